@@ -1,0 +1,61 @@
+"""Every error a user can meet. Each is one sentence: what is wrong, where, and what to do.
+
+HarnessError                 base; carries the process's exit code
+├── UsageError               2: the command line or the configuration is wrong
+│   ├── SuiteError           a suite, flag-set or model file is wrong: names file, table and key
+│   ├── ToolchainError       no IREE here, or a compiler and runtime that do not belong together
+│   └── RunError             a run directory that cannot be read, resumed or written
+└── CaseError                3: one case failed; the other cases go on
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What the process's exit status says; contract of docs/architecture.md."""
+
+    OK = 0
+    REGRESSION = 1
+    USAGE = 2
+    CASE_FAILED = 3
+    INCONCLUSIVE = 4
+
+
+class HarnessError(Exception):
+    """An error that is told to the user as one sentence, without a traceback."""
+
+    exit_code = ExitCode.USAGE
+
+
+class UsageError(HarnessError):
+    """The command line or the configuration is wrong."""
+
+
+class SuiteError(UsageError):
+    """A suite, flag-set or model file is wrong; the message names file, table and key."""
+
+
+class ToolchainError(UsageError):
+    """IREE's tools are missing or do not belong together."""
+
+
+class RunError(UsageError):
+    """A run directory cannot be read, resumed or written."""
+
+
+class CaseError(HarnessError):
+    """One case failed at a stage of its way.
+
+    Attributes:
+        stage: `model`, `compile`, `verify`, `measure` or `reference`.
+        stderr: the last lines that the failing tool printed, possibly empty.
+    """
+
+    exit_code = ExitCode.CASE_FAILED
+
+    def __init__(self, stage: str, message: str, stderr: str = "") -> None:
+        super().__init__(message)
+        self.stage = stage
+        self.stderr = stderr

@@ -1,0 +1,259 @@
+"""Starting, limiting and stopping child processes; the only module that does.
+
+Every child has its own process group, no standard input unless it is a worker, and is stopped with TERM, then KILL.
+Time and resident memory are limited from outside by a watchdog, so that a limit reads as a limit, not as a crash.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+KILL_AFTER_S = 2.0
+_WATCH_EVERY_S = 0.05
+
+_children: set[subprocess.Popen[bytes]] = set()
+_children_lock = threading.Lock()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a child may use; None: as much as it likes.
+
+    Attributes:
+        memory_bytes: Resident memory of the child and its descendants together.
+    """
+
+    seconds: float | None = None
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """How a child ended.
+
+    Attributes:
+        returncode: Exit status; negative: the signal that ended it.
+        limit: Why the harness stopped it (`time` or `memory`), else None.
+        peak_rss_bytes: Peak resident memory, where the system tells.
+    """
+
+    command: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+    wall_ns: int
+    peak_rss_bytes: int | None
+    limit: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended by itself with status 0."""
+        return self.returncode == 0 and self.limit is None
+
+    def how_it_ended(self, limits: Limits = Limits()) -> str:  # noqa: B008 (frozen value)
+        """A phrase: `exited with status 1`, `was ended by SIGABRT`, `ran past its limit of 600 s`."""
+        if self.limit == "time":
+            return f"ran past its limit of {limits.seconds:g} s"
+        if self.limit == "memory":
+            return f"used more than its limit of {(limits.memory_bytes or 0) / 2**30:.1f} GiB of memory"
+        if self.returncode < 0:
+            try:
+                name = signal.Signals(-self.returncode).name
+            except ValueError:
+                name = f"signal {-self.returncode}"
+            hint = " (the system may have run out of memory)" if name == "SIGKILL" else ""
+            return f"was ended by {name}{hint}"
+        return f"exited with status {self.returncode}"
+
+
+@contextmanager
+def _inherited_affinity(cpus: frozenset[int] | None) -> Iterator[None]:
+    """Let children started here inherit an affinity; a no-op where the system has none."""
+    if cpus is None or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def spawn(
+    command: Sequence[str],
+    *,
+    stdin: int | IO[bytes],
+    stdout: int | IO[bytes],
+    stderr: int | IO[bytes],
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    cpus: frozenset[int] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a child in its own process group and remember it until `forget` or `stop`.
+
+    Args:
+        env: Variables to add to this process's own.
+        cpus: Cores that it may run on, where the system has affinities.
+    """
+    with _inherited_affinity(cpus):
+        child = subprocess.Popen(
+            list(command),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=cwd,
+            env={**os.environ, **env} if env else None,
+            start_new_session=True,
+        )
+    with _children_lock:
+        _children.add(child)
+    return child
+
+
+def forget(child: subprocess.Popen[bytes]) -> None:
+    """Take an ended child off the list of those that `stop_all` stops."""
+    with _children_lock:
+        _children.discard(child)
+
+
+def _signal_group(child: subprocess.Popen[bytes], *, kill: bool) -> None:
+    if hasattr(os, "killpg"):
+        try:
+            os.killpg(child.pid, signal.SIGKILL if kill else signal.SIGTERM)
+        except (ProcessLookupError, PermissionError):
+            return
+    elif kill:
+        child.kill()
+    else:
+        child.terminate()
+
+
+def stop(child: subprocess.Popen[bytes]) -> None:
+    """Stop a child and its group: TERM, then KILL after two seconds."""
+    _signal_group(child, kill=False)
+    deadline = time.monotonic() + KILL_AFTER_S
+    while child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    _signal_group(child, kill=True)
+    child.wait()
+    forget(child)
+
+
+def stop_all() -> None:
+    """Stop every child that is still running; for an interrupted run."""
+    with _children_lock:
+        children = list(_children)
+    for child in children:
+        _signal_group(child, kill=False)
+    for child in children:
+        try:
+            stop(child)
+        except ChildProcessError:  # the thread that waits for it was faster
+            forget(child)
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        process = psutil.Process(pid)
+        family = [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return 0
+    total = 0
+    for member in family:
+        try:
+            total += member.memory_info().rss
+        except psutil.Error:
+            continue
+    return total
+
+
+def _watch(child: subprocess.Popen[bytes], limits: Limits, ended: threading.Event, hit: list[str]) -> None:
+    started = time.monotonic()
+    while not ended.wait(_WATCH_EVERY_S):
+        if limits.seconds is not None and time.monotonic() - started > limits.seconds:
+            hit.append("time")
+        elif limits.memory_bytes is not None and _resident_bytes(child.pid) > limits.memory_bytes:
+            hit.append("memory")
+        if hit:
+            _signal_group(child, kill=False)
+            if not ended.wait(KILL_AFTER_S):
+                _signal_group(child, kill=True)
+            return
+
+
+def _wait(child: subprocess.Popen[bytes]) -> int | None:
+    """Wait for the child's end; its peak resident memory in bytes, where the system tells."""
+    if not hasattr(os, "wait4"):
+        child.wait()
+        return None
+    while True:
+        try:
+            _, status, usage = os.wait4(child.pid, 0)
+            break
+        except InterruptedError:
+            continue
+        except ChildProcessError:  # stop_all was faster
+            child.returncode = child.returncode if child.returncode is not None else -signal.SIGTERM
+            return None
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def run(
+    command: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    limits: Limits = Limits(),  # noqa: B008 (frozen value)
+    env: Mapping[str, str] | None = None,
+    cpus: frozenset[int] | None = None,
+) -> Finished:
+    """Run a command to its end and keep everything it printed.
+
+    Raises:
+        OSError: The program cannot be started.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        started = time.perf_counter_ns()
+        child = spawn(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd, env=env, cpus=cpus)
+        ended, hit = threading.Event(), list[str]()
+        watchdog = None
+        if limits != Limits():
+            watchdog = threading.Thread(target=_watch, args=(child, limits, ended, hit), daemon=True)
+            watchdog.start()
+        try:
+            peak = _wait(child)
+        except BaseException:
+            stop(child)
+            raise
+        finally:
+            ended.set()
+            if watchdog is not None:
+                watchdog.join()
+        wall_ns = time.perf_counter_ns() - started
+        _signal_group(child, kill=True)  # whatever it left behind in its group
+        forget(child)
+        out.seek(0)
+        err.seek(0)
+        return Finished(
+            command=tuple(command),
+            returncode=child.returncode,
+            stdout=out.read().decode(errors="replace"),
+            stderr=err.read().decode(errors="replace"),
+            wall_ns=wall_ns,
+            peak_rss_bytes=peak,
+            limit=hit[0] if hit else None,
+        )

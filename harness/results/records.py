@@ -1,0 +1,220 @@
+"""What a run directory holds, as values. Paths in them are relative to the place the commands ran in.
+
+A run is a header (run.json, written once) and four append-only files with one JSON line a record:
+builds.jsonl, checks.jsonl, references.jsonl and rounds.jsonl, and failures.jsonl for cases lost while measuring.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.plan.values import Case
+from harness.suite.values import VariantGroup
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Why a case went no further.
+
+    Attributes:
+        stage: `model`, `compile`, `verify`, `measure` or `reference`.
+        message: One sentence.
+        stderr: The last lines that the tool printed.
+    """
+
+    stage: str
+    message: str
+    stderr: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics:
+    """iree-compile's scheduling statistics: static counts over the whole program, initialisers included."""
+
+    dispatches: int
+    copies: int
+    fills: int
+    awaits: int
+    submissions: int
+    executables: int
+    transient_bytes: int
+    constant_bytes: int
+    variable_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """A module's bytes by component; `dispatch_bytes` by executable file name."""
+
+    module_bytes: int
+    vm_bytes: int
+    constant_bytes: int
+    dispatch_bytes: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build:
+    """What compiling one case gave; facts are None where `failure` is set.
+
+    Attributes:
+        command: The exact command line, run in a folder that holds the model as `model.mlir`.
+        compile_ns: Wall time of iree-compile when it ran (cached builds keep the time of that run).
+        peak_rss_bytes: Peak resident memory of iree-compile.
+        outputs: Number of results of the entry function.
+        warnings: Lines the compiler printed although it succeeded.
+    """
+
+    case: str
+    command: tuple[str, ...]
+    cache_key: str
+    cached: bool = False
+    compile_ns: int | None = None
+    peak_rss_bytes: int | None = None
+    module_sha256: str | None = None
+    sizes: Sizes | None = None
+    statistics: Statistics | None = None
+    outputs: int | None = None
+    warnings: tuple[str, ...] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """How a case's outputs compare with its reference.
+
+    Attributes:
+        against: What it was compared with: a case's name, `expected files` or `ONNX Runtime 1.31.1`.
+        max_absolute: Largest |a - b| over all outputs.
+        max_relative: max |a - b| divided by max |b|.
+    """
+
+    case: str
+    against: str
+    command: tuple[str, ...]
+    relative_tolerance: float
+    absolute_tolerance: float
+    max_absolute: float | None = None
+    max_relative: float | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """What one iree-benchmark-module process says of a case; the figure that IREE's engineers quote."""
+
+    case: str
+    command: tuple[str, ...]
+    real_time_ns: tuple[float, ...] = ()
+    host_peak_bytes: int | None = None
+    device_peak_bytes: int | None = None
+    load_1min: float | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One timed batch of `calls` calls of one case.
+
+    Attributes:
+        counters: User-mode hardware events of the whole batch (instructions, cycles, cache_misses, branch_misses).
+    """
+
+    case: str
+    calls: int
+    wall_ns: int
+    cpu_ns: int
+    counters: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """One turn of every case of a group, in the order they ran, inside one worker process (a generation)."""
+
+    group: str
+    generation: int
+    round: int
+    started_unix_ns: int
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lost:
+    """A case that was lost while its group was measured."""
+
+    case: str
+    generation: int
+    failure: Failure
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRecord:
+    """What was compiled: identity of the MLIR and how its entry is called.
+
+    Attributes:
+        inputs: One line each, as a person would write it: `1x64x90x62xf32 random seed 0`.
+        parameters: Scopes of external weights.
+    """
+
+    name: str
+    mlir_sha256: str
+    mlir_bytes: int
+    function: str
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolchainRecord:
+    """Identity of one compiler and runtime pair."""
+
+    version: str
+    revision: str
+    compiler_sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """Everything that is known before the first build.
+
+    Attributes:
+        suite: Path of the suite as the user gave it.
+        suite_sha256: Hash of the suite's and its flag sets' text.
+        started: ISO 8601, UTC.
+        environment: Sections of plain values, see harness.results.environment.
+        settings: Options of the run that change what is measured (budget_s, generations, seed, jobs, ...).
+    """
+
+    schema_version: int
+    id: str
+    suite: str
+    suite_name: str
+    suite_description: str
+    suite_sha256: str
+    started: str
+    harness_version: str
+    harness_commit: str
+    command: tuple[str, ...]
+    baseline: str
+    toolchains: tuple[ToolchainRecord, ...]
+    models: tuple[ModelRecord, ...]
+    cases: tuple[Case, ...]
+    groups: tuple[VariantGroup, ...]
+    settings: dict[str, Any]
+    environment: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A whole run, read back: finished, or as far as it got."""
+
+    header: Header
+    builds: tuple[Build, ...] = ()
+    checks: tuple[Check, ...] = ()
+    references: tuple[Reference, ...] = ()
+    rounds: tuple[Round, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    finished: bool = False

@@ -1,0 +1,153 @@
+"""What a suite says, as plain values: the result of loading and checking a TOML file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+Fill = Literal["random", "constant", "npy"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """One argument of a model's entry function.
+
+    Attributes:
+        shape: Static sizes, outermost first; () is a scalar tensor.
+        dtype: MLIR's name of the element type: f32, f16, bf16, f64, i1, i8, i16, i32, i64.
+        fill: `random` (standard normal, or integers 0..9, from `seed`), `constant` (`value`), or `npy` (`path`).
+    """
+
+    shape: tuple[int, ...] = ()
+    dtype: str = "f32"
+    fill: Fill = "random"
+    seed: int = 0
+    value: float = 0.0
+    path: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerance:
+    """Outputs agree when |a - b| <= absolute + relative * |b| everywhere (numpy.allclose), NaN and inf matching."""
+
+    relative: float = 1e-4
+    absolute: float = 1e-5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A program to compile: exactly one of `builder`, `mlir` and `onnx` is set.
+
+    Attributes:
+        parameters: External weights by scope: {"model": weights.irpa}.
+        expected: .npy files with the right outputs, in order; empty: compare with the baseline variant.
+        reference: `baseline`, or `onnxruntime` for an ONNX model.
+        function: Entry function; None: the builder's own, or the only public function of an ONNX model.
+        inputs: Arguments; empty: the builder's own.
+    """
+
+    name: str
+    description: str = ""
+    builder: str | None = None
+    params: dict[str, Any]
+    mlir: Path | None = None
+    onnx: Path | None = None
+    opset: int | None = None
+    function: str | None = None
+    inputs: tuple[Input, ...] = ()
+    parameters: dict[str, Path]
+    expected: tuple[Path, ...] = ()
+    reference: Literal["baseline", "onnxruntime"] = "baseline"
+    tolerance: Tolerance = Tolerance()
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlagSet:
+    """A named list of flags, from flagsets/*.toml.
+
+    Attributes:
+        backends: Compiler backends it applies to; empty: all.
+        toolchains: A PEP 440 specifier of the releases it applies to ("" means all).
+    """
+
+    name: str
+    description: str = ""
+    compile: tuple[str, ...] = ()
+    run: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
+    toolchains: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """A named way to compile and run: flag sets first, then its own flags, then plugins."""
+
+    name: str
+    description: str = ""
+    flag_sets: tuple[FlagSet, ...] = ()
+    compile_flags: tuple[str, ...] = ()
+    run_flags: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """Where a module runs.
+
+    Attributes:
+        uri: What iree-run-module takes as --device: `local-sync`, `local-task`, `vulkan`, `cuda://0`, ...
+        backend: The compiler backend that its flags choose: llvm-cpu, vmvx, vulkan-spirv, cuda, ...
+        pin: Hold the process on one core.
+    """
+
+    name: str
+    description: str = ""
+    uri: str
+    backend: str
+    compile_flags: tuple[str, ...] = ()
+    run_flags: tuple[str, ...] = ()
+    pin: bool = False
+    tags: tuple[str, ...] = ()
+
+    @property
+    def driver(self) -> str:
+        """The driver's name: the URI up to `://`."""
+        return self.uri.split("://", 1)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """Cases that are known to fail; `message` is a part of what they say."""
+
+    cases: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantGroup:
+    """Variants that a report shows side by side, the first being the one compared with."""
+
+    title: str
+    variants: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """A checked suite: every name in it refers to something that exists."""
+
+    name: str
+    description: str
+    path: Path
+    baseline: str
+    models: tuple[Model, ...]
+    variants: tuple[Variant, ...]
+    devices: tuple[Device, ...]
+    include: tuple[str, ...] = ("*",)
+    exclude: tuple[str, ...] = ()
+    expectations: tuple[Expectation, ...] = ()
+    groups: tuple[VariantGroup, ...] = ()
+    budget_s: float = 120.0
+    generations: int = 5
