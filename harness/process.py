@@ -63,7 +63,7 @@ class Finished:
         """Whether it ended by itself with status 0."""
         return self.returncode == 0 and self.limit is None
 
-    def how_it_ended(self, limits: Limits = Limits()) -> str:  # noqa: B008 (frozen value)
+    def how_it_ended(self, limits: Limits = Limits()) -> str:
         """A phrase: `exited with status 1`, `was ended by SIGABRT`, `ran past its limit of 600 s`."""
         if self.limit == "time":
             return f"ran past its limit of {limits.seconds:g} s"
@@ -217,7 +217,7 @@ def run(
     command: Sequence[str],
     *,
     cwd: Path | None = None,
-    limits: Limits = Limits(),  # noqa: B008 (frozen value)
+    limits: Limits = Limits(),
     env: Mapping[str, str] | None = None,
     cpus: frozenset[int] | None = None,
 ) -> Finished:

@@ -1,1 +1,6 @@
-"""TBD."""
+"""Suite -> [Case]; pure."""
+
+from harness.plan.cases import Selection, plan_cases, unknown_flags
+from harness.plan.values import Case
+
+__all__ = ["Case", "Selection", "plan_cases", "unknown_flags"]

@@ -1,1 +1,1 @@
-"""TBD."""
+"""Run directories: what a run leaves behind."""

@@ -1,7 +1,7 @@
 """What a run directory holds, as values. Paths in them are relative to the place the commands ran in.
 
-A run is a header (run.json, written once) and four append-only files with one JSON line a record:
-builds.jsonl, checks.jsonl, references.jsonl and rounds.jsonl, and failures.jsonl for cases lost while measuring.
+A run is a header (run.json, written once) and append-only files with one JSON line a record: builds.jsonl,
+checks.jsonl, references.jsonl, rounds.jsonl, and lost.jsonl for cases lost while measuring.
 """
 
 from __future__ import annotations

@@ -1,1 +1,5 @@
-"""TBD."""
+"""suite.toml -> Suite."""
+
+from harness.suite.load import LoadedSuite, load_suite
+
+__all__ = ["LoadedSuite", "load_suite"]

@@ -42,7 +42,8 @@ class Model:
     Attributes:
         parameters: External weights by scope: {"model": weights.irpa}.
         expected: .npy files with the right outputs, in order; empty: compare with the baseline variant.
-        reference: `baseline`, or `onnxruntime` for an ONNX model.
+        reference: What outputs are compared with otherwise: `baseline`, `onnxruntime`, or `auto`: ONNX Runtime for an
+            ONNX model where it is installed, else the baseline.
         function: Entry function; None: the builder's own, or the only public function of an ONNX model.
         inputs: Arguments; empty: the builder's own.
     """
@@ -58,7 +59,7 @@ class Model:
     inputs: tuple[Input, ...] = ()
     parameters: dict[str, Path]
     expected: tuple[Path, ...] = ()
-    reference: Literal["baseline", "onnxruntime"] = "baseline"
+    reference: Literal["auto", "baseline", "onnxruntime"] = "auto"
     tolerance: Tolerance = Tolerance()
     tags: tuple[str, ...] = ()
 

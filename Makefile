@@ -1,0 +1,47 @@
+# make run    set everything up, then compile, check and measure suites/esrgan.toml and print the report
+# make test   set everything up, then lint, types and all tests
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.PHONY: run test install lint types unit vulkan schema overhead clean
+
+run: install
+	$(BIN)/harness run suites/esrgan.toml $(ARGS)
+
+test: install lint types unit
+
+install: $(VENV)/.installed vulkan
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+# A software Vulkan driver (Mesa's lavapipe), where there is no Vulkan device, on Debian and its kin, as root.
+# Without one the Vulkan cases are skipped, and the report says so.
+vulkan: $(VENV)/.installed
+	@sh scripts/install-vulkan.sh "$$($(BIN)/python -c 'import iree._runtime_libs as r; print(r.__path__[0])')"
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed
+	$(BIN)/mypy
+
+unit: $(VENV)/.installed
+	$(BIN)/pytest $(ARGS)
+
+# The JSON Schemas that suites and flag sets name in their first line.
+schema: $(VENV)/.installed
+	$(BIN)/harness schema suite > docs/suite.schema.json
+	$(BIN)/harness schema flagset > docs/flagset.schema.json
+
+overhead: install
+	$(BIN)/python benchmarks/overhead.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

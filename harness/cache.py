@@ -1,0 +1,47 @@
+"""Where the harness keeps what it can make again: one folder, moved by HARNESS_CACHE."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+
+def cache_root() -> Path:
+    """The cache folder: $HARNESS_CACHE, else the user's cache folder of this system."""
+    chosen = os.environ.get("HARNESS_CACHE")
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("iree-harness", appauthor=False))
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that readers see either nothing or all of it, also when two processes write it at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(temporary).chmod(0o644)  # mkstemp makes it private
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_memo(path: Path) -> Any | None:
+    """A JSON value that was kept there; None when there is none or it cannot be read."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def write_memo(path: Path, value: Any) -> None:
+    """Keep a JSON value; a memo that cannot be kept is computed again, so failing to write is no error."""
+    try:
+        write_atomically(path, json.dumps(value).encode())
+    except OSError:
+        return

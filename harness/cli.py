@@ -1,0 +1,210 @@
+"""The command line: parses, calls, prints. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, CycloptsError, Parameter
+from cyclopts.validators import Number
+
+from harness import __version__
+from harness.errors import ExitCode, HarnessError
+
+Format = Literal["terminal", "markdown", "json", "csv"]
+Patterns = Annotated[
+    list[str] | None,
+    Parameter(name="--filter", negative="", help="Only cases whose name matches; shell patterns; repeatable."),
+]
+Tags = Annotated[list[str] | None, Parameter(name="--tag", negative="", help="Only cases with this tag; repeatable.")]
+Positive = Annotated[float | None, Parameter(validator=Number(gt=0))]
+Count = Annotated[int | None, Parameter(validator=Number(gte=1))]
+
+app = App(
+    name="harness",
+    help="Measure what ML compilers do: models x compiler-flag variants x devices, through IREE's own tools.",
+    version=__version__,
+)
+
+
+def main() -> None:
+    """Entry point of the `harness` command."""
+    sys.exit(run_command_line(sys.argv[1:]))
+
+
+def run_command_line(arguments: Sequence[str]) -> int:
+    """Run one command line; its exit status. Errors are one sentence on stderr."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        status = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except HarnessError as error:
+        _complain(str(error))
+        return int(error.exit_code)
+    except CycloptsError as error:
+        _complain(" ".join(str(error).split()) + " (see harness --help)")
+        return int(ExitCode.USAGE)
+    except KeyboardInterrupt:
+        from harness.process import stop_all
+
+        stop_all()
+        _complain("interrupted; a run that had begun goes on with `harness run --resume results/<run id>`")
+        return 128 + signal.SIGINT
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.OK)
+    return int(status) if isinstance(status, int) else int(ExitCode.OK)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _complain(sentence: str) -> None:
+    sys.stderr.write(f"harness: {sentence}\n")
+
+
+@app.command
+def run(
+    suite: Path | None = None,
+    *,
+    resume: Path | None = None,
+    patterns: Patterns = None,
+    tags: Tags = None,
+    budget: Positive = None,
+    generations: Count = None,
+    jobs: Count = None,
+    seed: int | None = None,
+    results: Path = Path("results"),
+    compile_timeout: Annotated[float, Parameter(validator=Number(gt=0))] = 900.0,
+    compile_memory: Positive = None,
+    call_timeout: Annotated[float, Parameter(validator=Number(gt=0))] = 300.0,
+    format: Format = "terminal",  # noqa: A002 (the option's name)
+) -> int:
+    """Compile, check and measure every case of a suite, and print the report.
+
+    Args:
+        suite: The suite's TOML file.
+        resume: Go on with this interrupted run; finished work is not repeated.
+        patterns: Only these cases.
+        tags: Only cases with these tags.
+        budget: Seconds of timed rounds for the whole run (default: the suite's).
+        generations: Fresh sets of processes, the independent samples (default: the suite's).
+        jobs: Compiles at once (default: the number of cores).
+        seed: Of the order of turns (default: 0).
+        results: Where the run's directory goes.
+        compile_timeout: Seconds after which a compile is stopped.
+        compile_memory: GiB of memory at which a compile is stopped (default: 80 % of the machine's).
+        call_timeout: Seconds after which a turn, or one call through iree-run-module, is stopped.
+        format: How to print the report.
+    """
+    from harness.commands import RunArguments, run_command
+
+    return run_command(
+        RunArguments(
+            suite=suite,
+            resume=resume,
+            patterns=tuple(patterns or ()),
+            tags=tuple(tags or ()),
+            budget_s=budget,
+            generations=generations,
+            jobs=jobs,
+            seed=seed,
+            results=results,
+            compile_timeout_s=compile_timeout,
+            compile_memory_gib=compile_memory,
+            call_timeout_s=call_timeout,
+        ),
+        format,
+    )
+
+
+@app.command(name="list")
+def list_(
+    suite: Path,
+    *,
+    patterns: Patterns = None,
+    tags: Tags = None,
+    flags: bool = False,
+    format: Literal["terminal", "json"] = "terminal",  # noqa: A002 (the option's name)
+) -> int:
+    """Show a suite's cases, and which of them would be skipped here and why.
+
+    Args:
+        suite: The suite's TOML file.
+        patterns: Only these cases.
+        tags: Only cases with these tags.
+        flags: With all flags of each case.
+        format: How to print them.
+    """
+    from harness.commands import list_command
+
+    return list_command(suite, tuple(patterns or ()), tuple(tags or ()), format, flags=flags)
+
+
+@app.command
+def report(
+    run: Path,
+    *,
+    format: Format = "terminal",  # noqa: A002 (the option's name)
+    full: bool = False,
+    out: Path | None = None,
+) -> int:
+    """Print the report of a run again.
+
+    Args:
+        run: The run's directory.
+        format: How to print it.
+        full: Markdown without cuts: every case, every metric, the environment.
+        out: Write it to this file instead of stdout.
+    """
+    from harness.commands import report_command
+
+    return report_command(run, format, full=full, out=out)
+
+
+@app.command
+def doctor(
+    *,
+    format: Literal["terminal", "json"] = "terminal",  # noqa: A002 (the option's name)
+) -> int:
+    """Say what is here: tools, drivers, devices, and what would make timing noisy on this machine.
+
+    Args:
+        format: How to print it.
+    """
+    from harness.commands import doctor_command
+
+    return doctor_command(format)
+
+
+@app.command
+def export(suite: Path, model: str, *, out: Path | None = None) -> int:
+    """Write a model's MLIR and inputs to a folder, for use with plain iree-compile and iree-benchmark-module.
+
+    Args:
+        suite: The suite's TOML file.
+        model: The model's name in it.
+        out: The folder (default: the model's name).
+    """
+    from harness.commands import export_command
+
+    return export_command(suite, model, out or Path(model))
+
+
+@app.command
+def schema(kind: Literal["suite", "flagset"]) -> int:
+    """Print the JSON Schema of suite or flag-set files, which lets editors complete and check them.
+
+    Args:
+        kind: Which of the two.
+    """
+    from harness.suite.schema import json_schema
+
+    sys.stdout.write(json.dumps(json_schema(kind), indent=2) + "\n")
+    return ExitCode.OK

@@ -1,0 +1,188 @@
+"""What each command does, once its arguments are parsed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from harness.cache import cache_root
+from harness.errors import ExitCode, RunError, SuiteError, ToolchainError, UsageError
+from harness.plan import Case, Selection
+from harness.process import Limits
+from harness.progress import Terminal
+from harness.results.records import SCHEMA_VERSION
+
+_MEMORY_SHARE = 0.8
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunArguments:
+    """The arguments of `harness run`, as they were given."""
+
+    suite: Path | None
+    resume: Path | None
+    patterns: tuple[str, ...]
+    tags: tuple[str, ...]
+    budget_s: float | None
+    generations: int | None
+    jobs: int | None
+    seed: int | None
+    results: Path
+    compile_timeout_s: float
+    compile_memory_gib: float | None
+    call_timeout_s: float
+
+
+def run_command(arguments: RunArguments, output_format: str) -> int:
+    """`harness run`: exit status 3 if a case failed or is missing."""
+    from harness.run import run_suite
+    from harness.stages.context import RunOptions
+
+    suite, selection, results = _what_to_run(arguments)
+    memory = arguments.compile_memory_gib
+    options = RunOptions(
+        suite=suite,
+        results=results,
+        selection=selection,
+        jobs=arguments.jobs or os.cpu_count() or 1,
+        budget_s=arguments.budget_s,
+        generations=arguments.generations,
+        seed=arguments.seed or 0,
+        compile_limits=Limits(
+            seconds=arguments.compile_timeout_s,
+            memory_bytes=int(memory * 2**30) if memory else int(psutil.virtual_memory().total * _MEMORY_SHARE),
+        ),
+        call_limit_s=arguments.call_timeout_s,
+        command=("harness", *sys.argv[1:]),
+        resume=arguments.resume,
+    )
+    with Terminal() as progress:
+        path = run_suite(options, progress)
+    status = report_command(path, output_format, full=False, out=None)
+    sys.stderr.write(f"Kept in {path}; `harness report {path} --format markdown` prints it for an issue.\n")
+    return status
+
+
+def _what_to_run(arguments: RunArguments) -> tuple[Path, Selection, Path]:
+    """Suite, selection and results folder; of an interrupted run, its own."""
+    if (arguments.suite is None) == (arguments.resume is None):
+        raise UsageError(
+            "give either a suite, as in `harness run suites/esrgan.toml`, or --resume with a run directory"
+        )
+    if arguments.suite is not None:
+        return arguments.suite, Selection(patterns=arguments.patterns, tags=arguments.tags), arguments.results
+    from harness.results.store import load_run
+
+    assert arguments.resume is not None  # noqa: S101 (one of the two is given)
+    own = ("patterns", "tags", "budget_s", "generations", "seed")
+    given = [name for name in own if getattr(arguments, name)]
+    if given:
+        raise UsageError(f"--resume goes on with the run's own settings; leave out {', '.join(given)}")
+    header = load_run(arguments.resume).header
+    settings = header.settings
+    selection = Selection(patterns=tuple(settings["patterns"]), tags=tuple(settings["tags"]))
+    return Path(header.suite), selection, arguments.resume.parent
+
+
+def report_command(path: Path, output_format: str, *, full: bool, out: Path | None) -> int:
+    """`harness report`: exit status 3 if a case failed or is missing, or nothing was measured."""
+    from harness.report import exit_code, render
+    from harness.results.store import load_run
+
+    run = load_run(path)
+    width = shutil.get_terminal_size((120, 24)).columns
+    color = out is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    text = render(run, output_format, full=full, width=width, color=color)
+    if out is None:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    else:
+        try:
+            out.write_text(text)
+        except OSError as error:
+            raise RunError(f"{out}: cannot be written ({error.strerror}); choose another file") from None
+    return int(exit_code(run))
+
+
+def list_command(
+    suite: Path,
+    patterns: tuple[str, ...],
+    tags: tuple[str, ...],
+    output_format: Literal["terminal", "json"],
+    *,
+    flags: bool,
+) -> int:
+    """`harness list`."""
+    from harness.prepare import prepare
+
+    prepared = prepare(suite, Selection(patterns=patterns, tags=tags))
+    if output_format == "json":
+        document = {
+            "schema_version": SCHEMA_VERSION,
+            "suite": suite.as_posix(),
+            "cases": [asdict(case) for case in prepared.cases],
+        }
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    else:
+        _print_cases(prepared.cases, flags=flags)
+    return ExitCode.OK
+
+
+def _print_cases(cases: tuple[Case, ...], *, flags: bool) -> None:
+    width = max(len(case.name) for case in cases)
+    for case in cases:
+        remark = f"skipped: {case.skip}" if case.skip else "expected to fail" if case.expected_failure else ""
+        sys.stdout.write(f"{case.name:<{width}}  {case.id}  {remark}".rstrip() + "\n")
+        if flags:
+            sys.stdout.write("".join(f"    {flag}\n" for flag in (*case.compile_flags, *case.run_flags)))
+    skipped = sum(case.skip is not None for case in cases)
+    sys.stdout.write(f"{len(cases)} cases, {skipped} of them skipped here\n")
+
+
+def doctor_command(output_format: Literal["terminal", "json"]) -> int:
+    """`harness doctor`."""
+    from harness.doctor import diagnose, render_json, render_terminal
+    from harness.toolchain import Toolchain, find_toolchain
+
+    toolchain: Toolchain | ToolchainError
+    try:
+        toolchain = find_toolchain()
+    except ToolchainError as error:
+        toolchain = error
+    diagnosis = diagnose(toolchain, limits=Limits(seconds=60))
+    if output_format == "json":
+        sys.stdout.write(render_json(diagnosis))
+    else:
+        width = shutil.get_terminal_size((100, 24)).columns
+        sys.stdout.write(render_terminal(diagnosis, width=width, color=sys.stdout.isatty()))
+    return ExitCode.OK if isinstance(toolchain, Toolchain) else ExitCode.USAGE
+
+
+def export_command(suite: Path, model: str, out: Path) -> int:
+    """`harness export`: model.mlir and the inputs, as the run's command lines name them."""
+    from harness.models.materialize import materialize
+    from harness.suite import load_suite
+    from harness.suite.toml_file import did_you_mean
+    from harness.toolchain import find_toolchain
+
+    models = {one.name: one for one in load_suite(suite).suite.models}
+    if model not in models:
+        raise SuiteError(f"{suite}: there is no model {model!r}{did_you_mean(model, list(models))}")
+    artifact = materialize(
+        models[model], store=cache_root() / "models", toolchain=find_toolchain(), limits=Limits(seconds=900)
+    )
+    files = [artifact.mlir, *dict.fromkeys(argument.file for argument in artifact.arguments)]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for file in files:
+            shutil.copy(file, out / file.name)
+    except OSError as error:
+        raise RunError(f"{out}: cannot be written ({error.strerror}); choose another folder with --out") from None
+    sys.stderr.write(f"{out}: {', '.join(file.name for file in files)}; entry function {artifact.function}\n")
+    return ExitCode.OK

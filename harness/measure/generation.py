@@ -1,0 +1,127 @@
+"""One generation: fresh workers for a group, and its rounds."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.errors import CaseError
+from harness.measure.schedule import balanced_orders
+from harness.measure.session import WorkerDied, WorkerRefused, WorkerSession
+from harness.measure.values import Group, Loadable, Settings
+from harness.process import Limits
+from harness.results.records import Failure, Lost, Round, Turn
+
+_WorkerKey = tuple[Path, tuple[str, ...]]
+
+
+def measure_generation(group: Group, generation: int, settings: Settings) -> Iterator[Round | Lost]:
+    """Run one generation of a group; rounds come as they end, lost cases as they are noticed.
+
+    A case that does not load, or at which a worker dies, is lost; the generation goes on with the others in fresh
+    workers. Nothing is timed while the caller holds a yielded value.
+    """
+    cases = {case.name: case for case in group.cases}
+    numbers = itertools.count()
+    deadline_s = settings.seconds
+    while cases:
+        try:
+            for item in _rounds(group, cases, generation, settings, numbers, deadline_s):
+                if isinstance(item, Lost):
+                    cases.pop(item.case)
+                else:
+                    deadline_s -= sum(turn.wall_ns for turn in item.turns) / 1e9
+                yield item
+        except WorkerDied as died:
+            guilty = [died.case] if died.case in cases else list(cases)
+            for name in guilty:
+                cases.pop(name)
+                yield Lost(case=name, generation=generation, failure=_failure(died))
+        else:
+            return
+
+
+def _failure(error: CaseError) -> Failure:
+    return Failure(stage=error.stage, message=str(error), stderr=error.stderr)
+
+
+def _rounds(
+    group: Group,
+    cases: Mapping[str, Loadable],
+    generation: int,
+    settings: Settings,
+    numbers: Iterator[int],
+    seconds: float,
+) -> Iterator[Round | Lost]:
+    with contextlib.ExitStack() as stack:
+        workers: dict[_WorkerKey, WorkerSession] = {}
+        calls: dict[str, int] = {}
+        home: dict[str, WorkerSession] = {}
+        lost = []
+        for case in cases.values():
+            key = (case.toolchain.python, case.run_flags)
+            try:
+                if key not in workers:
+                    workers[key] = stack.enter_context(_open(group, case, settings))
+                workers[key].load(case)
+                answer = workers[key].ask(op="calibrate", case=case.name, target_ns=settings.target_turn_ns)
+            except WorkerRefused as refused:
+                lost.append(Lost(case=case.name, generation=generation, failure=_failure(refused)))
+                continue
+            calls[case.name] = int(answer["calls"])
+            home[case.name] = workers[key]
+        yield from lost
+        if not calls:
+            return
+        orders = balanced_orders(tuple(calls), f"{settings.seed}/{group.name}/{generation}")
+        started = time.monotonic()
+        for position, order in enumerate(orders):
+            if position >= settings.least_rounds and position % 2 == 0 and time.monotonic() - started >= seconds:
+                return
+            yield _round(group.name, generation, next(numbers), [(home[name], name, calls[name]) for name in order])
+
+
+def _open(group: Group, case: Loadable, settings: Settings) -> WorkerSession:
+    return WorkerSession(
+        python=case.toolchain.python,
+        uri=group.uri,
+        flags=case.run_flags,
+        cpus=group.cpus,
+        limits=Limits(seconds=settings.call_limit_s),
+    )
+
+
+def _round(group: str, generation: int, number: int, order: list[tuple[WorkerSession, str, int]]) -> Round:
+    """One turn of each case; neighbours in the same worker go in one request, so that nothing comes between them."""
+    turns: list[Turn] = []
+    started_unix_ns = None
+    for worker, stretch in itertools.groupby(order, key=lambda turn: turn[0]):
+        try:
+            answer = worker.ask(op="round", turns=[[name, calls] for _, name, calls in stretch])
+        except (
+            WorkerRefused
+        ) as refused:  # a call that worked while warming up fails now: its context is not to be trusted
+            raise WorkerDied(str(refused), "", worker.at_work_on()) from None
+        started_unix_ns = started_unix_ns or int(answer["started_unix_ns"])
+        turns.extend(_turn(one) for one in answer["turns"])
+    return Round(
+        group=group,
+        generation=generation,
+        round=number,
+        started_unix_ns=started_unix_ns or 0,
+        turns=tuple(turns),
+    )
+
+
+def _turn(answer: Mapping[str, Any]) -> Turn:
+    return Turn(
+        case=str(answer["case"]),
+        calls=int(answer["calls"]),
+        wall_ns=int(answer["wall_ns"]),
+        cpu_ns=int(answer["cpu_ns"]),
+        counters={str(event): int(count) for event, count in answer["counters"].items()},
+    )

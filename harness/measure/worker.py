@@ -1,0 +1,181 @@
+"""A resident process that holds the modules of one group and runs timed turns when told to.
+
+It runs by path under a toolchain's own Python, where the harness may not be installed: stdlib, numpy and iree.runtime
+only, and counters.py beside it. It speaks JSON lines: one request on stdin, one answer on stdout.
+
+    {"op": "open", "uri": ..., "flags": [...], "cpus": [...],
+     "marker": file}                                                  device, flags, cores; first of all
+    {"op": "load", "case": ..., "module": ..., "function": ...,
+     "arguments": [...], "parameters": {scope: file}}                 hold one module with its inputs
+    {"op": "calibrate", "case": ..., "target_ns": ...}                warm up; calls that fill a turn
+    {"op": "round", "turns": [[case, calls], ...]}                    timed turns, in this order
+    {"op": "quit"}
+
+An answer is {"ok": true, ...} or {"ok": false, "error": "one line"}. A turn times `calls` synchronous calls of the
+entry function (on every driver the call returns when its results are there) between two reads of a monotonic clock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+_CALIBRATION_CALLS = 3
+_MOST_CALLS = 1_000_000
+
+
+class Loaded:
+    """One module in a context of its own, with its arguments on the device."""
+
+    def __init__(self, session: Session, request: dict[str, Any]) -> None:
+        rt = session.runtime
+        modules = [session.hal_module]
+        if request["parameters"]:
+            modules.append(rt.create_io_parameters_module(session.instance, *_providers(rt, request["parameters"])))
+        module = rt.VmModule.mmap(session.instance, request["module"])
+        self.context = rt.VmContext(session.instance, [*modules, module])
+        self.function = module.lookup_function(request["function"])
+        if self.function is None:
+            raise ValueError(f"no function {request['function']!r} in the module")
+        self.arguments = rt.VmVariantList(len(request["arguments"]))
+        self._keep = [session.put(argument) for argument in request["arguments"]]
+        for view in self._keep:
+            self.arguments.push_ref(view)
+        self._new_results = rt.VmVariantList
+
+    def call(self, calls: int) -> int:
+        """Time a batch of calls; nanoseconds."""
+        invoke, function, arguments, new_results = self.context.invoke, self.function, self.arguments, self._new_results
+        started = time.perf_counter_ns()
+        for _ in range(calls):
+            invoke(function, arguments, new_results(1))
+        return time.perf_counter_ns() - started
+
+
+def _providers(rt: Any, parameters: dict[str, str]) -> list[Any]:
+    providers = []
+    for scope, file in parameters.items():
+        index = rt.ParameterIndex()
+        index.load(file)
+        providers.append(index.create_provider(scope=scope))
+    return providers
+
+
+class Session:
+    """The device, the modules on it and the counters of this process."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        if request["cpus"] and hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, request["cpus"])
+        # Counters follow only threads that start after them, so they come before the runtime.
+        beside = runpy.run_path(str(Path(__file__).with_name("counters.py")))
+        self.counters = beside["Counters"]()
+        import iree.runtime as rt
+
+        self.runtime = rt
+        if request["flags"]:
+            rt.flags.parse_flags(*request["flags"])
+        self.device = rt.get_device(request["uri"])
+        self.instance = rt.VmInstance()
+        self.hal_module = rt.create_hal_module(self.instance, self.device)
+        self.cases: dict[str, Loaded] = {}
+        self._marker = os.open(request["marker"], os.O_WRONLY)
+
+    def put(self, argument: dict[str, Any]) -> Any:
+        """Copy one argument, an .npy file or the raw bytes of a type that numpy lacks, to the device."""
+        import numpy as np
+
+        rt = self.runtime
+        if argument.get("raw"):
+            shape = tuple(argument["shape"])
+            array = np.fromfile(argument["file"], dtype=np.uint16).reshape(shape)
+            element_type = getattr(rt.HalElementType, argument["element_type"])
+        else:
+            array = np.load(argument["file"])
+            element_type = rt.array_interop.map_dtype_to_element_type(array.dtype)
+        return self.device.allocator.allocate_buffer_copy(
+            memory_type=int(rt.MemoryType.DEVICE_LOCAL),
+            allowed_usage=int(rt.BufferUsage.DEFAULT),
+            device=self.device,
+            buffer=np.ascontiguousarray(array),
+            element_type=element_type,
+        )
+
+    def mark(self, case: str) -> None:
+        """Leave the name of the case at work where the harness finds it if this process dies."""
+        os.ftruncate(self._marker, 0)
+        os.pwrite(self._marker, case.encode(), 0)
+
+    def load(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Hold one module."""
+        self.mark(request["case"])
+        self.cases[request["case"]] = Loaded(self, request)
+        return {}
+
+    def calibrate(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Warm a case up, and find how many calls take about `target_ns`."""
+        self.mark(request["case"])
+        case = self.cases[request["case"]]
+        first_ns = case.call(1)
+        per_call = first_ns
+        if first_ns < 100 * request["target_ns"]:  # a call that takes long is warm enough after one
+            per_call = min(case.call(1) for _ in range(_CALIBRATION_CALLS))
+        calls = 1
+        while calls * per_call < request["target_ns"] and calls < _MOST_CALLS:
+            calls = min(max(calls + 1, -(-request["target_ns"] // max(per_call, 1))), _MOST_CALLS)
+            per_call = case.call(calls) // calls
+        return {"calls": calls, "first_call_ns": first_ns, "per_call_ns": per_call}
+
+    def round(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Run timed turns in the given order."""
+        started = time.time_ns()
+        turns = []
+        for name, calls in request["turns"]:
+            self.mark(name)
+            case = self.cases[name]
+            before = self.counters.read()
+            cpu = time.process_time_ns()
+            wall_ns = case.call(calls)
+            cpu_ns = time.process_time_ns() - cpu
+            after = self.counters.read()
+            counted = {event: after[event] - before[event] for event in after if event in before}
+            turns.append({"case": name, "calls": calls, "wall_ns": wall_ns, "cpu_ns": cpu_ns, "counters": counted})
+        return {"started_unix_ns": started, "turns": turns}
+
+
+def _answer(session: Session | None, request: dict[str, Any]) -> tuple[Session | None, dict[str, Any]]:
+    if request["op"] == "open":
+        return Session(request), {}
+    if session is None:
+        raise ValueError("open comes first")
+    handler = {"load": session.load, "calibrate": session.calibrate, "round": session.round}[request["op"]]
+    return session, handler(request)
+
+
+def main() -> None:
+    """Answer requests until `quit` or the end of stdin, which comes when the harness dies."""
+    channel = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # whatever drivers print goes to stderr; the protocol has stdout for itself
+    session: Session | None = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["op"] == "quit":
+            break
+        try:
+            session, answer = _answer(session, request)
+        except Exception as error:
+            text = " ".join(str(error).split()) or type(error).__name__
+            channel.write(json.dumps({"ok": False, "error": text}) + "\n")
+        else:
+            channel.write(json.dumps({"ok": True, **answer}) + "\n")
+    channel.flush()
+    os._exit(0)  # tearing drivers down can hang or crash, and nothing is left to save
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+"""Suite -> cases: the matrix, its names and its identities."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+
+from harness.errors import SuiteError, UsageError
+from harness.plan.flags import find_trap, flag_name, merge_flags, normalised
+from harness.plan.values import Case
+from harness.plugins import Plugin
+from harness.suite.values import Device, Suite, Variant
+
+_ID_DIGITS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which of a suite's cases a user asked for; empty: all of them.
+
+    Attributes:
+        patterns: Shell patterns on case names, one of which has to match.
+        tags: Tags of which a case has to have at least one.
+    """
+
+    patterns: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cell:
+    """One variant on one device: what all models share."""
+
+    variant: Variant
+    device: Device
+    compile_flags: tuple[str, ...]
+    run_flags: tuple[str, ...]
+    digest: str
+    skip: str | None
+
+
+def plan_cases(
+    suite: Suite,
+    *,
+    model_ids: Mapping[str, str],
+    toolchain: str,
+    plugins: Mapping[str, Plugin],
+    unavailable: Mapping[str, str],
+    selection: Selection = Selection(),
+) -> tuple[Case, ...]:
+    """All cases of a suite, model by model, device by device, the baseline variant first.
+
+    Args:
+        model_ids: Content hash of each model's definition, by name.
+        toolchain: Version of the compiler and runtime pair.
+        plugins: Loaded plugins by name; at least those that the suite's variants name.
+        unavailable: Why a device is not there, as a sentence, by device name.
+        selection: What the user asked for; baselines of the groups that are left come along.
+
+    Raises:
+        SuiteError: A pattern matches no case, flags cancel each other, or a group has no baseline.
+        UsageError: The selection matches no case.
+    """
+    variants = sorted(suite.variants, key=lambda variant: variant.name != suite.baseline)
+    cells = {
+        (variant.name, device.name): _cell(suite, variant, device, toolchain, plugins, unavailable)
+        for device in suite.devices
+        for variant in variants
+    }
+    every = [
+        _case(suite, model.name, model_ids[model.name], model.tags, cells[variant.name, device.name], toolchain)
+        for model in suite.models
+        for device in suite.devices
+        for variant in variants
+    ]
+    chosen = _matrix(suite, every)
+    chosen = _with_expectations(suite, chosen)
+    return _select(suite, chosen, selection)
+
+
+def _cell(
+    suite: Suite,
+    variant: Variant,
+    device: Device,
+    toolchain: str,
+    plugins: Mapping[str, Plugin],
+    unavailable: Mapping[str, str],
+) -> _Cell:
+    applied = [plugins[name] for name in variant.plugins]
+    compile_flags = merge_flags(
+        device.compile_flags,
+        *(one.compile for one in variant.flag_sets),
+        variant.compile_flags,
+        *(one.compile_flags for one in applied),
+    )
+    run_flags = merge_flags(device.run_flags, *(one.run for one in variant.flag_sets), variant.run_flags)
+    trap = find_trap(compile_flags)
+    if trap is not None:
+        rule, flags = trap
+        raise SuiteError(
+            f"{suite.path}: [variants.{variant.name}] on device {device.name}: {' and '.join(flags)} {rule.effect}; "
+            f"{rule.instead}"
+        )
+    identity = [
+        device.uri,
+        device.pin,
+        _ordered(compile_flags),
+        _ordered(run_flags),
+        [one.identity for one in applied],
+    ]
+    return _Cell(
+        variant=variant,
+        device=device,
+        compile_flags=compile_flags,
+        run_flags=run_flags,
+        digest=_hash(identity),
+        skip=unavailable.get(device.name) or _not_applicable(variant, device, toolchain),
+    )
+
+
+def _ordered(flags: tuple[str, ...]) -> list[str]:
+    return list(normalised(flags))
+
+
+def _not_applicable(variant: Variant, device: Device, toolchain: str) -> str | None:
+    for flag_set in variant.flag_sets:
+        if flag_set.backends and device.backend not in flag_set.backends:
+            backends = ", ".join(flag_set.backends)
+            return f"flag set {flag_set.name} is for {backends}, and device {device.name} is {device.backend}"
+        if flag_set.toolchains and not SpecifierSet(flag_set.toolchains).contains(toolchain, prereleases=True):
+            return f"flag set {flag_set.name} is for IREE {flag_set.toolchains}, and this is {toolchain}"
+    return None
+
+
+def _hash(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _case(suite: Suite, model: str, model_id: str, model_tags: tuple[str, ...], cell: _Cell, toolchain: str) -> Case:
+    return Case(
+        id=hashlib.sha256(f"{model_id}:{cell.digest}".encode()).hexdigest()[:_ID_DIGITS],
+        name=f"{model}/{cell.variant.name}@{cell.device.name}",
+        model=model,
+        variant=cell.variant.name,
+        device=cell.device.name,
+        toolchain=toolchain,
+        baseline=cell.variant.name == suite.baseline,
+        uri=cell.device.uri,
+        backend=cell.device.backend,
+        pin=cell.device.pin,
+        compile_flags=cell.compile_flags,
+        run_flags=cell.run_flags,
+        plugins=cell.variant.plugins,
+        tags=tuple(dict.fromkeys((*model_tags, *cell.variant.tags, *cell.device.tags))),
+        skip=cell.skip,
+    )
+
+
+def _matching(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns))
+
+
+def _require_hits(path: Path, key: str, patterns: Sequence[str], names: Sequence[str]) -> None:
+    for pattern in patterns:
+        matches = _matching([pattern]).match
+        if not any(matches(name) for name in names):
+            example = f", such as {names[0]}" if names else ""
+            raise SuiteError(
+                f"{path}: {key}: {pattern!r} matches no case; patterns are matched with model/variant@device{example}"
+            )
+
+
+def _matrix(suite: Suite, cases: Sequence[Case]) -> list[Case]:
+    names = [case.name for case in cases]
+    _require_hits(suite.path, "[matrix] include", suite.include, names)
+    _require_hits(suite.path, "[matrix] exclude", suite.exclude, names)
+    included = _matching(suite.include).match
+    excluded = _matching(suite.exclude).match if suite.exclude else lambda _: None
+    left = [case for case in cases if included(case.name) and not excluded(case.name)]
+    if not left:
+        raise SuiteError(f"{suite.path}: [matrix] exclude leaves no case; remove a pattern")
+    with_baseline = {case.group for case in left if case.baseline}
+    for case in left:
+        if case.group not in with_baseline:
+            raise SuiteError(
+                f"{suite.path}: [matrix] leaves {case.name} without its baseline {suite.baseline!r}; "
+                f"include {case.model}/{suite.baseline}@{case.device} or exclude {case.model}/*@{case.device}"
+            )
+    return left
+
+
+def _with_expectations(suite: Suite, cases: Sequence[Case]) -> list[Case]:
+    _require_hits(
+        suite.path, "[[expect]] cases", [one.cases for one in suite.expectations], [case.name for case in cases]
+    )
+    rules = [(_matching([one.cases]).match, one.message) for one in suite.expectations]
+    if not rules:
+        return list(cases)
+    return [
+        replace(case, expected_failure=next((message for match, message in rules if match(case.name)), None))
+        for case in cases
+    ]
+
+
+def _select(suite: Suite, cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
+    if not selection.patterns and not selection.tags:
+        return tuple(cases)
+    by_name = _matching(selection.patterns).match if selection.patterns else lambda _: True
+    wanted_tags = set(selection.tags)
+    wanted = {
+        case.name for case in cases if by_name(case.name) and (not wanted_tags or wanted_tags.intersection(case.tags))
+    }
+    if not wanted:
+        asked = [f"--filter {one}" for one in selection.patterns] + [f"--tag {one}" for one in selection.tags]
+        raise UsageError(f"{suite.path}: {' '.join(asked)} matches no case; `harness list {suite.path}` shows them all")
+    groups = {case.group for case in cases if case.name in wanted}
+    return tuple(case for case in cases if case.name in wanted or (case.baseline and case.group in groups))
+
+
+def unknown_flags(cases: Iterable[Case], known: frozenset[str]) -> list[tuple[Case, str]]:
+    """Compile flags that the compiler does not know, with the first case of each variant that gives them.
+
+    A case that loads a compiler plugin is left out: plugins bring flags of their own.
+    """
+    found: dict[tuple[str, str], tuple[Case, str]] = {}
+    for case in cases:
+        names = [flag_name(flag) for flag in case.compile_flags]
+        if "iree-load-plugin" in names:
+            continue
+        for name, flag in zip(names, case.compile_flags, strict=True):
+            if name not in known:
+                found.setdefault((case.variant, name), (case, flag))
+    return list(found.values())

@@ -1,0 +1,95 @@
+"""Command-line flags of IREE's tools as data: merging, comparing, and the combinations that do not do what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+def flag_name(flag: str) -> str:
+    """`--iree-opt-level=O3` -> `iree-opt-level`; LLVM's command-line library takes one dash or two."""
+    return flag.lstrip("-").split("=", 1)[0]
+
+
+def is_on(flag: str) -> bool:
+    """Whether a boolean flag switches its feature on: given bare or with a true value."""
+    _, equals, value = flag.partition("=")
+    return not equals or value.lower() in {"true", "1", "on"}
+
+
+def merge_flags(*groups: Sequence[str]) -> tuple[str, ...]:
+    """Join groups of flags; a later group's flag replaces an earlier group's of the same name.
+
+    Within one group a name may repeat (some flags are lists), so a variant can override its device's flags and a
+    device can still give a list.
+    """
+    merged: list[str] = []
+    for group in groups:
+        names = {flag_name(flag) for flag in group}
+        merged = [flag for flag in merged if flag_name(flag) not in names]
+        merged.extend(group)
+    return tuple(merged)
+
+
+def normalised(flags: Iterable[str]) -> tuple[str, ...]:
+    """Flags in a form in which two command lines that mean the same compare equal.
+
+    Two dashes, `=true` left out, sorted by name; repeated flags keep their order, since some are ordered lists.
+    """
+    canonical = []
+    for flag in flags:
+        name, equals, value = flag.lstrip("-").partition("=")
+        canonical.append((name, f"--{name}" if not equals or value == "true" else f"--{name}={value}"))
+    return tuple(text for _, text in sorted(canonical, key=lambda pair: pair[0]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trap:
+    """Flags that cancel or silence each other.
+
+    Attributes:
+        flags: Names of which one of each set has to be on.
+        instead: What to write.
+    """
+
+    flags: tuple[frozenset[str], ...]
+    effect: str
+    instead: str
+
+
+_DISPATCH_CREATION = frozenset({"iree-opt-data-tiling", "iree-dispatch-creation-data-tiling"})
+_GLOBAL_OPT = frozenset({"iree-global-opt-data-tiling"})
+
+# Found by running iree-compile 3.13.0 on a matmul: the flow-level IR of each combination, see docs/suite-format.md.
+TRAPS = (
+    Trap(
+        flags=(frozenset({"iree-opt-data-tiling"}), _GLOBAL_OPT),
+        effect="cancel each other, so that nothing is data-tiled and no message says so",
+        instead="keep one of the two",
+    ),
+    Trap(
+        flags=(frozenset({"iree-dispatch-creation-data-tiling"}), _GLOBAL_OPT),
+        effect="are two paths of which the second wins without a message",
+        instead="keep one of the two",
+    ),
+)
+
+
+def find_trap(flags: Sequence[str]) -> tuple[Trap, tuple[str, ...]] | None:
+    """The first trap that these flags walk into, and the flags that do; None when they walk into none."""
+    switched_on = {flag_name(flag): flag for flag in flags if is_on(flag)}
+    for trap in TRAPS:
+        found = tuple(
+            next((switched_on[name] for name in sorted(names) if name in switched_on), "") for names in trap.flags
+        )
+        if all(found):
+            return trap, found
+    early = next((flag for flag in flags if flag_name(flag) == "iree-global-opt-enable-early-materialization"), None)
+    if early is not None and not is_on(early) and not _GLOBAL_OPT & switched_on.keys():
+        silent = Trap(
+            flags=(),
+            effect="has no effect: only the global-opt path reads it",
+            instead="add --iree-global-opt-data-tiling or remove it",
+        )
+        return silent, (early,)
+    return None

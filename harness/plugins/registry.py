@@ -1,0 +1,53 @@
+"""Plugins by registered name: entry points of the group `harness.plugins`, from installed packages only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+from harness.errors import UsageError
+
+ENTRY_POINT_GROUP = "harness.plugins"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plugin:
+    """A preprocessing step that is expressed in compiler flags, such as a pass pipeline.
+
+    Attributes:
+        version: Changes whenever the plugin's effect does; part of a case's identity.
+        compile_flags: What it adds to iree-compile's command line, after the variant's own flags.
+    """
+
+    name: str
+    version: str
+    description: str
+    compile_flags: tuple[str, ...]
+
+    @property
+    def identity(self) -> str:
+        """Name and version, as they enter a case's id and the cache key."""
+        return f"{self.name}=={self.version}"
+
+
+def registered_plugins() -> tuple[str, ...]:
+    """Names of all plugins that installed packages register, sorted."""
+    return tuple(sorted(point.name for point in entry_points(group=ENTRY_POINT_GROUP)))
+
+
+def load_plugin(name: str) -> Plugin:
+    """The plugin of that registered name.
+
+    Raises:
+        UsageError: The package that registers it does not import, or gives something else than a Plugin.
+    """
+    (point, *_) = entry_points(group=ENTRY_POINT_GROUP, name=name)
+    try:
+        plugin = point.load()
+    except Exception as error:
+        raise UsageError(
+            f"plugin {name!r}: {point.value} cannot be loaded ({error}); repair or remove the package that registers it"
+        ) from error
+    if not isinstance(plugin, Plugin):
+        raise UsageError(f"plugin {name!r}: {point.value} is not a harness.plugins.Plugin; ask its package's author")
+    return plugin

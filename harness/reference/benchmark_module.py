@@ -1,0 +1,109 @@
+"""What iree-benchmark-module says of a case: the figure that IREE's engineers quote.
+
+One process per case and run. Its repetitions are not independent samples (another process gives another level), so
+the figure is reported beside ours and decides nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.compile.facts import tail
+from harness.errors import CaseError
+from harness.process import Limits, run
+from harness.results.records import Failure, Reference
+from harness.toolchain import Toolchain
+
+REPETITIONS = 3
+MIN_TIME_S = 0.3
+
+# `  HOST_LOCAL:   0B peak / 0B allocated / ...`, one block of two lines for each device.
+_PEAK = re.compile(r"^\s*(HOST_LOCAL|DEVICE_LOCAL):\s*(\d+)B peak", re.MULTILINE)
+_UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def benchmark_command(
+    *, function: str, inputs: Sequence[str], parameters: Sequence[str], uri: str, run_flags: Sequence[str]
+) -> tuple[str, ...]:
+    """The command line, as it is run in a folder that holds module and inputs."""
+    return (
+        "iree-benchmark-module",
+        "--module=module.vmfb",
+        f"--device={uri}",
+        f"--function={function}",
+        *(f"--parameters={text}" for text in parameters),
+        *(f"--input={text}" for text in inputs),
+        *run_flags,
+        f"--benchmark_repetitions={REPETITIONS}",
+        f"--benchmark_min_time={MIN_TIME_S}s",
+        "--time_unit=ns",
+        "--print_statistics=true",
+        "--benchmark_format=json",
+    )
+
+
+def run_benchmark_module(
+    case: str,
+    toolchain: Toolchain,
+    command: Sequence[str],
+    folder: Path,
+    *,
+    limits: Limits,
+    cpus: frozenset[int] | None,
+) -> Reference:
+    """Run it once; a failure is a Reference with `failure` set."""
+    finished = run([str(toolchain.runtime_tool(command[0])), *command[1:]], cwd=folder, limits=limits, cpus=cpus)
+    failed = f"{command[0]} {finished.how_it_ended(limits)}"
+    try:
+        if not finished.ok:
+            raise CaseError("reference", failed, tail(finished.stderr))
+        times, load = parse_times(finished.stdout)
+    except CaseError as error:
+        failure = Failure(stage="reference", message=str(error), stderr=error.stderr)
+        return Reference(case=case, command=tuple(command), failure=failure)
+    host, device = parse_peaks(finished.stderr)
+    return Reference(
+        case=case,
+        command=tuple(command),
+        real_time_ns=times,
+        host_peak_bytes=host,
+        device_peak_bytes=device,
+        load_1min=load,
+    )
+
+
+def parse_times(text: str) -> tuple[tuple[float, ...], float | None]:
+    """Real time of each repetition in nanoseconds, and the load average that the tool saw.
+
+    Only the function's own rows count: dispatch statistics are iteration rows too, and the aggregate rows hold a
+    coefficient of variation that claims to be in nanoseconds.
+
+    Raises:
+        CaseError: The text is not the tool's JSON, or holds no repetition.
+    """
+    try:
+        document: Mapping[str, Any] = json.loads(text)
+        rows = [
+            float(row["real_time"]) * _UNIT_NS[row["time_unit"]]
+            for row in document["benchmarks"]
+            if row["run_type"] == "iteration" and str(row["run_name"]).endswith("/process_time/real_time")
+            if not row.get("error_occurred")
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise CaseError("reference", f"iree-benchmark-module printed JSON of an unknown form ({error!r})") from None
+    if not rows:
+        raise CaseError("reference", "iree-benchmark-module exited with 0 and measured nothing")
+    load = document.get("context", {}).get("load_avg") or [None]
+    return tuple(rows), load[0]
+
+
+def parse_peaks(stderr: str) -> tuple[int | None, int | None]:
+    """Peak host and device memory in bytes, summed over the devices; None where statistics are compiled out."""
+    peaks: dict[str, int] = {}
+    for heap, amount in _PEAK.findall(stderr):
+        peaks[heap] = peaks.get(heap, 0) + int(amount)
+    return peaks.get("HOST_LOCAL"), peaks.get("DEVICE_LOCAL")

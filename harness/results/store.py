@@ -1,0 +1,253 @@
+"""Run directories: append-only while a run goes on, immutable once it has finished.
+
+    <results>/<run id>/
+        run.json           the header, written first and once
+        builds.jsonl       and checks.jsonl, references.jsonl, rounds.jsonl, lost.jsonl: one JSON line a record
+        logs/              what iree-compile printed for builds that failed
+        report.md          the full report
+        finished.json      there once the run has finished; nothing is written after it
+
+Each line is written by one system call, so that a run killed at any moment loses at most the line in flight, and
+`harness run --resume` drops a line that was cut short.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, TypeVar
+
+from filelock import FileLock, Timeout
+from pydantic import TypeAdapter, ValidationError
+
+from harness.cache import write_atomically
+from harness.errors import RunError
+from harness.results.records import (
+    SCHEMA_VERSION,
+    Build,
+    Check,
+    Header,
+    Lost,
+    Reference,
+    Round,
+    Run,
+)
+
+Record = Build | Check | Reference | Round | Lost
+_T = TypeVar("_T")
+
+_HEADER_FILE = "run.json"
+_FINISHED_FILE = "finished.json"
+_LOCK_FILE = ".lock"
+_FILES: dict[type[Any], str] = {
+    Build: "builds.jsonl",
+    Check: "checks.jsonl",
+    Reference: "references.jsonl",
+    Round: "rounds.jsonl",
+    Lost: "lost.jsonl",
+}
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in (*_FILES, Header)}
+
+
+def new_run_id(suite: str, now: datetime) -> str:
+    """`20261121-035012-esrgan`: sorts by time, and tells what it was."""
+    return f"{now.astimezone(timezone.utc):%Y%m%d-%H%M%S}-{suite}"
+
+
+def require_writable(results: Path) -> None:
+    """Make the results folder, so that a run cannot end in nowhere to write to.
+
+    Raises:
+        RunError: It cannot be made or written.
+    """
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        probe = results / f".probe-{os.getpid()}"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise RunError(
+            f"{results}: cannot be written ({error.strerror}); choose another folder with --results"
+        ) from None
+
+
+class RunDirectory:
+    """A run being written. Use `create` or `resume`, as a context manager."""
+
+    def __init__(self, path: Path, header: Header) -> None:
+        self.path = path
+        self.header = header
+        self._lock = FileLock(path / _LOCK_FILE)
+
+    @classmethod
+    def create(cls, results: Path, header: Header) -> RunDirectory:
+        """Make the directory of a new run and write its header.
+
+        The directory's name is the run's id; a second run in the same second gets a number behind it.
+
+        Raises:
+            RunError: The results folder cannot be written.
+        """
+        require_writable(results)
+        for attempt in range(1, 1000):
+            path = results / (header.id if attempt == 1 else f"{header.id}-{attempt}")
+            try:
+                path.mkdir()
+            except FileExistsError:
+                continue
+            header = replace(header, id=path.name)
+            directory = cls(path, header)
+            with _told(path):
+                write_atomically(path / _HEADER_FILE, _ADAPTERS[Header].dump_json(header, indent=1))
+            return directory
+        raise RunError(f"{results}: has a thousand runs named {header.id}; choose another folder with --results")
+
+    @classmethod
+    def resume(cls, path: Path) -> tuple[RunDirectory, Run]:
+        """Open an unfinished run to go on with it, and what it holds so far.
+
+        Raises:
+            RunError: It is no run, is finished, is of another schema, or is damaged.
+        """
+        run = load_run(path)
+        if run.finished:
+            raise RunError(f"{path}: this run is finished and is not written again; start a new one")
+        for file in _FILES.values():
+            _drop_cut_line(path / file)
+        return cls(path, run.header), run
+
+    def __enter__(self) -> RunDirectory:
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise RunError(f"{self.path}: another harness is writing this run; wait for it or stop it") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+        with contextlib.suppress(OSError):
+            (self.path / _LOCK_FILE).unlink()
+
+    def append(self, record: Record) -> None:
+        """Write one record as one line; on failure the file is as it was before.
+
+        Raises:
+            RunError: The disk is full or the file cannot be written.
+        """
+        line = _ADAPTERS[type(record)].dump_json(record) + b"\n"
+        with _told(self.path):
+            handle = os.open(self.path / _FILES[type(record)], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            before = os.fstat(handle).st_size
+            try:
+                written = os.write(handle, line)
+                if written < len(line):  # the disk is nearly full: the rest says so
+                    os.write(handle, line[written:])
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(handle, before)
+                raise
+            finally:
+                os.close(handle)
+
+    def log(self, case: str, text: str) -> Path:
+        """Keep what a tool printed for a case; the file's path inside the run."""
+        path = self.path / "logs" / f"{re.sub(r'[^A-Za-z0-9._+-]', '_', case)}.stderr.txt"
+        with _told(self.path):
+            write_atomically(path, text.encode())
+        return path
+
+    def finish(self, report: Callable[[Run], str]) -> None:
+        """Write the report of the finished run and close it for good."""
+        text = report(replace(load_run(self.path), finished=True))
+        with _told(self.path):
+            write_atomically(self.path / "report.md", text.encode())
+            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+            write_atomically(self.path / _FINISHED_FILE, json.dumps({"finished": now}).encode())
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RunError(
+            f"{path}: cannot be written ({error.strerror}); make room or mend its permissions, "
+            f"then go on with `harness run --resume {path}`"
+        ) from error
+
+
+def _drop_cut_line(path: Path) -> None:
+    if not path.is_file():
+        return
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        with _told(path.parent):
+            os.truncate(path, whole)
+
+
+def load_run(path: Path) -> Run:
+    """Read a run directory, finished or not; a last line that was cut short is left out.
+
+    Raises:
+        RunError: It is no run directory, of a newer schema, or damaged; the message names file and line.
+    """
+    header_file = path / _HEADER_FILE
+    if not header_file.is_file():
+        raise RunError(f"{path}: is not a run directory (it has no {_HEADER_FILE}); give one from results/")
+    raw = _read(header_file)
+    try:
+        version = json.loads(raw)["schema_version"]
+    except (ValueError, KeyError, TypeError):
+        raise RunError(f"{header_file}: is damaged; take the run from a backup") from None
+    if version != SCHEMA_VERSION:
+        raise RunError(f"{header_file}: has schema {version}, and this harness reads {SCHEMA_VERSION}; upgrade it")
+    try:
+        header = _ADAPTERS[Header].validate_json(raw)
+    except ValidationError as error:
+        raise RunError(f"{header_file}: is damaged ({_first(error)}); take the run from a backup") from None
+    return Run(
+        header=header,
+        builds=_records(path, Build),
+        checks=_records(path, Check),
+        references=_records(path, Reference),
+        rounds=_records(path, Round),
+        lost=_records(path, Lost),
+        finished=(path / _FINISHED_FILE).is_file(),
+    )
+
+
+def _records(path: Path, kind: type[_T]) -> tuple[_T, ...]:
+    file = path / _FILES[kind]
+    if not file.is_file():
+        return ()
+    lines = _read(file).split(b"\n")[:-1]  # what follows the last newline was cut short
+    validate = _ADAPTERS[kind].validate_json
+    records = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            records.append(validate(line))
+        except ValidationError as error:
+            raise RunError(
+                f"{file}: line {number} is damaged ({_first(error)}); remove that line or take the run from a backup"
+            ) from None
+    return tuple(records)
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise RunError(f"{file}: cannot be read ({error.strerror}); mend its permissions") from None
+
+
+def _first(error: ValidationError) -> str:
+    detail = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in detail["loc"])
+    return f"{where}: {detail['msg']}" if where else detail["msg"]

@@ -1,0 +1,115 @@
+"""The line itself: suite.toml -> Suite -> [Case] -> [Build] -> [Check] -> [Round] -> a run directory.
+
+Read `run_suite` from top to bottom. Each stage takes what the stages before it gave and what an interrupted run has
+already done, and every result is on disk before the next one begins.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from harness import __version__
+from harness.errors import RunError
+from harness.models.materialize import ModelArtifact, record
+from harness.prepare import Prepared, prepare
+from harness.progress import Progress
+from harness.report import render
+from harness.results.environment import capture_environment, harness_commit
+from harness.results.records import SCHEMA_VERSION, Failure, Header, ModelRecord, ToolchainRecord
+from harness.results.store import RunDirectory, new_run_id, require_writable
+from harness.stages.build import compile_stage, lay_out_stage
+from harness.stages.check import reference_stage, verify_stage
+from harness.stages.context import Context, Done, RunOptions, done_in
+from harness.stages.measure import measure_stage
+from harness.stages.models import materialize_models
+
+
+def run_suite(options: RunOptions, progress: Progress) -> Path:
+    """Run a suite, or go on with an interrupted run of it; the run's directory.
+
+    Raises:
+        HarnessError: The suite, the toolchain or the results folder cannot be used. Failing cases raise nothing: they
+            are part of the run.
+    """
+    require_writable(options.results)
+    prepared = prepare(options.suite, options.selection, options.toolchain)
+    artifacts = materialize_models(prepared, options.compile_limits, progress)
+    with ExitStack() as stack:
+        directory, done = _open(prepared, artifacts, options)
+        stack.enter_context(directory)
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="harness-run-")))
+        context = Context(prepared=prepared, options=options, directory=directory, done=done, progress=progress)
+        builds = compile_stage(context, artifacts)
+        runnable = lay_out_stage(prepared, artifacts, builds, scratch)
+        right = verify_stage(context, runnable)
+        reference_stage(context, right)
+        measure_stage(context, right)
+        directory.finish(lambda run: render(run, "markdown", full=True))
+    return directory.path
+
+
+def _open(
+    prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure], options: RunOptions
+) -> tuple[RunDirectory, Done]:
+    if options.resume is None:
+        header = _header(prepared, artifacts, options)
+        return RunDirectory.create(options.results, header), Done()
+    directory, run = RunDirectory.resume(options.resume)
+    planned = {(case.id, case.name, case.toolchain) for case in run.header.cases}
+    if planned != {(case.id, case.name, case.toolchain) for case in prepared.cases}:
+        raise RunError(
+            f"{options.resume}: its cases are no longer those of {options.suite} with this toolchain; start a new run"
+        )
+    return directory, done_in(run)
+
+
+def _header(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure], options: RunOptions) -> Header:
+    now = datetime.now(timezone.utc)
+    suite, toolchain = prepared.suite, prepared.toolchain
+    return Header(
+        schema_version=SCHEMA_VERSION,
+        id=new_run_id(suite.name, now),
+        suite=options.suite.as_posix(),
+        suite_name=suite.name,
+        suite_description=suite.description,
+        suite_sha256=prepared.loaded.text_sha256,
+        started=now.isoformat(timespec="seconds"),
+        harness_version=__version__,
+        harness_commit=harness_commit(),
+        command=options.command,
+        baseline=suite.baseline,
+        toolchains=(
+            ToolchainRecord(
+                version=toolchain.version,
+                revision=toolchain.revision,
+                compiler_sha256=toolchain.compiler_sha256,
+            ),
+        ),
+        models=tuple(_model_record(name, artifact) for name, artifact in artifacts.items()),
+        cases=prepared.cases,
+        groups=suite.groups,
+        settings=_settings(prepared, options),
+        environment=capture_environment(),
+    )
+
+
+def _model_record(name: str, artifact: ModelArtifact | Failure) -> ModelRecord:
+    if isinstance(artifact, ModelArtifact):
+        return record(artifact)
+    return ModelRecord(name=name, mlir_sha256="", mlir_bytes=0, function="", inputs=(), failure=artifact)
+
+
+def _settings(prepared: Prepared, options: RunOptions) -> dict[str, Any]:
+    return {
+        "budget_s": options.budget_s or prepared.suite.budget_s,
+        "generations": options.generations or prepared.suite.generations,
+        "seed": options.seed,
+        "jobs": options.jobs,
+        "patterns": list(options.selection.patterns),
+        "tags": list(options.selection.tags),
+    }

@@ -1,0 +1,75 @@
+"""What the stages of a run share: the user's choices, the planned cases, and where results go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.plan import Selection
+from harness.prepare import Prepared
+from harness.process import Limits
+from harness.progress import Progress
+from harness.results.records import Build, Check, Reference, Run
+from harness.results.store import RunDirectory
+from harness.toolchain import Toolchain
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What a user can choose about a run; None: the suite's own value.
+
+    Attributes:
+        budget_s: Seconds of timed rounds for the whole run.
+        compile_limits: For each iree-compile.
+        call_limit_s: For one turn, and for one iree-run-module.
+    """
+
+    suite: Path
+    results: Path
+    selection: Selection
+    jobs: int
+    budget_s: float | None
+    generations: int | None
+    seed: int
+    compile_limits: Limits
+    call_limit_s: float
+    command: tuple[str, ...]
+    resume: Path | None = None
+    toolchain: Toolchain | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """What an interrupted run had finished, by case or group."""
+
+    builds: Mapping[str, Build] = field(default_factory=dict)
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    references: Mapping[str, Reference] = field(default_factory=dict)
+    generations: Mapping[str, int] = field(default_factory=dict)
+    lost: frozenset[str] = frozenset()
+
+
+def done_in(run: Run) -> Done:
+    """What a run that was read back had finished; a generation that was cut short counts as done."""
+    generations: dict[str, int] = {}
+    for one in run.rounds:
+        generations[one.group] = max(generations.get(one.group, 0), one.generation + 1)
+    return Done(
+        builds={one.case: one for one in run.builds},
+        checks={one.case: one for one in run.checks},
+        references={one.case: one for one in run.references},
+        generations=generations,
+        lost=frozenset(one.case for one in run.lost),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """One run under way."""
+
+    prepared: Prepared
+    options: RunOptions
+    directory: RunDirectory
+    done: Done
+    progress: Progress

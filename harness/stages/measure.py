@@ -1,0 +1,77 @@
+"""[Build] -> [Round]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.bench_folder import MODULE_FILE
+from harness.measure import Group, Loadable, Settings, measure_generation
+from harness.models.inputs import Argument
+from harness.results.records import Lost, Round
+from harness.stages.check import distinct
+from harness.stages.context import Context
+from harness.toolchain import Toolchain
+from harness.verify import Runnable
+
+
+def measure_stage(context: Context, runnable: Sequence[Runnable]) -> None:
+    """Generation by generation, so that each group's generations are spread over the whole run."""
+    directory, done, progress = context.directory, context.done, context.progress
+    settings = directory.header.settings
+    generations = int(settings["generations"])
+    alive = [one for one in distinct(runnable) if one.case.name not in done.lost]
+    groups = list(dict.fromkeys(one.case.group for one in alive))
+    if not groups:
+        return
+    progress.stage("Measure", generations * len(groups))
+    seconds = float(settings["budget_s"]) / (generations * len(groups))
+    for generation in range(generations):
+        for name in groups:
+            if generation < done.generations.get(name, 0):
+                progress.step(name)
+                continue
+            members = [one for one in alive if one.case.group == name]
+            if not members:
+                progress.step(name)
+                continue
+            group = _group(name, members, context.prepared.toolchain)
+            limits = Settings(seconds=seconds, seed=int(settings["seed"]), call_limit_s=context.options.call_limit_s)
+            for item in measure_generation(group, generation, limits):
+                directory.append(item)
+                if isinstance(item, Lost):
+                    alive = [one for one in alive if one.case.name != item.case]
+                    progress.note(f"{item.case}: {item.failure.message}")
+                else:
+                    progress.step(_where(item, generations), advance=0)
+            progress.step(name)
+
+
+def _where(item: Round, generations: int) -> str:
+    return f"{item.group} generation {item.generation + 1}/{generations}, round {item.round + 1}"
+
+
+def _group(name: str, members: Sequence[Runnable], toolchain: Toolchain) -> Group:
+    return Group(
+        name=name,
+        uri=members[0].case.uri,
+        cpus=members[0].cpus,
+        cases=tuple(
+            Loadable(
+                name=one.case.name,
+                module=one.bench.folder / MODULE_FILE,
+                function=one.artifact.function,
+                arguments=tuple(_argument(argument) for argument in one.artifact.arguments),
+                parameters=one.artifact.parameters,
+                run_flags=one.case.run_flags,
+                toolchain=toolchain,
+            )
+            for one in members
+        ),
+    )
+
+
+def _argument(argument: Argument) -> dict[str, Any]:
+    if argument.npy is not None:
+        return {"file": str(argument.file)}
+    return {"file": str(argument.file), "raw": True, "shape": list(argument.shape), "element_type": "BFLOAT_16"}

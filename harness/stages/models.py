@@ -1,0 +1,40 @@
+"""[Case] -> models' MLIR and inputs."""
+
+from __future__ import annotations
+
+from harness.cache import cache_root
+from harness.errors import CaseError, RunError, SuiteError
+from harness.models.materialize import ModelArtifact, materialize
+from harness.prepare import Prepared
+from harness.process import Limits
+from harness.progress import Progress
+from harness.results.records import Failure
+
+
+def materialize_models(prepared: Prepared, limits: Limits, progress: Progress) -> dict[str, ModelArtifact | Failure]:
+    """Build or import the models of all cases that will run; by name, a failure where one could not be made.
+
+    Raises:
+        SuiteError: A model's table is wrong.
+        RunError: The cache cannot be written.
+    """
+    wanted = {case.model for case in prepared.cases if case.skip is None}
+    models = [model for model in prepared.suite.models if model.name in wanted]
+    progress.stage("Models", len(models))
+    artifacts: dict[str, ModelArtifact | Failure] = {}
+    for model in models:
+        progress.step(model.name, advance=0)
+        try:
+            artifacts[model.name] = materialize(
+                model, store=cache_root() / "models", toolchain=prepared.toolchain, limits=limits
+            )
+        except SuiteError as error:
+            raise SuiteError(f"{prepared.suite.path}: {error}") from None
+        except CaseError as error:
+            artifacts[model.name] = Failure(stage="model", message=str(error), stderr=error.stderr)
+        except OSError as error:
+            raise RunError(
+                f"{cache_root()}: the cache cannot be written ({error.strerror}); make room or set HARNESS_CACHE"
+            ) from None
+        progress.step(model.name)
+    return artifacts

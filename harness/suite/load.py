@@ -1,0 +1,193 @@
+"""From suite.toml to a checked Suite: every name in it refers to something that exists."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from harness.errors import SuiteError
+from harness.suite.schema import FlagSetFile, InputTable, ModelTable, SuiteFile, VariantTable
+from harness.suite.toml_file import did_you_mean, read_toml
+from harness.suite.values import (
+    Device,
+    Expectation,
+    FlagSet,
+    Input,
+    Model,
+    Suite,
+    Tolerance,
+    Variant,
+    VariantGroup,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedSuite:
+    """A suite and the hash (sha256, hex) of the text of all files it came from."""
+
+    suite: Suite
+    text_sha256: str
+
+
+def load_suite(path: Path) -> LoadedSuite:
+    """Load a suite file and the flag-set files that it names.
+
+    Raises:
+        SuiteError: Anything in them is wrong; the message names file, table and key.
+    """
+    table, raw = read_toml(path, SuiteFile)
+    digest = hashlib.sha256(raw)
+    flag_sets = _load_flag_sets(path, table.flagset_files, digest.update)
+    variants = tuple(_variant(path, name, variant, flag_sets) for name, variant in table.variants.items())
+    _check_known(path, "", "baseline", [table.baseline], table.variants)
+    for position, group in enumerate(table.groups):
+        _check_known(path, f"[[groups]] #{position + 1}", "variants", group.variants, table.variants)
+    suite = Suite(
+        name=table.name,
+        description=table.description,
+        path=path,
+        baseline=table.baseline,
+        models=tuple(_model(path, name, model) for name, model in table.models.items()),
+        variants=variants,
+        devices=tuple(
+            Device(
+                name=name,
+                description=device.description,
+                uri=device.uri,
+                backend=device.backend,
+                compile_flags=tuple(device.compile_flags),
+                run_flags=tuple(device.run_flags),
+                pin=device.pin,
+                tags=tuple(device.tags),
+            )
+            for name, device in table.devices.items()
+        ),
+        include=tuple(table.matrix.include),
+        exclude=tuple(table.matrix.exclude),
+        expectations=tuple(Expectation(cases=one.cases, message=one.fails) for one in table.expect),
+        groups=tuple(VariantGroup(title=one.title, variants=tuple(one.variants)) for one in table.groups),
+        budget_s=table.measure.budget_s,
+        generations=table.measure.generations,
+    )
+    return LoadedSuite(suite=suite, text_sha256=digest.hexdigest())
+
+
+def _load_flag_sets(suite: Path, files: Iterable[str], digest: Callable[[bytes], None]) -> dict[str, FlagSet]:
+    flag_sets: dict[str, FlagSet] = {}
+    origin: dict[str, Path] = {}
+    for name in files:
+        path = suite.parent / name
+        if not path.is_file():
+            raise SuiteError(f"{suite}: flagset_files: there is no file {name} beside the suite; check the path")
+        table, raw = read_toml(path, FlagSetFile)
+        digest(raw)
+        for key, one in table.flagsets.items():
+            if key in flag_sets:
+                raise SuiteError(f"{path}: [flagsets.{key}] is defined in {origin[key]} too; rename one of them")
+            try:
+                SpecifierSet(one.toolchains)
+            except InvalidSpecifier:
+                raise SuiteError(
+                    f"{path}: [flagsets.{key}] toolchains: {one.toolchains!r} is not a version specifier; "
+                    "write it like '>=3.8,<4'"
+                ) from None
+            origin[key] = path
+            flag_sets[key] = FlagSet(
+                name=key,
+                description=one.description,
+                compile=tuple(one.compile),
+                run=tuple(one.run),
+                backends=tuple(one.backends),
+                toolchains=one.toolchains,
+            )
+    return flag_sets
+
+
+def _check_known(path: Path, table: str, key: str, names: Iterable[str], known: Mapping[str, object]) -> None:
+    for name in names:
+        if name not in known:
+            where = f"{table} {key}".strip()
+            hint = did_you_mean(name, list(known)) or "; no flagset_files are given"
+            raise SuiteError(f"{path}: {where}: there is no {_kind(key)} {name!r}{hint}")
+
+
+def _kind(key: str) -> str:
+    return "flag set" if key == "flagsets" else "variant"
+
+
+def _variant(path: Path, name: str, table: VariantTable, flag_sets: Mapping[str, FlagSet]) -> Variant:
+    _check_known(path, f"[variants.{name}]", "flagsets", table.flagsets, flag_sets)
+    return Variant(
+        name=name,
+        description=table.description,
+        flag_sets=tuple(flag_sets[key] for key in table.flagsets),
+        compile_flags=tuple(table.flags),
+        run_flags=tuple(table.run_flags),
+        plugins=tuple(table.plugins),
+        tags=tuple(table.tags),
+    )
+
+
+def _model(path: Path, name: str, table: ModelTable) -> Model:
+    where = f"{path}: [models.{name}]"
+    sources = [key for key in ("builder", "mlir", "onnx") if getattr(table, key) is not None]
+    if len(sources) != 1:
+        found = " and ".join(sources) or "none"
+        raise SuiteError(f"{where} needs exactly one of builder, mlir and onnx, and has {found}")
+    source = sources[0]
+    if source == "builder":
+        for key in ("function", "inputs", "parameters", "opset"):
+            if getattr(table, key):
+                raise SuiteError(f"{where} {key} is for mlir and onnx files; a builder gives its own, so remove it")
+    elif table.params:
+        raise SuiteError(f"{where} params are for builders; remove them or name a builder")
+    if source == "mlir" and not (table.function and table.inputs):
+        missing = "inputs" if table.function else "function"
+        raise SuiteError(f"{where} {missing} is missing; an mlir file needs its entry function and inputs")
+    if table.opset is not None and source != "onnx":
+        raise SuiteError(f"{where} opset is for onnx files; remove it")
+    if table.reference == "onnxruntime" and source != "onnx":
+        raise SuiteError(f'{where} reference = "onnxruntime" is for onnx files; leave it out')
+    return Model(
+        name=name,
+        description=table.description,
+        builder=table.builder,
+        params=table.params,
+        mlir=_file(path, where, "mlir", table.mlir) if table.mlir else None,
+        onnx=_file(path, where, "onnx", table.onnx) if table.onnx else None,
+        opset=table.opset,
+        function=table.function,
+        inputs=tuple(_input(path, f"{where} inputs[{position}]", one) for position, one in enumerate(table.inputs)),
+        parameters={scope: _file(path, where, f"parameters.{scope}", file) for scope, file in table.parameters.items()},
+        expected=tuple(_file(path, where, "expected", file) for file in table.expected),
+        reference=table.reference,
+        tolerance=Tolerance(relative=table.tolerance.relative, absolute=table.tolerance.absolute),
+        tags=tuple(table.tags),
+    )
+
+
+def _file(suite: Path, where: str, key: str, name: str) -> Path:
+    path = suite.parent / name
+    if not path.is_file():
+        raise SuiteError(f"{where} {key}: there is no file {name} beside the suite; check the path")
+    return path
+
+
+def _input(path: Path, where: str, table: InputTable) -> Input:
+    given = [key for key in ("seed", "value", "npy") if getattr(table, key) is not None]
+    if len(given) > 1:
+        raise SuiteError(f"{where} has {' and '.join(given)}; keep one of them")
+    if table.npy is not None:
+        if table.shape is not None:
+            raise SuiteError(f"{where} has shape and npy; the .npy file says its shape, so remove shape")
+        return Input(dtype=table.dtype, fill="npy", path=_file(path, where, "npy", table.npy))
+    if table.shape is None:
+        raise SuiteError(f"{where} shape is missing; add it, or values from an npy file")
+    shape = tuple(table.shape)
+    if table.value is not None:
+        return Input(shape=shape, dtype=table.dtype, fill="constant", value=table.value)
+    return Input(shape=shape, dtype=table.dtype, seed=table.seed or 0)

@@ -1,0 +1,163 @@
+"""The TOML formats of suites and flag sets, as pydantic models: what editors complete and what loading checks.
+
+docs/suite.schema.json and docs/flagset.schema.json are made from these classes by `harness schema`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100)]
+Dtype = Literal["f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "i1"]
+Flag = Annotated[
+    str, Field(pattern=r"^--?[A-Za-z]", description="One flag as the tool takes it, e.g. --iree-opt-level=O3.")
+]
+Pattern = Annotated[
+    str,
+    Field(
+        min_length=1,
+        description="A shell pattern on case names, which read model/variant@device; * ? and [abc] match as usual.",
+    ),
+]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class InputTable(_Table):
+    """One argument of the entry function."""
+
+    shape: list[Annotated[int, Field(ge=0)]] | None = Field(
+        None, description="Static sizes, outermost first; [] is a scalar tensor. May be left out with npy."
+    )
+    dtype: Dtype = Field("f32", description="MLIR's name of the element type.")
+    seed: int | None = Field(None, ge=0, description="Random values from this seed (the default, seed 0).")
+    value: float | None = Field(None, description="This constant everywhere instead of random values.")
+    npy: str | None = Field(None, description="Values from this .npy file, relative to the suite.")
+
+
+class ToleranceTable(_Table):
+    """Outputs agree when |a - b| <= absolute + relative * |b| everywhere."""
+
+    relative: float = Field(1e-4, ge=0)
+    absolute: float = Field(1e-5, ge=0)
+
+
+class ModelTable(_Table):
+    """A program to compile; exactly one of builder, mlir and onnx."""
+
+    description: str = ""
+    builder: str | None = Field(None, description="A registered builder, e.g. residual-dense-block.")
+    params: dict[str, Any] = Field(default_factory=dict, description="The builder's parameters.")
+    mlir: str | None = Field(None, description="An .mlir or .mlirbc file, relative to the suite.")
+    onnx: str | None = Field(None, description="An .onnx file, relative to the suite; imported by iree-import-onnx.")
+    opset: int | None = Field(None, ge=1, description="Upgrade the ONNX file to this opset (default: at least 17).")
+    function: str | None = Field(None, description="Entry function of an mlir or onnx file.")
+    inputs: list[InputTable] = Field(default_factory=list, description="The entry function's arguments, in order.")
+    parameters: dict[str, str] = Field(
+        default_factory=dict, description="External weights by scope: { model = 'weights.irpa' }."
+    )
+    expected: list[str] = Field(default_factory=list, description=".npy files with the right outputs, in order.")
+    reference: Literal["auto", "baseline", "onnxruntime"] = Field(
+        "auto",
+        description="What outputs are compared with when no expected files are given: the baseline variant, or ONNX "
+        "Runtime on the same inputs. auto: ONNX Runtime for an onnx file where it is installed, else the baseline.",
+    )
+    tolerance: ToleranceTable = ToleranceTable()
+    tags: list[Name] = Field(default_factory=list)
+
+
+class VariantTable(_Table):
+    """A way to compile and run: flag sets in order, then flags, then plugins."""
+
+    description: str = ""
+    flagsets: list[Name] = Field(default_factory=list, description="Names of flag sets from flagset_files.")
+    flags: list[Flag] = Field(default_factory=list, description="More iree-compile flags.")
+    run_flags: list[Flag] = Field(default_factory=list, description="More runtime flags.")
+    plugins: list[str] = Field(default_factory=list, description="Registered preprocessing plugins, in order.")
+    tags: list[Name] = Field(default_factory=list)
+
+
+class DeviceTable(_Table):
+    """Where modules run."""
+
+    description: str = ""
+    uri: str = Field(min_length=1, description="What --device= takes: local-sync, local-task, vulkan, cuda://0, ...")
+    backend: str = Field(
+        min_length=1, description="The backend that compile_flags choose: llvm-cpu, vmvx, vulkan-spirv, cuda, rocm."
+    )
+    compile_flags: list[Flag] = Field(default_factory=list)
+    run_flags: list[Flag] = Field(default_factory=list)
+    pin: bool = Field(False, description="Hold the measuring process on one core, where the system can.")
+    tags: list[Name] = Field(default_factory=list)
+
+
+class MatrixTable(_Table):
+    """Which of models x variants x devices become cases."""
+
+    include: list[Pattern] = Field(default_factory=lambda: ["*"], min_length=1)
+    exclude: list[Pattern] = Field(default_factory=list)
+
+
+class ExpectTable(_Table):
+    """Cases that are known to fail; the report says so, and says when they work again."""
+
+    cases: Pattern
+    fails: str = Field(min_length=1, description="A part of the message with which they fail.")
+
+
+class GroupTable(_Table):
+    """Variants that reports show side by side; the first is the one the others are compared with."""
+
+    title: str = Field(min_length=1, max_length=100)
+    variants: list[Name] = Field(min_length=2)
+
+
+class MeasureTable(_Table):
+    """How long and how often to measure; the command line can say otherwise."""
+
+    budget_s: float = Field(120.0, gt=0, description="Seconds of timed rounds for the whole run.")
+    generations: int = Field(5, ge=1, description="Fresh sets of worker processes: the independent samples.")
+
+
+class SuiteFile(_Table):
+    """models x variants x devices, and which of their combinations to run."""
+
+    name: Name
+    description: str = ""
+    baseline: Name = Field(description="The variant that the others are compared with.")
+    flagset_files: list[str] = Field(default_factory=list, description="Flag-set files, relative to the suite.")
+    models: dict[Name, ModelTable] = Field(min_length=1)
+    variants: dict[Name, VariantTable] = Field(min_length=1)
+    devices: dict[Name, DeviceTable] = Field(min_length=1)
+    matrix: MatrixTable = MatrixTable()
+    expect: list[ExpectTable] = Field(default_factory=list)
+    groups: list[GroupTable] = Field(default_factory=list)
+    measure: MeasureTable = MeasureTable()
+
+
+class FlagSetTable(_Table):
+    """A named list of flags."""
+
+    description: str = ""
+    compile: list[Flag] = Field(default_factory=list, description="Flags for iree-compile.")
+    run: list[Flag] = Field(default_factory=list, description="Flags for the runtime.")
+    backends: list[str] = Field(default_factory=list, description="Compiler backends it is for; empty: all.")
+    toolchains: str = Field("", description="Releases it is for, as a version specifier: '>=3.8,<4'; empty: all.")
+
+
+class FlagSetFile(_Table):
+    """Flag sets that suites name in their variants."""
+
+    flagsets: dict[Name, FlagSetTable] = Field(min_length=1)
+
+
+def json_schema(kind: Literal["suite", "flagset"]) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a suite or flag-set file, for editors."""
+    model: type[BaseModel] = SuiteFile if kind == "suite" else FlagSetFile
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}

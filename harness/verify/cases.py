@@ -1,0 +1,158 @@
+"""Checking the outputs of a run's cases against what is right, before any of them is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.bench_folder import BenchFolder
+from harness.errors import CaseError
+from harness.models.inputs import load_argument
+from harness.models.materialize import ModelArtifact
+from harness.models.onnx_reference import onnxruntime_version, run_onnx
+from harness.plan.values import Case
+from harness.process import Limits
+from harness.results.records import Build, Check, Failure
+from harness.suite.values import Model
+from harness.toolchain import Toolchain
+from harness.verify.outputs import Array, compare_outputs, run_command, run_once
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runnable:
+    """A compiled case in its folder, ready to run.
+
+    Attributes:
+        cpus: Cores to hold its processes on; None: wherever the system puts them.
+    """
+
+    case: Case
+    build: Build
+    artifact: ModelArtifact
+    bench: BenchFolder
+    cpus: frozenset[int] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Right:
+    """Right outputs, and where they come from."""
+
+    source: str
+    outputs: Sequence[Array]
+
+
+class _References:
+    """Right outputs for each case, as far as they are known by now."""
+
+    def __init__(self) -> None:
+        self._outside: dict[str, _Right | None] = {}
+        self._baselines: dict[str, _Right] = {}
+
+    def keep_baseline(self, case: Case, outputs: Sequence[Array]) -> None:
+        """Remember a baseline's outputs, for its group and, if it is the first, for the model's other devices."""
+        right = _Right(source=case.name, outputs=outputs)
+        self._baselines[case.group] = right
+        self._baselines.setdefault(case.model, right)
+
+    def find(self, case: Case, model: Model, artifact: ModelArtifact) -> _Right | None:
+        """What a case is compared with; None for the first baseline of a model without other reference.
+
+        Raises:
+            CaseError: A reference cannot be had.
+        """
+        if model.name not in self._outside:
+            self._outside[model.name] = _outside_reference(model, artifact)
+        if outside := self._outside[model.name]:
+            return outside
+        if case.baseline:
+            return self._baselines.get(case.model)
+        if case.group not in self._baselines:
+            raise CaseError("verify", "nothing to compare its outputs with: the baseline on this device failed")
+        return self._baselines[case.group]
+
+
+def _outside_reference(model: Model, artifact: ModelArtifact) -> _Right | None:
+    if model.expected:
+        try:
+            outputs = [np.load(path) for path in model.expected]
+        except (OSError, ValueError, EOFError) as error:
+            raise CaseError("verify", f"an expected file cannot be read ({error}); write it again") from None
+        return _Right(source="expected files", outputs=outputs)
+    version = onnxruntime_version()
+    if model.onnx is None or model.reference == "baseline" or (model.reference == "auto" and version is None):
+        return None
+    inputs = [load_argument(argument) for argument in artifact.arguments]
+    return _Right(source=f"ONNX Runtime {version}", outputs=run_onnx(model.onnx, inputs))
+
+
+def check_cases(
+    cases: Sequence[Runnable],
+    models: Mapping[str, Model],
+    toolchain: Toolchain,
+    limits: Limits,
+    on_start: Callable[[str], None],
+) -> Iterator[Check]:
+    """Check each case once; a failure is a Check with `failure` set.
+
+    A case is compared with expected files or ONNX Runtime where its model has them. Else a variant is compared with
+    the baseline on its own device, and a baseline with the first device's, so that a device that computes something
+    else is noticed; the very first one only has to give finite numbers.
+
+    Args:
+        cases: Model by model, device by device, baselines first.
+    """
+    references = _References()
+    for one in cases:
+        on_start(one.case.name)
+        yield _check(one, models[one.case.model], references, toolchain, limits)
+
+
+def _check(one: Runnable, model: Model, references: _References, toolchain: Toolchain, limits: Limits) -> Check:
+    command = run_command(
+        function=one.artifact.function,
+        inputs=one.bench.inputs,
+        parameters=one.bench.parameters,
+        uri=one.case.uri,
+        run_flags=one.case.run_flags,
+        outputs=one.build.outputs or 0,
+    )
+    against, max_absolute, max_relative, failure = "", None, None, None
+    try:
+        outputs = run_once(toolchain, command, one.bench.folder, limits=limits, cpus=one.cpus)
+        right = references.find(one.case, model, one.artifact)
+        if right is None:
+            against = "itself: its values are finite"
+            _require_finite(outputs)
+        else:
+            against = right.source
+            difference = compare_outputs(outputs, right.outputs, model.tolerance)
+            max_absolute, max_relative = difference.max_absolute, difference.max_relative
+            if difference.problem:
+                raise CaseError("verify", f"its {difference.problem}, compared with {against}")
+        if one.case.baseline:
+            references.keep_baseline(one.case, outputs)
+    except CaseError as error:
+        failure = Failure(stage="verify", message=str(error), stderr=error.stderr)
+    return Check(
+        case=one.case.name,
+        against=against,
+        command=command,
+        relative_tolerance=model.tolerance.relative,
+        absolute_tolerance=model.tolerance.absolute,
+        max_absolute=max_absolute,
+        max_relative=max_relative,
+        failure=failure,
+    )
+
+
+def _require_finite(outputs: Sequence[Array]) -> None:
+    for position, output in enumerate(outputs):
+        odd = output.size - int(np.isfinite(output.astype(np.float64)).sum())
+        if odd:
+            raise CaseError(
+                "verify",
+                f"its output {position} has {odd} NaN or infinite values of {output.size}, so variants cannot be "
+                "compared with it; change the inputs, or give expected files",
+            )
