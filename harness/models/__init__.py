@@ -1,1 +1,19 @@
-"""TBD."""
+"""Model -> MLIR and arguments in files: builders, MLIR files, ONNX files."""
+
+from harness.models.builder import Builder, BuiltModel, check_params, find_builder, load_builders
+from harness.models.inputs import Argument, describe, load_argument
+from harness.models.materialize import ModelArtifact, materialize, record
+
+__all__ = [
+    "Argument",
+    "Builder",
+    "BuiltModel",
+    "ModelArtifact",
+    "check_params",
+    "describe",
+    "find_builder",
+    "load_argument",
+    "load_builders",
+    "materialize",
+    "record",
+]

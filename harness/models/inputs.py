@@ -1,0 +1,230 @@
+"""Arguments of entry functions: from what a suite says to files that IREE's tools and iree.runtime read.
+
+iree-run-module and iree-benchmark-module take a .npy file as `--input=@input0.npy`. numpy has no bf16, so a bf16
+argument is a file of raw little-endian elements, and the flag says what they are: `--input=4x8xbf16=@input0.bin`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.cache import write_atomically
+from harness.errors import SuiteError
+from harness.models.tools import file_sha256
+from harness.suite.values import Input
+
+Array = NDArray[Any]
+
+# What holds the values of each element type in this process; bf16 is held as f32 values that bf16 has.
+_HELD_AS: dict[str, np.dtype[Any]] = {
+    "f16": np.dtype("<f2"),
+    "bf16": np.dtype("<f4"),
+    "f32": np.dtype("<f4"),
+    "f64": np.dtype("<f8"),
+    "i1": np.dtype(np.bool_),
+    "i8": np.dtype("<i1"),
+    "i16": np.dtype("<i2"),
+    "i32": np.dtype("<i4"),
+    "i64": np.dtype("<i8"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """One argument of an entry function, in a file.
+
+    Attributes:
+        file: A .npy file; for bf16 a .bin file of raw little-endian elements.
+        flag: What follows `--input=` when a tool runs in the file's folder: `@input0.npy` or `4x8xbf16=@input0.bin`.
+        dtype: MLIR's name of the element type.
+    """
+
+    file: Path
+    flag: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def npy(self) -> Path | None:
+        """The file, if numpy.load reads it."""
+        return self.file if self.file.suffix == ".npy" else None
+
+
+def describe(value: Input) -> str:
+    """One line as a person would write it: `1x64x90x62xf32 random seed 0`, `f32 constant 1.5`, `4xi8 from x.npy`."""
+    if value.fill == "random":
+        source = f"random seed {value.seed}"
+    elif value.fill == "constant":
+        source = f"constant {value.value:g}"
+    else:
+        source = f"from {value.path.name if value.path else '?'}"
+    return f"{_type(value)} {source}"
+
+
+def resolve(value: Input, where: str = "input") -> Input:
+    """The same input with its shape known: an .npy file's own shape where the suite says none.
+
+    Args:
+        where: Table and key of the input, for error messages: `[models.rdb] inputs[0]`.
+
+    Raises:
+        SuiteError: The element type is unknown, or the .npy file is missing, broken, or of another shape or type.
+    """
+    if value.dtype not in _HELD_AS:
+        raise SuiteError(f"{where} dtype: {value.dtype!r} is not supported; use one of {', '.join(_HELD_AS)}")
+    return replace(value, shape=_load_npy(value, where).shape) if value.fill == "npy" else value
+
+
+def make_array(value: Input, where: str = "input") -> Array:
+    """The values of an input. Equal inputs give equal arrays.
+
+    Random floats are standard normal, integers 0 to 9, booleans even odds. A bf16 input gives float32 values, rounded
+    to the nearest that bf16 has.
+
+    Raises:
+        SuiteError: As `resolve`, or a constant that the element type cannot hold.
+    """
+    value = resolve(value, where)
+    held = _HELD_AS[value.dtype]
+    if value.fill == "npy":
+        array: Array = np.array(_load_npy(value, where), order="C")
+    elif value.fill == "constant":
+        array = np.full(value.shape, _constant(value, where), dtype=held)
+    else:
+        array = _random(value, held)
+    return _from_bf16_bits(_bf16_bits(array)) if value.dtype == "bf16" else array
+
+
+def write_arguments(inputs: Sequence[Input], folder: Path, where: str = "inputs") -> tuple[Argument, ...]:
+    """Write the values of all inputs as input0.npy, input1.npy, ... into a folder of their own within `folder`.
+
+    That folder's name tells their content, so files that are there already are kept.
+
+    Args:
+        inputs: With their shapes known, as `resolve` gives them.
+
+    Raises:
+        SuiteError: As `make_array`.
+        OSError: A file cannot be written.
+    """
+    content = "\n".join(f"{_type(value)} {_content(value)}" for value in inputs)
+    own_folder = folder / f"inputs-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    return tuple(
+        _write_argument(value, own_folder / f"input{position}", f"{where}[{position}]")
+        for position, value in enumerate(inputs)
+    )
+
+
+def load_argument(argument: Argument) -> Array:
+    """The values of an argument's file; bf16 as float32 values.
+
+    Raises:
+        OSError: The file is gone.
+    """
+    if argument.npy is not None:
+        array: Array = np.load(argument.npy, allow_pickle=False)
+        return array
+    return _from_bf16_bits(np.fromfile(argument.file, dtype="<u2").reshape(argument.shape))
+
+
+def _type(value: Input) -> str:
+    return "x".join([*map(str, value.shape), value.dtype])
+
+
+def _content(value: Input) -> str:
+    """What tells values apart, without making them."""
+    if value.fill == "random":
+        return f"random {value.seed}"
+    if value.fill == "constant":
+        return f"constant {value.value!r}"
+    assert value.path is not None  # noqa: S101 (resolve has read it)
+    return file_sha256(value.path)
+
+
+def _write_argument(value: Input, stem: Path, where: str) -> Argument:
+    is_bf16 = value.dtype == "bf16"
+    file = stem.with_suffix(".bin" if is_bf16 else ".npy")
+    if not file.exists():
+        array = make_array(value, where)
+        buffer = io.BytesIO()
+        if is_bf16:
+            buffer.write(_bf16_bits(array).tobytes())
+        else:
+            np.save(buffer, array, allow_pickle=False)
+        write_atomically(file, buffer.getvalue())
+    flag = f"{_type(value)}=@{file.name}" if is_bf16 else f"@{file.name}"
+    return Argument(file=file, flag=flag, shape=value.shape, dtype=value.dtype)
+
+
+def _random(value: Input, held: np.dtype[Any]) -> Array:
+    rng = np.random.default_rng(value.seed)
+    if value.dtype == "i1":
+        return np.asarray(rng.integers(0, 2, size=value.shape, dtype=np.uint8), dtype=np.bool_)
+    if held.kind == "i":
+        return np.asarray(rng.integers(0, 10, size=value.shape, dtype=held.type))
+    precision = np.float64 if value.dtype == "f64" else np.float32
+    return np.asarray(rng.standard_normal(value.shape, dtype=precision)).astype(held)
+
+
+def _constant(value: Input, where: str) -> float | int:
+    """The constant, if the element type can hold it."""
+    constant, held = value.value, _HELD_AS[value.dtype]
+    if held.kind == "f":
+        with np.errstate(over="ignore"):
+            overflows = math.isfinite(constant) and not math.isfinite(held.type(constant))
+        if overflows:
+            raise SuiteError(f"{where} value: {constant:g} is beyond what {value.dtype} can hold; give a smaller one")
+        return constant
+    low, high = _integer_range(value.dtype)
+    if not (math.isfinite(constant) and constant == int(constant) and low <= int(constant) <= high):
+        raise SuiteError(
+            f"{where} value: {value.dtype} cannot hold {constant:g}; give a whole number from {low} to {high}"
+        )
+    return int(constant)
+
+
+def _integer_range(dtype: str) -> tuple[int, int]:
+    if dtype == "i1":
+        return 0, 1
+    limits = np.iinfo(_HELD_AS[dtype])
+    return int(limits.min), int(limits.max)
+
+
+def _load_npy(value: Input, where: str) -> Array:
+    """An input's .npy file, mapped rather than read, once its type and shape are found right."""
+    if value.path is None or not value.path.is_file():
+        raise SuiteError(f"{where} npy: there is no file {value.path}; check the path")
+    try:
+        array: Array = np.lib.format.open_memmap(value.path, mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        raise SuiteError(f"{where} npy: {value.path} is not a whole .npy file ({error}); write it again") from None
+    held = _HELD_AS[value.dtype]
+    if array.dtype != held:
+        raise SuiteError(
+            f"{where} npy: {value.path} holds {array.dtype} where {value.dtype} needs {held}; "
+            "correct dtype, or convert the file"
+        )
+    if value.shape and array.shape != value.shape:
+        shapes = [" x ".join(map(str, shape)) or "a scalar" for shape in (array.shape, value.shape)]
+        raise SuiteError(f"{where} npy: {value.path} is {shapes[0]}, not {shapes[1]}; correct shape, or leave it out")
+    return array
+
+
+def _bf16_bits(array: Array) -> NDArray[np.uint16]:
+    """Round float32 to bf16, ties to even; its upper 16 bits."""
+    bits = np.asarray(array, dtype="<f4").view("<u4")
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    return np.asarray(np.where(np.isnan(array), np.uint32(0x7FC0), rounded), dtype="<u2")
+
+
+def _from_bf16_bits(bits: NDArray[np.uint16]) -> Array:
+    return np.asarray(np.asarray(bits, dtype="<u4") << np.uint32(16), dtype="<u4").view("<f4")

@@ -1,0 +1,103 @@
+"""Model -> ModelArtifact: its MLIR and its arguments as files in content-addressed folders, made once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import process
+from harness.errors import SuiteError
+from harness.models.inputs import Argument, describe, resolve, write_arguments
+from harness.models.parameters import hash_parameters
+from harness.models.program import MLIR_NAME, Program, ProgramStore
+from harness.models.sources import from_builder, from_mlir, from_onnx
+from harness.results.records import ModelRecord
+from harness.suite.values import Input, Model
+from harness.toolchain.values import Toolchain
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelArtifact:
+    """A model that is ready to be compiled and run.
+
+    Attributes:
+        mlir: The program, always named model.mlir, in a folder of its own.
+        sha256: Hash of the MLIR's bytes; with external weights, of that hash and each scope's and its file's hash.
+        inputs: What the arguments are, all shapes known.
+        arguments: A file each, input0.npy and so on; their flags are for a tool that runs in the folder of these files.
+        parameters: External weights by scope, where the suite has them.
+    """
+
+    name: str
+    mlir: Path
+    sha256: str
+    mlir_bytes: int
+    function: str
+    inputs: tuple[Input, ...]
+    arguments: tuple[Argument, ...]
+    parameters: dict[str, Path]
+
+
+def materialize(model: Model, *, store: Path, toolchain: Toolchain, limits: process.Limits) -> ModelArtifact:
+    """Make a model's MLIR and arguments, or find them in the store.
+
+    Args:
+        store: A folder, made if need be, that processes may share; see harness.models.program.
+        limits: For each child process that reads or imports the model.
+
+    Raises:
+        SuiteError: The model's table is wrong: a missing file, a wrong parameter, inputs that are not given.
+        CaseError: Its file is broken, or a tool failed on it (stage `model`).
+        OSError: The store cannot be written, or a file cannot be read.
+    """
+    where = f"[models.{model.name}]"
+    program = _program(model, ProgramStore(root=store), toolchain, limits, where)
+    if program.unknown_inputs and not model.inputs:
+        raise SuiteError(f"{where} inputs are missing, because {program.unknown_inputs}; give static inputs")
+    weights = hash_parameters(model.parameters, toolchain=toolchain, limits=limits, where=where)
+    folder = store / program.mlir_sha256
+    inputs = tuple(
+        resolve(one, f"{where} inputs[{position}]") for position, one in enumerate(model.inputs or program.inputs)
+    )
+    return ModelArtifact(
+        name=model.name,
+        mlir=folder / MLIR_NAME,
+        sha256=_combined_sha256(program.mlir_sha256, weights),
+        mlir_bytes=program.mlir_bytes,
+        function=program.function,
+        inputs=inputs,
+        arguments=write_arguments(inputs, folder, f"{where} inputs"),
+        parameters=dict(model.parameters),
+    )
+
+
+def record(artifact: ModelArtifact) -> ModelRecord:
+    """What a run directory keeps of a model."""
+    return ModelRecord(
+        name=artifact.name,
+        mlir_sha256=artifact.sha256,
+        mlir_bytes=artifact.mlir_bytes,
+        function=artifact.function,
+        inputs=tuple(describe(one) for one in artifact.inputs),
+        parameters=tuple(sorted(artifact.parameters)),
+    )
+
+
+def _program(model: Model, store: ProgramStore, toolchain: Toolchain, limits: process.Limits, where: str) -> Program:
+    if model.builder is not None:
+        return from_builder(model.builder, model, store, where)
+    if model.mlir is not None:
+        return from_mlir(model.mlir, model, store, toolchain=toolchain, limits=limits, where=where)
+    if model.onnx is not None:
+        return from_onnx(model.onnx, model, store, toolchain=toolchain, limits=limits, where=where)
+    raise SuiteError(f"{where} needs exactly one of builder, mlir and onnx, and has none")
+
+
+def _combined_sha256(mlir_sha256: str, weights: Mapping[str, str]) -> str:
+    """The MLIR's own hash where there are no weights, so that sha256sum of model.mlir shows it."""
+    if not weights:
+        return mlir_sha256
+    lines = [mlir_sha256, *(f"{sha256} {scope}" for scope, sha256 in sorted(weights.items()))]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

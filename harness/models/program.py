@@ -1,0 +1,101 @@
+"""The store of programs: MLIR by its content, and memos of what a source has given before.
+
+The store holds one folder a program, `<sha256 of its MLIR>/`, with `model.mlir` and a folder for each set of arguments
+it was called with, and `memos/`. Every file is moved into place whole, so processes may share a store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+import harness
+from harness.cache import read_memo, write_atomically, write_memo
+from harness.models.tools import file_sha256
+from harness.suite.values import Input
+
+MLIR_NAME = "model.mlir"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """MLIR that lies in the store, and how its entry function is called.
+
+    Attributes:
+        inputs: Arguments that its source knows of.
+        unknown_inputs: Why `inputs` is empty although the entry function takes some; else "".
+        read_files: Hashes (sha256, hex) of further files that it was made from, by path in the source's folder.
+    """
+
+    mlir_sha256: str
+    mlir_bytes: int
+    function: str
+    inputs: tuple[Input, ...] = ()
+    unknown_inputs: str = ""
+    read_files: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramStore:
+    """A folder of programs."""
+
+    root: Path
+
+    def folder(self, mlir_sha256: str) -> Path:
+        """Where the program of that hash lies."""
+        return self.root / mlir_sha256
+
+    def keep(self, text: bytes) -> tuple[str, int]:
+        """Put MLIR into the store.
+
+        Returns:
+            Its hash (sha256, hex) and its size in bytes.
+
+        Raises:
+            OSError: The store cannot be written.
+        """
+        sha256 = hashlib.sha256(text).hexdigest()
+        if not self._holds(sha256, len(text)):
+            write_atomically(self.folder(sha256) / MLIR_NAME, text)
+        return sha256, len(text)
+
+    def keep_file(self, path: Path) -> tuple[str, int]:
+        """Move a file of MLIR, which lies on the store's own file system, into the store; as `keep`."""
+        sha256, size = file_sha256(path), path.stat().st_size
+        if not self._holds(sha256, size):
+            self.folder(sha256).mkdir(parents=True, exist_ok=True)
+            path.replace(self.folder(sha256) / MLIR_NAME)
+        return sha256, size
+
+    def recall(self, key: tuple[object, ...]) -> Program | None:
+        """What a source with this key gave before, if it still lies in the store."""
+        try:
+            program = _adapter().validate_python(read_memo(self._memo(key)))
+        except ValidationError:
+            return None
+        return program if self._holds(program.mlir_sha256, program.mlir_bytes) else None
+
+    def remember(self, key: tuple[object, ...], program: Program) -> Program:
+        """Say what a source with this key gave; the same program."""
+        write_memo(self._memo(key), _adapter().dump_python(program, mode="json"))
+        return program
+
+    def _holds(self, sha256: str, size: int) -> bool:
+        try:
+            return (self.folder(sha256) / MLIR_NAME).stat().st_size == size
+        except OSError:
+            return False
+
+    def _memo(self, key: tuple[object, ...]) -> Path:
+        text = json.dumps((harness.__version__, *key), sort_keys=True, default=repr)
+        return self.root / "memos" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+
+
+@cache
+def _adapter() -> TypeAdapter[Program]:
+    return TypeAdapter(Program)

@@ -1,0 +1,208 @@
+"""ESRGAN's residual dense block, in the linalg form in which PyTorch exporters hand it to IREE.
+
+    x1 = lrelu(conv1(x))                       x4 = lrelu(conv4(cat(x, x1, x2, x3)))
+    x2 = lrelu(conv2(cat(x, x1)))              x5 =       conv5(cat(x, x1, x2, x3, x4))
+    x3 = lrelu(conv3(cat(x, x1, x2)))          result = 0.2 * x5 + x
+
+Each result is inserted anew into every later concatenation, so x is copied four times, x1 four times, x2 three times:
+what IREE makes of those tensor.insert_slice is what this model measures (https://github.com/iree-org/iree/issues/11102).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from harness.models.builder import Builder, BuiltModel
+from harness.suite.values import Input
+
+Size = Annotated[int, Field(ge=1)]
+
+DENSE_CONVOLUTIONS = 5
+# Half of what keeps the variance through a layer: a chain of 69 blocks then still gives values of order 1.
+_WEIGHT_GAIN = 0.5
+_BIAS_SCALE = 0.05
+
+_CHANNEL = "#channel"
+_SAME = "#same"
+_PREAMBLE = """\
+#channel = affine_map<(d0, d1, d2, d3) -> (d1)>
+#same = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+module {
+"""
+_COPY_BODY = """\
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32"""
+_LEAKY_RELU_BODY = """\
+    ^bb0(%in: f32, %out: f32):
+      %positive = arith.cmpf ugt, %in, %zero : f32
+      %above = arith.select %positive, %in, %zero : f32
+      %below = arith.select %positive, %zero, %in : f32
+      %scaled = arith.mulf %below, %slope : f32
+      %sum = arith.addf %above, %scaled : f32
+      linalg.yield %sum : f32"""
+_SCALE_AND_ADD_BODY = """\
+    ^bb0(%in: f32, %in_0: f32, %out: f32):
+      %scaled = arith.mulf %in, %slope : f32
+      %sum = arith.addf %scaled, %in_0 : f32
+      linalg.yield %sum : f32"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Sizes of the block; the defaults are those of the ESRGAN that IREE's issue 11102 shows.
+
+    Attributes:
+        height: Rows of the image.
+        width: Columns of the image.
+        channels: Channels of the block's input and output.
+        growth: Channels that each inner convolution adds.
+        blocks: How many blocks follow each other; ESRGAN has 69.
+        seed: Of the weights and of the input.
+    """
+
+    height: Size = 90
+    width: Size = 62
+    channels: Size = 64
+    growth: Size = 32
+    blocks: Size = 1
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+class _Tensor(NamedTuple):
+    """An SSA value of a ranked f32 tensor type."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def type(self) -> str:
+        return _type(self.shape)
+
+
+def _type(shape: Sequence[int]) -> str:
+    return f"tensor<{'x'.join(map(str, shape))}xf32>"
+
+
+@dataclass
+class _Program:
+    """A function's body while it is written: one entry of `lines` an operation, weights by resource name."""
+
+    rng: np.random.Generator
+    lines: list[str] = field(default_factory=list)
+    resources: list[str] = field(default_factory=list)
+
+    def add(self, operation: str, shape: Sequence[int]) -> _Tensor:
+        """Append one operation; its result."""
+        result = _Tensor(f"%{len(self.lines)}", tuple(shape))
+        self.lines.append(f"    {result.name} = {operation}")
+        return result
+
+    def weight(self, name: str, shape: Sequence[int], scale: float) -> _Tensor:
+        values = (self.rng.standard_normal(shape, dtype=np.float32) * np.float32(scale)).astype("<f4")
+        # The blob's first four bytes are its alignment, little-endian.
+        self.resources.append(f'      {name}: "0x04000000{values.tobytes().hex()}"')
+        return self.add(f"arith.constant dense_resource<{name}> : {_type(shape)}", shape)
+
+    def empty(self, shape: Sequence[int]) -> _Tensor:
+        return self.add(f"tensor.empty() : {_type(shape)}", shape)
+
+    def generic(self, inputs: Sequence[_Tensor], maps: Sequence[str], out: _Tensor, body: str) -> _Tensor:
+        """A linalg.generic that is parallel in all four dimensions."""
+        names, types = ", ".join(one.name for one in inputs), ", ".join(one.type for one in inputs)
+        return self.add(
+            f"linalg.generic {{indexing_maps = [{', '.join(maps)}], "
+            'iterator_types = ["parallel", "parallel", "parallel", "parallel"]} '
+            f"ins({names} : {types}) outs({out.name} : {out.type}) {{\n{body}\n    }} -> {out.type}",
+            out.shape,
+        )
+
+    def pad(self, x: _Tensor) -> _Tensor:
+        """One row or column of zeros on every side."""
+        n, channels, height, width = x.shape
+        shape = (n, channels, height + 2, width + 2)
+        return self.add(
+            f"tensor.pad {x.name} low[0, 0, 1, 1] high[0, 0, 1, 1] {{\n"
+            "    ^bb0(%n: index, %c: index, %h: index, %w: index):\n"
+            "      tensor.yield %zero : f32\n"
+            f"    }} : {x.type} to {_type(shape)}",
+            shape,
+        )
+
+    def convolution(self, x: _Tensor, channels: int, name: str, *, activate: bool) -> _Tensor:
+        """A padded 3x3 convolution with bias, then a leaky ReLU if wanted."""
+        n, channels_in, height, width = x.shape
+        padded = self.pad(x)
+        bias = self.weight(f"{name}_bias", (channels,), _BIAS_SCALE)
+        weight_shape = (channels, channels_in, 3, 3)
+        weight = self.weight(f"{name}_weight", weight_shape, _WEIGHT_GAIN / math.sqrt(9 * channels_in))
+        empty = self.empty((n, channels, height, width))
+        start = self.generic([bias], [_CHANNEL, _SAME], empty, _COPY_BODY)
+        result = self.add(
+            "linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} "
+            f"ins({padded.name}, {weight.name} : {padded.type}, {weight.type}) "
+            f"outs({start.name} : {start.type}) -> {start.type}",
+            start.shape,
+        )
+        return self.generic([result], [_SAME, _SAME], empty, _LEAKY_RELU_BODY) if activate else result
+
+    def concatenate(self, parts: Sequence[_Tensor]) -> _Tensor:
+        """Join along the channels: every part is inserted into a fresh tensor."""
+        n, _, height, width = parts[0].shape
+        whole = self.empty((n, sum(part.shape[1] for part in parts), height, width))
+        offset = 0
+        for part in parts:
+            whole = self.add(
+                f"tensor.insert_slice {part.name} into {whole.name}[0, {offset}, 0, 0] "
+                f"[{', '.join(map(str, part.shape))}] [1, 1, 1, 1] : {part.type} into {whole.type}",
+                whole.shape,
+            )
+            offset += part.shape[1]
+        return whole
+
+    def block(self, x: _Tensor, growth: int, name: str) -> _Tensor:
+        """One residual dense block."""
+        parts = [x]
+        for number in range(1, DENSE_CONVOLUTIONS):
+            joined = self.concatenate(parts) if len(parts) > 1 else x
+            parts.append(self.convolution(joined, growth, f"{name}_conv{number}", activate=True))
+        last = f"{name}_conv{DENSE_CONVOLUTIONS}"
+        update = self.convolution(self.concatenate(parts), x.shape[1], last, activate=False)
+        return self.generic([update, x], [_SAME, _SAME, _SAME], self.empty(x.shape), _SCALE_AND_ADD_BODY)
+
+
+def build(params: Parameters) -> BuiltModel:
+    """Write `blocks` residual dense blocks, one after the other, with random weights of the seed."""
+    shape = (1, params.channels, params.height, params.width)
+    program = _Program(np.random.default_rng(params.seed))
+    result = argument = _Tensor("%arg0", shape)
+    for number in range(params.blocks):
+        result = program.block(result, params.growth, f"block{number}")
+    text = "".join(
+        [
+            _PREAMBLE,
+            f"  func.func @main({argument.name}: {argument.type}) -> {result.type} {{\n",
+            "    %zero = arith.constant 0.0 : f32\n",
+            "    %slope = arith.constant 0.2 : f32\n",
+            "\n".join(program.lines),
+            f"\n    return {result.name} : {result.type}\n  }}\n}}\n",
+            "{-#\n  dialect_resources: {\n    builtin: {\n",
+            ",\n".join(program.resources),
+            "\n    }\n  }\n#-}\n",
+        ]
+    )
+    return BuiltModel(text=text, function="main", inputs=(Input(shape=shape, dtype="f32", seed=params.seed),))
+
+
+BUILDER = Builder(
+    name="residual-dense-block",
+    version="1",
+    description="ESRGAN's residual dense block(s): five 3x3 convolutions over growing concatenations.",
+    parameters=Parameters,
+    build=build,
+)

@@ -1,0 +1,187 @@
+"""Arguments: their values, their files, and what the tools make of these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from harness.errors import SuiteError
+from harness.models import ModelArtifact, describe, load_argument
+from harness.models.inputs import make_array, resolve, write_arguments
+from harness.suite.values import Input, Model
+
+NUMPY_DTYPES = {
+    "f16": "float16",
+    "bf16": "float32",
+    "f32": "float32",
+    "f64": "float64",
+    "i1": "bool",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+}
+DTYPES = tuple(NUMPY_DTYPES)
+shapes = st.lists(st.integers(0, 5), max_size=4).map(tuple)
+random_inputs = st.builds(Input, shape=shapes, dtype=st.sampled_from(DTYPES), seed=st.integers(0, 2**32))
+constant_inputs = st.builds(
+    Input, shape=shapes, dtype=st.sampled_from(DTYPES), fill=st.just("constant"), value=st.sampled_from([0.0, 1.0])
+)
+
+
+@given(random_inputs | constant_inputs)
+def test_an_input_says_its_array(value: Input) -> None:
+    array = make_array(value)
+    assert array.shape == value.shape
+    assert array.dtype == np.dtype(NUMPY_DTYPES[value.dtype])
+    assert make_array(value).tobytes() == array.tobytes()
+
+
+@given(st.sampled_from(DTYPES), st.integers(0, 2**32))
+def test_random_values_lie_where_they_should(dtype: str, seed: int) -> None:
+    array = make_array(Input(shape=(100,), dtype=dtype, seed=seed))
+    if dtype.startswith("i"):
+        assert set(array.tolist()) <= set(range(10))
+        assert len(set(array.tolist())) > 1
+    else:
+        assert abs(float(np.mean(array))) < 0.7
+        assert 0.5 < float(np.std(array)) < 1.6
+    assert not np.array_equal(array, make_array(Input(shape=(100,), dtype=dtype, seed=seed + 1)))
+
+
+def test_shapes_are_told_with_their_seed() -> None:
+    assert describe(Input(shape=(1, 64, 90, 62))) == "1x64x90x62xf32 random seed 0"
+    assert describe(Input(fill="constant", value=1.5)) == "f32 constant 1.5"
+    assert describe(Input(shape=(4,), dtype="i8", fill="npy", path=Path("data/x.npy"))) == "4xi8 from x.npy"
+
+
+def test_files_are_written_once(tmp_path: Path) -> None:
+    inputs = (Input(shape=(2, 3)), Input(shape=(2, 3)), Input(shape=(4,), dtype="bf16"))
+    arguments = write_arguments(inputs, tmp_path)
+    assert [argument.flag for argument in arguments] == ["@input0.npy", "@input1.npy", "4xbf16=@input2.bin"]
+    assert [argument.npy is None for argument in arguments] == [False, False, True]
+    before = [argument.file.stat().st_mtime_ns for argument in arguments]
+    assert write_arguments(inputs, tmp_path) == arguments
+    assert [argument.file.stat().st_mtime_ns for argument in arguments] == before
+    others = write_arguments((*inputs[:2], Input(shape=(4,), dtype="bf16", seed=1)), tmp_path)
+    assert others[0].file != arguments[0].file
+    assert len(list(tmp_path.rglob("*.npy"))) == 4
+
+
+@given(st.floats(width=32))
+def test_bf16_rounds_to_the_nearest(value: float) -> None:
+    held = float(make_array(Input(dtype="bf16", fill="constant", value=value)))
+    if math.isnan(value):
+        assert math.isnan(held)
+    elif abs(value) >= 2.0**-126 and not math.isinf(held):
+        assert abs(held - value) <= abs(value) * 2.0**-8
+
+
+def test_every_type_reaches_a_module_unchanged(
+    make: Callable[[Model], ModelArtifact],
+    run_main: Callable[[ModelArtifact, int], list[NDArray[Any]]],
+    tmp_path: Path,
+) -> None:
+    """Each argument is doubled (or, for i1, kept); bf16 comes back as f32, as the tools write no .npy of bf16."""
+    arguments, results, body = [], [], []
+    for n, dtype in enumerate(DTYPES):
+        type_ = f"tensor<2x3x{dtype}>"
+        operation = "ori" if dtype == "i1" else "addi" if dtype.startswith("i") else "addf"
+        arguments.append(f"%a{n}: {type_}")
+        body.append(f"%s{n} = arith.{operation} %a{n}, %a{n} : {type_}")
+        if dtype == "bf16":
+            body.append(f"%w{n} = arith.extf %s{n} : {type_} to tensor<2x3xf32>")
+        results.append((f"%w{n}", "tensor<2x3xf32>") if dtype == "bf16" else (f"%s{n}", type_))
+    names, types = ", ".join(name for name, _ in results), ", ".join(type_ for _, type_ in results)
+    path = tmp_path / "types.mlir"
+    path.write_text(
+        "\n".join(
+            [
+                f"func.func @main({', '.join(arguments)}) -> ({types}) {{",
+                *body,
+                f"return {names} : {types}",
+                "}",
+            ]
+        )
+    )
+    inputs = tuple(Input(shape=(2, 3), dtype=dtype, seed=7) for dtype in DTYPES)
+    artifact = make(Model(name="types", mlir=path, function="main", inputs=inputs, params={}, parameters={}))
+    outputs = run_main(artifact, len(DTYPES))
+    for value, argument, output in zip(inputs, artifact.arguments, outputs, strict=True):
+        array = load_argument(argument)
+        np.testing.assert_array_equal(array, make_array(value))
+        doubled = array if value.dtype == "i1" else array + array
+        np.testing.assert_array_equal(output.astype(doubled.dtype), doubled, err_msg=value.dtype)
+
+
+@pytest.mark.parametrize(
+    "array", [np.arange(6, dtype=np.float32).reshape(2, 3).T, np.float32(1.5), np.zeros((0, 3), "f4")]
+)
+def test_an_npy_file_says_its_shape(tmp_path: Path, array: NDArray[Any]) -> None:
+    path = tmp_path / "x.npy"
+    np.save(path, array)
+    value = resolve(Input(fill="npy", path=path))
+    assert value.shape == np.shape(array)
+    (argument,) = write_arguments([value], tmp_path)
+    np.testing.assert_array_equal(load_argument(argument), array)
+    assert make_array(value).flags.c_contiguous
+
+
+def test_an_npy_of_f32_is_rounded_to_bf16(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([1.0, 1.001, -3.0], np.float32))
+    value = resolve(Input(dtype="bf16", fill="npy", path=tmp_path / "x.npy"))
+    assert make_array(value).tolist() == [1.0, 1.0, -3.0]
+
+
+def test_wrong_npy_files_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    value, where = Input(fill="npy", path=path), "[models.net] inputs[0]"
+    with pytest.raises(
+        SuiteError, match=r"^\[models\.net\] inputs\[0\] npy: there is no file .*x\.npy; check the path$"
+    ):
+        resolve(value, where)
+    np.save(path, np.zeros((2, 3), np.float64))
+    with pytest.raises(SuiteError, match=r"holds float64 where f32 needs float32; correct dtype"):
+        resolve(value, where)
+    with pytest.raises(SuiteError, match=r"is 2 x 3, not 3 x 2; correct shape"):
+        resolve(Input(shape=(3, 2), dtype="f64", fill="npy", path=path), where)
+    whole = path.read_bytes()
+    for broken in (b"", b"PK\x03\x04", whole[:40], whole[:-1]):
+        path.write_bytes(broken)
+        with pytest.raises(SuiteError, match=r"x\.npy is not a whole \.npy file"):
+            resolve(value, where)
+    np.save(path, np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(SuiteError, match=r"is not a whole \.npy file"):
+        resolve(value, where)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "message"),
+    [
+        ("i32", 1.5, "i32 cannot hold 1.5; give a whole number from -2147483648 to 2147483647"),
+        ("i8", 128.0, "i8 cannot hold 128; give a whole number from -128 to 127"),
+        ("i1", 2.0, "i1 cannot hold 2; give a whole number from 0 to 1"),
+        ("i64", math.inf, "i64 cannot hold inf; give a whole number from"),
+        ("f16", 1e6, "1e\\+06 is beyond what f16 can hold; give a smaller one"),
+    ],
+)
+def test_a_constant_must_fit_its_type(dtype: str, value: float, message: str) -> None:
+    with pytest.raises(SuiteError, match=rf"^inputs\[0\] value: {message}"):
+        make_array(Input(dtype=dtype, fill="constant", value=value), "inputs[0]")
+
+
+def test_constants_may_be_infinite_where_the_type_has_it() -> None:
+    assert make_array(Input(dtype="f16", fill="constant", value=-math.inf)) == -math.inf
+
+
+def test_an_unknown_type_is_refused() -> None:
+    with pytest.raises(SuiteError, match=r"^input dtype: 'f8' is not supported; use one of f16, bf16, f32"):
+        make_array(Input(dtype="f8"))

@@ -1,0 +1,272 @@
+"""Models in the store: identity, memoisation, and what is said of broken files."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import iree.runtime
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from harness import process
+from harness.errors import CaseError, SuiteError
+from harness.models import Builder, BuiltModel, ModelArtifact, materialize, record, sources
+from harness.models.residual_dense_block import BUILDER
+from harness.results.records import ModelRecord
+from harness.suite.values import Input, Model
+from harness.toolchain.values import Toolchain
+
+Make = Callable[[Model], ModelArtifact]
+
+ADD = """\
+func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %r = arith.addf %a, %a : tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+"""
+
+WEIGHTED = """
+util.global private @w = #flow.parameter.named<"model"::"w"> : tensor<4xf32>
+func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %w = util.global.load @w : tensor<4xf32>
+  %r = arith.addf %a, %w : tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+"""
+
+
+def block(**changes: Any) -> Model:
+    params = {"height": 4, "width": 5, "channels": 8, "growth": 4}
+    return dataclasses.replace(
+        Model(name="rdb", builder="residual-dense-block", params=params, parameters={}), **changes
+    )
+
+
+def mlir(path: Path, **changes: Any) -> Model:
+    model = Model(name="net", mlir=path, function="main", inputs=(Input(shape=(4,)),), params={}, parameters={})
+    return dataclasses.replace(model, **changes)
+
+
+def test_a_built_model_lies_in_the_store_by_its_content(make: Make, store: Path) -> None:
+    artifact = make(block())
+    assert artifact.mlir == store / artifact.sha256 / "model.mlir"
+    assert hashlib.sha256(artifact.mlir.read_bytes()).hexdigest() == artifact.sha256
+    assert artifact.mlir.stat().st_size == artifact.mlir_bytes
+    assert artifact.inputs == (Input(shape=(1, 8, 4, 5)),)
+    assert [argument.flag for argument in artifact.arguments] == ["@input0.npy"]
+    assert record(artifact) == ModelRecord(
+        name="rdb",
+        mlir_sha256=artifact.sha256,
+        mlir_bytes=artifact.mlir_bytes,
+        function="main",
+        inputs=("1x8x4x5xf32 random seed 0",),
+    )
+    assert not list(store.rglob(".*"))
+
+
+def test_what_was_built_is_not_built_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    artifact = make(block())
+
+    def fail(_: object) -> BuiltModel:
+        raise AssertionError("built again")
+
+    fail.__module__ = BUILDER.build.__module__
+    monkeypatch.setattr(sources, "find_builder", lambda *_: dataclasses.replace(BUILDER, build=fail))
+    assert make(block()) == artifact
+    assert make(block(name="other", params={**block().params, "blocks": 1})).mlir == artifact.mlir
+    with pytest.raises(CaseError, match="built again"):
+        make(block(params={**block().params, "seed": 1}))
+
+
+def test_writers_may_race(make: Make, store: Path, tmp_path: Path) -> None:
+    path = tmp_path / "add.mlir"
+    path.write_text(ADD)
+    with ThreadPoolExecutor(4) as pool:
+        artifacts = list(pool.map(make, [block(), mlir(path)] * 4))
+    assert artifacts == [artifacts[0], artifacts[1]] * 4
+    assert artifacts[1].mlir.read_text() == ADD
+    assert not list(store.rglob(".*"))
+
+
+@pytest.mark.parametrize("damage", ["truncated", "gone", "memo"])
+def test_a_damaged_store_is_made_anew(make: Make, store: Path, damage: str) -> None:
+    artifact = make(block())
+    whole = artifact.mlir.read_bytes()
+    if damage == "truncated":
+        artifact.mlir.write_bytes(whole[:100])
+    elif damage == "gone":
+        artifact.mlir.unlink()
+    else:
+        for memo in (store / "memos").iterdir():
+            memo.write_text('{"mlir_sha256": 1')
+    assert make(block()) == artifact
+    assert artifact.mlir.read_bytes() == whole
+
+
+def test_a_warm_store_answers_in_milliseconds(make: Make) -> None:
+    model = block(params={})
+    make(model)
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        make(model)
+        times.append(time.perf_counter() - started)
+    assert min(times) < 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoParameters:
+    """A builder's parameters that are none."""
+
+
+def test_a_builder_that_fails_is_one_failed_model(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(_: NoParameters) -> BuiltModel:
+        raise ZeroDivisionError("division by zero")
+
+    builder = Builder(name="broken", version="1", description="", parameters=NoParameters, build=build)
+    monkeypatch.setattr(sources, "find_builder", lambda *_: builder)
+    with pytest.raises(CaseError) as caught:
+        make(Model(name="net", builder="broken", params={}, parameters={}))
+    assert caught.value.stage == "model"
+    assert str(caught.value) == (
+        "[models.net] builder 'broken' failed (ZeroDivisionError: division by zero); change params or repair it"
+    )
+
+
+@pytest.mark.parametrize("changes", [{"function": "main"}, {"inputs": (Input(),)}])
+def test_a_builder_gives_its_own_inputs_and_function(make: Make, changes: dict[str, Any]) -> None:
+    (key,) = changes
+    with pytest.raises(SuiteError, match=rf"^\[models\.rdb\] {key} is for mlir and onnx files"):
+        make(block(**changes))
+
+
+def test_wrong_params_name_the_model(make: Make) -> None:
+    with pytest.raises(SuiteError, match=r"^\[models\.rdb\] params\.height: input should be greater than"):
+        make(block(params={"height": 0}))
+
+
+def test_text_and_bytecode_files_are_taken_as_they_are(
+    make: Make, run_main: Callable[[ModelArtifact], list[NDArray[Any]]], toolchain: Toolchain, tmp_path: Path
+) -> None:
+    text, bytecode = tmp_path / "add.mlir", tmp_path / "add.mlirbc"
+    text.write_text(ADD)
+    command = [toolchain.compiler_tools / "iree-opt", "--emit-bytecode", text, "-o", bytecode]
+    assert process.run([str(part) for part in command]).ok
+    for path in (text, bytecode):
+        artifact = make(mlir(path))
+        assert artifact.mlir.name == "model.mlir"
+        assert artifact.mlir.read_bytes() == path.read_bytes()
+        (output,) = run_main(artifact)
+        np.testing.assert_allclose(output, 2 * np.load(artifact.arguments[0].file))
+
+
+def test_a_file_that_was_read_is_not_parsed_again(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "add.mlir"
+    path.write_text(ADD)
+    artifact = make(mlir(path))
+    monkeypatch.setattr(process, "run", lambda *_, **__: pytest.fail("a child was started"))
+    assert make(mlir(path)) == artifact
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"is empty; write it again$"),
+        ("<html>@main</html>", r"is no MLIR that IREE \S+ reads: model\.mlir:1:1: error: expected operation name"),
+        (ADD[: len(ADD) // 2], r"is no MLIR that IREE \S+ reads: model\.mlir:\d:\d+: error: "),
+        (ADD.replace("@main", "@other"), r"has no function 'main'; correct the name$"),
+        (ADD.replace("-> tensor<4xf32>", "-> tensor<4xf16>"), r"is no MLIR that IREE \S+ reads: "),
+    ],
+)
+def test_broken_files_fail_the_model(make: Make, tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "broken.mlir"
+    path.write_text(content)
+    with pytest.raises(CaseError, match=message) as caught:
+        make(mlir(path))
+    assert caught.value.stage == "model"
+    assert str(caught.value).startswith("[models.net] ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_diagnostic_that_repeats_a_weight_is_cut_short(make: Make, tmp_path: Path) -> None:
+    path = tmp_path / "long.mlir"
+    path.write_text(ADD + f' {{-# dialect_resources: {{ builtin: {{ w: "0x04000000{"00" * 50_000}" }} #-}}')
+    with pytest.raises(CaseError) as caught:
+        make(mlir(path))
+    assert len(str(caught.value)) < 1000
+    assert len(caught.value.stderr) < 10_000
+
+
+def test_wrong_paths_are_the_suites_fault(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(SuiteError, match=r"^\[models\.net\] mlir: there is no file .*gone\.mlir; check the path$"):
+        make(mlir(tmp_path / "gone.mlir"))
+    (tmp_path / "net.txt").write_text(ADD)
+    with pytest.raises(SuiteError, match=r"net\.txt does not end in \.mlir or \.mlirbc; name a file that does$"):
+        make(mlir(tmp_path / "net.txt"))
+    with pytest.raises(SuiteError, match=r"^\[models\.net\] function is missing"):
+        make(mlir(tmp_path / "gone.mlir", function=None))
+    with pytest.raises(SuiteError, match="needs exactly one of builder, mlir and onnx"):
+        make(Model(name="net", params={}, parameters={}))
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    path = tmp_path / "weights.irpa"
+    index = iree.runtime.ParameterIndex()
+    index.add_buffer("w", np.full(4, 3.0, np.float32).tobytes())
+    index.create_archive_file(str(path))
+    return path
+
+
+def test_external_weights_are_used_and_count_in_the_identity(
+    make: Make, run_main: Callable[[ModelArtifact], list[NDArray[Any]]], weights: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "weighted.mlir"
+    path.write_text(WEIGHTED)
+    bare, one = make(mlir(path)), make(mlir(path, parameters={"model": weights}))
+    assert one.mlir == bare.mlir
+    assert one.sha256 != bare.sha256
+    assert record(one).parameters == ("model",)
+    (output,) = run_main(one)
+    np.testing.assert_allclose(output, np.load(one.arguments[0].file) + 3.0)
+    assert make(mlir(path, parameters={"other": weights})).sha256 != one.sha256
+    weights.write_bytes(weights.read_bytes() + b"\0")
+    assert make(mlir(path, parameters={"model": weights})).sha256 != one.sha256
+
+
+def test_missing_and_broken_weights_are_named(make: Make, weights: Path, tmp_path: Path) -> None:
+    path = tmp_path / "add.mlir"
+    path.write_text(ADD)
+    with pytest.raises(SuiteError, match=r"^\[models\.net\] parameters\.model: there is no file .*gone\.irpa; check"):
+        make(mlir(path, parameters={"model": tmp_path / "gone.irpa"}))
+    with pytest.raises(SuiteError, match=r"add\.mlir does not end in \.irpa or \.gguf or \.safetensors"):
+        make(mlir(path, parameters={"model": path}))
+    whole = weights.read_bytes()
+    for broken in (b"", b"IRPA", whole[:100], whole[:200], b"x" * 500):
+        weights.write_bytes(broken)
+        with pytest.raises(CaseError, match=r"^\[models\.net\] parameters\.model: .*weights\.irpa is ") as caught:
+            make(mlir(path, parameters={"model": weights}))
+        assert caught.value.stage == "model"
+
+
+def test_a_slow_parser_is_stopped(store: Path, toolchain: Toolchain, tmp_path: Path) -> None:
+    slow = tmp_path / "iree-opt"
+    slow.write_text("#!/bin/sh\nsleep 60\n")
+    slow.chmod(0o755)
+    path = tmp_path / "add.mlir"
+    path.write_text(ADD)
+    with pytest.raises(CaseError, match=r"ran past its limit of 0\.2 s; check the file$"):
+        materialize(
+            mlir(path),
+            store=store,
+            toolchain=dataclasses.replace(toolchain, compiler_tools=tmp_path),
+            limits=process.Limits(seconds=0.2),
+        )
