@@ -82,7 +82,7 @@ def _rounds(
         for position, order in enumerate(orders):
             if position >= settings.least_rounds and position % 2 == 0 and time.monotonic() - started >= seconds:
                 return
-            yield _round(group.name, generation, next(numbers), [(home[name], name, calls[name]) for name in order])
+            yield _round(group.name, generation, numbers, [(home[name], name, calls[name]) for name in order])
 
 
 def _open(group: Group, case: Loadable, settings: Settings) -> WorkerSession:
@@ -95,7 +95,7 @@ def _open(group: Group, case: Loadable, settings: Settings) -> WorkerSession:
     )
 
 
-def _round(group: str, generation: int, number: int, order: list[tuple[WorkerSession, str, int]]) -> Round:
+def _round(group: str, generation: int, numbers: Iterator[int], order: list[tuple[WorkerSession, str, int]]) -> Round:
     """One turn of each case; neighbours in the same worker go in one request, so that nothing comes between them."""
     turns: list[Turn] = []
     started_unix_ns = None
@@ -111,7 +111,7 @@ def _round(group: str, generation: int, number: int, order: list[tuple[WorkerSes
     return Round(
         group=group,
         generation=generation,
-        round=number,
+        round=next(numbers),
         started_unix_ns=started_unix_ns or 0,
         turns=tuple(turns),
     )

@@ -1,0 +1,120 @@
+"""The real worker: a real module on a real device, and what it says when it cannot do what it is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.measure import Group, Loadable, Settings, measure_generation
+from harness.measure.session import WORKER, WorkerDied, WorkerRefused, WorkerSession
+from harness.process import Limits
+from harness.results.records import Round
+from harness.toolchain import Toolchain
+
+
+def _session(
+    toolchain: Toolchain, *, uri: str = "local-sync", flags: tuple[str, ...] = (), cpus: frozenset[int] | None = None
+) -> WorkerSession:
+    return WorkerSession(python=toolchain.python, uri=uri, flags=flags, cpus=cpus, limits=Limits(seconds=60))
+
+
+@pytest.mark.parametrize("uri", ["local-sync", "local-task"])
+def test_turns_of_a_real_module_are_timed_in_the_order_asked_for(
+    real_toolchain: Toolchain, matmul: Loadable, uri: str
+) -> None:
+    with _session(real_toolchain, uri=uri) as worker:
+        worker.load(matmul)
+        worker.load(replace(matmul, name="again"))
+        answer = worker.ask(op="round", turns=[["again", 3], ["matmul", 2], ["again", 1]])
+    assert [(turn["case"], turn["calls"]) for turn in answer["turns"]] == [("again", 3), ("matmul", 2), ("again", 1)]
+    assert all(turn["wall_ns"] > 0 for turn in answer["turns"])
+
+
+def test_calibration_batches_calls_until_a_turn_is_long_enough(real_toolchain: Toolchain, matmul: Loadable) -> None:
+    with _session(real_toolchain) as worker:
+        worker.load(matmul)
+        short = worker.ask(op="calibrate", case="matmul", target_ns=1_000)
+        long = worker.ask(op="calibrate", case="matmul", target_ns=20_000_000)
+    assert long["calls"] > short["calls"] >= 1
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system has no affinities")
+def test_the_worker_stays_on_its_core(real_toolchain: Toolchain, matmul: Loadable) -> None:
+    core = frozenset({max(os.sched_getaffinity(0))})
+    with _session(real_toolchain, cpus=core) as worker:
+        worker.load(matmul)
+        assert os.sched_getaffinity(worker._child.pid) == core
+
+
+def test_a_function_that_is_not_there_is_refused_and_the_worker_lives_on(
+    real_toolchain: Toolchain, matmul: Loadable
+) -> None:
+    with _session(real_toolchain) as worker:
+        with pytest.raises(WorkerRefused, match="no function 'nope'"):
+            worker.load(replace(matmul, function="nope"))
+        worker.load(matmul)
+        assert worker.ask(op="round", turns=[["matmul", 1]])["turns"]
+
+
+def test_inputs_that_the_function_refuses_are_told_in_irees_own_words(
+    real_toolchain: Toolchain, matmul: Loadable, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "wrong.npy", np.zeros((3, 3), np.float32))
+    wrong = {"file": str(tmp_path / "wrong.npy")}
+    with _session(real_toolchain) as worker:
+        worker.load(replace(matmul, arguments=(wrong, wrong)))
+        with pytest.raises(WorkerRefused, match="shape dimension 0 mismatch; expected 32 but have 3"):
+            worker.ask(op="calibrate", case="matmul", target_ns=1)
+
+
+def test_a_driver_that_does_not_exist_is_refused(real_toolchain: Toolchain) -> None:
+    with pytest.raises(WorkerRefused, match="NOT_FOUND"), _session(real_toolchain, uri="no-such-driver"):
+        pass
+
+
+def test_an_unknown_runtime_flag_is_refused(real_toolchain: Toolchain) -> None:
+    with pytest.raises(WorkerRefused, match="no_such_flag"), _session(real_toolchain, flags=("--no_such_flag=1",)):
+        pass
+
+
+def test_a_worker_that_is_killed_is_noticed_with_what_it_was_at_work_on(
+    real_toolchain: Toolchain, matmul: Loadable
+) -> None:
+    with _session(real_toolchain) as worker:
+        worker.load(matmul)
+        os.kill(worker._child.pid, signal.SIGKILL)
+        with pytest.raises(WorkerDied, match=r"was ended by SIGKILL .* while it was at work on matmul"):
+            worker.ask(op="round", turns=[["matmul", 1]])
+
+
+def test_a_worker_ends_by_itself_when_the_harness_dies(real_toolchain: Toolchain, tmp_path: Path) -> None:
+    (tmp_path / "marker").touch()
+    child = subprocess.Popen(
+        [str(real_toolchain.python), str(WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    opening = {"op": "open", "uri": "local-sync", "flags": [], "cpus": [], "marker": str(tmp_path / "marker")}
+    child.stdin.write(json.dumps(opening) + "\n")
+    child.stdin.flush()
+    assert json.loads(child.stdout.readline()) == {"ok": True}
+    child.stdin.close()  # what the kernel does to the pipe of a harness that was killed
+    assert child.wait(timeout=30) == 0
+    child.stdout.close()
+
+
+def test_a_generation_of_a_real_group_has_all_turns(real_toolchain: Toolchain, matmul: Loadable) -> None:
+    group = Group(name="m@cpu", uri="local-sync", cases=(matmul, replace(matmul, name="twin")), cpus=None)
+    rounds = list(measure_generation(group, 0, Settings(seconds=0.05)))
+    assert len(rounds) >= 2
+    assert len(rounds) % 2 == 0
+    for one in rounds:
+        assert isinstance(one, Round)
+        assert sorted(turn.case for turn in one.turns) == ["matmul", "twin"]
