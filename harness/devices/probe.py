@@ -1,0 +1,163 @@
+"""Asking IREE's runtime which devices a driver finds on this machine, and why it finds none."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from harness import process
+from harness.toolchain.values import Toolchain
+
+# In the order they are told to users: what is always there first.
+DRIVERS = ("local-sync", "local-task", "vulkan", "cuda", "hip")
+
+_LOCAL_NAMES = {
+    "local-sync": "this CPU, on the thread that calls",
+    "local-task": "this CPU, on a pool of threads",
+}
+_TITLES = {"vulkan": "Vulkan", "cuda": "CUDA", "hip": "HIP"}
+_STATUS_LINE = re.compile(r"\b([A-Z][A-Z_]{4,}); (\S.*)")
+_GENERIC_ADVICE = re.compile(r"[;:] (?:please )?ensure\b")
+_DUMP_HEAD = re.compile(r"^# --device=(\S+)\n#\s+(.*)$", re.MULTILINE)
+_DUMP_FIELD = re.compile(r"^(?:- )?([a-z][a-z-]*(?:_[a-z]+)*): (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceInfo:
+    """One device as the runtime describes it; "" where it does not say.
+
+    Attributes:
+        uri: What `--device=` takes.
+        driver_version: The system driver behind it: `Mesa 22.3.6 (LLVM 15.0.6)`, `CUDA 12.8`.
+        api: What it can be asked to run: `Vulkan 1.3.230`, `compute capability 9.0`, `gfx942`.
+        kind: Vulkan's word for it: `discrete-gpu`, `integrated-gpu`, `cpu` (a software device), ...
+    """
+
+    uri: str
+    name: str
+    driver_version: str = ""
+    api: str = ""
+    kind: str = ""
+
+    @property
+    def is_software(self) -> bool:
+        """Whether a GPU's interface is played by the CPU, so that times say nothing about any GPU."""
+        return self.kind == "cpu"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceProbe:
+    """What one driver offers here: devices, or else the reason why there are none and how to get one.
+
+    Attributes:
+        reason: A short sentence, `no Vulkan device`; None where there are devices.
+        advice: How to get one, a sentence that is an order.
+        detail: What the runtime said itself, for those who must look further.
+    """
+
+    driver: str
+    devices: tuple[DeviceInfo, ...] = ()
+    reason: str | None = None
+    advice: str | None = None
+    detail: str = ""
+
+
+def driver_of(uri: str) -> str:
+    """The driver's name in a device URI: `vulkan` of `vulkan://GPU-6d65`."""
+    return uri.split("://", 1)[0]
+
+
+def probe_driver(toolchain: Toolchain, driver: str, *, limits: process.Limits) -> DeviceProbe:
+    """Ask the toolchain's runtime for the devices of one driver; the local ones are there without asking.
+
+    Args:
+        driver: `local-sync`, `local-task`, `vulkan`, `cuda`, `hip`, or any other that the runtime may have.
+        limits: For each of at most two children; a broken GPU driver can hang.
+
+    Returns:
+        The devices, or a reason. A tool that cannot be started or fails is a reason too, never an exception.
+    """
+    if driver in _LOCAL_NAMES:
+        return DeviceProbe(driver=driver, devices=(DeviceInfo(uri=driver, name=_LOCAL_NAMES[driver]),))
+    tool = str(toolchain.runtime_tool("iree-run-module"))
+    try:
+        listed = process.run([tool, f"--list_devices={driver}"], limits=limits)
+    except OSError as error:
+        return DeviceProbe(
+            driver=driver,
+            reason=f"iree-run-module cannot be started: {error.strerror or error}",
+            advice="install iree-base-runtime again",
+        )
+    uris = [line.strip() for line in listed.stdout.splitlines() if line.startswith(driver)]
+    if not listed.ok or not uris:
+        return _none_found(driver, listed, limits)
+    # Names are a courtesy: where the second question fails, the devices are still there.
+    dump = process.run([tool, f"--dump_devices={driver}"], limits=limits).stdout
+    described = {device.uri: device for device in parse_dump(dump)}
+    return DeviceProbe(driver=driver, devices=tuple(described.get(uri, DeviceInfo(uri=uri, name="")) for uri in uris))
+
+
+def parse_dump(text: str) -> list[DeviceInfo]:
+    """Devices in what `--dump_devices` prints: one block of fields each, headed by `# --device=<uri>` and a name."""
+    _, *parts = _DUMP_HEAD.split(text)
+    devices = []
+    for uri, title, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        fields = dict(_DUMP_FIELD.findall(body))
+        devices.append(
+            DeviceInfo(
+                uri=uri,
+                name=fields.get("name", title.strip()),
+                driver_version=fields.get("driver_info") or _said(fields, "CUDA {}", "driver-max-cuda-version"),
+                api=_said(fields, "Vulkan {}", "api")
+                or _said(fields, "compute capability {}", "gpu-compute-capability")
+                or fields.get("gpu-arch-name", ""),
+                kind=fields.get("type", ""),
+            )
+        )
+    return devices
+
+
+def _said(fields: dict[str, str], form: str, name: str) -> str:
+    return form.format(fields[name]) if name in fields else ""
+
+
+def _none_found(driver: str, listed: process.Finished, limits: process.Limits) -> DeviceProbe:
+    detail = _own_words(listed.stderr)
+    title = _TITLES.get(driver, driver)
+    if "no driver" in detail:
+        reason = f"this IREE was built without its {title} driver"
+        return DeviceProbe(driver=driver, reason=reason, advice="use a toolchain that has it", detail=detail)
+    if listed.limit is not None or listed.returncode < 0:
+        reason = f"the search for {title} devices {listed.how_it_ended(limits)}"
+        advice = f"look into the system's {title} driver: it ends or hangs when it is asked for its devices"
+        return DeviceProbe(driver=driver, reason=reason, advice=advice, detail=detail)
+    return DeviceProbe(driver=driver, reason=f"no {title} device", advice=_advice(driver, detail), detail=detail)
+
+
+def _own_words(stderr: str) -> str:
+    """The fact in the first status line of an error, without colours, source positions and generic advice."""
+    found = _STATUS_LINE.search(stderr)
+    if found is None:
+        return ""
+    code, sentence = found.groups()
+    return f"{code}: {_GENERIC_ADVICE.split(sentence)[0].rstrip(': ')}"
+
+
+def _advice(driver: str, detail: str) -> str:
+    library_missing = "not found" in detail or "not available" in detail
+    if driver == "vulkan" and library_missing:
+        return (
+            "install the Vulkan loader and a Vulkan driver; a software one will do "
+            "(Debian: apt-get install libvulkan1 mesa-vulkan-drivers)"
+        )
+    if driver == "vulkan":
+        return "install a Vulkan driver; a software one will do (Debian: apt-get install mesa-vulkan-drivers)"
+    if driver == "cuda" and library_missing:
+        return "install the NVIDIA driver (libcuda)"
+    if driver == "cuda":
+        return "check that nvidia-smi lists a GPU here"
+    if driver == "hip" and library_missing:
+        return "install AMD's ROCm runtime (libamdhip64)"
+    if driver == "hip":
+        return "check that rocminfo lists a GPU here"
+    return f"run iree-run-module --list_devices={driver} and see what it says"

@@ -1,0 +1,35 @@
+"""Telling how good a machine is for measuring: what is there, what is missing, what would make times noisy."""
+
+from __future__ import annotations
+
+from harness import process
+from harness.devices import DRIVERS, probe_driver
+from harness.doctor.examine import examine
+from harness.doctor.json_ import render_json
+from harness.doctor.terminal import render_terminal
+from harness.doctor.values import Diagnosis, Finding, Level
+from harness.errors import ToolchainError
+from harness.measure.counters import unavailable_reason
+from harness.results.environment import capture_environment
+from harness.toolchain.values import Toolchain
+
+__all__ = ["Diagnosis", "Finding", "Level", "diagnose", "examine", "render_json", "render_terminal"]
+
+
+def diagnose(toolchain_or_error: Toolchain | ToolchainError, *, limits: process.Limits) -> Diagnosis:
+    """Look at this machine and judge it.
+
+    Args:
+        toolchain_or_error: The toolchain that would be used, or why there is none.
+        limits: For each child that looks for devices; ten seconds are plenty.
+
+    Returns:
+        Findings and facts; this never fails for what it finds or misses.
+    """
+    environment = capture_environment()  # before the children below add to the load
+    if isinstance(toolchain_or_error, Toolchain):
+        probes = [probe_driver(toolchain_or_error, driver, limits=limits) for driver in DRIVERS]
+        toolchain: Toolchain | str = toolchain_or_error
+    else:
+        probes, toolchain = [], str(toolchain_or_error)
+    return examine(environment=environment, toolchain=toolchain, probes=probes, counters=unavailable_reason())

@@ -1,0 +1,97 @@
+"""The pure judgement: facts in, findings out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.devices import DeviceInfo, DeviceProbe
+from harness.doctor.noise import Environment, judge_noise
+from harness.doctor.values import TOPICS, Diagnosis, Finding
+from harness.results.records import ToolchainRecord
+from harness.toolchain.values import Toolchain
+
+
+def examine(
+    *,
+    environment: Environment,
+    toolchain: Toolchain | str,
+    probes: Sequence[DeviceProbe],
+    counters: str | None,
+) -> Diagnosis:
+    """Judge a machine for measuring on it.
+
+    Args:
+        environment: What harness.results.environment captured.
+        toolchain: The compiler and runtime to use, or the sentence that says why there are none.
+        probes: What each driver offers; () where there was no toolchain to ask.
+        counters: Why hardware counters are unavailable; None where they work.
+
+    Returns:
+        Findings grouped by topic, and the facts they come from.
+    """
+    findings = [
+        *_toolchain(toolchain, environment),
+        *_devices(probes),
+        *judge_noise(environment),
+        *_counters(counters),
+    ]
+    record = None
+    if isinstance(toolchain, Toolchain):
+        record = ToolchainRecord(
+            version=toolchain.version, revision=toolchain.revision, compiler_sha256=toolchain.compiler_sha256
+        )
+    return Diagnosis(
+        findings=tuple(sorted(findings, key=lambda finding: TOPICS.index(finding.topic))),
+        toolchain=record,
+        probes=tuple(probes),
+        counters=counters,
+        environment=environment,
+    )
+
+
+def _toolchain(toolchain: Toolchain | str, environment: Environment) -> Iterator[Finding]:
+    if isinstance(toolchain, str):
+        yield Finding(topic="toolchain", level="missing", what=toolchain)
+    else:
+        revision = f", revision {toolchain.revision[:12]}" if toolchain.revision else ""
+        yield Finding(topic="toolchain", level="ok", what=f"IREE {toolchain.version}{revision}")
+    if "python" in environment["process"]:
+        yield Finding(topic="toolchain", level="ok", what=f"Python {environment['process']['python']}")
+
+
+def _devices(probes: Sequence[DeviceProbe]) -> Iterator[Finding]:
+    if not probes:
+        yield Finding(topic="devices", level="missing", what="no device can be looked for without IREE's tools")
+    for probe in probes:
+        if probe.reason is not None:
+            detail = f" ({probe.detail})" if probe.detail else ""
+            yield Finding(
+                topic="devices", level="missing", what=f"{probe.driver}: {probe.reason}{detail}", advice=probe.advice
+            )
+        for device in probe.devices:
+            # Where there are several, a suite has to say which one.
+            yield _device(device, title=probe.driver if len(probe.devices) == 1 else device.uri)
+
+
+def _device(device: DeviceInfo, *, title: str) -> Finding:
+    facts = ", ".join(fact for fact in (device.name or device.uri, device.api, device.driver_version) if fact)
+    if device.is_software:
+        return Finding(
+            topic="devices",
+            level="note",
+            what=f"{title}: {facts}; a software device, played by the CPU",
+            advice="use it to see that things work: its times say nothing about a GPU",
+        )
+    return Finding(topic="devices", level="ok", what=f"{title}: {facts}")
+
+
+def _counters(reason: str | None) -> Iterator[Finding]:
+    if reason is None:
+        yield Finding(topic="counters", level="ok", what="hardware counters work, and are read beside the time")
+    else:
+        yield Finding(
+            topic="counters",
+            level="note",
+            what=reason,
+            advice="times are measured all the same; instruction counts, which repeat exactly, are left out",
+        )

@@ -1,0 +1,29 @@
+"""The diagnosis for programs: one JSON document."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+from harness import __version__
+from harness.doctor.values import Diagnosis
+
+SCHEMA_VERSION = 1
+
+
+def render_json(diagnosis: Diagnosis) -> str:
+    """The findings and the facts behind them as one JSON document with `schema_version`; it ends in a line break.
+
+    `toolchain` is null where there is none, `counters.unavailable` null where hardware counters work. The environment
+    names no host, no user and no folder, so that the document can be put into an issue.
+    """
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "harness_version": __version__,
+        "toolchain": dataclasses.asdict(diagnosis.toolchain) if diagnosis.toolchain else None,
+        "devices": [dataclasses.asdict(probe) for probe in diagnosis.probes],
+        "counters": {"unavailable": diagnosis.counters},
+        "environment": diagnosis.environment,
+        "findings": [dataclasses.asdict(finding) for finding in diagnosis.findings],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

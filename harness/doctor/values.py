@@ -1,0 +1,58 @@
+"""What the doctor says, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from harness.devices import DeviceProbe
+from harness.results.records import ToolchainRecord
+
+Level = Literal["ok", "note", "warning", "missing"]
+LEVELS: tuple[Level, ...] = ("ok", "note", "warning", "missing")
+
+Topic = Literal["toolchain", "devices", "machine", "processor", "memory", "process", "counters"]
+TOPICS: tuple[Topic, ...] = ("toolchain", "devices", "machine", "processor", "memory", "process", "counters")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that the doctor found.
+
+    Attributes:
+        level: `ok`; `note`: good to know; `warning`: makes times noisy or wrong; `missing`: not there at all.
+        what: A sentence without a full stop.
+        advice: What to do about it, where something can be done; a sentence without a full stop.
+        command: The shell command that does it, where one does.
+    """
+
+    topic: Topic
+    level: Level
+    what: str
+    advice: str | None = None
+    command: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """Everything that the doctor found, and the facts that it judged.
+
+    Attributes:
+        toolchain: None where there is none to use.
+        counters: Why hardware counters are unavailable; None where they work.
+    """
+
+    findings: tuple[Finding, ...]
+    toolchain: ToolchainRecord | None
+    probes: tuple[DeviceProbe, ...]
+    counters: str | None
+    environment: dict[str, dict[str, Any]]
+
+    def count(self, level: Level) -> int:
+        """How many findings have a level."""
+        return sum(finding.level == level for finding in self.findings)
+
+    def about(self, topic: Topic) -> Sequence[Finding]:
+        """The findings of one topic, in the order found."""
+        return [finding for finding in self.findings if finding.topic == topic]

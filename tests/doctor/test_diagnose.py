@@ -1,0 +1,44 @@
+"""Looking at the machine that runs the tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.doctor import diagnose
+from harness.errors import ToolchainError
+from harness.process import Limits
+from harness.toolchain.values import Toolchain
+
+LIMITS = Limits(seconds=30)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the script is a shell script")
+def test_every_driver_is_asked_for(tmp_path: Path) -> None:
+    tool = tmp_path / "iree-run-module"
+    tool.write_text('#!/bin/sh\ntest "$1" = --list_devices=hip && echo hip://GPU-1\n')
+    tool.chmod(0o755)
+    toolchain = Toolchain(
+        version="3.13.0",
+        revision="",
+        compiler_sha256="",
+        python=Path(sys.executable),
+        compiler_tools=tmp_path,
+        runtime_tools=tmp_path,
+    )
+    diagnosis = diagnose(toolchain, limits=LIMITS)
+    assert [probe.driver for probe in diagnosis.probes] == ["local-sync", "local-task", "vulkan", "cuda", "hip"]
+    assert [bool(probe.devices) for probe in diagnosis.probes] == [True, True, False, False, True]
+    assert diagnosis.about("toolchain")[0].what == "IREE 3.13.0"
+    assert diagnosis.environment["cpu"]["logical_cores"] >= 1
+    assert [finding.topic for finding in diagnosis.findings][-1] == "counters"
+
+
+def test_without_a_toolchain_the_machine_is_judged_all_the_same() -> None:
+    diagnosis = diagnose(ToolchainError("there is no IREE here: install it"), limits=LIMITS)
+    assert diagnosis.toolchain is None
+    assert diagnosis.probes == ()
+    assert diagnosis.about("toolchain")[0].what == "there is no IREE here: install it"
+    assert diagnosis.about("processor")

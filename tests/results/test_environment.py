@@ -1,0 +1,336 @@
+"""Describing machines: made-up ones from files, and the one that runs the tests."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import platform
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harness
+from harness import process
+from harness.results.environment import capture_environment, harness_commit
+from harness.results.system_files import SystemFiles
+
+MakeMachine = Callable[[Mapping[str, str]], Path]
+
+CPU = "sys/devices/system/cpu"
+
+
+def test_a_real_machine_that_saves_power(make_machine: MakeMachine, laptop: dict[str, str]) -> None:
+    captured = capture_environment(root=make_machine(laptop))
+    assert captured["machine"] == {
+        "id": captured["machine"]["id"],
+        "system": platform.system(),
+        "distribution": "Fedora Linux 44 (Workstation)",
+        "kernel": "6.17.1-300.fc44.x86_64",
+        "architecture": platform.machine(),
+        "virtual": False,
+        "container": False,
+    }
+    assert captured["cpu"] == {
+        "model": "Intel(R) Core(TM) i7-1165G7 @ 2.80GHz",
+        "flags": ["avx2", "avx512f", "fma", "sse4_2"],
+        "logical_cores": 4,
+        "physical_cores": 2,
+        "usable_cores": 4,
+        "numa_nodes": 1,
+        "smt": True,
+        "max_mhz": 4700,
+        "min_mhz": 400,
+        "current_mhz": 1300,
+        "governor": "powersave",
+        "energy_preference": "balance_performance",
+        "frequency_driver": "intel_pstate",
+        "turbo": True,
+        "l1d_bytes": 48 * 1024,
+        "l1i_bytes": 32 * 1024,
+        "l3_bytes": 12 * 1024 * 1024,
+    }
+    assert captured["memory"] == {
+        "total_bytes": 16_000_000 * 1024,
+        "available_bytes": 8_000_000 * 1024,
+        "swap_used_bytes": 500_000 * 1024,
+        "transparent_huge_pages": "always",
+    }
+    assert captured["load"] == {"load_1min": 1.25, "load_5min": 0.5, "load_15min": 0.25, "steal_percent": 0.0}
+    assert captured["process"] == {
+        "python": platform.python_version(),
+        "python_implementation": platform.python_implementation(),
+        "aslr": True,
+        "niceness": 5,
+    }
+
+
+def test_a_virtual_machine(make_machine: MakeMachine, virtual_machine: dict[str, str]) -> None:
+    captured = capture_environment(root=make_machine(virtual_machine))
+    assert captured["machine"]["virtual"] is True
+    assert captured["machine"]["hypervisor"] == "KVM"
+    assert captured["load"] == {"steal_percent": 5.0}
+    assert captured["memory"] == {"transparent_huge_pages": "madvise"}
+    cpu = captured["cpu"]
+    assert (cpu["logical_cores"], cpu["physical_cores"], cpu["usable_cores"], cpu["smt"]) == (2, 2, 1, False)
+    assert cpu["current_mhz"] == 2050
+    assert not {"governor", "turbo", "max_mhz", "frequency_driver"} & cpu.keys()
+
+
+def test_an_arm_server(make_machine: MakeMachine, arm_server: dict[str, str]) -> None:
+    captured = capture_environment(root=make_machine(arm_server))
+    assert captured["machine"]["virtual"] is True
+    assert captured["machine"]["hypervisor"] == "Amazon EC2"
+    assert captured["cpu"] == {
+        "model": "Arm implementer 0x41, part 0xd40",
+        "flags": ["asimd", "bf16", "i8mm", "sve"],
+        "logical_cores": 8,
+        "isolated_cores": "4-7",
+        "turbo": True,
+    }
+
+
+def test_a_machine_that_tells_nothing(make_machine: MakeMachine) -> None:
+    captured = capture_environment(root=make_machine({}))
+    assert captured.keys() == {"machine", "cpu", "memory", "load", "process"}
+    assert captured["machine"].keys() == {"id", "system", "kernel", "architecture", "container"}
+    assert captured["cpu"] == captured["memory"] == captured["load"] == {}
+    assert captured["process"].keys() == {"python", "python_implementation"}
+
+
+def test_files_that_hold_nonsense_are_left_out(make_machine: MakeMachine) -> None:
+    files = {
+        "proc/stat": "cpu  1 2\n",
+        "proc/meminfo": "MemTotal: lots\n",
+        "proc/self/stat": "4711\n",
+        "proc/self/status": "Cpus_allowed_list:\t0-x\n",
+        f"{CPU}/smt/active": "perhaps\n",
+        f"{CPU}/cpu0/cache/index0/level": "1\n",
+        f"{CPU}/cpu0/cache/index0/type": "Data\n",
+        f"{CPU}/cpu0/cache/index0/size": "big\n",
+    }
+    captured = capture_environment(root=make_machine(files))
+    assert captured["cpu"] == captured["memory"] == captured["load"] == {}
+
+
+@pytest.mark.parametrize(
+    ("files", "virtual", "hypervisor"),
+    [
+        ({"sys/class/dmi/id/sys_vendor": "Amazon EC2", "sys/class/dmi/id/product_name": "c7g.metal"}, False, None),
+        ({"sys/class/dmi/id/sys_vendor": "Hetzner", "sys/class/dmi/id/product_name": "vServer"}, True, "Hetzner"),
+        ({"sys/hypervisor/type": "xen"}, True, "Xen"),
+        ({"proc/sys/kernel/osrelease": "6.6.87.2-microsoft-standard-WSL2"}, True, "WSL"),
+        ({"proc/cpuinfo": "processor\t: 0\nflags\t\t: fpu hypervisor\n"}, True, None),
+        ({"proc/cpuinfo": "processor\t: 0\nflags\t\t: fpu\n"}, False, None),
+        ({}, None, None),
+    ],
+)
+def test_signs_of_a_virtual_machine(
+    make_machine: MakeMachine, files: dict[str, str], virtual: bool | None, hypervisor: str | None
+) -> None:
+    machine = capture_environment(root=make_machine(files))["machine"]
+    assert machine.get("virtual") == virtual
+    assert machine.get("hypervisor") == hypervisor
+
+
+@pytest.mark.parametrize(
+    ("files", "limits"),
+    [
+        pytest.param(
+            {
+                "proc/self/cgroup": "0::/\n",
+                "sys/fs/cgroup/cpu.max": "150000 100000\n",
+                "sys/fs/cgroup/cpu.stat": "usage_usec 5\nnr_periods 40\nnr_throttled 12\n",
+                "sys/fs/cgroup/memory.max": "4294967296\n",
+            },
+            {"cpu_limit_cores": 1.5, "cpu_throttled_periods": 12, "memory_limit_bytes": 4 * 2**30},
+            id="docker run --cpus=1.5 --memory=4g, version 2",
+        ),
+        pytest.param(
+            {
+                "proc/self/cgroup": "0::/system.slice/runner.service\n",
+                "sys/fs/cgroup/system.slice/cpu.max": "200000 100000\n",
+                "sys/fs/cgroup/system.slice/runner.service/cpu.max": "max 100000\n",
+                "sys/fs/cgroup/system.slice/runner.service/memory.max": "max\n",
+            },
+            {"cpu_limit_cores": 2.0},
+            id="the parent's limit binds",
+        ),
+        pytest.param(
+            {
+                "proc/self/cgroup": "4:memory:/docker/abc\n3:cpu,cpuacct:/docker/abc\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "50000\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+                "sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n",
+            },
+            {"cpu_limit_cores": 0.5, "memory_limit_bytes": 2**30},
+            id="version 1, in a container that sees its own group as the root",
+        ),
+        pytest.param(
+            {
+                "proc/self/cgroup": "4:memory:/a\n3:cpu:/a\n",
+                "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us": "-1\n",
+                "sys/fs/cgroup/cpu/a/cpu.cfs_period_us": "100000\n",
+                "sys/fs/cgroup/cpu/a/cpu.stat": "nr_throttled 0\n",
+                "sys/fs/cgroup/memory/a/memory.limit_in_bytes": "9223372036854771712\n",
+            },
+            {},
+            id="version 1 without limits",
+        ),
+    ],
+)
+def test_limits_of_a_container(make_machine: MakeMachine, files: dict[str, str], limits: dict[str, Any]) -> None:
+    captured = capture_environment(root=make_machine(files))["process"]
+    assert {name: value for name, value in captured.items() if not name.startswith("python")} == limits
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {".dockerenv": ""},
+        {"run/.containerenv": ""},
+        {"proc/self/cgroup": "0::/kubepods/besteffort/pod1\n"},
+    ],
+)
+def test_signs_of_a_container(make_machine: MakeMachine, files: dict[str, str]) -> None:
+    assert capture_environment(root=make_machine(files))["machine"]["container"] is True
+
+
+@pytest.mark.parametrize(
+    ("setting", "personality", "aslr"),
+    [("2", "00000000", True), ("0", "00000000", False), ("2", "00040000", False), ("1", None, True)],
+)
+def test_address_space_randomisation(
+    make_machine: MakeMachine, setting: str, personality: str | None, aslr: bool
+) -> None:
+    files = {"proc/sys/kernel/randomize_va_space": setting}
+    if personality is not None:
+        files["proc/self/personality"] = personality
+    assert capture_environment(root=make_machine(files))["process"]["aslr"] is aslr
+
+
+def test_cores_with_different_governors_are_told_as_such(make_machine: MakeMachine) -> None:
+    files = {
+        f"{CPU}/cpu0/cpufreq/scaling_governor": "powersave",
+        f"{CPU}/cpu1/cpufreq/scaling_governor": "performance",
+        f"{CPU}/cpu2/cpufreq/scaling_governor": "performance",
+    }
+    assert capture_environment(root=make_machine(files))["cpu"]["governor"] == "performance, powersave"
+
+
+def test_the_machine_id_is_stable_and_tells_nothing(make_machine: MakeMachine, laptop: dict[str, str]) -> None:
+    root = make_machine(laptop)
+    first, second = (capture_environment(root=root)["machine"]["id"] for _ in range(2))
+    assert first == second
+    assert re.fullmatch("[0-9a-f]{12}", first)
+    assert first not in laptop["etc/machine-id"]
+    other = make_machine({"etc/machine-id": "11111111111111111111111111111111"})
+    assert capture_environment(root=other)["machine"]["id"] != first
+
+
+@pytest.mark.parametrize("machine_id", ["", "\n", "uninitialized\n"])
+def test_without_a_machine_id_the_node_name_is_hashed(make_machine: MakeMachine, machine_id: str) -> None:
+    root = make_machine({"etc/machine-id": machine_id, "proc/sys/kernel/hostname": "lab-3\n"})
+    found = capture_environment(root=root)["machine"]["id"]
+    (root / "etc/machine-id").unlink()
+    assert capture_environment(root=root)["machine"]["id"] == found
+    (root / "proc/sys/kernel/hostname").write_text("lab-4\n")
+    assert capture_environment(root=root)["machine"]["id"] != found
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Every string in a JSON value, names of members included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            yield name
+            yield from strings_in(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from strings_in(member)
+
+
+def test_this_machine_is_described_without_names_and_folders() -> None:
+    captured = capture_environment()
+    assert json.loads(json.dumps(captured)) == captured
+    strings = list(strings_in(captured))
+    words = {word for text in strings for word in re.split(r"[^\w.-]+", text)}
+    assert not {platform.node(), getpass.getuser(), Path.home().name} & words
+    assert not [text for text in strings if text.startswith("/") or "\\" in text or str(Path.home()) in text]
+
+
+def test_this_machine_is_described_well_enough() -> None:
+    captured = capture_environment()
+    assert captured["cpu"]["logical_cores"] >= captured["cpu"]["usable_cores"] >= 1
+    assert captured["memory"]["total_bytes"] > captured["memory"]["available_bytes"] > 0
+    assert captured["process"]["python"] == platform.python_version()
+
+
+def test_a_system_without_proc_is_described_through_psutil(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SystemFiles, "text", lambda _files, _path: None)
+    monkeypatch.setattr(SystemFiles, "matching", lambda _files, _pattern: [])
+    captured = capture_environment()
+    assert captured["cpu"]["logical_cores"] >= captured["cpu"]["usable_cores"] >= 1
+    assert captured["memory"]["total_bytes"] > captured["memory"]["available_bytes"] > 0
+    assert "swap_used_bytes" in captured["memory"]
+    assert captured["load"].keys() == {"load_1min", "load_5min", "load_15min"}
+    assert isinstance(captured["process"]["niceness"], int)
+    assert captured["machine"]["kernel"] == platform.release()
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false")
+    done = process.run(["git", "-C", str(folder), *identity, *arguments], limits=process.Limits(seconds=30))
+    assert done.ok, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A git repository with a package named harness, in place of the real one."""
+    package = tmp_path / "checkout" / "harness"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    git(package.parent, "init", "--quiet")
+    git(package.parent, "add", ".")
+    git(package.parent, "commit", "--quiet", "-m", "Begin")
+    monkeypatch.setattr(harness, "__file__", str(package / "__init__.py"))
+    return package.parent
+
+
+def test_commit_of_a_clean_checkout(checkout: Path) -> None:
+    assert harness_commit() == git(checkout, "rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("changed", ["harness/__init__.py", "harness/new.py"])
+def test_commit_of_changed_code_is_dirty(checkout: Path, changed: str) -> None:
+    (checkout / changed).write_text("changed = True\n")
+    assert harness_commit() == git(checkout, "rev-parse", "HEAD") + "+dirty"
+
+
+def test_other_files_than_the_code_do_not_make_it_dirty(checkout: Path) -> None:
+    (checkout / "notes.md").write_text("results of today\n")
+    assert harness_commit() == git(checkout, "rev-parse", "HEAD")
+
+
+def test_an_installed_package_inside_another_repository_has_no_commit(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = checkout / "env" / "harness"
+    installed.mkdir(parents=True)
+    monkeypatch.setattr(harness, "__file__", str(installed / "__init__.py"))
+    assert harness_commit() == ""
+
+
+def test_without_git_there_is_no_commit(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(checkout))
+    assert harness_commit() == ""
+
+
+def test_outside_a_repository_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "__file__", str(tmp_path / "harness" / "__init__.py"))
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert harness_commit() == ""
