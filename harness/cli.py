@@ -44,21 +44,27 @@ def run_command_line(arguments: Sequence[str]) -> int:
         status = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except HarnessError as error:
+        _stop_children()
         _complain(str(error))
         return int(error.exit_code)
     except CycloptsError as error:
         _complain(" ".join(str(error).split()) + " (see harness --help)")
         return int(ExitCode.USAGE)
     except KeyboardInterrupt:
-        from harness.process import stop_all
-
-        stop_all()
-        _complain("interrupted; a run that had begun goes on with `harness run --resume results/<run id>`")
-        return 128 + signal.SIGINT
+        _stop_children()
+        _complain("interrupted")
+        return int(ExitCode.INTERRUPTED)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.OK)
     return int(status) if isinstance(status, int) else int(ExitCode.OK)
+
+
+def _stop_children() -> None:
+    if "harness.process" in sys.modules:  # else none was started
+        from harness.process import stop_all
+
+        stop_all()
 
 
 def _interrupt(*_: object) -> None:

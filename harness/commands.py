@@ -20,6 +20,7 @@ from harness.progress import Terminal
 from harness.results.records import SCHEMA_VERSION
 
 _MEMORY_SHARE = 0.8
+Format = Literal["terminal", "markdown", "json", "csv"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class RunArguments:
     call_timeout_s: float
 
 
-def run_command(arguments: RunArguments, output_format: str) -> int:
+def run_command(arguments: RunArguments, output_format: Format) -> int:
     """`harness run`: exit status 3 if a case failed or is missing."""
     from harness.run import run_suite
     from harness.stages.context import RunOptions
@@ -91,9 +92,11 @@ def _what_to_run(arguments: RunArguments) -> tuple[Path, Selection, Path]:
     return Path(header.suite), selection, arguments.resume.parent
 
 
-def report_command(path: Path, output_format: str, *, full: bool, out: Path | None) -> int:
+def report_command(path: Path, output_format: Format, *, full: bool, out: Path | None) -> int:
     """`harness report`: exit status 3 if a case failed or is missing, or nothing was measured."""
-    from harness.report import exit_code, render
+    from harness.report import render
+    from harness.report.outcome import exit_code
+    from harness.report.table import build_report
     from harness.results.store import load_run
 
     run = load_run(path)
@@ -107,7 +110,7 @@ def report_command(path: Path, output_format: str, *, full: bool, out: Path | No
             out.write_text(text)
         except OSError as error:
             raise RunError(f"{out}: cannot be written ({error.strerror}); choose another file") from None
-    return int(exit_code(run))
+    return int(exit_code(build_report(run).summary))
 
 
 def list_command(

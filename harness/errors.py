@@ -5,7 +5,8 @@ HarnessError                 base; carries the process's exit code
 │   ├── SuiteError           a suite, flag-set or model file is wrong: names file, table and key
 │   ├── ToolchainError       no IREE here, or a compiler and runtime that do not belong together
 │   └── RunError             a run directory that cannot be read, resumed or written
-└── CaseError                3: one case failed; the other cases go on
+├── CaseError                3: one case failed; the other cases go on
+└── Interrupted            130: the user stopped it; the message says how to go on
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     CASE_FAILED = 3
     INCONCLUSIVE = 4
+    INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 class HarnessError(Exception):
@@ -59,3 +61,9 @@ class CaseError(HarnessError):
         super().__init__(message)
         self.stage = stage
         self.stderr = stderr
+
+
+class Interrupted(HarnessError):
+    """The user stopped it."""
+
+    exit_code = ExitCode.INTERRUPTED

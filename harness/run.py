@@ -7,14 +7,14 @@ already done, and every result is on disk before the next one begins.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.errors import RunError
+from harness.errors import Interrupted, RunError
 from harness.models.materialize import ModelArtifact, record
 from harness.prepare import Prepared, prepare
 from harness.progress import Progress
@@ -39,18 +39,24 @@ def run_suite(options: RunOptions, progress: Progress) -> Path:
     require_writable(options.results)
     prepared = prepare(options.suite, options.selection, options.toolchain)
     artifacts = materialize_models(prepared, options.compile_limits, progress)
-    with ExitStack() as stack:
-        directory, done = _open(prepared, artifacts, options)
-        stack.enter_context(directory)
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="harness-run-")))
+    directory, done = _open(prepared, artifacts, options)
+    with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch, _told_how_to_go_on(directory):
         context = Context(prepared=prepared, options=options, directory=directory, done=done, progress=progress)
         builds = compile_stage(context, artifacts)
-        runnable = lay_out_stage(prepared, artifacts, builds, scratch)
+        runnable = lay_out_stage(prepared, artifacts, builds, Path(scratch))
         right = verify_stage(context, runnable)
         reference_stage(context, right)
         measure_stage(context, right)
         directory.finish(lambda run: render(run, "markdown", full=True))
     return directory.path
+
+
+@contextmanager
+def _told_how_to_go_on(directory: RunDirectory) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; go on with `harness run --resume {directory.path}`") from None
 
 
 def _open(

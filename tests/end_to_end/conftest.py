@@ -1,0 +1,99 @@
+"""A suite that takes seconds: tiny models through the real tools."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from harness.results.records import Run
+from harness.results.store import load_run
+
+_SUITE = """
+name = "small"
+description = "a tiny block in a few forms"
+baseline = "stock"
+
+[models.tiny]
+builder = "residual-dense-block"
+params = { height = 4, width = 4, channels = 8, growth = 4 }
+
+[variants.stock]
+
+[variants.channels-last]
+flags = [
+    "--iree-preprocessing-pass-pipeline=builtin.module(util.func(iree-preprocessing-convert-conv-to-channels-last))",
+]
+
+[variants.inert]
+description = "func.func where util.func is meant, so that nothing matches"
+flags = [
+    "--iree-preprocessing-pass-pipeline=builtin.module(func.func(iree-preprocessing-convert-conv-to-channels-last))",
+]
+
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+compile_flags = [
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+]
+pin = true
+
+[measure]
+budget_s = 0.3
+generations = 3
+"""
+
+
+@dataclass(frozen=True)
+class Harness:
+    """The `harness` command, run as a user would in a folder that holds small.toml."""
+
+    folder: Path
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run it to its end."""
+        return subprocess.run(
+            self.command(*arguments), cwd=self.folder, capture_output=True, text=True, timeout=240, check=False
+        )
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line, for tests that start it themselves."""
+        return [str(Path(sys.executable).with_name("harness")), *arguments]
+
+    def runs(self) -> list[Path]:
+        """All run directories, oldest first."""
+        return sorted(path for path in (self.folder / "results").iterdir() if path.is_dir())
+
+    def run(self) -> Run:
+        """The only run."""
+        (path,) = self.runs()
+        return load_run(path)
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> Harness:
+    """The command, and the small suite."""
+    (tmp_path / "small.toml").write_text(_SUITE)
+    return Harness(tmp_path)
+
+
+@pytest.fixture
+def suite_with(harness: Harness) -> Callable[..., Harness]:
+    """Change the small suite by replacing and appending text."""
+
+    def change(*replacements: tuple[str, str], append: str = "") -> Harness:
+        text = _SUITE
+        for old, new in replacements:
+            assert old in text
+            text = text.replace(old, new)
+        (harness.folder / "small.toml").write_text(text + append)
+        return harness
+
+    return change
