@@ -1,0 +1,70 @@
+"""A section's main table as columns of text: the same figures in the terminal and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.report.units import PLAIN, Unit, byte_unit, count_unit, time_unit
+from harness.report.values import Section
+from harness.report.words import one_line, outcome_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column.
+
+    Attributes:
+        cells: Text of each row.
+        unit: Of all its figures; "" for plain numbers and words.
+        number: Whether its cells are figures, which stand right-aligned.
+        rank: 0: always shown; where there is little room, the highest ranks go first.
+    """
+
+    title: str
+    cells: tuple[str, ...]
+    unit: str = ""
+    number: bool = True
+    rank: int = 0
+
+    @property
+    def head(self) -> str:
+        """Title and unit: `latency (ms)`."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+def main_columns(section: Section) -> list[Column]:
+    """Variant, latency, ratio and what is known of the module; a column in which nobody has a figure is left out.
+
+    Remarks are no column here: each renderer has its own place for them.
+    """
+    rows = section.rows
+    columns = [
+        Column(title="variant", cells=tuple(one_line(row.variant) for row in rows), number=False),
+        _figures("latency", [row.latency_ns for row in rows], time_unit),
+        Column(title=f"vs {one_line(section.baseline)}", cells=tuple(outcome_text(row) for row in rows), number=False),
+        _figures("instr/call", [row.instructions_per_call for row in rows], count_unit, rank=2),
+        _figures("dispatches", [row.dispatches for row in rows], _plain, rank=1),
+        _figures("copies", [row.copies for row in rows], _plain, rank=3),
+        _figures("fills", [row.fills for row in rows], _plain, rank=6),
+        _figures("transient", [row.transient_bytes for row in rows], byte_unit, rank=1),
+        _figures("module", [row.module_bytes for row in rows], byte_unit, rank=5),
+        _figures("compile", [row.compile_ns for row in rows], time_unit, rank=4),
+    ]
+    return [column for column in columns if column is not None]
+
+
+def _plain(_: object) -> Unit:
+    return PLAIN
+
+
+def _figures(
+    title: str,
+    values: list[float | None] | list[int | None],
+    choose: Callable[[list[float | None] | list[int | None]], Unit],
+    rank: int = 0,
+) -> Column | None:
+    if all(value is None for value in values):
+        return None
+    unit = choose(values)
+    return Column(title=title, cells=tuple(unit.text(value) for value in values), unit=unit.name, rank=rank)

@@ -1,0 +1,42 @@
+"""Report -> CSV: one line for each case, for spreadsheets and pandas.read_csv."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+from io import StringIO
+
+from harness.report.flat import Scalar, flatten
+from harness.report.values import Report, Row
+from harness.report.words import one_line
+
+
+def render_csv(report: Report) -> str:
+    """All rows with all figures, unrounded, in base units; an empty cell where there is none.
+
+    The commands that repeat a row are left to the other formats, since they take several lines.
+    """
+    records = [_record(row) for row in report.rows()]
+    text = StringIO()
+    if records:
+        writer = csv.DictWriter(text, fieldnames=list(records[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(records)
+    return text.getvalue()
+
+
+def _record(row: Row) -> dict[str, Scalar]:
+    record = {
+        **flatten(row),
+        "compile_flags": shlex.join(row.compile_flags),
+        "run_flags": shlex.join(row.run_flags),
+        "remarks": "; ".join(row.remarks),
+    }
+    return {column: _cell(value) for column, value in record.items()}
+
+
+def _cell(value: Scalar) -> Scalar:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    # One line a case: a text of several lines would break every tool that counts lines.
+    return one_line(value) if isinstance(value, str) else value

@@ -1,0 +1,59 @@
+"""Report -> one JSON document, for other programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from harness.report.flat import flatten
+from harness.report.values import Report, Row
+
+# Raised when a name changes its meaning or goes away; new names may appear without.
+SCHEMA_VERSION = 1
+
+
+def render_json(report: Report) -> str:
+    """The run's facts, its rows and its counts; JSON in the strict sense, without NaN and infinities."""
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "run": asdict(report.facts),
+        "summary": asdict(report.summary),
+        "notes": report.notes,
+        "groups": [
+            {
+                "group": section.group,
+                "model": section.model,
+                "device": section.device,
+                "call": section.call,
+                "rounds_by_generation": section.rounds,
+            }
+            for section in report.sections
+        ],
+        "rows": [_record(row) for row in report.rows()],
+    }
+    return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _record(row: Row) -> dict[str, Any]:
+    return {
+        **flatten(row),
+        "failure_stderr": row.failure.stderr if row.failure else None,
+        "remarks": row.remarks,
+        "repro": row.repro,
+        "compile_flags": row.compile_flags,
+        "run_flags": row.run_flags,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: an environment may have recorded a NaN, a path, or anything else."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int | bool) else str(value)

@@ -1,0 +1,78 @@
+"""Pieces of GitHub's Markdown that hold together whatever text is put into them."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+
+from harness.report.words import one_line, printable
+
+# How many rows the abbreviated form shows of a list of changes; IREE's comments had the same cut.
+TABLE_SIZE_CUT = 3
+
+# Punctuation that begins markup; an underscore inside a word and a bracket that begins no link are left readable.
+_SPECIAL = re.compile(r"[\\`*~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\](?=\()")
+# GitHub notifies @main's owner of a message about `func.func @main`, and links #1, unless something stands between.
+_REFERENCE = re.compile(r"(?<!\w)[@#](?=\w)")
+_UNSAFE_IN_CODE = re.compile(r"[\\`|]")
+
+
+def escape(text: str) -> str:
+    """A text as itself, on one line, inside a paragraph or a cell: no markup, no HTML, no cell's end, no mention."""
+    escaped = html.escape(_SPECIAL.sub(r"\\\g<0>", one_line(text)), quote=False)
+    return _unlinked(escaped).replace("|", "&#124;")
+
+
+def _unlinked(text: str) -> str:
+    return _REFERENCE.sub(r"\g<0>&#8203;", text)
+
+
+def name(text: str) -> str:
+    """A name as code, where `@device` mentions nobody; as escaped text where code cannot hold it."""
+    line = one_line(text)
+    return f"`{line}`" if line and not _UNSAFE_IN_CODE.search(line) else escape(text)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[bool] = ()) -> str:
+    """A table of cells that are Markdown already; columns whose place in `numbers` is true are right-aligned."""
+    aligned = [*numbers, *[False] * (len(heads) - len(numbers))]
+    lines = [heads, ["---:" if number else "---" for number in aligned], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def top_table(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, full: bool, numbers: Sequence[bool] = ()
+) -> str:
+    """A titled table, of which the abbreviated form shows the first rows; "" without rows."""
+    if not rows:
+        return ""
+    shown = rows if full else rows[:TABLE_SIZE_CUT]
+    parts = [f"### {title}", table(heads, shown, numbers=numbers)]
+    if len(shown) < len(rows):
+        parts.append(f"_[Top {len(shown)} out of {len(rows)} results showed]_")
+    return blocks(*parts)
+
+
+def details(summary: str, body: str, *, folded: bool = True) -> str:
+    """A block that is folded away behind its summary, a plain text."""
+    opening = "<details>" if folded else "<details open>"
+    title = _unlinked(html.escape(one_line(summary), quote=False))
+    return f"{opening}\n<summary>{title}</summary>\n\n{body}\n\n</details>"
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A tool's text as it stands, in a fence longer than any in it."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{printable(text).rstrip()}\n{fence}"
+
+
+def marker(suite_name: str) -> str:
+    """The hidden comment by which a posted report is found again, to be replaced rather than repeated."""
+    return f"<!--harness report: {one_line(suite_name).replace('>', '&gt;').replace('--', '- -')}-->"
+
+
+def blocks(*parts: str) -> str:
+    """Paragraphs, an empty line between them; empty ones are left out."""
+    return "\n\n".join(part for part in parts if part)

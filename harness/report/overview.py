@@ -1,0 +1,84 @@
+"""What bears on a whole run: its facts, its counts, and what has to be said before any figure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.plan.values import Case
+from harness.report.values import Facts, Row, Section, Summary
+from harness.results.records import Run
+
+
+def collect_facts(run: Run) -> Facts:
+    """Where, when and with what a run was made."""
+    header = run.header
+    return Facts(
+        id=header.id,
+        suite=header.suite,
+        suite_name=header.suite_name,
+        suite_description=header.suite_description,
+        suite_sha256=header.suite_sha256,
+        started=header.started,
+        finished=run.finished,
+        baseline=header.baseline,
+        machine=_machine(header.environment),
+        cpu=str(header.environment.get("cpu", {}).get("model", "")),
+        toolchains=tuple(
+            f"{toolchain.version} ({toolchain.revision[:10]})" if toolchain.revision else toolchain.version
+            for toolchain in header.toolchains
+        ),
+        harness_version=header.harness_version,
+        harness_commit=header.harness_commit,
+        command=header.command,
+        settings=header.settings,
+        environment=header.environment,
+    )
+
+
+def count_rows(rows: Sequence[Row], cases: Sequence[Case]) -> Summary:
+    """Count what became of the planned cases."""
+    statuses = Counter(row.status for row in rows)
+    kinds = Counter(row.kind for row in rows if row.status == "measured" and not row.baseline)
+    expected = {case.name for case in cases if case.expected_failure is not None}
+    return Summary(
+        planned=len(rows),
+        measured=statuses["measured"],
+        same=statuses["same"],
+        failed=statuses["failed"],
+        expected_failures=statuses["expected failure"],
+        skipped=statuses["skipped"],
+        missing=statuses["missing"],
+        not_measured_yet=statuses["not measured yet"],
+        faster=kinds["faster"],
+        slower=kinds["slower"],
+        unchanged=kinds["same"],
+        unclear=kinds["unclear"],
+        works_again=sum(row.case in expected and row.status in ("measured", "same") for row in rows),
+    )
+
+
+def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
+    """What a reader has to know before comparing figures."""
+    notes = []
+    if not run.finished:
+        notes.append("This run is not finished; its figures may still change.")
+    if any(len(section.rounds) == 1 for section in sections):
+        notes.append(
+            "Groups measured in one generation have ratios without intervals: one set of processes cannot show how "
+            "much the next would differ."
+        )
+    for section in sections:
+        baseline = next((row for row in section.rows if row.baseline), None)
+        if section.rounds and (baseline is None or baseline.latency_ns is None):
+            notes.append(f"No ratios for {section.group}: its baseline, {section.baseline}, was not measured.")
+    return tuple(notes)
+
+
+def _machine(environment: Mapping[str, Mapping[str, Any]]) -> str:
+    """`machine 3f2a91c04b7e (virtual)`: the same words for the same machine, which do not tell its name."""
+    facts = environment.get("machine", {})
+    if "id" not in facts:
+        return ""
+    return f"machine {facts['id']}{' (virtual)' if facts.get('virtual') else ''}"

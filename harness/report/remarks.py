@@ -1,0 +1,88 @@
+"""What there is to say about a row beyond its figures, in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from harness.plan.values import Case
+from harness.report.evidence import is_expected
+from harness.report.units import percent, with_unit
+from harness.report.values import Row, Status
+from harness.results.records import Build, Check, Failure, Reference
+
+# Our median and iree-benchmark-module's come from different processes; on the machines this was written on, fresh
+# processes running one module differ by 6 to 14 %, so a smaller difference says nothing.
+REFERENCE_FLOOR = 0.05
+
+
+def fate_remarks(
+    case: Case, status: Status, failure: Failure | None, check: Check | None, stand_in: Case | None
+) -> Iterator[str]:
+    """Why a row has no figures, or that it was not expected to have any."""
+    if status == "skipped":
+        yield f"skipped: {case.skip}"
+    elif status == "missing":
+        yield "missing: planned, but neither measured nor failed"
+    elif failure is not None:
+        told = _told(failure, check)
+        if stand_in is not None:
+            told = f"same module as {stand_in.variant}: {told}"
+        yield f"expected to fail: {told}" if status == "expected failure" else told
+        if case.expected_failure is not None and not is_expected(case, failure):
+            yield f'expected to fail with "{case.expected_failure}" instead'
+    elif case.expected_failure is not None and status in ("measured", "same"):
+        yield f'expected to fail with "{case.expected_failure}", but works now'
+
+
+def sharing_remarks(case: Case, stand_in: Case) -> Iterator[str]:
+    """That a row's module is another's."""
+    if not stand_in.baseline:
+        yield f"same module as {stand_in.variant}"
+        return
+    added = [flag for flag in case.compile_flags if flag not in stand_in.compile_flags]
+    what = "this flag" if len(added) == 1 and not case.plugins else "this variant"
+    yield f"inert: {what} changes nothing here (same module as {stand_in.variant})"
+
+
+def measuring_remarks(row: Row, *, generations: int, unusable: int) -> Iterator[str]:
+    """What a reader should know about the samples behind a row.
+
+    Args:
+        generations: Of the row's group.
+        unusable: Turns that took no time by the clock.
+    """
+    if row.generations is not None and row.generations < generations:
+        yield f"measured in {row.generations} of {generations} generations"
+    elif row.estimate is not None and row.estimate.generations < generations:
+        yield f"measured beside the baseline in {row.estimate.generations} of {generations} generations"
+    if unusable:
+        yield f"{unusable} {'turn' if unusable == 1 else 'turns'} without time on the clock left out"
+
+
+def reference_remarks(row: Row, reference: Reference | None) -> Iterator[str]:
+    """That iree-benchmark-module failed, or says something else than we do by more than the noise between processes."""
+    if row.latency_ns is None or row.latency_low_ns is None or row.latency_high_ns is None:
+        return
+    if reference is not None and reference.failure is not None:
+        yield f"iree-benchmark-module failed: {reference.failure.message}"
+    elif row.reference_ns is not None:
+        spread = math.log(row.latency_high_ns / row.latency_low_ns)
+        ratio = row.reference_ns / row.latency_ns
+        if abs(math.log(ratio)) > max(REFERENCE_FLOOR, 2 * spread):
+            yield f"iree-benchmark-module says {with_unit(row.reference_ns)} ({percent(ratio)})"
+
+
+def warning_remarks(build: Build | None) -> Iterator[str]:
+    """What the compiler printed although it succeeded."""
+    if build is not None:
+        yield from (f"compiler warning: {warning}" for warning in build.warnings)
+
+
+def _told(failure: Failure, check: Check | None) -> str:
+    if failure.stage != "verify" or check is None or not check.against:
+        return f"failed at {failure.stage}: {failure.message}"
+    told = f"wrong output: {failure.message}"
+    if check.max_absolute:
+        told += f" (allowed: {check.absolute_tolerance:.2g} + {check.relative_tolerance:.2g} of each value)"
+    return told

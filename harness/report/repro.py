@@ -1,0 +1,72 @@
+"""Command lines that repeat a row with plain tools: what an engineer pastes into a shell, or into an issue.
+
+The harness runs its tools in a folder of its own, in which every case's files have the same names. Here they get names
+that can lie side by side: `harness export` writes the model and its inputs into a folder named after the model, and
+each module goes beside them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.plan.values import Case
+from harness.report.words import one_line
+from harness.results.records import Build, Check, Reference
+
+# The files of the folder that the commands ran in, as arguments name them: `model.mlir`, `--module=module.vmfb`,
+# `--input=@input0.npy`, `--input=4x8xbf16=@input1.bin`, `--parameters=scope=scope.irpa`.
+_MODULE = "module.vmfb"
+_FILE_ARGUMENT = re.compile(
+    r"(?P<before>(?:--(?:module|input)=(?:[^@=]+=)?@?)?)(?P<file>model\.mlir|module\.vmfb|input\d+\.(?:npy|bin))"
+    r"|(?P<scope>--parameters=(?:[^=]+=)?)(?P<weights>[^/=]+)"
+)
+
+# What the harness asks for on its own behalf: a file of statistics, and output made for machines.
+_LEFT_OUT = ("--iree-scheduling-dump-statistics", "--benchmark_format", "--benchmark_out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Names:
+    folder: str
+    module: str
+
+    def translate(self, argument: str) -> str:
+        """An argument of a recorded command, with the file in it named as it lies after `harness export`."""
+        found = _FILE_ARGUMENT.fullmatch(argument)
+        if found is None:
+            return argument
+        before = found["before"] or found["scope"] or ""
+        file = found["file"] or found["weights"]
+        return f"{before}{self.folder}/{self.module if file == _MODULE else file}"
+
+
+def repro_lines(
+    case: Case, suite: str, build: Build | None, reference: Reference | None, check: Check | None
+) -> tuple[str, ...]:
+    """The lines for one case, as far as it went; none for a case that never reached the compiler.
+
+    A module is run by iree-benchmark-module where that was run, else by the iree-run-module that checked its outputs.
+    """
+    if build is None or not build.command:
+        return ()
+    names = _Names(folder=_file_name(case.model), module=f"{_file_name(f'{case.variant}.{case.device}')}.vmfb")
+    lines = [shlex.join(["harness", "export", suite, case.model, "--out", names.folder])]
+    if case.plugins:
+        lines.append(f"# plugins change {names.folder}/model.mlir before this: {one_line(', '.join(case.plugins))}")
+    lines.append(_line(build.command, names))
+    runs = [record.command for record in (reference, check) if record is not None and record.command]
+    if build.failure is None and runs:
+        lines.append(_line(runs[0], names))
+    return tuple(lines)
+
+
+def _line(command: Sequence[str], names: _Names) -> str:
+    return shlex.join(names.translate(argument) for argument in command if not argument.startswith(_LEFT_OUT))
+
+
+def _file_name(text: str) -> str:
+    """Usable unquoted in every shell, and without the @ at which IREE's tools cut the value of --module=."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "_", text).lstrip("-.") or "_"

@@ -1,0 +1,206 @@
+"""Run -> Report: every planned case becomes one row, whatever became of it."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from harness.plan.values import Case
+from harness.report.evidence import Evidence, find_failure, gather, judge, stand_ins
+from harness.report.overview import collect_facts, collect_notes, count_rows
+from harness.report.remarks import (
+    fate_remarks,
+    measuring_remarks,
+    reference_remarks,
+    sharing_remarks,
+    warning_remarks,
+)
+from harness.report.repro import repro_lines
+from harness.report.values import Report, Row, Section
+from harness.results.records import Build, Check, Header, ModelRecord, Reference, Run
+from harness.stats import (
+    GroupTimes,
+    change_against,
+    counter_per_call,
+    estimate_ratio,
+    summarise_latency,
+    tabulate_rounds,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Group:
+    """What the rows of one section share.
+
+    Attributes:
+        baseline: Name of the case that the others are compared with; "" where the plan has none.
+        stand_ins: For each case that is not measured on its own, the one whose module it has.
+        instructions: Per call, by case.
+    """
+
+    header: Header
+    evidence: Evidence
+    baseline: str
+    stand_ins: Mapping[str, Case]
+    times: GroupTimes
+    instructions: Mapping[str, float]
+
+
+def build_report(run: Run) -> Report:
+    """Put a run into rows, one section for each group of cases that were measured against each other."""
+    evidence = gather(run)
+    groups: dict[str, list[Case]] = {}
+    for case in run.header.cases:
+        groups.setdefault(case.group, []).append(case)
+    sections = tuple(_section(name, cases, run.header, evidence) for name, cases in groups.items())
+    rows = [row for section in sections for row in section.rows]
+    return Report(
+        facts=collect_facts(run),
+        sections=sections,
+        comparisons=run.header.groups,
+        summary=count_rows(rows, run.header.cases),
+        notes=collect_notes(run, sections),
+    )
+
+
+def _section(name: str, cases: Sequence[Case], header: Header, evidence: Evidence) -> Section:
+    rounds = evidence.rounds.get(name, ())
+    group = _Group(
+        header=header,
+        evidence=evidence,
+        baseline=next((case.name for case in cases if case.baseline), ""),
+        stand_ins=stand_ins(cases, evidence),
+        times=tabulate_rounds(rounds),
+        instructions=counter_per_call(rounds, "instructions"),
+    )
+    return Section(
+        group=name,
+        model=cases[0].model,
+        device=cases[0].device,
+        call=_call(evidence.models.get(cases[0].model)),
+        baseline=header.baseline,
+        rounds=tuple(len(times) for times in group.times.generations.values()),
+        rows=tuple(_row(case, group) for case in cases),
+    )
+
+
+def _call(model: ModelRecord | None) -> str:
+    if model is None or model.failure is not None:
+        return ""
+    return f"{model.function}({', '.join(model.inputs)})"
+
+
+def _row(case: Case, group: _Group) -> Row:
+    evidence = group.evidence
+    stand_in = group.stand_ins.get(case.name)
+    # A case that was measured although another stands for it is an A/A control, and shows its own figures.
+    timed = case if stand_in is None or case.name in group.times.columns else stand_in
+    has_time = bool(group.times.ns_per_call(timed.name))
+    own_failure = find_failure(case, evidence, timed=has_time)
+    failure = own_failure or find_failure(timed, evidence, timed=has_time)
+    status = judge(case, failure, timed=has_time, shared=stand_in is not None, finished=evidence.finished)
+    build = evidence.builds.get(case.name)
+    reference = evidence.references.get(case.name) or evidence.references.get(timed.name)
+    row = Row(
+        case=case.name,
+        group=case.group,
+        model=case.model,
+        variant=case.variant,
+        device=case.device,
+        toolchain=case.toolchain,
+        baseline=case.baseline,
+        status=status,
+        same_as=stand_in.variant if stand_in is not None and status == "same" else None,
+        failure=failure,
+        repro=repro_lines(case, group.header.suite, build, reference, evidence.checks.get(case.name)),
+        compile_flags=case.compile_flags,
+        run_flags=case.run_flags,
+    )
+    row = _with_check(_with_reference(_with_build(row, build), reference), evidence.checks.get(case.name))
+    if status in ("measured", "same"):
+        row = _with_times(row, timed, group)
+    check = evidence.checks.get(case.name if own_failure else timed.name)
+    remarks = [*fate_remarks(case, status, failure, check, None if own_failure or timed is case else timed)]
+    if stand_in is not None and status == "same":
+        remarks += sharing_remarks(case, stand_in)
+    unusable = group.times.unusable.get(case.name, 0)
+    remarks += measuring_remarks(row, generations=len(group.times.generations), unusable=unusable)
+    remarks += reference_remarks(row, evidence.references.get(case.name))
+    remarks += warning_remarks(build)
+    return replace(row, remarks=tuple(remarks))
+
+
+def _with_build(row: Row, build: Build | None) -> Row:
+    if build is None:
+        return row
+    row = replace(
+        row,
+        module_sha256=build.module_sha256,
+        compile_ns=build.compile_ns,
+        peak_rss_bytes=build.peak_rss_bytes,
+    )
+    if build.statistics is not None:
+        row = replace(
+            row,
+            dispatches=build.statistics.dispatches,
+            copies=build.statistics.copies,
+            fills=build.statistics.fills,
+            transient_bytes=build.statistics.transient_bytes,
+        )
+    if build.sizes is not None:
+        row = replace(
+            row,
+            dispatch_bytes=sum(build.sizes.dispatch_bytes.values()),
+            module_bytes=build.sizes.module_bytes,
+        )
+    return row
+
+
+def _with_reference(row: Row, reference: Reference | None) -> Row:
+    if reference is None:
+        return row
+    times = [time for time in reference.real_time_ns if 0 < time < math.inf]
+    return replace(
+        row,
+        reference_ns=float(statistics.median(times)) if times else None,
+        host_peak_bytes=reference.host_peak_bytes,
+        device_peak_bytes=reference.device_peak_bytes,
+    )
+
+
+def _with_check(row: Row, check: Check | None) -> Row:
+    if check is None:
+        return row
+    return replace(
+        row,
+        checked_against=check.against or None,
+        max_absolute_error=_finite(check.max_absolute),
+        max_relative_error=_finite(check.max_relative),
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _with_times(row: Row, timed: Case, group: _Group) -> Row:
+    latency = summarise_latency(group.times.ns_per_call(timed.name))
+    if latency is None:
+        return row
+    row = replace(
+        row,
+        latency_ns=latency.median_ns,
+        latency_low_ns=latency.low_ns,
+        latency_high_ns=latency.high_ns,
+        generations=latency.generations,
+        rounds=latency.rounds,
+        instructions_per_call=group.instructions.get(timed.name),
+    )
+    if row.baseline:
+        return row
+    if timed.name == group.baseline:
+        return replace(row, kind="same")
+    estimate = estimate_ratio(group.times.log_ratios(timed.name, group.baseline))
+    return replace(row, estimate=estimate, kind=change_against(estimate) if estimate is not None else None)

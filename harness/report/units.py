@@ -1,0 +1,84 @@
+"""Numbers -> text, with one unit and number of decimals for a whole column, so that its figures compare at sight."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+NOTHING = "-"
+
+_TIMES = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
+_BYTES = (("bytes", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30))
+_COUNTS = (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """How a column writes its figures.
+
+    Attributes:
+        name: `ms`; "" for plain numbers.
+        size: How many base units (ns, bytes) make one.
+    """
+
+    name: str
+    size: float
+    decimals: int
+
+    def text(self, value: float | None) -> str:
+        """The figure without its unit; `-` where there is none."""
+        return NOTHING if value is None else f"{value / self.size:,.{self.decimals}f}"
+
+
+PLAIN = Unit(name="", size=1.0, decimals=0)
+
+
+def time_unit(values_ns: Iterable[float | None]) -> Unit:
+    """For times in nanoseconds: four digits of the smallest one, and three decimals at most."""
+    return _choose(values_ns, _TIMES, digits=4)
+
+
+def byte_unit(values: Iterable[float | None]) -> Unit:
+    """For sizes in bytes: three digits of the smallest one."""
+    return _choose(values, _BYTES, digits=3)
+
+
+def count_unit(values: Iterable[float | None]) -> Unit:
+    """For event counts, which are far steadier than times: six digits of the smallest one."""
+    return _choose(values, _COUNTS, digits=6)
+
+
+def with_unit(value_ns: float) -> str:
+    """One time on its own: `231 ms`."""
+    unit = _choose([value_ns], _TIMES, digits=3)
+    return f"{unit.text(value_ns)} {unit.name}"
+
+
+def percent(ratio: float, *, decimals: int = 0) -> str:
+    """A ratio as a signed change: 1.12 -> `+12 %`."""
+    return f"{(ratio - 1) * 100:+,.{decimals}f} %"
+
+
+def ratio_text(value: float) -> str:
+    """A ratio: 0.602, 12.3, 0.045."""
+    if 0.1 <= value < 10:
+        return f"{value:.3f}"
+    return f"{value:.1f}" if 10 <= value < 10_000 else f"{value:.2g}"
+
+
+def _choose(values: Iterable[float | None], scale: Sequence[tuple[str, float]], *, digits: int) -> Unit:
+    """The unit in which the column's median is at least 1; its decimals show `digits` digits of the smallest value.
+
+    A value far below the median shows fewer: the decimals are never more than a value near 1 would need.
+    """
+    above_zero = [value for value in values if value is not None and value > 0]
+    if not above_zero:
+        return Unit(name=scale[0][0], size=scale[0][1], decimals=0)
+    middle = statistics.median(above_zero)
+    name, size = next(((name, size) for name, size in reversed(scale) if size <= middle), scale[0])
+    if size == 1.0 and all(value == int(value) for value in above_zero):
+        return Unit(name=name, size=size, decimals=0)
+    before_point = math.floor(math.log10(min(above_zero)) - math.log10(size)) + 1
+    return Unit(name=name, size=size, decimals=min(max(digits - before_point, 0), digits - 1))

@@ -1,0 +1,159 @@
+"""The wording that several renderers share: names, marks, and the sentences above and below the tables."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from harness.report.units import ratio_text
+from harness.report.values import Facts, Report, Row, Section, Summary
+from harness.stats import CONFIDENCE, Change
+
+# A mark beside each ratio, so that colour never carries the meaning alone.
+MARKS: dict[Change, str] = {"faster": "▼", "slower": "▲", "same": "=", "unclear": "?"}
+LEGEND = (
+    f"▼ faster  ▲ slower  = same within 1 %  ? unclear; in brackets the {CONFIDENCE * 100:.0f} % interval of the ratio"
+)
+
+# Colours and other escape sequences that tools print, and control characters of any kind.
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """A tool's text without escape sequences and control characters; its lines stay."""
+    return _CONTROL.sub("", text)
+
+
+def one_line(text: str) -> str:
+    """A text that may come from anywhere, on one line."""
+    return " ".join(printable(text.replace("\r", "\n")).split())
+
+
+def interval_text(row: Row) -> str:
+    """A row's ratio with its interval: `0.602 [0.597, 0.607]`, or why it has none."""
+    estimate = row.estimate
+    if estimate is None:
+        return ""
+    if estimate.low is None or estimate.high is None:
+        return f"{ratio_text(estimate.ratio)} [one generation]"
+    return f"{ratio_text(estimate.ratio)} [{ratio_text(estimate.low)}, {ratio_text(estimate.high)}]"
+
+
+def outcome_text(row: Row) -> str:
+    """What a table says beside a row's latency: its ratio to the baseline, or why there is none."""
+    if row.status == "same":
+        return f"= same module as {one_line(row.same_as or '')}"
+    if row.status != "measured":
+        return row.status
+    if row.baseline:
+        return "baseline"
+    if row.estimate is None or row.kind is None:
+        return "no baseline to compare with"
+    return f"{MARKS[row.kind]} {interval_text(row)}"
+
+
+def verdict(report: Report) -> str:
+    """The whole run in one sentence."""
+    summary = report.summary
+    if not summary.measured:
+        return _sentence(summary, ["nothing was measured", *_lost_counts(summary), *_known_counts(summary)])
+    against = f" than {one_line(report.facts.baseline)}"
+    compared = [
+        _count(summary.faster, f"faster{against}"),
+        _count(summary.slower, f"slower{'' if summary.faster else against}"),
+        _count(summary.unchanged, "the same within 1 %"),
+        _count(summary.unclear, "unclear"),
+        _count(summary.same, "with the module of another"),
+    ]
+    if not any(compared):
+        compared = [f"{summary.measured} measured, with nothing to compare"]
+    return _sentence(summary, [*_lost_counts(summary), *compared, *_known_counts(summary)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """Something to do next; `command` is the command line that does it, where there is one."""
+
+    text: str
+    command: str = ""
+
+
+def next_steps(report: Report) -> list[Step]:
+    """What to do about what the report says."""
+    summary, facts = report.summary, report.facts
+    suite = one_line(facts.suite)
+    steps = []
+    if not facts.finished:
+        steps.append(Step(text="go on with this run", command=f"harness run --resume results/{one_line(facts.id)}"))
+    if summary.failed:
+        steps.append(
+            Step(text="of what failed, the tools' last lines are above, and all they said is in the run's logs")
+        )
+    if summary.missing:
+        steps.append(Step(text="what is missing left no record at all: run it again, and report it as a defect"))
+    if summary.works_again:
+        steps.append(Step(text=f"take expectations that no longer hold out of [[expect]] in {suite}"))
+    if summary.unclear:
+        most = max(len(section.rounds) for section in report.sections)
+        command = f"harness run {suite} --generations {max(5, 2 * most)}"
+        steps.append(Step(text="unclear ratios take more generations", command=command))
+    return steps
+
+
+def run_line(facts: Facts, sections: tuple[Section, ...]) -> str:
+    """Where and how it was measured: machine, toolchain, generations and rounds."""
+    commit, plus, dirty = facts.harness_commit.partition("+")
+    parts = [
+        facts.machine,
+        facts.cpu or "CPU not recorded",
+        *(f"IREE {toolchain}" for toolchain in facts.toolchains),
+        sampling(sections),
+        f"harness {facts.harness_version} ({commit[:10] or 'no commit'}{plus}{dirty})",
+    ]
+    return ", ".join(one_line(part) for part in parts if part)
+
+
+def sampling(sections: tuple[Section, ...]) -> str:
+    """`5 generations of 38 to 42 rounds`: how often each group was measured."""
+    generations = _span([len(section.rounds) for section in sections if section.rounds], "generation")
+    rounds = _span([number for section in sections for number in section.rounds], "round")
+    return f"{generations} of {rounds}" if rounds else "not measured"
+
+
+def change_text(value: str, base: str, ratio: float | None) -> str:
+    """As IREE's comments wrote it: `84.508 (vs. 76.591, 10.34%↑)`; no percentage against a base of zero."""
+    if ratio is None:
+        return f"{value} (vs. {base})"
+    arrow = "↑" if ratio > 1 else "↓" if ratio < 1 else ""
+    return f"{value} (vs. {base}, {abs(ratio - 1):.2%}{arrow})"
+
+
+def _span(values: list[int], noun: str) -> str:
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    return f"{low} to {high} {noun}s" if low != high else f"{low} {noun}{'' if low == 1 else 's'}"
+
+
+def _lost_counts(summary: Summary) -> list[str]:
+    return [
+        _count(summary.failed, "failed"),
+        _count(summary.missing, "missing"),
+        _count(summary.works_again, "expected to fail and works now"),
+    ]
+
+
+def _known_counts(summary: Summary) -> list[str]:
+    return [
+        _count(summary.expected_failures, "failed as expected"),
+        _count(summary.skipped, "skipped"),
+        _count(summary.not_measured_yet, "not measured yet"),
+    ]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number else ""
+
+
+def _sentence(summary: Summary, parts: list[str]) -> str:
+    return f"{_span([summary.planned], 'case')}: {', '.join(part for part in parts if part)}."

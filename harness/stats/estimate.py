@@ -1,0 +1,140 @@
+"""Arrays -> figures that may be quoted: a ratio with its interval, and a latency with its spread.
+
+The generation (a fresh set of processes) is the independent sample. Rounds within one share their memory layout and
+their stretch of machine weather, so a thousand of them narrow a generation's median, and never the interval: with one
+generation there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from harness.stats.pairing import FloatArray
+
+CONFIDENCE = 0.95
+
+# A shift below this is not called one. 1 % is LLVM LNT's and Criterion.rs's floor too, and about the spread that the
+# memory layout alone gives a small dispatch between processes.
+FLOOR = 0.01
+
+# The logarithm of a ratio is kept within this, so that even the interval of absurd timings stays a finite number.
+_LARGEST_LOG = 700.0
+
+Change = Literal["faster", "slower", "same", "unclear"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """How one case's time relates to another's.
+
+    Attributes:
+        ratio: Time of the case divided by time of the other; below 1: the case is faster.
+        low: Lower end of the interval; None with one generation, which has no interval.
+        high: Upper end, likewise.
+        confidence: Of the interval, two-sided.
+        generations: Independent samples behind it.
+        rounds: Pairs of turns behind it, over all generations.
+    """
+
+    ratio: float
+    low: float | None
+    high: float | None
+    confidence: float
+    generations: int
+    rounds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latency:
+    """What one call takes: the median over generations of each one's median over rounds, and where those lie.
+
+    Attributes:
+        low_ns: Median of the fastest generation.
+        high_ns: Median of the slowest generation.
+    """
+
+    median_ns: float
+    low_ns: float
+    high_ns: float
+    generations: int
+    rounds: int
+
+
+def estimate_ratio(log_ratios: Sequence[FloatArray], *, confidence: float = CONFIDENCE) -> Estimate | None:
+    """Mean over generations of each one's median log ratio, with Student's t interval (n - 1 degrees of freedom).
+
+    Args:
+        log_ratios: One array per generation: finite log(case / baseline) by round.
+        confidence: Two-sided, between 0 and 1.
+
+    Returns:
+        None where no round has both cases. Generations that agree to the last bit have an interval of no width.
+    """
+    medians = _medians(log_ratios)
+    if not medians.size:
+        return None
+    middle = float(medians.mean())
+    margin = _margin(medians, confidence)
+    return Estimate(
+        ratio=_ratio(middle),
+        low=None if margin is None else _ratio(middle - margin),
+        high=None if margin is None else _ratio(middle + margin),
+        confidence=confidence,
+        generations=medians.size,
+        rounds=sum(values.size for values in log_ratios),
+    )
+
+
+def summarise_latency(ns_per_call: Sequence[FloatArray]) -> Latency | None:
+    """What one call takes, from one array of finite nanoseconds per call for each generation; None without any."""
+    medians = _medians(ns_per_call)
+    if not medians.size:
+        return None
+    return Latency(
+        median_ns=float(np.median(medians)),
+        low_ns=float(medians.min()),
+        high_ns=float(medians.max()),
+        generations=medians.size,
+        rounds=sum(values.size for values in ns_per_call),
+    )
+
+
+def change_against(estimate: Estimate) -> Change:
+    """What to call a ratio: `faster` and `slower` need the interval to exclude 1 and a shift beyond the floor.
+
+    `same` needs the whole interval within the floor; everything else, and all without an interval, is `unclear`. The
+    floor is symmetric in the logarithm (1.01 and 1 / 1.01), so that swapping the two sides swaps the word.
+    """
+    if estimate.low is None or estimate.high is None:
+        return "unclear"
+    above, below = 1 + FLOOR, 1 / (1 + FLOOR)
+    if below <= estimate.low and estimate.high <= above:
+        return "same"
+    if estimate.high < 1 and estimate.ratio < below:
+        return "faster"
+    if estimate.low > 1 and estimate.ratio > above:
+        return "slower"
+    return "unclear"
+
+
+def _medians(generations: Sequence[FloatArray]) -> FloatArray:
+    return np.array([np.median(values) for values in generations if values.size], dtype=np.float64)
+
+
+def _margin(medians: FloatArray, confidence: float) -> float | None:
+    """Half the width of the t interval of the mean; None with one generation."""
+    if medians.size < 2:
+        return None
+    from scipy.special import stdtrit  # scipy.stats takes a second to import; this takes a tenth
+
+    quantile = float(stdtrit(medians.size - 1, 0.5 + confidence / 2))
+    return quantile * float(medians.std(ddof=1)) / math.sqrt(medians.size)
+
+
+def _ratio(log_ratio: float) -> float:
+    return math.exp(min(max(log_ratio, -_LARGEST_LOG), _LARGEST_LOG))

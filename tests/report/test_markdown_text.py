@@ -1,0 +1,102 @@
+"""Whatever is put into a table, a name or a fold comes out of GitHub's Markdown as the same text.
+
+markdown-it is a CommonMark parser with GitHub's tables and strike-through: what it shows stands for what GitHub shows.
+"""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from harness.report.markdown_text import blocks, details, escape, fenced, marker, name, table, top_table
+from harness.report.words import one_line
+
+PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+ANY_TEXT = st.text(
+    alphabet=st.one_of(st.sampled_from("|`\\*_~[]()<>&#@!-\n\r\tab1:/. "), st.characters(exclude_categories=["Cs"]))
+)
+
+
+def shown(*cells: str) -> tuple[list[str], set[str]]:
+    """The texts of a table's row as a reader sees them, and the tags around and in them."""
+    page = PARSER.render(table(("head",) * len(cells), [cells]))
+    texts = re.findall(r"<td>(.*?)</td>", page, re.DOTALL)
+    return [unescape(re.sub(r"</?code>", "", text)) for text in texts], set(re.findall(r"<(\w+)", page))
+
+
+@given(ANY_TEXT, ANY_TEXT)
+@example("a|b", "`one` ``two")
+@example("\\|", "a\\")
+@example("[x](http://e.org) ![y](z)", "<b> &amp; <!-- c -->")
+@example("_a_ __b__ c_d", "*a* **b** ~~c~~ ~d~")
+@example("@octocat #1 func.func @main", "a@b.c")
+def test_cells_show_the_text_that_was_put_in(first: str, second: str) -> None:
+    texts, tags = shown(escape(first), name(second), "end")
+    expected = [one_line(first), one_line(second), "end"]
+    assert [text.replace("\u200b", "") for text in texts] == [text.replace("\u200b", "") for text in expected]
+    assert tags <= {"table", "thead", "tbody", "tr", "th", "td", "code"}
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("'linalg.conv_2d_nchw_fchw' op failed", "'linalg.conv_2d_nchw_fchw' op failed"),
+        ("0.602 [0.597, 0.607]", "0.602 [0.597, 0.607]"),
+        ("func.func @main", "func.func @&#8203;main"),
+        ("iree-org/iree#11102", "iree-org/iree#11102"),
+        ("two\nlines", "two lines"),
+        ("\x1b[31mred\x1b[0m\x07", "red"),
+    ],
+)
+def test_harmless_text_stays_readable_in_the_source(text: str, escaped: str) -> None:
+    assert escape(text) == escaped
+
+
+def test_names_are_code_where_code_can_hold_them() -> None:
+    assert name("rdb/stock@local-sync") == "`rdb/stock@local-sync`"
+    assert name("a|b") == "a&#124;b"
+    assert name("") == ""
+
+
+@given(ANY_TEXT)
+@example("```\n</details>\n````")
+def test_a_fence_holds_any_text(text: str) -> None:
+    tokens = PARSER.parse(blocks("before", fenced(text, "sh"), "after"))
+    assert [token.type for token in tokens if token.level == 0] == [
+        *("paragraph_open", "paragraph_close", "fence", "paragraph_open", "paragraph_close")
+    ]
+
+
+@given(ANY_TEXT)
+def test_a_marker_is_one_comment(text: str) -> None:
+    comment = marker(text)
+    assert comment.startswith("<!--harness report: ")
+    assert comment.count("-->") == 1
+    assert comment.endswith("-->")
+    assert "\n" not in comment
+
+
+def test_markers_of_different_suites_differ_and_plain_names_stay() -> None:
+    assert marker("esrgan") == "<!--harness report: esrgan-->"
+    assert marker("a-->b") == "<!--harness report: a- -&gt;b-->"
+
+
+def test_a_fold_has_its_title_and_its_body() -> None:
+    text = details("<b> | @octocat", "| a |\n| --- |\n| b |")
+    assert text.startswith("<details>\n<summary>&lt;b&gt; | @&#8203;octocat</summary>\n\n| a |")
+    assert "<td>b</td>" in PARSER.render(text)
+    assert details("t", "b", folded=False).startswith("<details open>")
+
+
+def test_long_lists_are_cut_in_the_abbreviated_form_and_say_so() -> None:
+    rows = [[str(number)] for number in range(4)]
+    cut = top_table("Regressed", ("n",), rows, full=False)
+    assert cut.endswith("| 2 |\n\n_[Top 3 out of 4 results showed]_")
+    assert top_table("Regressed", ("n",), rows, full=True).endswith("| 3 |")
+    assert top_table("Regressed", ("n",), rows[:3], full=False).endswith("| 2 |")
+    assert top_table("Regressed", ("n",), [], full=False) == ""

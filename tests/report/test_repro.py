@@ -1,0 +1,95 @@
+"""Commands that a reader pastes into a shell: they name files that exist after `harness export`."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from harness.plan.values import Case
+from harness.report.repro import repro_lines
+from harness.results.records import Build, Check, Failure, Reference, Run
+
+
+@pytest.fixture
+def case(small_run: Run) -> Case:
+    return small_run.header.cases[1]
+
+
+@pytest.fixture
+def build(small_run: Run) -> Build:
+    return small_run.builds[1]
+
+
+def reference_of(case: Case, *arguments: str) -> Reference:
+    return Reference(case=case.name, command=("iree-benchmark-module", "--module=module.vmfb", *arguments))
+
+
+def check_of(case: Case) -> Check:
+    command = ("iree-run-module", "--module=module.vmfb", "--input=@input0.npy", "--output=@output0.npy")
+    return Check(case=case.name, against="", command=command, relative_tolerance=1e-4, absolute_tolerance=1e-5)
+
+
+def test_export_compile_benchmark(case: Case, build: Build) -> None:
+    reference = reference_of(
+        case, "--device=local-sync", "--function=main", "--input=@input0.npy", "--input=@input12.npy"
+    )
+    assert repro_lines(case, "suites/mm.toml", build, reference, check_of(case)) == (
+        "harness export suites/mm.toml mm --out mm",
+        "iree-compile mm/model.mlir -o mm/fast.local-sync.vmfb --iree-hal-target-device=local --iree-opt-level=O3 "
+        "--iree-vm-emit-polyglot-zip=true",
+        "iree-benchmark-module --module=mm/fast.local-sync.vmfb --device=local-sync --function=main "
+        "--input=@mm/input0.npy --input=@mm/input12.npy",
+    )
+
+
+@pytest.mark.parametrize(
+    ("argument", "translated"),
+    [
+        ("--input=4x8xbf16=@input1.bin", "--input=4x8xbf16=@mm/input1.bin"),
+        ("--input=4xf32=1.5", "--input=4xf32=1.5"),
+        ("--parameters=model=model.irpa", "--parameters=model=mm/model.irpa"),
+        ("--parameters=parameters.irpa", "--parameters=mm/parameters.irpa"),
+        ("--task_topology_cpu_ids=0,1", "--task_topology_cpu_ids=0,1"),
+        ("--executable_plugin=module.vmfb.so", "--executable_plugin=module.vmfb.so"),
+    ],
+)
+def test_only_files_of_the_folder_are_renamed(case: Case, build: Build, argument: str, translated: str) -> None:
+    lines = repro_lines(case, "s.toml", build, reference_of(case, argument), None)
+    assert shlex.split(lines[-1])[2] == translated
+
+
+def test_what_the_harness_asks_for_itself_is_left_out(case: Case, build: Build) -> None:
+    reference = reference_of(case, "--benchmark_format=json", "--benchmark_out=x.json", "--benchmark_repetitions=3")
+    *_, compiling, running = repro_lines(case, "s.toml", build, reference, None)
+    assert "--iree-scheduling-dump-statistics" not in compiling
+    assert shlex.split(running)[2:] == ["--benchmark_repetitions=3"]
+
+
+def test_a_failed_compile_ends_with_the_compiler(case: Case, build: Build) -> None:
+    failed = replace(build, failure=Failure(stage="compile", message="no"))
+    lines = repro_lines(case, "s.toml", failed, None, None)
+    assert [shlex.split(line)[0] for line in lines] == ["harness", "iree-compile"]
+
+
+def test_without_a_benchmark_the_check_shows_how_it_runs(case: Case, build: Build) -> None:
+    lines = repro_lines(case, "s.toml", build, None, check_of(case))
+    assert lines[-1] == "iree-run-module --module=mm/fast.local-sync.vmfb --input=@mm/input0.npy --output=@output0.npy"
+
+
+def test_a_case_that_never_reached_the_compiler_has_no_commands(case: Case) -> None:
+    assert repro_lines(case, "s.toml", None, None, None) == ()
+    assert repro_lines(case, "s.toml", Build(case=case.name, command=(), cache_key=""), None, None) == ()
+
+
+def test_plugins_are_named_since_export_does_not_apply_them(case: Case, build: Build) -> None:
+    lines = repro_lines(replace(case, plugins=("share-concats", "fold")), "s.toml", build, None, None)
+    assert lines[1] == "# plugins change mm/model.mlir before this: share-concats, fold"
+
+
+def test_names_for_a_shell_are_quoted_or_made_harmless(case: Case, build: Build) -> None:
+    odd = replace(case, model="-rf $(x); y", variant="a b'c")
+    export, compiling = repro_lines(odd, "my suite.toml", build, None, None)
+    assert shlex.split(export) == ["harness", "export", "my suite.toml", "-rf $(x); y", "--out", "rf_x_y"]
+    assert shlex.split(compiling)[:4] == ["iree-compile", "rf_x_y/model.mlir", "-o", "rf_x_y/a_b_c.local-sync.vmfb"]

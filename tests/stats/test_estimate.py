@@ -1,0 +1,191 @@
+"""Ratios and intervals: their symmetries, their coverage, and that no input makes them lie or turn into NaN."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import astuple, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.results.records import Round, Turn
+from harness.stats import (
+    Change,
+    Estimate,
+    change_against,
+    estimate_ratio,
+    summarise_latency,
+    tabulate_rounds,
+)
+
+MIRRORED: dict[Change, Change] = {"faster": "slower", "slower": "faster", "same": "same", "unclear": "unclear"}
+
+Pairs = list[list[tuple[int, int]]]
+
+USABLE = st.integers(min_value=1_000, max_value=10**12)
+# Zero and less is what a coarse or a broken clock may say.
+ANY_TIME = st.one_of(st.just(0), st.integers(min_value=-1, max_value=2**62))
+
+
+def generations_of(times: st.SearchStrategy[int]) -> st.SearchStrategy[Pairs]:
+    """Wall times of case and baseline by round, for one to five generations."""
+    return st.lists(st.lists(st.tuples(times, times), min_size=1, max_size=7), min_size=1, max_size=5)
+
+
+def rounds_of(pairs: Pairs, *, factor: int = 1) -> list[Round]:
+    return [
+        Round(
+            group="g",
+            generation=generation,
+            round=number,
+            started_unix_ns=0,
+            turns=(
+                Turn(case="case", calls=1, wall_ns=case * factor, cpu_ns=0),
+                Turn(case="base", calls=1, wall_ns=base * factor, cpu_ns=0),
+            ),
+        )
+        for generation, rounds in enumerate(pairs)
+        for number, (case, base) in enumerate(rounds)
+    ]
+
+
+def estimate(pairs: Pairs, *, factor: int = 1, swap: bool = False) -> Estimate | None:
+    times = tabulate_rounds(rounds_of(pairs, factor=factor))
+    return estimate_ratio(times.log_ratios(*(("base", "case") if swap else ("case", "base"))))
+
+
+def present(found: Estimate | None) -> Estimate:
+    assert found is not None
+    return found
+
+
+def bounds(found: Estimate) -> list[float]:
+    return [value for value in (found.low, found.ratio, found.high) if value is not None]
+
+
+def test_it_is_the_mean_of_generation_medians_with_a_t_interval() -> None:
+    medians = [0.02, 0.05, 0.03, 0.06]
+    found = present(estimate_ratio([np.array([m - 0.5, m, m + 0.1]) for m in medians]))
+    # Student's t for 97.5 % and 3 degrees of freedom is 3.182446; the medians' standard deviation is 0.0182574.
+    margin = 3.182446 * 0.0182574 / 2
+    assert found.ratio == pytest.approx(math.exp(0.04))
+    assert found.low == pytest.approx(math.exp(0.04 - margin), rel=1e-6)
+    assert found.high == pytest.approx(math.exp(0.04 + margin), rel=1e-6)
+    assert (found.generations, found.rounds, found.confidence) == (4, 12, 0.95)
+
+
+def test_one_generation_has_a_ratio_and_no_interval() -> None:
+    found = present(estimate([[(110, 100)] * 1000]))
+    assert found.ratio == pytest.approx(1.1)
+    assert (found.low, found.high) == (None, None)
+    assert change_against(found) == "unclear"
+
+
+def test_constant_times_agree_exactly() -> None:
+    found = present(estimate([[(103, 100)] * 3] * 4))
+    assert found.low == found.ratio == found.high == pytest.approx(1.03)
+    assert change_against(found) == "slower"
+
+
+def test_without_usable_rounds_there_is_no_estimate() -> None:
+    assert estimate([[(0, 100), (0, 90)]]) is None
+    assert estimate_ratio([]) is None
+    assert summarise_latency([]) is None
+
+
+@given(generations_of(ANY_TIME))
+def test_no_times_give_nan_or_infinity(pairs: Pairs) -> None:
+    times = tabulate_rounds(rounds_of(pairs))
+    found = estimate_ratio(times.log_ratios("case", "base"), confidence=0.999)
+    latency = summarise_latency(times.ns_per_call("case"))
+    figures = [*(astuple(found) if found else ()), *(astuple(latency) if latency else ())]
+    assert all(math.isfinite(figure) for figure in figures if figure is not None)
+    if found is not None:
+        assert found.ratio > 0
+        assert bounds(found) == sorted(bounds(found))
+        assert change_against(found) in MIRRORED
+
+
+@given(generations_of(USABLE), st.integers(min_value=2, max_value=1000))
+def test_the_scale_of_all_times_drops_out(pairs: Pairs, factor: int) -> None:
+    np.testing.assert_allclose(
+        bounds(present(estimate(pairs, factor=factor))), bounds(present(estimate(pairs))), rtol=1e-9
+    )
+
+
+@given(generations_of(USABLE), st.integers(min_value=2, max_value=1000))
+def test_noise_that_a_round_shares_drops_out(pairs: Pairs, factor: int) -> None:
+    noisy = [
+        [
+            (case * (factor if number % 2 else 1), base * (factor if number % 2 else 1))
+            for number, (case, base) in enumerate(one)
+        ]
+        for one in pairs
+    ]
+    np.testing.assert_allclose(bounds(present(estimate(noisy))), bounds(present(estimate(pairs))), rtol=1e-9)
+
+
+@given(generations_of(USABLE))
+def test_swapping_the_sides_mirrors_everything(pairs: Pairs) -> None:
+    forth, back = present(estimate(pairs)), present(estimate(pairs, swap=True))
+    np.testing.assert_allclose(bounds(back), [1 / value for value in reversed(bounds(forth))], rtol=1e-9)
+    assert (back.generations, back.rounds) == (forth.generations, forth.rounds)
+
+
+@pytest.mark.parametrize(
+    ("low", "ratio", "high", "change"),
+    [
+        (0.590, 0.600, 0.610, "faster"),
+        (0.980, 0.985, 0.9999, "faster"),
+        (1.020, 1.050, 1.080, "slower"),
+        (0.992, 0.995, 0.998, "same"),
+        (0.9905, 1.0, 1.0095, "same"),
+        (0.970, 0.985, 1.001, "unclear"),
+        (1.001, 1.008, 1.015, "unclear"),
+        (0.950, 1.000, 1.050, "unclear"),
+    ],
+)
+def test_a_change_needs_an_interval_beyond_one_and_a_shift_beyond_the_floor(
+    low: float, ratio: float, high: float, change: Change
+) -> None:
+    found = Estimate(ratio=ratio, low=low, high=high, confidence=0.95, generations=5, rounds=50)
+    assert change_against(found) == change
+    mirrored = replace(found, ratio=1 / ratio, low=1 / high, high=1 / low)
+    assert change_against(mirrored) == MIRRORED[change]
+
+
+def simulate(rng: np.random.Generator, true_ratio: float) -> Estimate:
+    """Six generations of nine rounds: 1 % of noise between generations, 2 % within, and 20 % that a round shares."""
+    pairs: Pairs = []
+    for _ in range(6):
+        shift = math.log(true_ratio) + rng.normal(0, 0.01)
+        shared = 1e7 * np.exp(rng.normal(0, 0.2, 9))
+        case = shared * np.exp(shift + rng.normal(0, 0.02, 9))
+        pairs.append([(int(a), int(b)) for a, b in zip(case, shared, strict=True)])
+    return present(estimate(pairs))
+
+
+@pytest.mark.parametrize("true_ratio", [1.0, 1.03])
+def test_the_interval_covers_the_truth_about_as_often_as_it_says(true_ratio: float) -> None:
+    rng = np.random.default_rng(20261121)
+    found = [simulate(rng, true_ratio) for _ in range(600)]
+    covered = sum(one.low <= true_ratio <= one.high for one in found if one.low and one.high) / len(found)
+    # Three standard deviations of a share of 95 % in 600 draws are 2.7 %.
+    assert 0.92 < covered < 0.98
+
+
+def test_equal_code_is_seldom_called_changed_and_a_clear_change_is_seen() -> None:
+    rng = np.random.default_rng(7)
+    same = [change_against(simulate(rng, 1.0)) for _ in range(300)]
+    assert sum(change in ("faster", "slower") for change in same) / len(same) < 0.05
+    slower = [change_against(simulate(rng, 1.05)) for _ in range(100)]
+    assert slower.count("slower") > 90
+
+
+def test_latency_is_the_median_of_medians_between_its_extremes() -> None:
+    latency = summarise_latency([np.array([5.0, 1.0, 3.0]), np.array([10.0]), np.array([4.0, 6.0])])
+    assert latency is not None
+    assert (latency.median_ns, latency.low_ns, latency.high_ns) == (5.0, 3.0, 10.0)
+    assert (latency.generations, latency.rounds) == (3, 6)
