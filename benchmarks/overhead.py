@@ -132,7 +132,7 @@ def traced_run(results: str, trace: str) -> None:
     busy = {"children": 0, "since": 0.0, "children_s": 0.0, "workers_s": 0.0}
     wait, ask, enter = process._wait, WorkerSession.ask, WorkerSession.__enter__
 
-    def traced_wait(child: subprocess.Popen[bytes]) -> int | None:
+    def traced_wait(child: subprocess.Popen[bytes]) -> tuple[int, int | None]:
         with lock:
             if busy["children"] == 0:
                 busy["since"] = time.perf_counter()

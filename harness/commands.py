@@ -168,7 +168,8 @@ def doctor_command(output_format: Literal["terminal", "json"]) -> int:
 
 
 def export_command(suite: Path, model: str, out: Path) -> int:
-    """`harness export`: model.mlir and the inputs, as the run's command lines name them."""
+    """`harness export`: model.mlir, inputs and external weights, as the run's command lines name them."""
+    from harness.bench_folder import input_files
     from harness.models.materialize import materialize
     from harness.suite import load_suite
     from harness.suite.toml_file import did_you_mean
@@ -180,12 +181,12 @@ def export_command(suite: Path, model: str, out: Path) -> int:
     artifact = materialize(
         models[model], store=cache_root() / "models", toolchain=find_toolchain(), limits=Limits(seconds=900)
     )
-    files = [artifact.mlir, *dict.fromkeys(argument.file for argument in artifact.arguments)]
+    files = {artifact.mlir.name: artifact.mlir, **input_files(artifact)}
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for file in files:
-            shutil.copy(file, out / file.name)
+        for name, file in files.items():
+            shutil.copy(file, out / name)
     except OSError as error:
         raise RunError(f"{out}: cannot be written ({error.strerror}); choose another folder with --out") from None
-    sys.stderr.write(f"{out}: {', '.join(file.name for file in files)}; entry function {artifact.function}\n")
+    sys.stderr.write(f"{out}: {', '.join(files)}; entry function {artifact.function}\n")
     return ExitCode.OK

@@ -5,23 +5,25 @@ Everything a suite names is checked here against what is on this machine: builde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.devices import DeviceProbe, driver_of, probe_driver
-from harness.errors import SuiteError
+from harness.devices import DRIVERS, DeviceProbe, driver_of, probe_driver
+from harness.errors import SuiteError, UsageError
 from harness.models.identity import model_id
-from harness.plan import Case, Selection, plan_cases, unknown_flags
+from harness.plan import Case, Selection, plan_cases, suits, unknown_flags
 from harness.plan.flags import flag_name
-from harness.plugins import Plugin, load_plugin, registered_plugins
+from harness.plugins import Plugin, load_plugin
 from harness.process import Limits
 from harness.suite import LoadedSuite, load_suite
 from harness.suite.toml_file import did_you_mean
-from harness.suite.values import Suite
+from harness.suite.values import Suite, Variant
 from harness.toolchain import Toolchain, compiler_flags, find_toolchain, runtime_flags
 
 _PROBE_LIMITS = Limits(seconds=60)
+# Those of IREE's drivers that a runtime may be built without; any other that offers nothing is a misspelt one.
+_DRIVERS = (*DRIVERS, "amdgpu", "metal", "null", "webgpu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,23 +62,33 @@ def prepare(path: Path, selection: Selection, toolchain: Toolchain | None = None
         unavailable=_unavailable(suite, toolchain),
         selection=selection,
     )
-    _check_flags(path, suite, cases, toolchain)
+    _check_flags(suite, cases, toolchain, plugins)
     return Prepared(loaded=loaded, toolchain=toolchain, plugins=plugins, cases=cases)
 
 
 def _plugins(suite: Suite) -> dict[str, Plugin]:
-    known = registered_plugins()
+    plugins = {}
     for variant in suite.variants:
         for name in variant.plugins:
-            if name not in known:
-                hint = did_you_mean(name, known) or "; no installed package registers a plugin"
-                raise SuiteError(f"{suite.path}: [variants.{variant.name}] plugins: there is no plugin {name!r}{hint}")
-    return {name: load_plugin(name) for variant in suite.variants for name in variant.plugins}
+            try:
+                plugins[name] = load_plugin(name)
+            except UsageError as error:
+                raise SuiteError(f"{suite.path}: [variants.{variant.name}] plugins: {error}") from error
+    return plugins
 
 
 def _unavailable(suite: Suite, toolchain: Toolchain) -> dict[str, str]:
-    """Why devices of the suite are not there, as sentences, by device name."""
+    """Why devices of the suite are not there, as sentences, by device name.
+
+    Raises:
+        SuiteError: A device's URI names a driver that IREE does not have.
+    """
     probes = {driver: probe_driver(toolchain, driver, limits=_PROBE_LIMITS) for driver in _drivers(suite)}
+    for device in suite.devices:
+        driver = driver_of(device.uri)
+        if probes[driver].reason is not None and driver not in _DRIVERS:
+            hint = did_you_mean(driver, _DRIVERS)
+            raise SuiteError(f"{suite.path}: [devices.{device.name}] uri: there is no driver {driver!r}{hint}")
     reasons = {device.name: _reason(probes[driver_of(device.uri)], device.uri) for device in suite.devices}
     return {name: reason for name, reason in reasons.items() if reason is not None}
 
@@ -89,7 +101,7 @@ def _reason(probe: DeviceProbe, uri: str) -> str | None:
     if probe.reason is not None:
         return f"{probe.reason}; {probe.advice}" if probe.advice else probe.reason
     wanted = uri.partition("://")[2]
-    if not wanted or wanted.isdigit():
+    if not wanted or wanted.isdecimal():
         there = not wanted or int(wanted) < len(probe.devices)
     else:
         there = any(device.uri == uri for device in probe.devices)
@@ -98,7 +110,10 @@ def _reason(probe: DeviceProbe, uri: str) -> str | None:
     return f"no device {uri}; {probe.driver} has {', '.join(device.uri for device in probe.devices)}"
 
 
-def _check_flags(path: Path, suite: Suite, cases: Sequence[Case], toolchain: Toolchain) -> None:
+def _check_flags(suite: Suite, cases: Sequence[Case], toolchain: Toolchain, plugins: Mapping[str, Plugin]) -> None:
+    """Refuse flags that the tools do not know, but for those that are meant for other releases."""
+    variants = {variant.name: variant for variant in suite.variants}
+    cases = [case for case in cases if all(suits(one, toolchain.version) for one in variants[case.variant].flag_sets)]
     compile_known, run_known = compiler_flags(toolchain), runtime_flags(toolchain)
     unknown = [
         ("iree-compile", "--help-hidden", case, flag, compile_known)
@@ -112,19 +127,24 @@ def _check_flags(path: Path, suite: Suite, cases: Sequence[Case], toolchain: Too
     for tool, help_flag, case, flag, known in unknown:
         hint = did_you_mean(flag_name(flag), sorted(known), f"; see {tool} {help_flag}")
         raise SuiteError(
-            f"{path}: {_giver(suite, case, flag)}: {tool} {toolchain.version} knows no flag --{flag_name(flag)}{hint}"
+            f"{suite.path}: {_giver(suite, variants[case.variant], case.device, plugins, flag)}: "
+            f"{tool} {toolchain.version} knows no flag --{flag_name(flag)}{hint}"
         )
 
 
-def _giver(suite: Suite, case: Case, flag: str) -> str:
-    """The table that gives a flag to a case: a flag set, the variant, or the device."""
-    variant = next(one for one in suite.variants if one.name == case.variant)
-    for flag_set in variant.flag_sets:
-        if flag in (*flag_set.compile, *flag_set.run):
-            return f"[variants.{variant.name}] flag set {flag_set.name}"
+def _giver(suite: Suite, variant: Variant, device: str, plugins: Mapping[str, Plugin], flag: str) -> str:
+    """The table and key that give a flag to a case: the variant's own, its flag sets', its plugins', the device's."""
+    table = f"[variants.{variant.name}]"
     if flag in variant.compile_flags:
-        return f"[variants.{variant.name}] flags"
+        return f"{table} flags"
     if flag in variant.run_flags:
-        return f"[variants.{variant.name}] run_flags"
-    device = next(one for one in suite.devices if one.name == case.device)
-    return f"[devices.{device.name}] {'compile_flags' if flag in device.compile_flags else 'run_flags'}"
+        return f"{table} run_flags"
+    for flag_set in variant.flag_sets:
+        for key, flags in (("compile", flag_set.compile), ("run", flag_set.run)):
+            if flag in flags:
+                return f"{table} flagsets: [flagsets.{flag_set.name}] {key}"
+    for name in variant.plugins:
+        if flag in plugins[name].compile_flags:
+            return f"{table} plugins: {name}"
+    by_device = {one.name: one for one in suite.devices}
+    return f"[devices.{device}] {'compile_flags' if flag in by_device[device].compile_flags else 'run_flags'}"

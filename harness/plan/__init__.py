@@ -1,6 +1,6 @@
 """Suite -> [Case]; pure."""
 
-from harness.plan.cases import Selection, plan_cases, unknown_flags
+from harness.plan.cases import Selection, plan_cases, suits, unknown_flags
 from harness.plan.values import Case
 
-__all__ = ["Case", "Selection", "plan_cases", "unknown_flags"]
+__all__ = ["Case", "Selection", "plan_cases", "suits", "unknown_flags"]

@@ -16,7 +16,7 @@ from harness.errors import SuiteError, UsageError
 from harness.plan.flags import find_trap, flag_name, merge_flags, normalised
 from harness.plan.values import Case
 from harness.plugins import Plugin
-from harness.suite.values import Device, Suite, Variant
+from harness.suite.values import Device, FlagSet, Suite, Variant
 
 _ID_DIGITS = 16
 
@@ -70,7 +70,7 @@ def plan_cases(
     """
     variants = sorted(suite.variants, key=lambda variant: variant.name != suite.baseline)
     cells = {
-        (variant.name, device.name): _cell(suite, variant, device, toolchain, plugins, unavailable)
+        (variant.name, device.name): _cell(variant, device, toolchain, plugins, unavailable)
         for device in suite.devices
         for variant in variants
     }
@@ -81,12 +81,12 @@ def plan_cases(
         for variant in variants
     ]
     chosen = _matrix(suite, every)
+    _refuse_traps(suite, chosen)
     chosen = _with_expectations(suite, chosen)
     return _select(suite, chosen, selection)
 
 
 def _cell(
-    suite: Suite,
     variant: Variant,
     device: Device,
     toolchain: str,
@@ -101,13 +101,6 @@ def _cell(
         *(one.compile_flags for one in applied),
     )
     run_flags = merge_flags(device.run_flags, *(one.run for one in variant.flag_sets), variant.run_flags)
-    trap = find_trap(compile_flags)
-    if trap is not None:
-        rule, flags = trap
-        raise SuiteError(
-            f"{suite.path}: [variants.{variant.name}] on device {device.name}: {' and '.join(flags)} {rule.effect}; "
-            f"{rule.instead}"
-        )
     identity = [
         device.uri,
         device.pin,
@@ -129,12 +122,17 @@ def _ordered(flags: tuple[str, ...]) -> list[str]:
     return list(normalised(flags))
 
 
+def suits(flag_set: FlagSet, toolchain: str) -> bool:
+    """Whether a flag set is for this release of IREE."""
+    return not flag_set.toolchains or SpecifierSet(flag_set.toolchains).contains(toolchain, prereleases=True)
+
+
 def _not_applicable(variant: Variant, device: Device, toolchain: str) -> str | None:
     for flag_set in variant.flag_sets:
         if flag_set.backends and device.backend not in flag_set.backends:
             backends = ", ".join(flag_set.backends)
             return f"flag set {flag_set.name} is for {backends}, and device {device.name} is {device.backend}"
-        if flag_set.toolchains and not SpecifierSet(flag_set.toolchains).contains(toolchain, prereleases=True):
+        if not suits(flag_set, toolchain):
             return f"flag set {flag_set.name} is for IREE {flag_set.toolchains}, and this is {toolchain}"
     return None
 
@@ -195,6 +193,17 @@ def _matrix(suite: Suite, cases: Sequence[Case]) -> list[Case]:
                 f"include {case.model}/{suite.baseline}@{case.device} or exclude {case.model}/*@{case.device}"
             )
     return left
+
+
+def _refuse_traps(suite: Suite, cases: Sequence[Case]) -> None:
+    for case in {(case.variant, case.device): case for case in cases}.values():
+        trap = find_trap(case.compile_flags)
+        if trap is not None:
+            rule, flags = trap
+            raise SuiteError(
+                f"{suite.path}: [variants.{case.variant}] on device {case.device}: {' and '.join(flags)} "
+                f"{rule.effect}; {rule.instead}"
+            )
 
 
 def _with_expectations(suite: Suite, cases: Sequence[Case]) -> list[Case]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 
 from harness.errors import UsageError
+from harness.suite.toml_file import did_you_mean
 
 ENTRY_POINT_GROUP = "harness.plugins"
 
@@ -39,9 +40,13 @@ def load_plugin(name: str) -> Plugin:
     """The plugin of that registered name.
 
     Raises:
-        UsageError: The package that registers it does not import, or gives something else than a Plugin.
+        UsageError: No package registers it, or the one that does fails to import or gives something else than a Plugin.
     """
-    (point, *_) = entry_points(group=ENTRY_POINT_GROUP, name=name)
+    points = tuple(entry_points(group=ENTRY_POINT_GROUP, name=name))
+    if not points:
+        hint = did_you_mean(name, registered_plugins()) or "; no installed package registers a plugin"
+        raise UsageError(f"there is no plugin {name!r}{hint}")
+    point = points[0]
     try:
         plugin = point.load()
     except Exception as error:

@@ -24,7 +24,7 @@ from harness.report.markdown_text import (
     table,
 )
 from harness.report.values import Report, Row, Section, Status
-from harness.report.words import LEGEND, Step, next_steps, run_line, sampling, verdict
+from harness.report.words import LEGEND, Step, common_fate, next_steps, run_line, sampling, verdict
 
 # GitHub refuses a comment or an issue of more characters.
 COMMENT_LIMIT = 65_536
@@ -91,7 +91,9 @@ def _results(report: Report, *, full: bool) -> str:
     for section in report.sections:
         title = f"{section.model} on {section.device}"
         how = "; ".join(part for part in (name(section.call), sampling((section,))) if part)
-        if folded:
+        if fate := common_fate(section):
+            parts.append(blocks(f"#### {escape(title)}", f"{escape(fate)}."))
+        elif folded:
             parts.append(details(title, blocks(how, _main_table(section))))
         else:
             parts.append(blocks(f"#### {escape(title)}", how, _main_table(section)))

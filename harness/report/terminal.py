@@ -13,7 +13,7 @@ from rich.text import Text
 
 from harness.report.columns import Column, main_columns
 from harness.report.values import Report, Row, Section
-from harness.report.words import LEGEND, next_steps, one_line, printable, run_line, sampling, verdict
+from harness.report.words import LEGEND, common_fate, next_steps, one_line, printable, run_line, sampling, verdict
 
 _GAP = 2
 _LOG_LINES = 8
@@ -56,6 +56,11 @@ def _print_head(console: Console, report: Report) -> None:
 
 
 def _print_section(console: Console, section: Section) -> None:
+    if fate := common_fate(section):
+        console.print()
+        console.print(Text(one_line(f"{section.model} on {section.device}"), style="bold"))
+        console.print(Text(fate, style="dim"))
+        return
     columns = main_columns(section)
     shown = _fitting(columns, console.width)
     room = console.width - sum(_width(column) + _GAP for column in shown)
@@ -81,13 +86,17 @@ def _print_section(console: Console, section: Section) -> None:
 
 
 def _print_remarks(console: Console, section: Section) -> None:
-    """One line or more for each remark, under the table."""
+    """Each distinct remark once, under the table, with the variants that it is about."""
     table = Table.grid(padding=(0, _GAP, 0, 0))
-    table.add_column(overflow="fold")
+    table.add_column(overflow="fold", max_width=console.width // 2)
     table.add_column(ratio=1, overflow="fold")
+    sharing: dict[str, list[Row]] = {}
     for row in section.rows:
         for remark in row.remarks:
-            table.add_row(Text(one_line(row.variant), style=_style(row)), Text(one_line(remark)))
+            sharing.setdefault(one_line(remark), []).append(row)
+    for remark, rows in sharing.items():
+        variants = Text(", ").join(Text(one_line(row.variant), style=_style(row)) for row in rows)
+        table.add_row(variants, Text(remark))
     console.print()
     console.print(table)
 

@@ -157,3 +157,13 @@ def _count(number: int, what: str) -> str:
 
 def _sentence(summary: Summary, parts: list[str]) -> str:
     return f"{_span([summary.planned], 'case')}: {', '.join(part for part in parts if part)}."
+
+
+def common_fate(section: Section) -> str | None:
+    """What to say instead of a table where every case of a section was skipped for the same reason."""
+    remarks = {row.remarks for row in section.rows}
+    if any(row.status != "skipped" for row in section.rows) or len(remarks) != 1:
+        return None
+    count = len(section.rows)
+    whose = "The only case was" if count == 1 else f"All {count} cases were"
+    return f"{whose} {'; '.join(one_line(remark) for remark in remarks.pop())}"

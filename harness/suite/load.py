@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from harness.errors import SuiteError
 from harness.suite.schema import FlagSetFile, InputTable, ModelTable, SuiteFile, VariantTable
-from harness.suite.toml_file import did_you_mean, read_toml
+from harness.suite.toml_file import did_you_mean, read_toml, shown
 from harness.suite.values import (
     Device,
     Expectation,
@@ -41,11 +41,13 @@ def load_suite(path: Path) -> LoadedSuite:
     """
     table, raw = read_toml(path, SuiteFile)
     digest = hashlib.sha256(raw)
+    _check_once(f"{path}: flagset_files", table.flagset_files)
     flag_sets = _load_flag_sets(path, table.flagset_files, digest.update)
     variants = tuple(_variant(path, name, variant, flag_sets) for name, variant in table.variants.items())
     _check_known(path, "", "baseline", [table.baseline], table.variants)
     for position, group in enumerate(table.groups):
         _check_known(path, f"[[groups]] #{position + 1}", "variants", group.variants, table.variants)
+        _check_once(f"{path}: [[groups]] #{position + 1} variants", group.variants)
     suite = Suite(
         name=table.name,
         description=table.description,
@@ -80,9 +82,7 @@ def _load_flag_sets(suite: Path, files: Iterable[str], digest: Callable[[bytes],
     flag_sets: dict[str, FlagSet] = {}
     origin: dict[str, Path] = {}
     for name in files:
-        path = suite.parent / name
-        if not path.is_file():
-            raise SuiteError(f"{suite}: flagset_files: there is no file {name} beside the suite; check the path")
+        path = _file(suite, f"{suite}:", "flagset_files", name)
         table, raw = read_toml(path, FlagSetFile)
         digest(raw)
         for key, one in table.flagsets.items():
@@ -115,6 +115,12 @@ def _check_known(path: Path, table: str, key: str, names: Iterable[str], known: 
             raise SuiteError(f"{path}: {where}: there is no {_kind(key)} {name!r}{hint}")
 
 
+def _check_once(where: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise SuiteError(f"{where}: {name!r} is there twice; remove one of them")
+
+
 def _kind(key: str) -> str:
     return "flag set" if key == "flagsets" else "variant"
 
@@ -140,14 +146,16 @@ def _model(path: Path, name: str, table: ModelTable) -> Model:
         raise SuiteError(f"{where} needs exactly one of builder, mlir and onnx, and has {found}")
     source = sources[0]
     if source == "builder":
-        for key in ("function", "inputs", "parameters", "opset"):
+        for key, are, them in (("function", "is", "it"), ("inputs", "are", "them"), ("parameters", "are", "them")):
             if getattr(table, key):
-                raise SuiteError(f"{where} {key} is for mlir and onnx files; a builder gives its own, so remove it")
+                raise SuiteError(
+                    f"{where} {key} {are} for mlir and onnx files; a builder gives its own, so remove {them}"
+                )
     elif table.params:
         raise SuiteError(f"{where} params are for builders; remove them or name a builder")
     if source == "mlir" and not (table.function and table.inputs):
-        missing = "inputs" if table.function else "function"
-        raise SuiteError(f"{where} {missing} is missing; an mlir file needs its entry function and inputs")
+        missing = "inputs are" if table.function else "function is"
+        raise SuiteError(f"{where} {missing} missing; an mlir file needs its entry function and inputs")
     if table.opset is not None and source != "onnx":
         raise SuiteError(f"{where} opset is for onnx files; remove it")
     if table.reference == "onnxruntime" and source != "onnx":
@@ -157,8 +165,8 @@ def _model(path: Path, name: str, table: ModelTable) -> Model:
         description=table.description,
         builder=table.builder,
         params=table.params,
-        mlir=_file(path, where, "mlir", table.mlir) if table.mlir else None,
-        onnx=_file(path, where, "onnx", table.onnx) if table.onnx else None,
+        mlir=_file(path, where, "mlir", table.mlir) if table.mlir is not None else None,
+        onnx=_file(path, where, "onnx", table.onnx) if table.onnx is not None else None,
         opset=table.opset,
         function=table.function,
         inputs=tuple(_input(path, f"{where} inputs[{position}]", one) for position, one in enumerate(table.inputs)),
@@ -172,8 +180,14 @@ def _model(path: Path, name: str, table: ModelTable) -> Model:
 
 def _file(suite: Path, where: str, key: str, name: str) -> Path:
     path = suite.parent / name
-    if not path.is_file():
-        raise SuiteError(f"{where} {key}: there is no file {name} beside the suite; check the path")
+    try:
+        found = path.is_file()
+    except (OSError, ValueError) as error:  # such as a name that is longer than the system takes
+        reason = getattr(error, "strerror", None) or error
+        raise SuiteError(f"{where} {key}: {shown(name)} cannot be looked up ({reason}); check the path") from None
+    if not found:
+        problem = f"there is no file {name} beside the suite; check the path" if name else "the path is empty; add it"
+        raise SuiteError(f"{where} {key}: {problem}")
     return path
 
 

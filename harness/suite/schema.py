@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
 
@@ -23,6 +23,10 @@ Pattern = Annotated[
         description="A shell pattern on case names, which read model/variant@device; * ? and [abc] match as usual.",
     ),
 ]
+
+
+# What pydantic leaves out of the JSON Schema of a dict[Name, ...], so that editors see a bad name too.
+_NAMED: dict[str, JsonValue] = {"additionalProperties": False, "propertyNames": {"maxLength": 100}}
 
 
 class _Table(BaseModel):
@@ -132,9 +136,9 @@ class SuiteFile(_Table):
     description: str = ""
     baseline: Name = Field(description="The variant that the others are compared with.")
     flagset_files: list[str] = Field(default_factory=list, description="Flag-set files, relative to the suite.")
-    models: dict[Name, ModelTable] = Field(min_length=1)
-    variants: dict[Name, VariantTable] = Field(min_length=1)
-    devices: dict[Name, DeviceTable] = Field(min_length=1)
+    models: dict[Name, ModelTable] = Field(min_length=1, json_schema_extra=_NAMED)
+    variants: dict[Name, VariantTable] = Field(min_length=1, json_schema_extra=_NAMED)
+    devices: dict[Name, DeviceTable] = Field(min_length=1, json_schema_extra=_NAMED)
     matrix: MatrixTable = MatrixTable()
     expect: list[ExpectTable] = Field(default_factory=list)
     groups: list[GroupTable] = Field(default_factory=list)
@@ -154,7 +158,7 @@ class FlagSetTable(_Table):
 class FlagSetFile(_Table):
     """Flag sets that suites name in their variants."""
 
-    flagsets: dict[Name, FlagSetTable] = Field(min_length=1)
+    flagsets: dict[Name, FlagSetTable] = Field(min_length=1, json_schema_extra=_NAMED)
 
 
 def json_schema(kind: Literal["suite", "flagset"]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from harness.errors import SuiteError
+from harness.suite.schema import NAME_PATTERN
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -19,6 +21,20 @@ else:
     import tomli as tomllib
 
 _Model = TypeVar("_Model", bound=BaseModel)
+
+_LONGEST_SHOWN = 60
+_HEADER = re.compile(r"^[ \t]*(\[\[?[^\[\]\n]+\]\]?)[ \t]*(?:#.*)?$", re.MULTILINE)
+_KEY = re.compile(r"""^[ \t]*([\w-]+(?:\.[\w-]+)*|"[^"\n]*"|'[^'\n]*')[ \t]*=""", re.MULTILINE)
+_TYPES = {
+    "string_type": "a string",
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+}
 
 
 def did_you_mean(word: str, known: Sequence[str], otherwise: str | None = None) -> str:
@@ -51,16 +67,38 @@ def read_toml(path: Path, model: type[_Model]) -> tuple[_Model, bytes]:
     except UnicodeDecodeError as error:
         raise SuiteError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise SuiteError(f"{path}: is not valid TOML: {error}") from None
+        twice = _defined_twice(raw.decode("utf-8"), str(error))
+        raise SuiteError(f"{path}: {twice or f'is not valid TOML: {error}'}") from None
     try:
         return model.model_validate(content), raw
     except ValidationError as invalid:
         raise SuiteError(f"{path}: {_sentence(invalid, content, model)}") from None
 
 
+def _defined_twice(text: str, error: str) -> str | None:
+    """The sentence for a table or key that is there twice, which the parser tells by position only; else None."""
+    found = re.search(r"(?:Cannot declare .* twice|Cannot overwrite a value) \(at (?:line (\d+)|end of)", error)
+    if found is None:
+        return None
+    lines = text.replace("\r\n", "\n").split("\n")
+    read = "\n".join(lines[: int(found[1] or len(lines))])
+    tables, keys = list(_HEADER.finditer(read)), list(_KEY.finditer(read))
+    table = tables[-1][1] if tables else ""
+    if tables and tables[-1].end() == len(read):
+        return (
+            f"{table} is defined twice, the second time in line {found[1] or len(lines)}; rename or remove one of them"
+        )
+    if not keys:
+        return None
+    where, line = f"{table} {keys[-1][1]}".strip(), read.count("\n", 0, keys[-1].start()) + 1
+    return f"{where} is given twice, the second time in line {line}; remove one of them"
+
+
 def _sentence(invalid: ValidationError, content: dict[str, Any], model: type[BaseModel]) -> str:
-    details = invalid.errors(include_url=False)
-    more = f" (and {len(details) - 1} more like it)" if len(details) > 1 else ""
+    # A misspelt key is often missing under its right name too: the spelling is the cause.
+    details = sorted(invalid.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden")
+    others = len(details) - 1
+    more = f" (and {others} more error{'s' if others > 1 else ''})" if others else ""
     return _explain(details[0], content, model) + more
 
 
@@ -72,16 +110,41 @@ def _explain(detail: ErrorDetails, content: dict[str, Any], model: type[BaseMode
         return f"{where} is not a known key{did_you_mean(str(location[-1]), _known_keys(location[:-1], model))}"
     if detail["type"] == "missing":
         return f"{where} is missing; add it"
-    if detail["type"] == "string_pattern_mismatch":
-        wanted = str(detail.get("ctx", {}).get("pattern"))
-        need = (
-            "must start with a dash, like --iree-opt-level=O3"
-            if wanted.startswith("^--?")
-            else ("may hold letters, digits, '.', '_', '+' and '-' only, and starts with a letter or digit")
-        )
-        return f"{where}: {str(detail['input'])[:60]!r} {need}"
-    message = detail["msg"][:1].lower() + detail["msg"][1:]
-    return f"{where}: {message}, not {str(detail['input'])[:60]!r}"
+    if detail["loc"][-1] == "[key]":
+        return f"{table}: the name {shown(key)} {_need(detail)}"
+    return f"{where}: {shown(detail['input'])} {_need(detail)}"
+
+
+def _need(detail: ErrorDetails) -> str:
+    """What a value must be, in TOML's words."""
+    kind, limits = detail["type"], detail.get("ctx", {})
+    if kind in _TYPES:
+        return f"must be {_TYPES[kind]}"
+    match kind:
+        case "string_pattern_mismatch" if limits["pattern"] == NAME_PATTERN:
+            return "must start with a letter or digit and hold only letters, digits, '.', '_', '+' and '-'"
+        case "string_pattern_mismatch":
+            return "must start with a dash and a letter, like --iree-opt-level=O3"
+        case "string_too_short":
+            return "must not be empty"
+        case "string_too_long":
+            return f"must have at most {limits['max_length']} characters"
+        case "too_short":
+            least = limits["min_length"]
+            return f"must have at least {least} {'entry' if least == 1 else 'entries'}"
+        case "greater_than":
+            return f"must be more than {limits['gt']:g}"
+        case "greater_than_equal":
+            return f"must be at least {limits['ge']:g}"
+        case "literal_error":
+            return f"must be one of {limits['expected'].replace(' or ', ', ')}"
+    return f"is wrong: {detail['msg'][:1].lower()}{detail['msg'][1:]}"
+
+
+def shown(value: object) -> str:
+    """A value as TOML would have it, more or less, and not too long."""
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def _table_and_key(location: Sequence[int | str], content: dict[str, Any]) -> tuple[str, str]:
@@ -89,13 +152,19 @@ def _table_and_key(location: Sequence[int | str], content: dict[str, Any]) -> tu
     tables: list[str] = []
     here: Any = content
     rest = list(location)
+    if len(rest) > 2 and isinstance(rest[1], int):
+        return f"[[{rest[0]}]] #{rest[1] + 1}", _dotted(rest[2:])
     while len(rest) > 1 and isinstance(here, dict) and isinstance(here.get(rest[0]), dict):
         here = here[rest[0]]
         tables.append(str(rest.pop(0)))
+    return (f"[{'.'.join(tables)}]" if tables else ""), _dotted(rest)
+
+
+def _dotted(location: Sequence[int | str]) -> str:
     key = ""
-    for part in rest:
+    for part in location:
         key += f"[{part}]" if isinstance(part, int) else f".{part}" if key else str(part)
-    return (f"[{'.'.join(tables)}]" if tables else ""), key
+    return key
 
 
 def _known_keys(location: Sequence[int | str], model: type[BaseModel]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,7 @@ def _assert_refused(harness: Harness, finished: subprocess.CompletedProcess[str]
         (
             "generations = 3",
             'generations = "3"',
-            "small.toml: [measure] generations: input should be a valid integer, not '3'",
+            "small.toml: [measure] generations: '3' must be an integer",
         ),
         (
             'baseline = "stock"',
@@ -68,7 +69,8 @@ def _assert_refused(harness: Harness, finished: subprocess.CompletedProcess[str]
         (
             "[variants.stock]",
             '[variants.stock]\nflags = ["--iree-opt-data-tilin"]',
-            "small.toml: [variants.stock] flags: iree-compile 3.13.0 knows no flag --iree-opt-data-tilin; "
+            f"small.toml: [variants.stock] flags: iree-compile {version('iree-base-compiler')} knows no flag "
+            "--iree-opt-data-tilin; "
             'did you mean "iree-opt-data-tiling"?',
         ),
         (
@@ -94,7 +96,7 @@ def test_a_name_that_is_given_twice(suite_with: Change) -> None:
     harness = suite_with(append="[variants.stock]\n")
     finished = harness("run", "small.toml")
     assert finished.returncode == 2
-    assert "small.toml: is not valid TOML: Cannot declare ('variants', 'stock') twice (at line " in finished.stderr
+    assert "small.toml: [variants.stock] is defined twice, the second time in line " in finished.stderr
 
 
 def test_a_suite_that_is_not_there(harness: Harness) -> None:
@@ -218,13 +220,13 @@ def test_no_iree_installed(harness: Harness) -> None:
 
 
 def test_a_compiler_and_a_runtime_of_different_versions(harness: Harness) -> None:
-    code = "    if name == 'iree-base-runtime':\n        class Old:\n            version = '3.12.0'\n        return Old"
+    code = "    if name == 'iree-base-runtime':\n        class Old:\n            version = '0.0.1'\n        return Old"
     environment = _with_packages(harness.folder, code)
     finished = subprocess.run(
         harness.command("run", "small.toml"), cwd=harness.folder, capture_output=True, text=True, env=environment
     )
     assert finished.returncode == 2
-    assert "iree-base-compiler is 3.13.0 and iree-base-runtime is 3.12.0" in finished.stderr
+    assert f"iree-base-compiler is {version('iree-base-compiler')} and iree-base-runtime is 0.0.1" in finished.stderr
     assert "install a pair: pip install" in finished.stderr
 
 

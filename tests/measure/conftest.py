@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.measure.values import Loadable
-from harness.toolchain import Toolchain, find_toolchain
+from harness.toolchain import Toolchain
 
 _MATMUL = """
 func.func @main(%a: tensor<32x32xf32>, %b: tensor<32x32xf32>) -> tensor<32x32xf32> {
@@ -21,12 +21,6 @@ func.func @main(%a: tensor<32x32xf32>, %b: tensor<32x32xf32>) -> tensor<32x32xf3
   return %c : tensor<32x32xf32>
 }
 """
-
-
-@pytest.fixture(scope="session")
-def real_toolchain() -> Toolchain:
-    """The installed pair."""
-    return find_toolchain()
 
 
 @pytest.fixture(scope="session")

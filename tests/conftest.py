@@ -1,0 +1,45 @@
+"""What tests of several rooms share: the installed toolchain, a cache of the tests' own, and the need for Vulkan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cache
+
+import hypothesis
+import pytest
+
+from harness.devices import probe_driver
+from harness.process import Limits
+from harness.toolchain import Toolchain, find_toolchain
+
+hypothesis.settings.register_profile("without-deadlines", deadline=None)  # no test is about its own speed
+hypothesis.settings.load_profile("without-deadlines")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the user's cache out of the tests, and the tests out of the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HARNESS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def real_toolchain(_own_cache: None) -> Toolchain:
+    """The pair that is installed beside the harness."""
+    return find_toolchain()
+
+
+@cache
+def _vulkan_is_missing_because() -> str | None:
+    return probe_driver(find_toolchain(), "vulkan", limits=Limits(seconds=60)).reason
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip tests that need Vulkan where there is none; where CI says that there must be one, fail them."""
+    if item.get_closest_marker("vulkan") is None or (reason := _vulkan_is_missing_because()) is None:
+        return
+    if os.environ.get("HARNESS_REQUIRE_VULKAN"):
+        pytest.fail(f"HARNESS_REQUIRE_VULKAN is set, and there is {reason}")
+    pytest.skip(f"{reason}; `make vulkan` installs a software driver")

@@ -1,0 +1,264 @@
+"""What loading makes of a suite: plain values, with every default filled in and every path resolved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.suite import load_suite
+from harness.suite.values import (
+    Device,
+    Expectation,
+    FlagSet,
+    Input,
+    Model,
+    Suite,
+    Tolerance,
+    Variant,
+    VariantGroup,
+)
+from tests.suite.conftest import FLAGS, WriteSuite
+
+TILING = FlagSet(name="tiling", description="", compile=("--iree-opt-data-tiling",), run=(), backends=(), toolchains="")
+
+INPUT = "inputs = [{ shape = [4, 8] }]"
+
+
+def model(path: Path) -> Model:
+    (only,) = load_suite(path).suite.models
+    return only
+
+
+def test_a_suite_that_says_no_more_than_it_must(write_suite: WriteSuite) -> None:
+    assert load_suite(write_suite()).suite == Suite(
+        name="small",
+        description="",
+        path=Path("suite.toml"),
+        baseline="stock",
+        models=(
+            Model(
+                name="net",
+                description="",
+                builder=None,
+                params={},
+                mlir=Path("net.mlir"),
+                onnx=None,
+                opset=None,
+                function="main",
+                inputs=(Input(shape=(4, 8), dtype="f32", fill="random", seed=0),),
+                parameters={},
+                expected=(),
+                reference="auto",
+                tolerance=Tolerance(relative=1e-4, absolute=1e-5),
+                tags=(),
+            ),
+        ),
+        variants=(
+            Variant(name="stock", description="", flag_sets=(), compile_flags=(), run_flags=(), plugins=(), tags=()),
+            Variant(name="tiled", flag_sets=(TILING,)),
+        ),
+        devices=(
+            Device(
+                name="cpu",
+                description="",
+                uri="local-sync",
+                backend="llvm-cpu",
+                compile_flags=(),
+                run_flags=(),
+                pin=False,
+                tags=(),
+            ),
+        ),
+        include=("*",),
+        exclude=(),
+        expectations=(),
+        groups=(),
+        budget_s=120.0,
+        generations=5,
+    )
+
+
+EVERYTHING = """\
+name = "all-of-it"
+description = "every key there is"
+baseline = "stock"
+flagset_files = ["flags.toml"]
+
+[models.imported]
+description = "from a framework"
+onnx = "net.onnx"
+opset = 17
+function = "run"
+inputs = [{ shape = [], dtype = "i64", value = 3 }, { shape = [2], seed = 7 }, { npy = "x.npy", dtype = "f16" }]
+parameters = { weights = "weights.irpa" }
+expected = ["y.npy"]
+reference = "onnxruntime"
+tolerance = { relative = 0.01, absolute = 0 }
+tags = ["vision"]
+
+[models.built]
+builder = "residual-dense-block"
+params = { height = 8 }
+
+[variants.stock]
+description = "as it comes"
+
+[variants.both]
+flagsets = ["late", "early"]
+flags = ["--iree-opt-level=O3"]
+run_flags = ["--task_topology_group_count=2"]
+plugins = ["share-concat"]
+tags = ["data-tiling"]
+
+[devices.gpu]
+description = "the second one"
+uri = "vulkan://1"
+backend = "vulkan-spirv"
+compile_flags = ["--iree-hal-target-device=vulkan"]
+run_flags = ["--vulkan_device_index=1"]
+pin = true
+tags = ["gpu"]
+
+[matrix]
+include = ["built/*", "imported/*"]
+exclude = ["built/both@*"]
+
+[[expect]]
+cases = "*/both@gpu"
+fails = "shared memory"
+
+[[groups]]
+title = "Data tiling"
+variants = ["stock", "both"]
+
+[measure]
+budget_s = 1.5
+generations = 3
+"""
+
+EVERY_FLAG = """\
+[flagsets.early]
+description = "packed on the host"
+compile = ["--iree-global-opt-data-tiling"]
+run = ["--device_allocator=caching"]
+backends = ["llvm-cpu"]
+toolchains = ">=3.8,<4"
+
+[flagsets.late]
+"""
+
+
+def test_a_suite_that_says_everything(tmp_path: Path) -> None:
+    for name in ("net.onnx", "x.npy", "y.npy", "weights.irpa"):
+        (tmp_path / name).touch()
+    (tmp_path / "flags.toml").write_text(EVERY_FLAG)
+    path = tmp_path / "suite.toml"
+    path.write_text(EVERYTHING)
+    assert load_suite(path).suite == Suite(
+        name="all-of-it",
+        description="every key there is",
+        path=path,
+        baseline="stock",
+        models=(
+            Model(
+                name="imported",
+                description="from a framework",
+                params={},
+                onnx=tmp_path / "net.onnx",
+                opset=17,
+                function="run",
+                inputs=(
+                    Input(shape=(), dtype="i64", fill="constant", value=3.0),
+                    Input(shape=(2,), dtype="f32", fill="random", seed=7),
+                    Input(shape=(), dtype="f16", fill="npy", path=tmp_path / "x.npy"),
+                ),
+                parameters={"weights": tmp_path / "weights.irpa"},
+                expected=(tmp_path / "y.npy",),
+                reference="onnxruntime",
+                tolerance=Tolerance(relative=0.01, absolute=0.0),
+                tags=("vision",),
+            ),
+            Model(name="built", builder="residual-dense-block", params={"height": 8}, parameters={}),
+        ),
+        variants=(
+            Variant(name="stock", description="as it comes"),
+            Variant(
+                name="both",
+                flag_sets=(
+                    FlagSet(name="late"),
+                    FlagSet(
+                        name="early",
+                        description="packed on the host",
+                        compile=("--iree-global-opt-data-tiling",),
+                        run=("--device_allocator=caching",),
+                        backends=("llvm-cpu",),
+                        toolchains=">=3.8,<4",
+                    ),
+                ),
+                compile_flags=("--iree-opt-level=O3",),
+                run_flags=("--task_topology_group_count=2",),
+                plugins=("share-concat",),
+                tags=("data-tiling",),
+            ),
+        ),
+        devices=(
+            Device(
+                name="gpu",
+                description="the second one",
+                uri="vulkan://1",
+                backend="vulkan-spirv",
+                compile_flags=("--iree-hal-target-device=vulkan",),
+                run_flags=("--vulkan_device_index=1",),
+                pin=True,
+                tags=("gpu",),
+            ),
+        ),
+        include=("built/*", "imported/*"),
+        exclude=("built/both@*",),
+        expectations=(Expectation(cases="*/both@gpu", message="shared memory"),),
+        groups=(VariantGroup(title="Data tiling", variants=("stock", "both")),),
+        budget_s=1.5,
+        generations=3,
+    )
+
+
+def test_paths_start_from_the_suite_not_from_the_current_folder(
+    write_suite: WriteSuite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_suite().absolute()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert model(path).mlir == tmp_path / "net.mlir"
+    assert model(Path("../suite.toml")).mlir == Path("../net.mlir")
+
+
+def test_flag_sets_may_lie_in_another_folder(write_suite: WriteSuite) -> None:
+    path = write_suite('"flags.toml"', '"shared/flags.toml"')
+    Path("shared").mkdir()
+    Path("flags.toml").rename("shared/flags.toml")
+    assert load_suite(path).suite.variants[1].flag_sets == (TILING,)
+
+
+def test_flag_sets_apply_in_the_order_in_which_the_variant_names_them(write_suite: WriteSuite) -> None:
+    path = write_suite('["tiling"]', '["zeta", "tiling", "alpha"]', flags=f"{FLAGS}[flagsets.alpha]\n[flagsets.zeta]\n")
+    assert [one.name for one in load_suite(path).suite.variants[1].flag_sets] == ["zeta", "tiling", "alpha"]
+
+
+def test_an_onnx_file_says_its_function_and_inputs_itself(write_suite: WriteSuite) -> None:
+    Path("net.onnx").touch()
+    found = model(write_suite(f'mlir = "net.mlir"\nfunction = "main"\n{INPUT}', 'onnx = "net.onnx"'))
+    assert (found.onnx, found.function, found.inputs, found.opset) == (Path("net.onnx"), None, (), None)
+
+
+def test_the_driver_of_a_device_is_the_part_of_its_uri_before_the_colon(write_suite: WriteSuite) -> None:
+    for uri, driver in {"local-task": "local-task", "cuda://0": "cuda", "vulkan://GPU-6d65": "vulkan"}.items():
+        (device,) = load_suite(write_suite('"local-sync"', f'"{uri}"')).suite.devices
+        assert device.driver == driver
+
+
+def test_the_hash_is_that_of_the_text_of_all_files(write_suite: WriteSuite) -> None:
+    first = load_suite(write_suite()).text_sha256
+    assert load_suite(write_suite()).text_sha256 == first
+    assert load_suite(write_suite("", "# a remark\n")).text_sha256 != first
+    assert load_suite(write_suite(flags=f"{FLAGS}# a remark\n")).text_sha256 != first

@@ -1,0 +1,355 @@
+"""The first half of the line with the real tools: a suite is held against what is on this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from harness import prepare as room
+from harness.devices import DeviceInfo, DeviceProbe, probe_driver
+from harness.errors import ExitCode, SuiteError, ToolchainError, UsageError
+from harness.plan import Case, Selection
+from harness.plugins import Plugin, registry
+from harness.prepare import prepare
+from harness.process import Limits
+from harness.toolchain import Toolchain
+
+SUITE = """\
+name = "small"
+baseline = "stock"
+flagset_files = ["flags.toml"]
+
+[models.net]
+mlir = "net.mlir"
+function = "main"
+inputs = [{ shape = [4] }]
+
+[variants.stock]
+
+[variants.tiled]
+flagsets = ["tiling"]
+
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+compile_flags = ["--iree-hal-target-device=local"]
+"""
+
+FLAGS = """\
+[flagsets.tiling]
+compile = ["--iree-opt-data-tiling"]
+"""
+
+Prepare = Callable[..., tuple[Case, ...]]
+
+
+@pytest.fixture
+def prepare_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real_toolchain: Toolchain) -> Prepare:
+    """The cases of the small suite with one piece of its text replaced by another, or with more at its end."""
+    monkeypatch.chdir(tmp_path)
+    Path("net.mlir").write_text("module {}")
+
+    def prepare_with(old: str = "", new: str = "", *, flags: str = FLAGS) -> tuple[Case, ...]:
+        assert SUITE.count(old) == 1 or not old
+        Path("suite.toml").write_text(SUITE.replace(old, new) if old else SUITE + new)
+        Path("flags.toml").write_text(flags)
+        return prepare(Path("suite.toml"), Selection(), real_toolchain).cases
+
+    return prepare_with
+
+
+@pytest.fixture
+def refusal(prepare_with: Prepare, tmp_path: Path) -> Callable[..., str]:
+    """The sentence with which that suite is refused."""
+
+    def refusal(*arguments: str, flags: str = FLAGS) -> str:
+        with pytest.raises(SuiteError) as caught:
+            prepare_with(*arguments, flags=flags)
+        assert caught.value.exit_code == ExitCode.USAGE
+        assert {file.name for file in tmp_path.iterdir()} == {"suite.toml", "flags.toml", "net.mlir"}
+        return str(caught.value)
+
+    return refusal
+
+
+Refusal = Callable[..., str]
+
+
+@pytest.fixture
+def register_plugin(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
+    """Pretend that a package registers this as plugin `share`."""
+
+    def register(plugin: object) -> None:
+        module = ModuleType("a_package")
+        vars(module)["SHARE"] = plugin
+        monkeypatch.setitem(sys.modules, "a_package", module)
+        installed = EntryPoints([EntryPoint("share", "a_package:SHARE", "harness.plugins")])
+        monkeypatch.setattr(registry, "entry_points", lambda **wanted: installed.select(**wanted))
+
+    return register
+
+
+def plugin_with(*flags: str) -> Plugin:
+    return Plugin(name="share", version="1", description="", compile_flags=flags)
+
+
+# ------------------------------------------------------------------------------------------------------ what is right
+
+
+def test_a_suite_that_fits_gives_its_cases(prepare_with: Prepare, real_toolchain: Toolchain) -> None:
+    cases = prepare_with()
+    assert [case.name for case in cases] == ["net/stock@cpu", "net/tiled@cpu"]
+    assert {case.toolchain for case in cases} == {real_toolchain.version}
+    assert {case.skip for case in cases} == {None}
+
+
+def test_the_installed_toolchain_is_found_when_none_is_given(prepare_with: Prepare, real_toolchain: Toolchain) -> None:
+    prepare_with()
+    assert prepare(Path("suite.toml"), Selection()).toolchain == real_toolchain
+
+
+def test_a_model_is_known_by_its_bytes_not_by_its_name(prepare_with: Prepare) -> None:
+    first = prepare_with()
+    renamed = prepare_with("[models.net]", "[models.network]")
+    Path("net.mlir").write_text("module { }")
+    changed = prepare_with()
+    assert [case.id for case in first] == [case.id for case in renamed]
+    assert not {case.id for case in first} & {case.id for case in changed}
+
+
+def test_the_suite_of_this_project_fits(real_toolchain: Toolchain) -> None:
+    suite = Path(__file__).parents[1] / "suites" / "esrgan.toml"
+    cases = prepare(suite, Selection(patterns=("rdb/*@cpu",)), real_toolchain).cases
+    assert len(cases) == 11
+    assert {case.skip for case in cases} == {None}
+
+
+def test_a_selection_of_nothing(prepare_with: Prepare, real_toolchain: Toolchain) -> None:
+    prepare_with()
+    with pytest.raises(UsageError, match=r"suite\.toml: --tag gpu matches no case; `harness list suite\.toml` shows"):
+        prepare(Path("suite.toml"), Selection(tags=("gpu",)), real_toolchain)
+
+
+def test_the_suite_is_checked_before_the_toolchain(prepare_with: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing_installed() -> Toolchain:
+        raise ToolchainError("nothing is installed")
+
+    prepare_with()
+    monkeypatch.setattr(room, "find_toolchain", nothing_installed)
+    with pytest.raises(ToolchainError):
+        prepare(Path("suite.toml"), Selection())
+    Path("net.mlir").unlink()
+    with pytest.raises(SuiteError):
+        prepare(Path("suite.toml"), Selection())
+
+
+# -------------------------------------------------------------------------------------------------------------- flags
+
+
+def knows_no(flag: str, hint: str, toolchain: Toolchain, tool: str = "iree-compile") -> str:
+    return f"{tool} {toolchain.version} knows no flag {flag}; {hint}"
+
+
+def test_an_unknown_flag_of_a_flag_set(refusal: Refusal, real_toolchain: Toolchain) -> None:
+    complaint = knows_no("--iree-opt-data-tilin", 'did you mean "iree-opt-data-tiling"?', real_toolchain)
+    assert refusal(flags=FLAGS.replace('tiling"]', 'tilin"]')) == (
+        f"suite.toml: [variants.tiled] flagsets: [flagsets.tiling] compile: {complaint}"
+    )
+
+
+def test_an_unknown_flag_of_a_variant(refusal: Refusal, real_toolchain: Toolchain) -> None:
+    complaint = knows_no("--iree-opt-levle", 'did you mean "iree-opt-level"?', real_toolchain)
+    sentence = refusal("[variants.stock]\n", '[variants.stock]\nflags = ["--iree-opt-levle=O3"]\n')
+    assert sentence == f"suite.toml: [variants.stock] flags: {complaint}"
+
+
+def test_an_unknown_flag_of_a_device(refusal: Refusal, real_toolchain: Toolchain) -> None:
+    complaint = knows_no("--iree-hal-target-devise", 'did you mean "iree-hal-target-device"?', real_toolchain)
+    assert refusal("target-device=", "target-devise=") == f"suite.toml: [devices.cpu] compile_flags: {complaint}"
+
+
+def test_an_unknown_flag_of_a_plugin(
+    refusal: Refusal, real_toolchain: Toolchain, register_plugin: Callable[[object], None]
+) -> None:
+    register_plugin(plugin_with("--iree-opt-levle=O3"))
+    complaint = knows_no("--iree-opt-levle", 'did you mean "iree-opt-level"?', real_toolchain)
+    sentence = refusal("[variants.stock]\n", '[variants.stock]\nplugins = ["share"]\n')
+    assert sentence == f"suite.toml: [variants.stock] plugins: share: {complaint}"
+
+
+def test_an_unknown_flag_that_is_like_no_other(refusal: Refusal, real_toolchain: Toolchain) -> None:
+    complaint = knows_no("--qqqqqqqq", "see iree-compile --help-hidden", real_toolchain)
+    sentence = refusal("[variants.stock]\n", '[variants.stock]\nflags = ["--qqqqqqqq"]\n')
+    assert sentence == f"suite.toml: [variants.stock] flags: {complaint}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "flags", "where"),
+    [
+        ("", 'run_flags = ["--divice_allocator=x"]', FLAGS, "[devices.cpu] run_flags"),
+        (
+            "[variants.stock]\n",
+            '[variants.stock]\nrun_flags = ["--divice_allocator=x"]\n',
+            FLAGS,
+            "[variants.stock] run_flags",
+        ),
+        ("", "", f'{FLAGS}run = ["--divice_allocator=x"]', "[variants.tiled] flagsets: [flagsets.tiling] run"),
+    ],
+    ids=["of a device", "of a variant", "of a flag set"],
+)
+def test_an_unknown_run_flag(
+    old: str, new: str, flags: str, where: str, refusal: Refusal, real_toolchain: Toolchain
+) -> None:
+    complaint = knows_no(
+        "--divice_allocator", 'did you mean "device_allocator"?', real_toolchain, "iree-benchmark-module"
+    )
+    assert refusal(old, new, flags=flags) == f"suite.toml: {where}: {complaint}"
+
+
+def test_a_flag_set_for_another_release_may_hold_flags_that_this_one_does_not_know(prepare_with: Prepare) -> None:
+    flags = '[flagsets.tiling]\ncompile = ["--iree-a-flag-to-come"]\nrun = ["--another_one"]\ntoolchains = ">=99"\n'
+    stock, tiled = prepare_with(flags=flags)
+    assert stock.skip is None
+    assert tiled.skip == f"flag set tiling is for IREE >=99, and this is {stock.toolchain}"
+
+
+def test_flags_for_a_device_that_is_not_there_are_checked_all_the_same(refusal: Refusal) -> None:
+    gpu = '\n[devices.gpu]\nuri = "metal"\nbackend = "metal-spirv"\ncompile_flags = ["--iree-metal-targt=x"]\n'
+    sentence = refusal("", gpu)
+    assert sentence.startswith("suite.toml: [devices.gpu] compile_flags: iree-compile ")
+    assert "knows no flag --iree-metal-targt;" in sentence
+
+
+def test_both_data_tiling_paths_at_once(refusal: Refusal) -> None:
+    sentence = refusal("target-device=local", 'target-device=local", "--iree-global-opt-data-tiling')
+    assert sentence == (
+        "suite.toml: [variants.tiled] on device cpu: --iree-opt-data-tiling and --iree-global-opt-data-tiling cancel "
+        "each other, so that nothing is data-tiled and no message says so; keep one of the two"
+    )
+
+
+# ----------------------------------------------------------------------------------------------- plugins and builders
+
+
+def test_a_plugin_adds_its_flags_last(prepare_with: Prepare, register_plugin: Callable[[object], None]) -> None:
+    register_plugin(plugin_with("--iree-opt-level=O3"))
+    stock, _ = prepare_with(
+        "[variants.stock]\n", '[variants.stock]\nplugins = ["share"]\nflags = ["--iree-opt-level=O1"]\n'
+    )
+    assert stock.compile_flags == ("--iree-hal-target-device=local", "--iree-opt-level=O3")
+    assert stock.plugins == ("share",)
+
+
+def test_an_unknown_plugin(refusal: Refusal, register_plugin: Callable[[object], None]) -> None:
+    register_plugin(plugin_with())
+    sentence = refusal("[variants.stock]\n", '[variants.stock]\nplugins = ["shared"]\n')
+    assert sentence == "suite.toml: [variants.stock] plugins: there is no plugin 'shared'; did you mean \"share\"?"
+
+
+def test_a_plugin_of_the_wrong_kind(refusal: Refusal, register_plugin: Callable[[object], None]) -> None:
+    register_plugin("no plugin")
+    sentence = refusal("[variants.stock]\n", '[variants.stock]\nplugins = ["share"]\n')
+    assert sentence == (
+        "suite.toml: [variants.stock] plugins: plugin 'share': a_package:SHARE is not a harness.plugins.Plugin; "
+        "ask its package's author"
+    )
+
+
+@pytest.mark.parametrize(
+    ("builder", "sentence"),
+    [
+        (
+            'builder = "residual-block"',
+            "[models.net] builder: there is no builder 'residual-block'; did you mean \"residual-dense-block\"?",
+        ),
+        (
+            'builder = "residual-dense-block"\nparams = { hieght = 4 }',
+            "[models.net] params.hieght is not a parameter of builder 'residual-dense-block'; did you mean \"height\"?",
+        ),
+    ],
+    ids=["an unknown builder", "an unknown parameter"],
+)
+def test_a_builder(builder: str, sentence: str, refusal: Refusal) -> None:
+    file = 'mlir = "net.mlir"\nfunction = "main"\ninputs = [{ shape = [4] }]'
+    assert refusal(file, builder) == f"suite.toml: {sentence}"
+
+
+# ------------------------------------------------------------------------------------------------------------ devices
+
+
+def skip_on(uri: str, prepare_with: Prepare) -> str | None:
+    cases = prepare_with("", f'\n[devices.other]\nuri = "{uri}"\nbackend = "other"\n')
+    (skip,) = {case.skip for case in cases if case.device == "other"}
+    assert {case.skip for case in cases if case.device == "cpu"} == {None}
+    return skip
+
+
+def test_a_driver_without_a_device_skips_its_cases(prepare_with: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):  # newer and older loaders
+        monkeypatch.setenv(variable, "no-driver.json")
+    skip = skip_on("vulkan", prepare_with)
+    assert skip is not None
+    assert skip.startswith("no Vulkan device; install ")
+
+
+@pytest.mark.vulkan
+def test_a_device_that_is_there_is_not_skipped(prepare_with: Prepare) -> None:
+    assert skip_on("vulkan", prepare_with) is None
+    assert skip_on("vulkan://0", prepare_with) is None
+
+
+@pytest.mark.vulkan
+def test_an_index_that_is_not_there(prepare_with: Prepare) -> None:
+    skip = skip_on("vulkan://99", prepare_with)
+    assert skip is not None
+    assert skip.startswith("no device vulkan://99; vulkan has vulkan://")
+
+
+@pytest.mark.parametrize(
+    ("uri", "skip"),
+    [
+        ("cuda", None),
+        ("cuda://1", None),
+        ("cuda://GPU-b", None),
+        ("cuda://2", "no device cuda://2; cuda has cuda://GPU-a, cuda://GPU-b"),
+        ("cuda://GPU-c", "no device cuda://GPU-c; cuda has cuda://GPU-a, cuda://GPU-b"),
+    ],
+)
+def test_a_device_is_given_by_driver_index_or_name(
+    uri: str, skip: str | None, prepare_with: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = tuple(DeviceInfo(uri=f"cuda://GPU-{letter}", name="") for letter in "ab")
+
+    def probe(toolchain: Toolchain, driver: str, *, limits: Limits) -> DeviceProbe:
+        if driver == "cuda":
+            return DeviceProbe(driver=driver, devices=two)
+        return probe_driver(toolchain, driver, limits=limits)
+
+    monkeypatch.setattr(room, "probe_driver", probe)
+    assert skip_on(uri, prepare_with) == skip
+
+
+def test_a_driver_of_iree_that_this_runtime_was_built_without(prepare_with: Prepare) -> None:
+    assert skip_on("metal", prepare_with) == (
+        "this IREE was built without its metal driver; use a toolchain that has it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("uri", "hint"),
+    [
+        ("vulcan", 'did you mean "vulkan"?'),
+        ("local_task", 'did you mean "local-task"?'),
+        ("opencl://0", "known: amdgpu, cuda, hip, local-sync, local-task, metal, null, vulkan, webgpu"),
+    ],
+)
+def test_a_driver_that_iree_does_not_have(uri: str, hint: str, refusal: Refusal) -> None:
+    driver = uri.partition("://")[0]
+    assert (
+        refusal('"local-sync"', f'"{uri}"') == f"suite.toml: [devices.cpu] uri: there is no driver '{driver}'; {hint}"
+    )

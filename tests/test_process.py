@@ -1,0 +1,284 @@
+"""Children: what they print is kept, how they end is told, and nothing of them is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from harness import process
+from harness.process import Finished, Limits, forget, run, spawn, stop, stop_all
+
+MIB = 2**20
+# Far more than any child here takes; what is asserted is that they end, not when.
+PATIENCE_S = 60
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups are POSIX")
+
+FOREVER = "import time\nprint('ready', flush=True)\ntime.sleep(600)"
+IGNORES_TERM = f"import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{FOREVER}"
+
+
+def python(code: str, **options: Any) -> Finished:
+    return run([sys.executable, "-c", textwrap.dedent(code)], **options)
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not happened():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.02)
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+# ------------------------------------------------------------------------------------------------- output and status
+
+
+def test_what_a_child_prints_is_kept() -> None:
+    finished = python("import sys; print('out'); print('err', file=sys.stderr)")
+    assert (finished.stdout, finished.stderr) == (f"out{os.linesep}", f"err{os.linesep}")
+    assert (finished.returncode, finished.limit, finished.ok) == (0, None, True)
+    assert finished.command[0] == sys.executable
+    assert finished.wall_ns > 0
+
+
+def test_more_output_than_a_pipe_holds_is_kept() -> None:
+    finished = python("import sys; sys.stdout.write('x' * 1_000_000); sys.stderr.write('y' * 1_000_000)")
+    assert (len(finished.stdout), len(finished.stderr)) == (1_000_000, 1_000_000)
+
+
+def test_output_that_is_no_text_is_kept_as_well_as_can_be() -> None:
+    assert python("import sys; sys.stdout.buffer.write(b'a\\xffb')").stdout == "a\ufffdb"
+
+
+def test_a_status_other_than_zero() -> None:
+    finished = python("raise SystemExit(3)")
+    assert not finished.ok
+    assert finished.how_it_ended() == "exited with status 3"
+
+
+@posix
+@pytest.mark.parametrize(
+    ("name", "phrase"),
+    [
+        ("SIGABRT", "was ended by SIGABRT"),
+        ("SIGSEGV", "was ended by SIGSEGV"),
+        ("SIGKILL", "was ended by SIGKILL (the system may have run out of memory)"),
+    ],
+)
+def test_a_signal_is_named(name: str, phrase: str) -> None:
+    finished = python(f"import os, signal; os.kill(os.getpid(), signal.{name})")
+    assert finished.returncode == -signal.Signals[name]
+    assert not finished.ok
+    assert finished.how_it_ended() == phrase
+
+
+def test_a_signal_without_a_name_has_a_number() -> None:
+    ended = Finished(command=(), returncode=-200, stdout="", stderr="", wall_ns=0, peak_rss_bytes=None)
+    assert ended.how_it_ended() == "was ended by signal 200"
+
+
+def test_a_program_that_does_not_exist() -> None:
+    with pytest.raises(OSError, match="no-such-program"):
+        run(["no-such-program"])
+
+
+# ------------------------------------------------------------------------------------------------------- environment
+
+
+def test_a_child_has_no_standard_input() -> None:
+    assert python("import sys; print(repr(sys.stdin.read()))").stdout.strip() == "''"
+
+
+def test_a_child_runs_where_it_is_told(tmp_path: Path) -> None:
+    assert Path(python("import os; print(os.getcwd())", cwd=tmp_path).stdout.strip()) == tmp_path.resolve()
+
+
+def test_variables_are_added_to_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FROM_HERE", "1")
+    finished = python("import os; print(os.environ['FROM_HERE'], os.environ['ADDED'])", env={"ADDED": "2"})
+    assert finished.stdout.split() == ["1", "2"]
+    assert "ADDED" not in os.environ
+
+
+@posix
+def test_a_child_leads_a_process_group_of_its_own() -> None:
+    pid, group = map(int, python("import os; print(os.getpid(), os.getpgrp())").stdout.split())
+    assert pid == group != os.getpgrp()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinities")
+def test_a_child_runs_on_the_cores_it_is_given() -> None:
+    before = os.sched_getaffinity(0)
+    core = max(before)
+    finished = python("import os; print(*os.sched_getaffinity(0))", cpus=frozenset({core}))
+    assert finished.stdout.split() == [str(core)]
+    assert os.sched_getaffinity(0) == before
+
+
+# ------------------------------------------------------------------------------------------------------------ limits
+
+
+def test_a_child_that_takes_too_long_is_stopped() -> None:
+    limits = Limits(seconds=0.5)
+    finished = python(FOREVER, limits=limits)
+    assert (finished.limit, finished.ok) == ("time", False)
+    assert finished.how_it_ended(limits) == "ran past its limit of 0.5 s"
+
+
+@posix
+def test_a_child_is_asked_to_stop_before_it_is_killed() -> None:
+    code = f"import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(print('asked')))\n{FOREVER}"
+    finished = python(code, limits=Limits(seconds=3))
+    assert finished.stdout.split() == ["ready", "asked"]
+    assert (finished.returncode, finished.limit, finished.ok) == (0, "time", False)
+
+
+@posix
+def test_a_child_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "KILL_AFTER_S", 0.2)
+    finished = python(IGNORES_TERM, limits=Limits(seconds=3))
+    assert finished.stdout.split() == ["ready"]
+    assert (finished.returncode, finished.limit) == (-signal.SIGKILL, "time")
+
+
+def test_a_child_that_uses_too_much_memory_is_stopped() -> None:
+    limits = Limits(seconds=PATIENCE_S, memory_bytes=128 * MIB)
+    finished = python(f"block = bytearray(b'x') * (256 * {MIB})\n{FOREVER}", limits=limits)
+    assert (finished.limit, finished.ok) == ("memory", False)
+    assert finished.how_it_ended(limits) == "used more than its limit of 0.125 GiB of memory"
+
+
+def test_the_memory_of_a_childs_children_counts() -> None:
+    code = f"""
+        import subprocess, sys
+        subprocess.run([sys.executable, "-c", "import time; block = bytearray(b'x') * (256 * {MIB}); time.sleep(600)"])
+    """
+    assert python(code, limits=Limits(seconds=PATIENCE_S, memory_bytes=128 * MIB)).limit == "memory"
+
+
+def test_a_child_within_its_limits_is_left_alone() -> None:
+    finished = python("print('done')", limits=Limits(seconds=PATIENCE_S, memory_bytes=1024 * MIB))
+    assert (finished.ok, finished.limit, finished.stdout.strip()) == (True, None, "done")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells a program's own peak")
+def test_the_peak_of_memory_is_the_childs_own() -> None:
+    ours = bytearray(b"x") * (192 * MIB)  # a child's rusage on Linux begins with the peak of whoever started it
+    limits = Limits(memory_bytes=2048 * MIB)
+    small = python("import time; time.sleep(0.3)", limits=limits).peak_rss_bytes
+    large = python(
+        f"block = bytearray(b'x') * (96 * {MIB}); import time; time.sleep(0.3)", limits=limits
+    ).peak_rss_bytes
+    assert small is not None
+    assert large is not None
+    assert MIB < small < 64 * MIB < 96 * MIB < large < len(ours)
+
+
+@posix
+def test_a_peak_above_the_harnesss_own_is_known_without_watching() -> None:
+    harness = f"""
+        import sys
+        from harness.process import run
+        print(run([sys.executable, "-c", "block = bytearray(b'x') * (256 * {MIB})"]).peak_rss_bytes)
+    """
+    assert 256 * MIB < int(python(harness).stdout) < 512 * MIB
+
+
+# ------------------------------------------------------------------------------------------------------- left behind
+
+HAS_A_CHILD = f"""
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", {IGNORES_TERM!r}], stdout=subprocess.PIPE)
+child.stdout.readline()
+print("ready", child.pid, flush=True)
+"""
+
+
+def spawned(code: str) -> tuple[subprocess.Popen[bytes], list[str]]:
+    """A child that has said that it is ready, and what else it said."""
+    child = spawn(
+        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert child.stdout is not None
+    with child.stdout as pipe:
+        ready, *words = pipe.readline().decode().split()
+    assert ready == "ready"
+    return child, words
+
+
+@posix
+def test_what_a_child_leaves_running_is_killed() -> None:
+    finished = python(f"{HAS_A_CHILD}os._exit(0)")
+    assert finished.ok
+    grandchild = int(finished.stdout.split()[1])
+    wait_until(lambda: is_gone(grandchild))
+
+
+@posix
+def test_grandchildren_end_with_a_child_that_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "KILL_AFTER_S", 0.2)
+    child, (grandchild,) = spawned(f"{HAS_A_CHILD}time.sleep(600)")
+    stop(child)
+    wait_until(lambda: is_gone(int(grandchild)))
+
+
+@posix
+@pytest.mark.parametrize(("code", "signal_"), [(FOREVER, signal.SIGTERM), (IGNORES_TERM, signal.SIGKILL)])
+def test_a_child_is_stopped_however_stubborn(code: str, signal_: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "KILL_AFTER_S", 0.2)
+    child, _ = spawned(code)
+    stop(child)
+    assert child.returncode == -signal_
+
+
+def test_a_child_that_has_ended_can_be_stopped_and_forgotten() -> None:
+    child, _ = spawned("print('ready')")
+    child.wait()
+    stop(child)
+    forget(child)
+    assert child.returncode == 0
+
+
+@posix
+def test_an_interrupted_run_stops_all_children() -> None:
+    children = [spawned(FOREVER)[0] for _ in range(3)]
+    stop_all()
+    assert [child.poll() for child in children] == [-signal.SIGTERM] * 3
+
+
+@posix
+def test_a_child_that_another_thread_waits_for_does_not_end_well_when_all_are_stopped() -> None:
+    before = set(process._children)
+    ended: list[Finished] = []
+    threads = [threading.Thread(target=lambda: ended.append(python(FOREVER))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(process._children - before) == len(threads))
+    stop_all()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert [finished.how_it_ended() for finished in ended] == ["was ended by SIGTERM"] * 4
+    assert process._children == before
+
+
+def test_ended_children_are_forgotten() -> None:
+    before = set(process._children)
+    python("pass")
+    assert process._children == before

@@ -1,0 +1,73 @@
+"""A cache of its own for each test, and a toolchain's folders with nothing real in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
+from importlib.util import spec_from_loader
+from pathlib import Path
+
+import pytest
+
+from harness.toolchain import find
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@dataclass
+class Package:
+    """What importlib.metadata says of an installed package."""
+
+    version: str
+
+
+@dataclass
+class Installation:
+    """An installation as importlib shows it: packages by name, and modules by name as folders below `root`."""
+
+    root: Path
+    packages: dict[str, Package]
+    modules: dict[str, str]
+    compiler_tools: Path
+    runtime_tools: Path
+
+
+@pytest.fixture
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
+    """A pair of release 3.13.0 whose tools are empty files; the test may change what it likes."""
+    here = Installation(
+        root=tmp_path,
+        packages={"iree-base-compiler": Package("3.13.0"), "iree-base-runtime": Package("3.13.0")},
+        modules={"iree.compiler": "compiler", "iree._runtime_libs": "runtime"},
+        compiler_tools=tmp_path / "compiler" / "_mlir_libs",
+        runtime_tools=tmp_path / "runtime",
+    )
+    for file in (
+        here.compiler_tools / "iree-compile",
+        here.compiler_tools / "libIREECompiler.so",
+        here.runtime_tools / "iree-run-module",
+    ):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+
+    def distribution(name: str) -> Package:
+        try:
+            return here.packages[name]
+        except KeyError:
+            raise PackageNotFoundError(name) from None
+
+    def find_spec(name: str) -> object:
+        if name not in here.modules:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+        spec = spec_from_loader(name, None, is_package=True)
+        assert spec is not None
+        spec.submodule_search_locations = [str(here.root / here.modules[name])]
+        return spec
+
+    monkeypatch.setattr(find, "distribution", distribution)
+    monkeypatch.setattr(find, "find_spec", find_spec)
+    return here
