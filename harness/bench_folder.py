@@ -24,6 +24,18 @@ class BenchFolder:
     parameters: tuple[str, ...]
 
 
+def input_files(artifact: ModelArtifact) -> dict[str, Path]:
+    """Files that a case of this model reads beside its module, by the name under which command lines know them."""
+    arguments = {argument.file.name: argument.file for argument in artifact.arguments}
+    weights = dict(zip(_weight_names(artifact), artifact.parameters.values(), strict=True))
+    return {**arguments, **weights}
+
+
+def _weight_names(artifact: ModelArtifact) -> list[str]:
+    """Names of the files of external weights; a scope may hold any character, so they are numbered."""
+    return [f"parameters{number}{file.suffix}" for number, file in enumerate(artifact.parameters.values())]
+
+
 def lay_out(folder: Path, module: Path, artifact: ModelArtifact) -> BenchFolder:
     """Link a module, its arguments and its external weights into a new folder.
 
@@ -31,20 +43,11 @@ def lay_out(folder: Path, module: Path, artifact: ModelArtifact) -> BenchFolder:
         OSError: The folder cannot be written.
     """
     folder.mkdir(parents=True)
-    _link(folder / MODULE_FILE, module)
-    for file in {argument.file for argument in artifact.arguments}:
-        _link(folder / file.name, file)
-    parameters = []
-    for scope, file in artifact.parameters.items():
-        name = f"{scope or 'parameters'}{file.suffix}"
-        _link(folder / name, file)
-        parameters.append(f"{scope}={name}" if scope else name)
+    for name, file in {MODULE_FILE: module, **input_files(artifact)}.items():
+        (folder / name).symlink_to(file.resolve())
+    scopes = zip(artifact.parameters, _weight_names(artifact), strict=True)
     return BenchFolder(
         folder=folder,
         inputs=tuple(argument.flag for argument in artifact.arguments),
-        parameters=tuple(parameters),
+        parameters=tuple(f"{scope}={name}" if scope else name for scope, name in scopes),
     )
-
-
-def _link(link: Path, target: Path) -> None:
-    link.symlink_to(target.resolve())

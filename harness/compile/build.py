@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 import time
@@ -20,6 +19,7 @@ from harness.compile.facts import (
     exported_functions,
     module_sizes,
     parse_statistics,
+    status_text,
     tail,
     warning_lines,
 )
@@ -49,6 +49,7 @@ STATISTICS_FLAGS = (
 _DUMP_LIMITS = Limits(seconds=120)
 _STALE_AFTER_S = 24 * 3600
 _BUILD = TypeAdapter(Build)
+_MORE = {"time": "give it more with --compile-timeout", "memory": "give it more with --compile-memory"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,9 +156,8 @@ class BuildCache:
         (scratch / _FACTS_FILE).write_bytes(_BUILD.dump_json(replace(build, case="", cached=False)))
         if final.exists():  # a build that `find` refused: its module was cut short
             shutil.rmtree(final)
-        staged = final.with_name(f".{final.name}-{os.getpid()}")
-        shutil.copytree(scratch, staged)
-        staged.replace(final)
+        scratch.chmod(0o755)  # temporary folders are private
+        scratch.replace(final)
 
 
 def _compile(request: CompileRequest, key: str, folder: Path) -> tuple[Build, str]:
@@ -178,21 +178,40 @@ def _compile(request: CompileRequest, key: str, folder: Path) -> tuple[Build, st
 
 def _failure(finished: Finished, errors: Sequence[str], limits: Limits) -> Failure:
     how = f"iree-compile {finished.how_it_ended(limits)}"
-    if finished.ok:
+    if finished.limit is not None:
+        return Failure(stage="compile", message=f"{how}; {_MORE[finished.limit]}", stderr=tail(finished.stderr))
+    if finished.ok and errors:
         how = "iree-compile printed an error, though it exited with status 0"
-    elif not errors and finished.returncode > 0:
-        errors = tuple(line for line in finished.stderr.splitlines() if line.strip())[:1]
-    message = f"{how}: {errors[0]}" if errors and finished.limit is None else how
+    elif finished.ok:
+        how += ", but wrote no module; run its command line by hand"
+    elif not errors:
+        errors = tuple(line.strip() for line in finished.stderr.splitlines() if _says_why(line))[:1]
+    message = f"{how}: {errors[0]}" if errors else how
     return Failure(stage="compile", message=message, stderr=tail(finished.stderr))
+
+
+def _says_why(line: str) -> bool:
+    """Whether a line can be the reason of a crash, rather than what every crash prints."""
+    return bool(line.strip()) and not line.startswith(("PLEASE ", "Please report", "Stack dump", " #", "0."))
 
 
 def _with_facts(request: CompileRequest, build: Build, folder: Path, finished: Finished) -> Build:
     module = folder / MODULE_FILE
-    dump = run([str(request.toolchain.runtime_tool("iree-dump-module")), str(module)], cwd=folder, limits=_DUMP_LIMITS)
+    try:
+        tool = str(request.toolchain.runtime_tool("iree-dump-module"))
+        dump = run([tool, MODULE_FILE], cwd=folder, limits=_DUMP_LIMITS)
+    except OSError as error:
+        message = f"iree-dump-module cannot be started ({error.strerror}); reinstall the toolchain"
+        return replace(build, failure=Failure(stage="compile", message=message))
+    if not dump.ok:
+        message = f"iree-dump-module cannot read the compiled module: it {dump.how_it_ended(_DUMP_LIMITS)}"
+        reason = status_text(dump.stderr)
+        message = f"{message}: {reason}" if reason else message
+        return replace(build, failure=Failure(stage="compile", message=message, stderr=tail(dump.stderr)))
     exports = exported_functions(dump.stdout)
     if request.function not in exports:
         listed = ", ".join(sorted(exports)) or "none"
-        message = f"the module exports no function {request.function!r}; it exports: {listed}"
+        message = f"the module exports no function {request.function!r}; name one that it exports: {listed}"
         return replace(build, failure=Failure(stage="compile", message=message, stderr=tail(dump.stderr)))
     statistics = folder / _STATISTICS_FILE
     return replace(

@@ -15,10 +15,14 @@ _CONSTANT_MEMBER = "_const.bin"
 
 # What iree-compile prints when it goes wrong, also when it then exits with 0: a pass pipeline that it cannot parse.
 _ERROR_LINE = re.compile(
-    r"^(?:.*?:\s)?(?:error|ERROR|fatal error):\s*(?P<text>.+)$|^(?P<pass>.+ does not refer to a .+)$"
+    r"^(?:.*?:\s)??(?:error|ERROR|fatal error):\s*(?P<text>.+)$|^(?P<pass>.+ does not refer to a .+)$"
 )
-_WARNING_LINE = re.compile(r"^(?:.*?:\s)?(?:warning|WARNING):\s*(.+)$")
-_OUTPUT = re.compile(r"%output\d+")
+_WARNING_LINE = re.compile(r"^(?:.*?:\s)??(?:warning|WARNING):\s*(.+)$")
+# `  [  0] main(!vm.ref<?>, i32) -> (!vm.ref<?>, f32)`; the name may be any text, blanks and parentheses included.
+_EXPORT = re.compile(r"\s*\[\s*\d+\] (?P<name>.+)\([^()]*\) -> \((?P<results>[^()]*)\)")
+# `<file>.c:12: INVALID_ARGUMENT; what is wrong; while invoking ...`
+_STATUS_LINE = re.compile(r"^\S+\.(?:c|cc|h):\d+: (?P<status>.+)$", re.MULTILINE)
+_TRACE = re.compile(r"; (?:while (?:invoking|calling)|invoking function|`\w+ func @).*")
 
 
 def module_sizes(module: Path) -> Sizes:
@@ -59,23 +63,17 @@ def parse_statistics(text: str) -> Statistics | None:
 
 
 def exported_functions(dump: str) -> dict[str, int]:
-    """Functions that `iree-dump-module` lists as exported, with the number of their results.
-
-    The count comes from the ABI declaration that the compiler attaches; 1 where it attached none.
-    """
+    """Functions that `iree-dump-module` lists as exported, with the number of their results."""
     exports: dict[str, int] = {}
-    current = None
     inside = False
     for line in dump.splitlines():
         if line.startswith("Exported Functions:"):
             inside = True
         elif inside and not line.strip():
             break
-        elif inside and (match := re.match(r"\s*\[\s*\d+\] ([^\s(]+)\(", line)):
-            current = match.group(1)
-            exports[current] = 1
-        elif inside and current and "iree.abi.declaration:" in line:
-            exports[current] = len(set(_OUTPUT.findall(line.split("->", 1)[-1]))) if "->" in line else 0
+        elif inside and (match := _EXPORT.fullmatch(line.rstrip())):
+            results = match["results"]
+            exports[match["name"]] = len(results.split(",")) if results else 0
     exports.pop("__init", None)
     return exports
 
@@ -91,8 +89,22 @@ def warning_lines(stderr: str) -> tuple[str, ...]:
 
 
 def _texts(pattern: re.Pattern[str], stderr: str) -> tuple[str, ...]:
-    matches = (pattern.match(line) for line in stderr.splitlines())
-    return tuple(next(text for text in match.groups() if text is not None).strip() for match in matches if match)
+    """What follows the mark on each line; where that only announces the next line, both."""
+    lines = stderr.splitlines()
+    texts = []
+    for position, line in enumerate(lines):
+        if match := pattern.match(line):
+            text = next(text for text in match.groups() if text is not None).strip()
+            after = lines[position + 1 : position + 2] if text.endswith(":") else []
+            texts.append(" ".join([text, *after]).strip())
+    return tuple(texts)
+
+
+def status_text(stderr: str) -> str:
+    """The reason that one of IREE's runtime tools gives: its status, without source position and trace."""
+    if match := _STATUS_LINE.search(stderr):
+        return _TRACE.sub("", match["status"]).strip()
+    return next((line.strip() for line in stderr.splitlines() if line.strip()), "")
 
 
 def tail(stderr: str, lines: int = 20, characters: int = 4000) -> str:

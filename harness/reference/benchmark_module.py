@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.compile.facts import tail
+from harness.compile.facts import status_text, tail
 from harness.errors import CaseError
-from harness.process import Limits, run
+from harness.process import Finished, Limits, run
 from harness.results.records import Failure, Reference
 from harness.toolchain import Toolchain
 
@@ -56,11 +56,8 @@ def run_benchmark_module(
     cpus: frozenset[int] | None,
 ) -> Reference:
     """Run it once; a failure is a Reference with `failure` set."""
-    finished = run([str(toolchain.runtime_tool(command[0])), *command[1:]], cwd=folder, limits=limits, cpus=cpus)
-    failed = f"{command[0]} {finished.how_it_ended(limits)}"
     try:
-        if not finished.ok:
-            raise CaseError("reference", failed, tail(finished.stderr))
+        finished = _run(toolchain, command, folder, limits, cpus)
         times, load = parse_times(finished.stdout)
     except CaseError as error:
         failure = Failure(stage="reference", message=str(error), stderr=error.stderr)
@@ -74,6 +71,25 @@ def run_benchmark_module(
         device_peak_bytes=device,
         load_1min=load,
     )
+
+
+def _run(
+    toolchain: Toolchain, command: Sequence[str], folder: Path, limits: Limits, cpus: frozenset[int] | None
+) -> Finished:
+    try:
+        finished = run([str(toolchain.runtime_tool(command[0])), *command[1:]], cwd=folder, limits=limits, cpus=cpus)
+    except OSError as error:
+        raise CaseError(
+            "reference", f"{command[0]} cannot be started ({error.strerror}); reinstall the toolchain"
+        ) from None
+    if finished.ok:
+        return finished
+    message = f"{command[0]} {finished.how_it_ended(limits)}"
+    if finished.limit is not None:
+        message += "; give it more with --call-timeout"
+    elif reason := status_text(finished.stderr):
+        message += f": {reason}"
+    raise CaseError("reference", message, tail(finished.stderr))
 
 
 def parse_times(text: str) -> tuple[tuple[float, ...], float | None]:
@@ -93,12 +109,13 @@ def parse_times(text: str) -> tuple[tuple[float, ...], float | None]:
             if row["run_type"] == "iteration" and str(row["run_name"]).endswith("/process_time/real_time")
             if not row.get("error_occurred")
         ]
-    except (KeyError, TypeError, ValueError) as error:
+        loads = document.get("context", {}).get("load_avg")
+        load = float(loads[0]) if loads else None
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CaseError("reference", f"iree-benchmark-module printed JSON of an unknown form ({error!r})") from None
     if not rows:
-        raise CaseError("reference", "iree-benchmark-module exited with 0 and measured nothing")
-    load = document.get("context", {}).get("load_avg") or [None]
-    return tuple(rows), load[0]
+        raise CaseError("reference", "iree-benchmark-module exited with status 0 and measured nothing")
+    return tuple(rows), load
 
 
 def parse_peaks(stderr: str) -> tuple[int | None, int | None]:

@@ -92,20 +92,24 @@ class RunDirectory:
         The directory's name is the run's id; a second run in the same second gets a number behind it.
 
         Raises:
-            RunError: The results folder cannot be written.
+            RunError: The results folder cannot be written; no directory is left behind.
         """
         require_writable(results)
         for attempt in range(1, 1000):
             path = results / (header.id if attempt == 1 else f"{header.id}-{attempt}")
+            named = replace(header, id=path.name)
             try:
                 path.mkdir()
+                write_atomically(path / _HEADER_FILE, _ADAPTERS[Header].dump_json(named, indent=1))
             except FileExistsError:
                 continue
-            header = replace(header, id=path.name)
-            directory = cls(path, header)
-            with _told(path):
-                write_atomically(path / _HEADER_FILE, _ADAPTERS[Header].dump_json(header, indent=1))
-            return directory
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    path.rmdir()
+                raise RunError(
+                    f"{results}: cannot be written ({error.strerror}); make room or choose another with --results"
+                ) from None
+            return cls(path, named)
         raise RunError(f"{results}: has a thousand runs named {header.id}; choose another folder with --results")
 
     @classmethod
@@ -113,26 +117,35 @@ class RunDirectory:
         """Open an unfinished run to go on with it, and what it holds so far.
 
         Raises:
-            RunError: It is no run, is finished, is of another schema, or is damaged.
+            RunError: It is no run, is finished, is of another schema, is damaged, or is being written.
         """
-        run = load_run(path)
-        if run.finished:
-            raise RunError(f"{path}: this run is finished and is not written again; start a new one")
-        for file in _FILES.values():
-            _drop_cut_line(path / file)
-        return cls(path, run.header), run
+        with cls(path, load_run(path).header) as directory:
+            for file in _FILES.values():
+                _drop_cut_line(path / file)
+            return directory, load_run(path)
 
     def __enter__(self) -> RunDirectory:
+        self._refuse_finished()
         try:
-            self._lock.acquire(timeout=0)
+            with _told(self.path):
+                self._lock.acquire(timeout=0)
         except Timeout:
             raise RunError(f"{self.path}: another harness is writing this run; wait for it or stop it") from None
+        try:
+            self._refuse_finished()  # by the harness that has just let go of the lock
+        except RunError:
+            self.__exit__()
+            raise
         return self
 
+    def _refuse_finished(self) -> None:
+        if (self.path / _FINISHED_FILE).is_file():
+            raise RunError(f"{self.path}: this run is finished and is not written again; start a new one")
+
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # before the release: after it, the file may be another harness's lock
             (self.path / _LOCK_FILE).unlink()
+        self._lock.release()
 
     def append(self, record: Record) -> None:
         """Write one record as one line; on failure the file is as it was before.
@@ -157,7 +170,7 @@ class RunDirectory:
 
     def log(self, case: str, text: str) -> Path:
         """Keep what a tool printed for a case; the file's path inside the run."""
-        path = self.path / "logs" / f"{re.sub(r'[^A-Za-z0-9._+-]', '_', case)}.stderr.txt"
+        path = self.path / "logs" / f"{re.sub(r'[^A-Za-z0-9._+@-]', ',', case)}.stderr.txt"
         with _told(self.path):
             write_atomically(path, text.encode())
         return path
@@ -175,6 +188,8 @@ class RunDirectory:
 def _told(path: Path) -> Iterator[None]:
     try:
         yield
+    except Timeout:  # of the lock, which calls itself an OSError
+        raise
     except OSError as error:
         raise RunError(
             f"{path}: cannot be written ({error.strerror}); make room or mend its permissions, "
@@ -250,4 +265,5 @@ def _read(file: Path) -> bytes:
 def _first(error: ValidationError) -> str:
     detail = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in detail["loc"])
-    return f"{where}: {detail['msg']}" if where else detail["msg"]
+    what = detail["msg"].replace(" at line 1 column ", " at column ")  # of what is one line of the file
+    return f"{where}: {what}" if where else what

@@ -153,7 +153,7 @@ def _model(path: Path, name: str, table: ModelTable) -> Model:
                 )
     elif table.params:
         raise SuiteError(f"{where} params are for builders; remove them or name a builder")
-    if source == "mlir" and not (table.function and table.inputs):
+    if source == "mlir" and not (table.function and table.inputs is not None):
         missing = "inputs are" if table.function else "function is"
         raise SuiteError(f"{where} {missing} missing; an mlir file needs its entry function and inputs")
     if table.opset is not None and source != "onnx":
@@ -169,7 +169,10 @@ def _model(path: Path, name: str, table: ModelTable) -> Model:
         onnx=_file(path, where, "onnx", table.onnx) if table.onnx is not None else None,
         opset=table.opset,
         function=table.function,
-        inputs=tuple(_input(path, f"{where} inputs[{position}]", one) for position, one in enumerate(table.inputs)),
+        inputs=tuple(
+            _input(path, f"{where} inputs[{position}]", one, position)
+            for position, one in enumerate(table.inputs or ())
+        ),
         parameters={scope: _file(path, where, f"parameters.{scope}", file) for scope, file in table.parameters.items()},
         expected=tuple(_file(path, where, "expected", file) for file in table.expected),
         reference=table.reference,
@@ -191,7 +194,7 @@ def _file(suite: Path, where: str, key: str, name: str) -> Path:
     return path
 
 
-def _input(path: Path, where: str, table: InputTable) -> Input:
+def _input(path: Path, where: str, table: InputTable, position: int) -> Input:
     given = [key for key in ("seed", "value", "npy") if getattr(table, key) is not None]
     if len(given) > 1:
         raise SuiteError(f"{where} has {' and '.join(given)}; keep one of them")
@@ -204,4 +207,4 @@ def _input(path: Path, where: str, table: InputTable) -> Input:
     shape = tuple(table.shape)
     if table.value is not None:
         return Input(shape=shape, dtype=table.dtype, fill="constant", value=table.value)
-    return Input(shape=shape, dtype=table.dtype, seed=table.seed or 0)
+    return Input(shape=shape, dtype=table.dtype, seed=position if table.seed is None else table.seed)

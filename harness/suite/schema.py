@@ -40,16 +40,20 @@ class InputTable(_Table):
         None, description="Static sizes, outermost first; [] is a scalar tensor. May be left out with npy."
     )
     dtype: Dtype = Field("f32", description="MLIR's name of the element type.")
-    seed: int | None = Field(None, ge=0, description="Random values from this seed (the default, seed 0).")
+    seed: int | None = Field(
+        None,
+        ge=0,
+        description="Random values from this seed; by default the input's position, so that no two are alike.",
+    )
     value: float | None = Field(None, description="This constant everywhere instead of random values.")
     npy: str | None = Field(None, description="Values from this .npy file, relative to the suite.")
 
 
 class ToleranceTable(_Table):
-    """Outputs agree when |a - b| <= absolute + relative * |b| everywhere."""
+    """Outputs agree when |a - b| <= absolute + relative * |b| everywhere; of integers only absolute counts."""
 
-    relative: float = Field(1e-4, ge=0)
-    absolute: float = Field(1e-5, ge=0)
+    relative: float = Field(1e-4, ge=0, allow_inf_nan=False)
+    absolute: float = Field(1e-5, ge=0, allow_inf_nan=False)
 
 
 class ModelTable(_Table):
@@ -62,7 +66,9 @@ class ModelTable(_Table):
     onnx: str | None = Field(None, description="An .onnx file, relative to the suite; imported by iree-import-onnx.")
     opset: int | None = Field(None, ge=1, description="Upgrade the ONNX file to this opset (default: at least 17).")
     function: str | None = Field(None, description="Entry function of an mlir or onnx file.")
-    inputs: list[InputTable] = Field(default_factory=list, description="The entry function's arguments, in order.")
+    inputs: list[InputTable] | None = Field(
+        None, description="The entry function's arguments, in order; [] where it has none."
+    )
     parameters: dict[str, str] = Field(
         default_factory=dict, description="External weights by scope: { model = 'weights.irpa' }."
     )
@@ -125,7 +131,7 @@ class GroupTable(_Table):
 class MeasureTable(_Table):
     """How long and how often to measure; the command line can say otherwise."""
 
-    budget_s: float = Field(120.0, gt=0, description="Seconds of timed rounds for the whole run.")
+    budget_s: float = Field(120.0, gt=0, allow_inf_nan=False, description="Seconds of timed rounds for the whole run.")
     generations: int = Field(5, ge=1, description="Fresh sets of worker processes: the independent samples.")
 
 

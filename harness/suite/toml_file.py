@@ -183,6 +183,7 @@ def _known_keys(location: Sequence[int | str], model: type[BaseModel]) -> list[s
 
 
 def _resolve(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    while "$ref" in node:
-        node = schema["$defs"][node["$ref"].rsplit("/", 1)[-1]]
+    while "$ref" in node or "anyOf" in node:
+        # A key that may be left out is anyOf its form and null.
+        node = schema["$defs"][node["$ref"].rsplit("/", 1)[-1]] if "$ref" in node else node["anyOf"][0]
     return node

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from harness.process import Limits
 from harness.results.records import Build, Check, Failure
 from harness.suite.values import Model
 from harness.toolchain import Toolchain
-from harness.verify.outputs import Array, compare_outputs, run_command, run_once
+from harness.verify.outputs import Array, compare_outputs, load_array, run_command, run_once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,16 +76,19 @@ class _References:
 
 def _outside_reference(model: Model, artifact: ModelArtifact) -> _Right | None:
     if model.expected:
-        try:
-            outputs = [np.load(path) for path in model.expected]
-        except (OSError, ValueError, EOFError) as error:
-            raise CaseError("verify", f"an expected file cannot be read ({error}); write it again") from None
-        return _Right(source="expected files", outputs=outputs)
+        return _Right(source="expected files", outputs=[_load_expected(path) for path in model.expected])
     version = onnxruntime_version()
     if model.onnx is None or model.reference == "baseline" or (model.reference == "auto" and version is None):
         return None
     inputs = [load_argument(argument) for argument in artifact.arguments]
     return _Right(source=f"ONNX Runtime {version}", outputs=run_onnx(model.onnx, inputs))
+
+
+def _load_expected(path: Path) -> Array:
+    try:
+        return load_array(path)
+    except ValueError as error:
+        raise CaseError("verify", f"{path}: this expected file {error}; write it again") from None
 
 
 def check_cases(
@@ -149,7 +153,7 @@ def _check(one: Runnable, model: Model, references: _References, toolchain: Tool
 
 def _require_finite(outputs: Sequence[Array]) -> None:
     for position, output in enumerate(outputs):
-        odd = output.size - int(np.isfinite(output.astype(np.float64)).sum())
+        odd = output.size - int(np.isfinite(output).sum())
         if odd:
             raise CaseError(
                 "verify",

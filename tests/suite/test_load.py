@@ -262,3 +262,12 @@ def test_the_hash_is_that_of_the_text_of_all_files(write_suite: WriteSuite) -> N
     assert load_suite(write_suite()).text_sha256 == first
     assert load_suite(write_suite("", "# a remark\n")).text_sha256 != first
     assert load_suite(write_suite(flags=f"{FLAGS}# a remark\n")).text_sha256 != first
+
+
+def test_without_a_seed_the_position_of_an_input_is_its_seed(write_suite: WriteSuite) -> None:
+    found = model(write_suite(INPUT, "inputs = [{ shape = [4] }, { shape = [4], seed = 7 }, { shape = [4] }]"))
+    assert [one.seed for one in found.inputs] == [0, 7, 2]
+
+
+def test_an_entry_function_may_take_no_inputs(write_suite: WriteSuite) -> None:
+    assert model(write_suite(INPUT, "inputs = []")).inputs == ()

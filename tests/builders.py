@@ -1,0 +1,118 @@
+"""Small values that tests of several rooms need; each argument is what the test is about."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.models.inputs import Argument, write_arguments
+from harness.models.materialize import ModelArtifact
+from harness.plan.values import Case
+from harness.results.records import SCHEMA_VERSION, Header, ModelRecord, Round, ToolchainRecord, Turn
+from harness.suite.values import Input, Model, Tolerance
+
+CPU_FLAGS = (
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+)
+
+
+def make_case(
+    variant: str = "stock",
+    *,
+    model: str = "net",
+    device: str = "cpu",
+    baseline: bool | None = None,
+    uri: str = "local-sync",
+    compile_flags: Sequence[str] = (),
+    run_flags: Sequence[str] = (),
+) -> Case:
+    """A case named `net/stock@cpu`; `stock` is the baseline unless the test says otherwise."""
+    name = f"{model}/{variant}@{device}"
+    return Case(
+        id=hashlib.sha256(name.encode()).hexdigest()[:16],
+        name=name,
+        model=model,
+        variant=variant,
+        device=device,
+        toolchain="0.0.0",
+        baseline=variant == "stock" if baseline is None else baseline,
+        uri=uri,
+        backend="llvm-cpu",
+        pin=False,
+        compile_flags=tuple(compile_flags),
+        run_flags=tuple(run_flags),
+        plugins=(),
+        tags=(),
+    )
+
+
+def make_model(
+    name: str = "net", *, expected: Sequence[Path] = (), onnx: Path | None = None, tolerance: Tolerance | None = None
+) -> Model:
+    """A model as a suite gives it."""
+    return Model(
+        name=name, params={}, parameters={}, expected=tuple(expected), onnx=onnx, tolerance=tolerance or Tolerance()
+    )
+
+
+def make_artifact(
+    mlir: Path,
+    *,
+    inputs: Sequence[Input] = (),
+    parameters: Mapping[str, Path] | None = None,
+    function: str = "main",
+    arguments: Sequence[Argument] | None = None,
+) -> ModelArtifact:
+    """A model that is ready to be compiled, its arguments written beside it."""
+    written = write_arguments(tuple(inputs), mlir.parent) if arguments is None else tuple(arguments)
+    return ModelArtifact(
+        name="net",
+        mlir=mlir,
+        sha256="ab" * 32,
+        mlir_bytes=mlir.stat().st_size if mlir.exists() else 0,
+        function=function,
+        inputs=tuple(inputs),
+        arguments=written,
+        parameters=dict(parameters or {}),
+    )
+
+
+def make_header(run_id: str = "20261121-035012-small", **changes: Any) -> Header:
+    """The header of a run of `net`, stock and fast."""
+    header = Header(
+        schema_version=SCHEMA_VERSION,
+        id=run_id,
+        suite="suites/small.toml",
+        suite_name="small",
+        suite_description="",
+        suite_sha256="5e" * 32,
+        started="2026-11-21T03:50:12+00:00",
+        harness_version="0.1.0",
+        harness_commit="",
+        command=("harness", "run", "suites/small.toml"),
+        baseline="stock",
+        toolchains=(ToolchainRecord(version="3.13.0", revision="", compiler_sha256="cc" * 32),),
+        models=(
+            ModelRecord(
+                name="net", mlir_sha256="aa" * 32, mlir_bytes=100, function="main", inputs=("4xf32 constant 1",)
+            ),
+        ),
+        cases=(make_case("stock"), make_case("fast")),
+        groups=(),
+        settings={"budget_s": 1.0, "generations": 3},
+        environment={"cpu": {"model": "a processor", "logical_cores": 2}},
+    )
+    return replace(header, **changes)
+
+
+def make_round(number: int, *, wall_ns: int = 1000) -> Round:
+    """A round of net/stock and net/fast."""
+    turns = tuple(
+        Turn(case=case, calls=10, wall_ns=wall_ns, cpu_ns=wall_ns) for case in ("net/stock@cpu", "net/fast@cpu")
+    )
+    return Round(group="net@cpu", generation=0, round=number, started_unix_ns=1_700_000_000_000_000_000, turns=turns)

@@ -1,0 +1,110 @@
+"""The cache key: everything that decides a module's bytes, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.compile import CompileRequest, cache_key
+from harness.process import Limits
+from harness.toolchain import Toolchain
+from tests.builders import make_case
+
+_FLAGS = st.lists(st.sampled_from(["--a", "--b=1", "--c=x", "--d=true", "--e=false"]), unique=True)
+
+
+def request_with(*flags: str, **changes: Any) -> CompileRequest:
+    """A request that is never run, so that nothing in it has to exist."""
+    nowhere = Path("nowhere")
+    toolchain = Toolchain(
+        version="3.13.0",
+        revision="",
+        compiler_sha256="cc" * 32,
+        python=nowhere,
+        compiler_tools=nowhere,
+        runtime_tools=nowhere,
+    )
+    request = CompileRequest(
+        case=make_case(compile_flags=flags),
+        toolchain=toolchain,
+        model=nowhere,
+        model_sha256="aa" * 32,
+        function="main",
+        host_cpu="a processor",
+        limits=Limits(),
+    )
+    return replace(request, **changes)
+
+
+BASE = request_with("--a", "--b=1")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(request_with("--a", "--b=2"), id="a flag's value"),
+        pytest.param(request_with("--a"), id="a flag less"),
+        pytest.param(request_with("--a", "--b=1", model_sha256="bb" * 32), id="the model"),
+        pytest.param(request_with("--a", "--b=1", function="other"), id="the entry function"),
+        pytest.param(request_with("--a", "--b=1", plugins=("fold@1",)), id="a plugin"),
+        pytest.param(
+            request_with("--a", "--b=1", toolchain=replace(BASE.toolchain, compiler_sha256="dd" * 32)),
+            id="the compiler's binary",
+        ),
+        pytest.param(
+            request_with("--a", "--b=1", toolchain=replace(BASE.toolchain, version="3.14.0")),
+            id="the compiler's version",
+        ),
+    ],
+)
+def test_what_decides_the_code_changes_the_key(other: CompileRequest) -> None:
+    assert cache_key(other) != cache_key(BASE)
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        pytest.param(replace(BASE, case=replace(BASE.case, name="other/name@here", device="here")), id="the name"),
+        pytest.param(replace(BASE, case=replace(BASE.case, run_flags=("--x=1",))), id="flags of the runtime"),
+        pytest.param(replace(BASE, limits=Limits(seconds=1)), id="the limits"),
+        pytest.param(replace(BASE, model=Path("elsewhere")), id="where the model lies"),
+        pytest.param(replace(BASE, host_cpu="another processor"), id="the machine, where no flag asks for it"),
+        pytest.param(request_with("-a", "--b=1"), id="one dash or two"),
+        pytest.param(request_with("--a=true", "--b=1"), id="a true that is written out"),
+    ],
+)
+def test_what_does_not_decide_the_code_leaves_the_key(same: CompileRequest) -> None:
+    assert cache_key(same) == cache_key(BASE)
+
+
+@given(flags=_FLAGS, random=st.randoms(use_true_random=False))
+def test_the_order_of_different_flags_does_not_matter(flags: list[str], random: Any) -> None:
+    shuffled = list(flags)
+    random.shuffle(shuffled)
+    assert cache_key(request_with(*shuffled)) == cache_key(request_with(*flags))
+
+
+def test_the_order_of_a_repeated_flag_does() -> None:
+    """`--iree-hal-target-device` given twice names the first device and the second."""
+    assert cache_key(request_with("--dev=a", "--dev=b")) != cache_key(request_with("--dev=b", "--dev=a"))
+
+
+def test_the_order_of_plugins_does() -> None:
+    first = request_with(plugins=("fold@1", "pad@1"))
+    assert cache_key(first) != cache_key(replace(first, plugins=("pad@1", "fold@1")))
+
+
+@pytest.mark.parametrize("flag", ["--iree-llvmcpu-target-cpu=host", "--iree-llvmcpu-target-cpu-features=host"])
+def test_the_processor_counts_where_a_flag_says_host(flag: str) -> None:
+    here = request_with(flag)
+    assert cache_key(here) != cache_key(replace(here, host_cpu="another processor"))
+
+
+def test_one_text_split_otherwise_is_another_key() -> None:
+    assert cache_key(request_with("--a", "--b")) != cache_key(request_with("--a--b"))
+    assert cache_key(request_with(plugins=("ab",))) != cache_key(request_with(plugins=("a", "b")))

@@ -1,0 +1,128 @@
+"""Run directories and results folders that cannot be used: one sentence with what, where, and what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.errors import RunError
+from harness.results.records import SCHEMA_VERSION
+from harness.results.store import RunDirectory, load_run, require_writable
+from tests.builders import make_header, make_round
+
+
+def error_of(path: Path) -> str:
+    """What reading says, after a look that resuming says the same."""
+    sentences = set()
+    for attempt in (load_run, RunDirectory.resume):
+        with pytest.raises(RunError) as caught:
+            attempt(path)
+        sentences.add(str(caught.value))
+    (sentence,) = sentences
+    assert "\n" not in sentence
+    return sentence
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with three rounds."""
+    with RunDirectory.create(tmp_path, make_header()) as directory:
+        for number in range(3):
+            directory.append(make_round(number))
+    return directory.path
+
+
+@pytest.mark.parametrize("name", ["missing", "empty", "file"])
+def test_what_is_no_run_directory_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    assert error_of(tmp_path / name) == (
+        f"{tmp_path / name}: is not a run directory (it has no run.json); give one from results/"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"", "Invalid JSON: EOF while parsing a value at column 0"),
+        (b"{", "Invalid JSON: EOF while parsing an object at column 1"),
+        (b"\xff", "Invalid JSON: expected value at column 1"),
+        (b'{"group": "g"}', "generation: Field required"),
+    ],
+)
+def test_a_damaged_line_is_named_by_file_and_number(run: Path, line: bytes, why: str) -> None:
+    file = run / "rounds.jsonl"
+    first, _, third = file.read_bytes().splitlines()
+    file.write_bytes(b"\n".join([first, line, third, b""]))
+    assert error_of(run) == f"{file}: line 2 is damaged ({why}); remove that line or take the run from a backup"
+
+
+def test_removing_the_damaged_line_mends_the_run(run: Path) -> None:
+    file = run / "rounds.jsonl"
+    first, _, third = file.read_bytes().splitlines()
+    file.write_bytes(first + b"\n" + third + b"\n")
+    assert [one.round for one in load_run(run).rounds] == [0, 2]
+
+
+def test_a_newer_schema_is_refused_before_anything_else_is_read(run: Path) -> None:
+    (run / "run.json").write_text(json.dumps({"schema_version": SCHEMA_VERSION + 1, "something": "new"}))
+    assert error_of(run) == (
+        f"{run / 'run.json'}: has schema {SCHEMA_VERSION + 1}, and this harness reads {SCHEMA_VERSION}; upgrade it"
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe"])
+def test_a_header_that_is_no_header_is_damaged(run: Path, content: bytes) -> None:
+    (run / "run.json").write_bytes(content)
+    assert error_of(run) == f"{run / 'run.json'}: is damaged; take the run from a backup"
+
+
+def test_a_header_that_lacks_something_says_what(run: Path) -> None:
+    header = json.loads((run / "run.json").read_text())
+    del header["cases"][1]["uri"]
+    (run / "run.json").write_text(json.dumps(header))
+    assert error_of(run) == (
+        f"{run / 'run.json'}: is damaged (cases.1.uri: Field required); take the run from a backup"
+    )
+
+
+def test_unknown_fields_of_a_record_are_passed_over(run: Path) -> None:
+    """A later harness of the same schema may say more."""
+    file = run / "rounds.jsonl"
+    line = json.loads(file.read_text().splitlines()[0])
+    file.write_text(json.dumps({**line, "temperature": 40}) + "\n")
+    assert load_run(run).rounds == (make_round(0),)
+
+
+def test_results_that_are_a_file_are_refused(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    results.touch()
+    for attempt in (lambda: require_writable(results), lambda: RunDirectory.create(results, make_header())):
+        with pytest.raises(RunError) as caught:
+            attempt()
+        assert str(caught.value) == f"{results}: cannot be written (File exists); choose another folder with --results"
+
+
+@pytest.mark.parametrize("below", ["results", "deep/er"])
+def test_results_below_a_file_are_refused(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").touch()
+    results = tmp_path / "file" / below
+    with pytest.raises(RunError) as caught:
+        require_writable(results)
+    assert str(caught.value) == f"{results}: cannot be written (Not a directory); choose another folder with --results"
+
+
+def test_a_folder_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
+    require_writable(tmp_path / "deep" / "results")
+    assert list((tmp_path / "deep" / "results").iterdir()) == []
+
+
+def test_a_run_whose_file_became_a_folder_cannot_be_read_or_written(run: Path) -> None:
+    (run / "rounds.jsonl").unlink()
+    (run / "rounds.jsonl").mkdir()
+    directory, _ = RunDirectory.resume(run)
+    with directory, pytest.raises(RunError) as caught:
+        directory.append(make_round(3))
+    assert str(caught.value).startswith(f"{run}: cannot be written (Is a directory); make room or mend")
