@@ -96,7 +96,7 @@ def _texts(pattern: re.Pattern[str], stderr: str) -> tuple[str, ...]:
         if match := pattern.match(line):
             text = next(text for text in match.groups() if text is not None).strip()
             after = lines[position + 1 : position + 2] if text.endswith(":") else []
-            texts.append(" ".join([text, *after]).strip())
+            texts.append(" ".join([text, *after]).strip().removesuffix(":"))
     return tuple(texts)
 
 

@@ -107,7 +107,7 @@ def test_a_warning_that_only_announces_the_next_line_has_that_line() -> None:
         "while creating CPU target: Defaulting to targeting a generic CPU for the target architecture will result in "
         "poor performance.",
     )
-    assert warning_lines("a.mlir:1:1: warning: cut short:") == ("cut short:",)
+    assert warning_lines("a.mlir:1:1: warning: cut short:") == ("cut short",)
 
 
 def test_a_warning_is_told_once() -> None:
