@@ -14,20 +14,13 @@ from pathlib import Path
 from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
-from harness.compile.facts import (
-    error_lines,
-    exported_functions,
-    module_sizes,
-    parse_statistics,
-    status_text,
-    tail,
-    warning_lines,
-)
+from harness.compile.facts import exported_functions, module_sizes, parse_statistics
 from harness.plan.flags import normalised
 from harness.plan.values import Case
 from harness.process import Finished, Limits, run
 from harness.results.records import Build, Failure
 from harness.toolchain import Toolchain
+from harness.toolchain.messages import error_lines, status_text, tail, warning_lines
 
 MODEL_FILE = "model.mlir"
 MODULE_FILE = "module.vmfb"

@@ -14,10 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from harness.compile.facts import tail
 from harness.errors import CaseError
 from harness.measure.values import Loadable
 from harness.process import Finished, Limits, forget, spawn, stop
+from harness.toolchain.messages import tail
 
 WORKER = Path(__file__).with_name("worker.py")
 _START_LIMIT_S = 120.0

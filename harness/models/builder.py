@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from harness.errors import SuiteError
+from harness.registered import load_registered
 from harness.suite.toml_file import did_you_mean
 from harness.suite.values import Input
 
@@ -59,6 +60,10 @@ def _entry_points() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
+def _load(point: EntryPoint, where: str) -> Builder[Any]:
+    return load_registered(point, Builder, "harness.models.Builder", where)
+
+
 def load_builders() -> dict[str, Builder[Any]]:
     """All builders that installed packages register, by name, sorted.
 
@@ -81,18 +86,6 @@ def find_builder(name: str, where: str = "builder") -> Builder[Any]:
     if name not in known:
         raise SuiteError(f"{where}: there is no builder {name!r}{did_you_mean(name, list(known))}")
     return _load(known[name], f"{where} {name!r}")
-
-
-def _load(point: EntryPoint, where: str) -> Builder[Any]:
-    try:
-        builder = point.load()
-    except Exception as error:
-        raise SuiteError(
-            f"{where}: {point.value} cannot be loaded ({error}); repair or remove the package that registers it"
-        ) from error
-    if not isinstance(builder, Builder):
-        raise SuiteError(f"{where}: {point.value} is not a harness.models.Builder; ask its package's author")
-    return builder
 
 
 def check_params(builder: Builder[P], params: Mapping[str, Any], where: str = "params") -> P:

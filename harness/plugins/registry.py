@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
-from harness.errors import UsageError
+from harness.errors import SuiteError
+from harness.registered import load_registered
 from harness.suite.toml_file import did_you_mean
 
 ENTRY_POINT_GROUP = "harness.plugins"
@@ -40,19 +41,10 @@ def load_plugin(name: str) -> Plugin:
     """The plugin of that registered name.
 
     Raises:
-        UsageError: No package registers it, or the one that does fails to import or gives something else than a Plugin.
+        SuiteError: No package registers it, or the one that does fails to import or gives something else than a Plugin.
     """
     points = tuple(entry_points(group=ENTRY_POINT_GROUP, name=name))
     if not points:
         hint = did_you_mean(name, registered_plugins()) or "; no installed package registers a plugin"
-        raise UsageError(f"there is no plugin {name!r}{hint}")
-    point = points[0]
-    try:
-        plugin = point.load()
-    except Exception as error:
-        raise UsageError(
-            f"plugin {name!r}: {point.value} cannot be loaded ({error}); repair or remove the package that registers it"
-        ) from error
-    if not isinstance(plugin, Plugin):
-        raise UsageError(f"plugin {name!r}: {point.value} is not a harness.plugins.Plugin; ask its package's author")
-    return plugin
+        raise SuiteError(f"there is no plugin {name!r}{hint}")
+    return load_registered(points[0], Plugin, "harness.plugins.Plugin", f"plugin {name!r}")

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.compile.facts import status_text, tail
 from harness.errors import CaseError
 from harness.process import Finished, Limits, run
 from harness.results.records import Failure, Reference
 from harness.toolchain import Toolchain
+from harness.toolchain.messages import status_text, tail
 
 REPETITIONS = 3
 MIN_TIME_S = 0.3

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from harness.compile.facts import status_text, tail
 from harness.errors import CaseError
 from harness.process import Finished, Limits, run
 from harness.suite.values import Tolerance
 from harness.toolchain import Toolchain
+from harness.toolchain.messages import status_text, tail
 
 Array = npt.NDArray[np.generic]
 

@@ -11,37 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.compile.facts import (
-    error_lines,
-    exported_functions,
-    module_sizes,
-    parse_statistics,
-    status_text,
-    tail,
-    warning_lines,
-)
+from harness.compile.facts import exported_functions, module_sizes, parse_statistics
 from harness.results.records import Sizes, Statistics
-
-# A pass that does not exist, and a parenthesis that is not closed: both exit with 0 and write a module.
-UNREGISTERED = """\
-MLIR Textual PassPipeline Parser:1:1: error: 'bogus' does not refer to a registered pass or pass pipeline
-bogus
-^
-ERROR: mismatched parenthesis in pass pipeline `builtin.module(bogus)`
-"""
-UNBALANCED = "ERROR: mismatched parenthesis in pass pipeline `builtin.module(bogus`\n"
-
-GENERIC_CPU = """\
-model.mlir:5:8: warning: while creating CPU target:\x20
-Defaulting to targeting a generic CPU for the target architecture will result in poor performance.
-
-This can be done in two ways:
-  %c = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x4xf32>)
-       ^
-model.mlir:1:1: note: called from
-func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> (tensor<4x4xf32>, tensor<4xi32>, f32) {
-^
-"""
 
 STATISTICS: dict[str, Any] = {
     "stream-aggregate": {
@@ -78,42 +49,6 @@ Exported Functions:
 //===----------------------------------------------------------------------===//
   [  0] section(a) -> (b)
 """
-
-
-def test_errors_are_found_in_what_the_compiler_prints_while_it_exits_with_0() -> None:
-    assert error_lines(UNREGISTERED) == (
-        "'bogus' does not refer to a registered pass or pass pipeline",
-        "mismatched parenthesis in pass pipeline `builtin.module(bogus)`",
-    )
-    assert error_lines(UNBALANCED) == ("mismatched parenthesis in pass pipeline `builtin.module(bogus`",)
-
-
-def test_an_error_loses_its_position_and_keeps_its_text() -> None:
-    assert error_lines("model.mlir:1:17: error: expected non-function type\nfunc.func @main( {\n") == (
-        "expected non-function type",
-    )
-    assert error_lines("fatal error: out of luck: error: twice\n") == ("out of luck: error: twice",)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "\n", GENERIC_CPU, "m.mlir:1:1: remark: no error\n", '  // error: in a comment of the "source"\n']
-)
-def test_what_is_no_error_is_not_taken_for_one(text: str) -> None:
-    assert error_lines(text) == ()
-
-
-def test_a_warning_that_only_announces_the_next_line_has_that_line() -> None:
-    assert warning_lines(GENERIC_CPU) == (
-        "while creating CPU target: Defaulting to targeting a generic CPU for the target architecture will result in "
-        "poor performance.",
-    )
-    assert warning_lines("a.mlir:1:1: warning: cut short:") == ("cut short",)
-
-
-def test_a_warning_is_told_once() -> None:
-    text = "a.mlir:1:1: warning: slow\nb.mlir:2:2: warning: slow\nWARNING: odd\n"
-    assert warning_lines(text) == ("slow", "odd")
-    assert error_lines(text) == ()
 
 
 def test_exports_have_their_number_of_results() -> None:
@@ -166,43 +101,3 @@ def test_a_module_is_bytecode_constants_and_executables(tmp_path: Path) -> None:
 def test_a_module_that_is_no_zip_is_bytecode_as_a_whole(tmp_path: Path) -> None:
     (tmp_path / "m.vmfb").write_bytes(b"0123456789")
     assert module_sizes(tmp_path / "m.vmfb") == Sizes(module_bytes=10, vm_bytes=10, constant_bytes=0, dispatch_bytes={})
-
-
-@pytest.mark.parametrize(
-    ("printed", "said"),
-    [
-        (
-            "c/runtime/src/iree/modules/hal/utils/buffer_diagnostics.c:225: INVALID_ARGUMENT; input0 shape dimension 1 "
-            "mismatch; expected 8 but have 7; expected shape `4x8`, actual shape `4x7`; while invoking native function "
-            "hal.buffer_view.assert; while calling import; \n[ 0] bytecode module@1:192 -; invoking function 'main'",
-            "INVALID_ARGUMENT; input0 shape dimension 1 mismatch; expected 8 but have 7; expected shape `4x8`, actual "
-            "shape `4x7`",
-        ),
-        (
-            "c/runtime/src/iree/vm/invocation.c:103: INVALID_ARGUMENT; input list and function mismatch; expected 2 "
-            "arguments but passed 1; invoking function 'main'; `sync func @main(%input0: i32) -> ()`",
-            "INVALID_ARGUMENT; input list and function mismatch; expected 2 arguments but passed 1",
-        ),
-        (
-            "\x1b[31mFLAGS ERROR: (╯°□°)╯︵👻\x1b[0m\n"
-            "c/runtime/src/iree/base/tooling/flags.c:428: INVALID_ARGUMENT; flag 'bogus' not recognized\n",
-            "INVALID_ARGUMENT; flag 'bogus' not recognized",
-        ),
-        ("\n  a library is missing\nand more\n", "a library is missing"),
-        ("", ""),
-    ],
-)
-def test_the_reason_of_a_runtime_tool_is_its_status(printed: str, said: str) -> None:
-    assert status_text(printed) == said
-
-
-@given(st.text())
-def test_the_tail_ends_the_text_and_is_short(text: str) -> None:
-    kept = tail(text, lines=3, characters=50)
-    assert len(kept) <= 50
-    assert len(kept.splitlines()) <= 3
-
-
-def test_the_tail_keeps_the_last_lines() -> None:
-    assert tail("a\nb\nc\n\n", lines=2) == "b\nc"
-    assert tail("abcdef", characters=3) == "def"
