@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.devices import DRIVERS, DeviceProbe, driver_of, probe_driver
+from harness.devices import DRIVERS, DeviceInfo, DeviceProbe, driver_of, probe_driver
 from harness.errors import SuiteError, UsageError
 from harness.models.identity import model_id
 from harness.plan import Case, Selection, plan_cases, suits, unknown_flags
@@ -28,12 +28,17 @@ _DRIVERS = (*DRIVERS, "amdgpu", "metal", "null", "webgpu")
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A suite that is known to fit the toolchain, and its cases on this machine."""
+    """A suite that is known to fit the toolchain, and its cases on this machine.
+
+    Attributes:
+        devices: What the suite's devices are here, with their driver's version, by name; those that are there.
+    """
 
     loaded: LoadedSuite
     toolchain: Toolchain
     plugins: dict[str, Plugin]
     cases: tuple[Case, ...]
+    devices: dict[str, str]
 
     @property
     def suite(self) -> Suite:
@@ -54,16 +59,24 @@ def prepare(path: Path, selection: Selection, toolchain: Toolchain | None = None
     plugins = _plugins(suite)
     model_ids = {model.name: model_id(model, path) for model in suite.models}
     toolchain = toolchain or find_toolchain()
+    probes = _probe(suite, toolchain)
+    found = {device.name: _find(probes[driver_of(device.uri)], device.uri) for device in suite.devices}
     cases = plan_cases(
         suite,
         model_ids=model_ids,
         toolchain=toolchain.version,
         plugins=plugins,
-        unavailable=_unavailable(suite, toolchain),
+        unavailable={name: reason for name, reason in found.items() if isinstance(reason, str)},
         selection=selection,
     )
     _check_flags(suite, cases, toolchain, plugins)
-    return Prepared(loaded=loaded, toolchain=toolchain, plugins=plugins, cases=cases)
+    return Prepared(
+        loaded=loaded,
+        toolchain=toolchain,
+        plugins=plugins,
+        cases=cases,
+        devices={name: device.facts for name, device in found.items() if isinstance(device, DeviceInfo)},
+    )
 
 
 def _plugins(suite: Suite) -> dict[str, Plugin]:
@@ -77,37 +90,34 @@ def _plugins(suite: Suite) -> dict[str, Plugin]:
     return plugins
 
 
-def _unavailable(suite: Suite, toolchain: Toolchain) -> dict[str, str]:
-    """Why devices of the suite are not there, as sentences, by device name.
+def _probe(suite: Suite, toolchain: Toolchain) -> dict[str, DeviceProbe]:
+    """What each driver of the suite's devices offers here.
 
     Raises:
         SuiteError: A device's URI names a driver that IREE does not have.
     """
-    probes = {driver: probe_driver(toolchain, driver, limits=_PROBE_LIMITS) for driver in _drivers(suite)}
+    probes: dict[str, DeviceProbe] = {}
     for device in suite.devices:
         driver = driver_of(device.uri)
+        if driver not in probes:
+            probes[driver] = probe_driver(toolchain, driver, limits=_PROBE_LIMITS)
         if probes[driver].reason is not None and driver not in _DRIVERS:
             hint = did_you_mean(driver, _DRIVERS)
             raise SuiteError(f"{suite.path}: [devices.{device.name}] uri: there is no driver {driver!r}{hint}")
-    reasons = {device.name: _reason(probes[driver_of(device.uri)], device.uri) for device in suite.devices}
-    return {name: reason for name, reason in reasons.items() if reason is not None}
+    return probes
 
 
-def _drivers(suite: Suite) -> Sequence[str]:
-    return tuple(dict.fromkeys(driver_of(device.uri) for device in suite.devices))
-
-
-def _reason(probe: DeviceProbe, uri: str) -> str | None:
+def _find(probe: DeviceProbe, uri: str) -> DeviceInfo | str:
+    """The device of that URI, or why it is not there, as a sentence."""
     if probe.reason is not None:
         return f"{probe.reason}; {probe.advice}" if probe.advice else probe.reason
     wanted = uri.partition("://")[2]
-    if not wanted or wanted.isdecimal():
-        there = not wanted or int(wanted) < len(probe.devices)
-    else:
-        there = any(device.uri == uri for device in probe.devices)
-    if there:
-        return None
-    return f"no device {uri}; {probe.driver} has {', '.join(device.uri for device in probe.devices)}"
+    if not wanted:
+        return probe.devices[0]
+    if wanted.isdecimal() and int(wanted) < len(probe.devices):
+        return probe.devices[int(wanted)]
+    named = next((device for device in probe.devices if device.uri == uri), None)
+    return named or f"no device {uri}; {probe.driver} has {', '.join(device.uri for device in probe.devices)}"
 
 
 def _check_flags(suite: Suite, cases: Sequence[Case], toolchain: Toolchain, plugins: Mapping[str, Plugin]) -> None:

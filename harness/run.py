@@ -100,7 +100,7 @@ def _header(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]
         cases=prepared.cases,
         groups=suite.groups,
         settings=_settings(prepared, options),
-        environment=capture_environment(),
+        environment={**capture_environment(), "devices": dict(prepared.devices)},
     )
 
 

@@ -40,6 +40,11 @@ class DeviceInfo:
     kind: str = ""
 
     @property
+    def facts(self) -> str:
+        """`llvmpipe (LLVM 15.0.6, 256 bits), Vulkan 1.3.230, Mesa 22.3.6`, as far as they are known."""
+        return ", ".join(fact for fact in (self.name or self.uri, self.api, self.driver_version) if fact)
+
+    @property
     def is_software(self) -> bool:
         """Whether a GPU's interface is played by the CPU, so that times say nothing about any GPU."""
         return self.kind == "cpu"

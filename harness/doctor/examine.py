@@ -74,15 +74,14 @@ def _devices(probes: Sequence[DeviceProbe]) -> Iterator[Finding]:
 
 
 def _device(device: DeviceInfo, *, title: str) -> Finding:
-    facts = ", ".join(fact for fact in (device.name or device.uri, device.api, device.driver_version) if fact)
     if device.is_software:
         return Finding(
             topic="devices",
             level="note",
-            what=f"{title}: {facts}; a software device, played by the CPU",
+            what=f"{title}: {device.facts}; a software device, played by the CPU",
             advice="use it to see that things work: its times say nothing about a GPU",
         )
-    return Finding(topic="devices", level="ok", what=f"{title}: {facts}")
+    return Finding(topic="devices", level="ok", what=f"{title}: {device.facts}")
 
 
 def _counters(reason: str | None) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from typing import IO, Any
 from harness.errors import CaseError
 from harness.measure.values import Loadable
 from harness.process import Finished, Limits, forget, spawn, stop
-from harness.toolchain.messages import tail
+from harness.toolchain.messages import status_text, tail
 
 WORKER = Path(__file__).with_name("worker.py")
 _START_LIMIT_S = 120.0
@@ -129,7 +129,7 @@ class WorkerSession:
             raise self._died(ended.how_it_ended())
         answer = json.loads(line)
         if not answer["ok"]:
-            raise WorkerRefused(answer["error"])
+            raise WorkerRefused(status_text(answer["error"]))
         return dict(answer)
 
     def at_work_on(self) -> str:

@@ -102,7 +102,7 @@ class Session:
             memory_type=int(rt.MemoryType.DEVICE_LOCAL),
             allowed_usage=int(rt.BufferUsage.DEFAULT),
             device=self.device,
-            buffer=np.ascontiguousarray(array),
+            buffer=np.require(array, requirements="C"),  # np.ascontiguousarray would make a scalar a vector
             element_type=element_type,
         )
 

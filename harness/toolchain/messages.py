@@ -10,7 +10,7 @@ _ERROR_LINE = re.compile(
 )
 _WARNING_LINE = re.compile(r"^(?:.*?:\s)??(?:warning|WARNING):\s*(.+)$")
 # `<file>.c:12: INVALID_ARGUMENT; what is wrong; while invoking ...`
-_STATUS_LINE = re.compile(r"^\S+\.(?:c|cc|h):\d+: (?P<status>.+)$", re.MULTILINE)
+_STATUS_LINE = re.compile(r"(?:^|: )\S+\.(?:c|cc|h):\d+: (?P<status>.+)$", re.MULTILINE)
 _TRACE = re.compile(r"; (?:while (?:invoking|calling)|invoking function|`\w+ func @).*")
 
 

@@ -49,6 +49,7 @@ def test_a_run_measures_every_distinct_case_and_keeps_everything_a_number_needs(
     assert {reference.case for reference in run.references} == timed
     assert all(len(reference.real_time_ns) >= 3 for reference in run.references)
     assert {"machine", "cpu", "memory", "load", "process"} <= run.header.environment.keys()
+    assert run.header.environment["devices"] == {"cpu": "this CPU, on the thread that calls"}
     assert "inert" in finished.stdout
 
 

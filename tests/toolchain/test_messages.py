@@ -86,6 +86,10 @@ def test_a_warning_is_told_once() -> None:
             "c/runtime/src/iree/base/tooling/flags.c:428: INVALID_ARGUMENT; flag 'bogus' not recognized\n",
             "INVALID_ARGUMENT; flag 'bogus' not recognized",
         ),
+        (
+            "Error invoking function: c/runtime/src/iree/vm/x.c:1: RESOURCE_EXHAUSTED; no more; while invoking native",
+            "RESOURCE_EXHAUSTED; no more",
+        ),
         ("\n  a library is missing\nand more\n", "a library is missing"),
         ("", ""),
     ],

@@ -1,0 +1,148 @@
+"""Every way to give a model, from the suite to checked and measured cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from harness.results.records import Check
+from tests.end_to_end.conftest import Harness
+
+Change = Callable[..., Harness]
+_BUILDER = 'builder = "residual-dense-block"\nparams = { height = 4, width = 4, channels = 8, growth = 4 }\n'
+
+
+def _run(harness: Harness) -> list[Check]:
+    """Run the suite; the checks of a run in which every case was measured."""
+    finished = harness("run", "small.toml", "--budget", "0.1", "--generations", "1")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    run = harness.run()
+    assert run.rounds
+    assert not run.lost
+    return list(run.checks)
+
+
+def _write_onnx(path: Path, opset: int) -> None:
+    """relu(x @ w), with x of 4x8."""
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [8, 3], np.linspace(-1, 1, 24, dtype=np.float32))
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["xw"]), helper.make_node("Relu", ["xw"], ["y"])],
+        "two-layers",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 3])],
+        [weight],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    onnx.save(model, str(path))
+
+
+@pytest.mark.parametrize("opset", [11, 17])
+def test_an_onnx_file_says_its_inputs_and_is_checked_against_onnx_runtime(suite_with: Change, opset: int) -> None:
+    pytest.importorskip("onnxruntime")
+    harness = suite_with((_BUILDER, 'onnx = "net.onnx"\n'))
+    _write_onnx(harness.folder / "net.onnx", opset)
+    checks = _run(harness)
+    assert {check.against.split()[0] for check in checks} == {"ONNX"}
+    assert harness.run().header.models[0].inputs == ("4x8xf32 random seed 0",)
+
+
+def test_an_onnx_file_can_be_checked_against_its_baseline_instead(suite_with: Change) -> None:
+    harness = suite_with((_BUILDER, 'onnx = "net.onnx"\nreference = "baseline"\n'))
+    _write_onnx(harness.folder / "net.onnx", 17)
+    assert [check.against for check in _run(harness)][1:] == ["tiny/stock@cpu"] * 2
+
+
+def _suite(suite_with: Change, text: str, inputs: str, more: str = "") -> Harness:
+    harness = suite_with((_BUILDER, f'mlir = "model.mlir"\nfunction = "main"\ninputs = [{inputs}]\n{more}'))
+    (harness.folder / "model.mlir").write_text(text)
+    return harness
+
+
+_SCALED_BY_PARAMETER = """
+module {
+  util.global private @w = #flow.parameter.named<"model"::"w"> : tensor<4xf32>
+  func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %w = util.global.load @w : tensor<4xf32>
+    %y = arith.mulf %x, %w : tensor<4xf32>
+    return %y : tensor<4xf32>
+  }
+}
+"""
+
+
+def test_weights_come_from_a_parameter_file(suite_with: Change) -> None:
+    import iree.runtime as rt
+
+    more = 'parameters = { model = "weights.irpa" }\nexpected = ["y.npy"]\n'
+    harness = _suite(suite_with, _SCALED_BY_PARAMETER, "{ shape = [4], value = 2.0 }", more)
+    index = rt.ParameterIndex()
+    index.add_buffer("w", np.array([1, 2, 3, 4], np.float32).tobytes())
+    index.create_archive_file(str(harness.folder / "weights.irpa"))
+    np.save(harness.folder / "y.npy", np.array([2, 4, 6, 8], np.float32))
+    assert {check.against for check in _run(harness)} == {"expected files"}
+    exported = harness("export", "small.toml", "tiny")
+    assert exported.returncode == 0
+    assert sorted(path.name for path in (harness.folder / "tiny").iterdir()) == [
+        "input0.npy",
+        "model.mlir",
+        "parameters0.irpa",
+    ]
+
+
+_DOUBLE = """
+func.func @main(%x: tensor<4xTYPE>) -> tensor<4xTYPE> {
+  %y = arith.OP %x, %x : tensor<4xTYPE>
+  return %y : tensor<4xTYPE>
+}
+"""
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "i8", "i16", "i32", "i64"])
+def test_every_element_type_goes_in_and_comes_out(suite_with: Change, dtype: str) -> None:
+    text = _DOUBLE.replace("TYPE", dtype).replace("OP", "addf" if "f" in dtype else "addi")
+    _run(_suite(suite_with, text, f'{{ shape = [4], dtype = "{dtype}" }}'))
+
+
+def test_several_inputs_and_outputs_scalars_among_them(suite_with: Change) -> None:
+    text = """
+    func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<i32>) {
+      %y = arith.addf %x, %x : tensor<4xf32>
+      %m = arith.addi %n, %n : tensor<i32>
+      return %y, %m : tensor<4xf32>, tensor<i32>
+    }
+    """
+    more = 'expected = ["y.npy", "m.npy"]\n'
+    harness = _suite(suite_with, text, '{ npy = "x.npy" }, { shape = [], dtype = "i32", value = 3 }', more)
+    np.save(harness.folder / "x.npy", np.arange(4, dtype=np.float32))
+    np.save(harness.folder / "y.npy", 2 * np.arange(4, dtype=np.float32))
+    np.save(harness.folder / "m.npy", np.array(6, np.int32))
+    _run(harness)
+
+
+def test_a_function_without_inputs(suite_with: Change) -> None:
+    text = """
+    func.func @main() -> tensor<4xf32> {
+      %c = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+      return %c : tensor<4xf32>
+    }
+    """
+    _run(_suite(suite_with, text, ""))
+
+
+def test_variants_with_other_run_flags_are_measured_in_the_same_rounds(suite_with: Change) -> None:
+    harness = suite_with(
+        ('uri = "local-sync"', 'uri = "local-task"'),
+        ("[variants.inert]", '[variants.one-thread]\nrun_flags = ["--task_topology_group_count=1"]\n[variants.inert]'),
+    )
+    _run(harness)
+    for one in harness.run().rounds:
+        assert {turn.case.split("/")[1] for turn in one.turns} == {
+            "stock@cpu",
+            "channels-last@cpu",
+            "one-thread@cpu",
+        }
