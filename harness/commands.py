@@ -67,7 +67,8 @@ def run_command(arguments: RunArguments, output_format: Format) -> int:
     with Terminal() as progress:
         path = run_suite(options, progress)
     status = report_command(path, output_format, full=False, out=None)
-    sys.stderr.write(f"Kept in {path}; `harness report {path} --format markdown` prints it for an issue.\n")
+    program = "harness" if shutil.which("harness") else os.path.relpath(sys.argv[0])
+    sys.stderr.write(f"Kept in {path}; `{program} report {path} --format markdown` prints it for an issue.\n")
     return status
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness import __version__
 from harness.errors import Interrupted, RunError
+from harness.measure.turn_lock import only_one_measures
 from harness.models.materialize import ModelArtifact, record
 from harness.prepare import Prepared, prepare
 from harness.progress import Progress
@@ -45,8 +46,9 @@ def run_suite(options: RunOptions, progress: Progress) -> Path:
         builds = compile_stage(context, artifacts)
         runnable = lay_out_stage(prepared, artifacts, builds, Path(scratch))
         right = verify_stage(context, runnable)
-        reference_stage(context, right)
-        measure_stage(context, right)
+        with only_one_measures(lambda: progress.note("Another harness is measuring on this machine; waiting for it")):
+            reference_stage(context, right)
+            measure_stage(context, right)
         directory.finish(lambda run: render(run, "markdown", full=True))
     return directory.path
 

@@ -24,7 +24,7 @@ from harness.report.markdown_text import (
     table,
 )
 from harness.report.values import Report, Row, Section, Status
-from harness.report.words import LEGEND, Step, common_fate, next_steps, run_line, sampling, verdict
+from harness.report.words import LEGEND, Step, common_fate, correctness, next_steps, run_line, sampling, verdict
 
 # GitHub refuses a comment or an issue of more characters.
 COMMENT_LIMIT = 65_536
@@ -52,6 +52,7 @@ def _page(report: Report, *, full: bool, left_out: Sequence[str] = ()) -> str:
             f"@ {name(facts.suite)}, run {name(facts.id)} of {escape(facts.started)}: "
             f"{escape(run_line(facts, report.sections))}",
             "\n".join(f"> {escape(note)}" for note in report.notes),
+            escape(correctness(report)),
             _failures(report),
             *(comparison_table(group, report, full=full) for group in report.comparisons),
             latency_changes(report, full=full),
@@ -90,7 +91,8 @@ def _results(report: Report, *, full: bool) -> str:
     parts = []
     for section in report.sections:
         title = f"{section.model} on {section.device}"
-        how = "; ".join(part for part in (name(section.call), sampling((section,))) if part)
+        facts = (escape(section.device_facts), name(section.call), sampling((section,)))
+        how = "; ".join(part for part in facts if part)
         if fate := common_fate(section):
             parts.append(blocks(f"#### {escape(title)}", f"{escape(fate)}."))
         elif folded:

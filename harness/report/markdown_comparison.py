@@ -32,16 +32,17 @@ def comparison_table(group: VariantGroup, report: Report, *, full: bool) -> str:
     if any(means):
         lines.append(["geometric mean", "", *means])
     heads = [f"Name (latency in {unit.name})", f"{escape(first)} (baseline)", *map(escape, others)]
-    body = table(heads, lines, numbers=(False, *[True] * len(group.variants)))
+    legend = f"_X: how many times as fast as {escape(first)}, from turns that ran side by side._"
+    body = blocks(table(heads, lines, numbers=(False, *[True] * len(group.variants))), legend)
     return blocks(f"### {escape(group.title)} Comparison Table", details("Click to show", body, folded=not full))
 
 
 def _cell(rows: Mapping[str, Row], variant: str, first: str, unit: Unit) -> str:
-    """As IREE's tables had it: `30.000 (2.8X)`."""
+    """As IREE's tables had it: `30.000 (2.80X)`."""
     if variant not in rows:
         return "N/A"
     text = unit.text(rows[variant].latency_ns)
-    return f"{text} ({_speedup(rows[first], rows[variant]):.1f}X)" if first in rows else text
+    return f"{text} ({_speedup(rows[first], rows[variant]):.2f}X)" if first in rows else text
 
 
 def _mean_speedup(measured: Mapping[str, Mapping[str, Row]], variant: str, first: str) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.plan.values import Case
 from harness.report.values import Facts, Row, Section, Summary
 from harness.results.records import Run
+
+# A quiet core gives a busy process all but some per mille of its time; less than this is another program's doing.
+_WHOLE_CORE = 0.95
 
 
 def collect_facts(run: Run) -> Facts:
@@ -69,11 +73,28 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
             "Groups measured in one generation have ratios without intervals: one set of processes cannot show how "
             "much the next would differ."
         )
+    notes.extend(_shared_cores(run))
     for section in sections:
         baseline = next((row for row in section.rows if row.baseline), None)
         if section.rounds and (baseline is None or baseline.latency_ns is None):
             notes.append(f"No ratios for {section.group}: its baseline, {section.baseline}, was not measured.")
     return tuple(notes)
+
+
+def _shared_cores(run: Run) -> Iterator[str]:
+    """Groups on one core whose processes did not have it to themselves: time on the clock beside time on the CPU."""
+    pinned = {case.group for case in run.header.cases if case.pin}
+    shares: dict[str, list[float]] = {}
+    for one in run.rounds:
+        if one.group in pinned:
+            shares.setdefault(one.group, []).extend(turn.cpu_ns / turn.wall_ns for turn in one.turns if turn.wall_ns)
+    for group, values in shares.items():
+        share = statistics.median(values)
+        if share < _WHOLE_CORE:
+            yield (
+                f"While {group} was timed, its process had its core {100 * share:.0f} % of the time: something else ran "
+                "there. Its latencies are too high by about as much; its ratios compare like with like, less surely."
+            )
 
 
 def _machine(environment: Mapping[str, Mapping[str, Any]]) -> str:

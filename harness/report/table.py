@@ -79,6 +79,7 @@ def _section(name: str, cases: Sequence[Case], header: Header, evidence: Evidenc
         group=name,
         model=cases[0].model,
         device=cases[0].device,
+        device_facts=str(header.environment.get("devices", {}).get(cases[0].device, "")),
         call=_call(evidence.models.get(cases[0].model)),
         baseline=header.baseline,
         rounds=tuple(len(times) for times in group.times.generations.values()),
@@ -127,7 +128,8 @@ def _row(case: Case, group: _Group) -> Row:
         remarks += sharing_remarks(case, stand_in)
     unusable = group.times.unusable.get(case.name, 0)
     remarks += measuring_remarks(row, generations=len(group.times.generations), unusable=unusable)
-    remarks += reference_remarks(row, evidence.references.get(case.name))
+    if status == "measured":
+        remarks += reference_remarks(row, evidence.references.get(case.name))
     remarks += warning_remarks(build)
     return replace(row, remarks=tuple(remarks))
 
@@ -194,6 +196,7 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
         latency_ns=latency.median_ns,
         latency_low_ns=latency.low_ns,
         latency_high_ns=latency.high_ns,
+        latency_spread=latency.spread,
         generations=latency.generations,
         rounds=latency.rounds,
         instructions_per_call=group.instructions.get(timed.name),

@@ -13,7 +13,17 @@ from rich.text import Text
 
 from harness.report.columns import Column, main_columns
 from harness.report.values import Report, Row, Section
-from harness.report.words import LEGEND, common_fate, next_steps, one_line, printable, run_line, sampling, verdict
+from harness.report.words import (
+    LEGEND,
+    common_fate,
+    correctness,
+    next_steps,
+    one_line,
+    printable,
+    run_line,
+    sampling,
+    verdict,
+)
 
 _GAP = 2
 _LOG_LINES = 8
@@ -66,7 +76,8 @@ def _print_section(console: Console, section: Section) -> None:
     room = console.width - sum(_width(column) + _GAP for column in shown)
     beside = all(cell_len(_remarks(row)) <= room for row in section.rows)
     heading = Text(one_line(f"{section.model} on {section.device}"), style="bold")
-    how = "; ".join(part for part in (one_line(section.call), sampling((section,))) if part)
+    facts = (one_line(section.device_facts), one_line(section.call), sampling((section,)))
+    how = "; ".join(part for part in facts if part)
     heading.append(f"  {how}", style="not bold dim")
     console.print()
     console.print(heading)
@@ -121,6 +132,8 @@ def _print_foot(console: Console, report: Report) -> None:
     if report.compares:
         console.print(Text(LEGEND, style="dim"))
     console.print(Text(verdict(report), style="bold"))
+    if checked := correctness(report):
+        console.print(Text(checked))
     for step in next_steps(report):
         console.print(Text(f"- {step.text}{': ' if step.command else ''}{step.command}"), soft_wrap=True)
 

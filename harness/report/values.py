@@ -25,6 +25,8 @@ class Row:
         latency_ns: Median over generations of each one's median time of one call.
         latency_low_ns: Median of the fastest generation.
         latency_high_ns: Median of the slowest generation.
+        latency_spread: Of the generations' medians, in the log: their median distance from their middle, scaled to be
+            a standard deviation where they are normal.
         generations: Behind the latency; `estimate` has its own.
         rounds: Likewise, over all generations.
         estimate: Time of this case divided by the baseline's; None for the baseline and where one of them has none.
@@ -57,6 +59,7 @@ class Row:
     latency_ns: float | None = None
     latency_low_ns: float | None = None
     latency_high_ns: float | None = None
+    latency_spread: float | None = None
     generations: int | None = None
     rounds: int | None = None
     estimate: Estimate | None = None
@@ -89,6 +92,7 @@ class Section:
     """The cases that were measured against each other: one model on one device.
 
     Attributes:
+        device_facts: What the device is and its driver's version; "" where the run does not say.
         call: The entry function and its inputs, as a person would write them.
         baseline: The variant that the others are compared with.
         rounds: Of each generation that measured the group.
@@ -97,6 +101,7 @@ class Section:
     group: str
     model: str
     device: str
+    device_facts: str
     call: str
     baseline: str
     rounds: tuple[int, ...]

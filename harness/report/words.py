@@ -70,6 +70,24 @@ def verdict(report: Report) -> str:
     return _sentence(summary, [*_lost_counts(summary), *compared, *_known_counts(summary)])
 
 
+def correctness(report: Report) -> str:
+    """How many outputs were checked, against what, and how far off the worst was; "" where none was."""
+    checked = [row for row in report.rows() if row.checked_against and row.failure is None]
+    compared = [row for row in checked if row.max_relative_error is not None]
+    if not checked:
+        return ""
+    worst = max(compared, key=lambda row: row.max_relative_error or 0.0, default=None)
+    text = f"Outputs of {len(checked)} case{'' if len(checked) == 1 else 's'} were checked before timing"
+    if worst is None:
+        return f"{text}, but only for being finite."
+    alone = len(checked) - len(compared)
+    unsure = f", {alone} of them only for being finite" if alone else ""
+    return (
+        f"{text}{unsure}; the largest relative difference is {worst.max_relative_error:.1e}, of {one_line(worst.case)} "
+        f"against {one_line(worst.checked_against or '')}."
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """Something to do next; `command` is the command line that does it, where there is one."""
@@ -87,7 +105,9 @@ def next_steps(report: Report) -> list[Step]:
         steps.append(Step(text="go on with this run", command=f"harness run --resume results/{one_line(facts.id)}"))
     if summary.failed:
         steps.append(
-            Step(text="of what failed, the tools' last lines are above, and all they said is in the run's logs")
+            Step(
+                text="what the tools last said of each failure is above, and all of iree-compile's words in the run's logs"
+            )
         )
     if summary.missing:
         steps.append(Step(text="what is missing left no record at all: run it again, and report it as a defect"))
@@ -95,7 +115,8 @@ def next_steps(report: Report) -> list[Step]:
         steps.append(Step(text=f"take expectations that no longer hold out of [[expect]] in {suite}"))
     if summary.unclear:
         most = max(len(section.rounds) for section in report.sections)
-        command = f"harness run {suite} --generations {max(5, 2 * most)}"
+        budget = 2 * float(facts.settings.get("budget_s", 60))
+        command = f"harness run {suite} --generations {max(5, 2 * most)} --budget {budget:g}"
         steps.append(Step(text="unclear ratios take more generations", command=command))
     return steps
 

@@ -49,6 +49,10 @@ class Estimate:
     rounds: int
 
 
+# 1 / the third quartile of the standard normal: what makes a median distance a standard deviation.
+_NORMAL = 1.4826
+
+
 @dataclass(frozen=True, kw_only=True)
 class Latency:
     """What one call takes: the median over generations of each one's median over rounds, and where those lie.
@@ -56,11 +60,14 @@ class Latency:
     Attributes:
         low_ns: Median of the fastest generation.
         high_ns: Median of the slowest generation.
+        spread: Of the generations' medians, in the logarithm: 1.4826 times their median distance from their middle,
+            which is a standard deviation where they are normal and which one odd generation does not move.
     """
 
     median_ns: float
     low_ns: float
     high_ns: float
+    spread: float
     generations: int
     rounds: int
 
@@ -99,6 +106,7 @@ def summarise_latency(ns_per_call: Sequence[FloatArray]) -> Latency | None:
         median_ns=float(np.median(medians)),
         low_ns=float(medians.min()),
         high_ns=float(medians.max()),
+        spread=float(_NORMAL * np.median(np.abs(np.log(medians / np.median(medians))))),
         generations=medians.size,
         rounds=sum(values.size for values in ns_per_call),
     )

@@ -100,7 +100,7 @@ def test_latency_cells_can_be_checked_by_hand(full_run: Run) -> None:
 
 def test_comparison_tables_have_missing_variants_and_means(full_run: Run) -> None:
     table = part(shown(full_run), "Convolution Comparison Table")
-    assert "| `rdb@local-sync` | 221.625 (1.0X) | 220.129 (1.0X) | 132.590 (1.7X) | N/A |" in table
+    assert "| `rdb@local-sync` | 221.625 (1.00X) | 220.129 (1.01X) | 132.590 (1.66X) | N/A |" in table
     assert "vulkan" not in table
     table = part(shown(full_run), "Data-Tiling Comparison Table")
     assert "| geometric mean |  | 1.12X of 2 |" in table
@@ -109,7 +109,7 @@ def test_comparison_tables_have_missing_variants_and_means(full_run: Run) -> Non
 def test_a_comparison_may_start_from_another_variant_than_the_baseline(full_run: Run) -> None:
     group = VariantGroup(title="Layout", variants=("channels-last", "stock", "data-tiling"))
     table = part(shown(replace(full_run, header=replace(full_run.header, groups=(group,)))), "Layout Comparison Table")
-    assert "| `rdb@local-sync` | 132.590 (1.0X) | 221.625 (0.6X) | 221.625 (0.6X) |" in table
+    assert "| `rdb@local-sync` | 132.590 (1.00X) | 221.625 (0.60X) | 221.625 (0.60X) |" in table
     # Where the first is missing there is nothing to compare with.
     assert "| `matmul-512@local-task` | N/A | 2.408 | 1.899 |" in table
 
