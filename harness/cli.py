@@ -22,7 +22,7 @@ Patterns = Annotated[
     Parameter(name="--filter", negative="", help="Only cases whose name matches; shell patterns; repeatable."),
 ]
 Tags = Annotated[list[str] | None, Parameter(name="--tag", negative="", help="Only cases with this tag; repeatable.")]
-Positive = Annotated[float | None, Parameter(validator=Number(gt=0))]
+Positive = Annotated[float | None, Parameter(validator=Number(gt=0, lt=10_000_000))]
 Count = Annotated[int | None, Parameter(validator=Number(gte=1))]
 
 app = App(
@@ -40,6 +40,8 @@ def main() -> None:
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command line; its exit status. Errors are one sentence on stderr."""
     signal.signal(signal.SIGTERM, _interrupt)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, _interrupt)
     try:
         status = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
@@ -57,6 +59,13 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.OK)
+    except Exception as error:  # a defect: still one sentence, and never the status of a regression
+        _stop_children()
+        if "HARNESS_TRACEBACK" in os.environ:
+            raise
+        text = " ".join(str(error).split())[:300]
+        _complain(f"internal error: {type(error).__name__}: {text}; HARNESS_TRACEBACK=1 shows where, please report it")
+        return int(ExitCode.INTERNAL)
     return int(status) if isinstance(status, int) else int(ExitCode.OK)
 
 
@@ -87,9 +96,9 @@ def run(
     jobs: Count = None,
     seed: int | None = None,
     results: Path = Path("results"),
-    compile_timeout: Annotated[float, Parameter(validator=Number(gt=0))] = 900.0,
+    compile_timeout: Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))] = 900.0,
     compile_memory: Positive = None,
-    call_timeout: Annotated[float, Parameter(validator=Number(gt=0))] = 300.0,
+    call_timeout: Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))] = 300.0,
     format: Format = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
     """Compile, check and measure every case of a suite, and print the report.

@@ -22,6 +22,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     CASE_FAILED = 3
     INCONCLUSIVE = 4
+    INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a defect of the harness
     INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 

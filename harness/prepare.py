@@ -13,7 +13,7 @@ from harness.devices import DRIVERS, DeviceInfo, DeviceProbe, driver_of, probe_d
 from harness.errors import SuiteError, UsageError
 from harness.models.identity import model_id
 from harness.plan import Case, Selection, plan_cases, suits, unknown_flags
-from harness.plan.flags import flag_name
+from harness.plan.flags import flag_name, refusal
 from harness.plugins import Plugin, load_plugin
 from harness.process import Limits
 from harness.suite import LoadedSuite, load_suite
@@ -124,6 +124,12 @@ def _check_flags(suite: Suite, cases: Sequence[Case], toolchain: Toolchain, plug
     """Refuse flags that the tools do not know, but for those that are meant for other releases."""
     variants = {variant.name: variant for variant in suite.variants}
     cases = [case for case in cases if all(suits(one, toolchain.version) for one in variants[case.variant].flag_sets)]
+    for case in cases:
+        for at_run, flags in ((False, case.compile_flags), (True, case.run_flags)):
+            for flag in flags:
+                giver = _giver(suite, variants[case.variant], case.device, plugins, flag)
+                if (why := refusal(flag, at_run=at_run)) and " plugins: " not in giver:
+                    raise SuiteError(f"{suite.path}: {giver}: --{flag_name(flag)} {why}; remove it")
     compile_known, run_known = compiler_flags(toolchain), runtime_flags(toolchain)
     unknown = [
         ("iree-compile", "--help-hidden", case, flag, compile_known)

@@ -73,6 +73,8 @@ def _open(
         raise RunError(
             f"{options.resume}: its cases are no longer those of {options.suite} with this toolchain; start a new run"
         )
+    if run.header.suite_sha256 != prepared.loaded.text_sha256:
+        raise RunError(f"{options.resume}: {options.suite} has changed since this run began; start a new run")
     return directory, done_in(run)
 
 

@@ -353,3 +353,19 @@ def test_a_driver_that_iree_does_not_have(uri: str, hint: str, refusal: Refusal)
     assert (
         refusal('"local-sync"', f'"{uri}"') == f"suite.toml: [devices.cpu] uri: there is no driver '{driver}'; {hint}"
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "flag", "why"),
+    [
+        ("run_flags", "--device=local-task", "is the harness's own to give"),
+        ("run_flags", "--help", "makes the tool print and exit"),
+        ("run_flags", "--device_allocator=caching", "is not applied by iree.runtime"),
+        ("run_flags", "--executable_plugin=x.so", "loads code, which only an installed plugin may"),
+        ("flags", "--iree-load-plugin=x.so", "loads code, which only an installed plugin may"),
+        ("flags", "-o=elsewhere", "is the harness's own to give"),
+    ],
+)
+def test_flags_that_a_suite_may_not_give(refusal: Refusal, key: str, flag: str, why: str) -> None:
+    sentence = refusal("[variants.stock]", f'[variants.stock]\n{key} = ["{flag}"]')
+    assert sentence.startswith(f"suite.toml: [variants.stock] {key}: {'--' + flag.lstrip('-').split('=')[0]} {why}")

@@ -79,10 +79,24 @@ def cache_key(request: CompileRequest) -> str:
         "function": request.function,
         "plugins": request.plugins,
         "flags": normalised((*flags, *REPRODUCIBLE_FLAGS)),
+        "files": _named_files(flags),
         "compiler": [request.toolchain.version, request.toolchain.compiler_sha256],
         "host": request.host_cpu if any(flag.endswith("=host") for flag in flags) else "",
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _named_files(flags: Sequence[str]) -> list[list[str]]:
+    """Hashes of the files that flags name (specs, libraries): their content decides the module's bytes too."""
+    values = sorted({flag.partition("=")[2] for flag in flags if "=" in flag})
+    return [[value, hashlib.sha256(Path(value).read_bytes()).hexdigest()] for value in values if _is_file(value)]
+
+
+def _is_file(value: str) -> bool:
+    try:
+        return Path(value).is_absolute() and Path(value).is_file()
+    except (OSError, ValueError):  # too long for a path, or with a zero byte: then it names no file
+        return False
 
 
 class BuildCache:

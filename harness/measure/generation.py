@@ -16,17 +16,24 @@ from harness.measure.values import Group, Loadable, Settings
 from harness.process import Limits
 from harness.results.records import Failure, Lost, Round, Turn
 
+# A calibration makes about this many calls where each is long; short ones do not come near the limit.
+_CALIBRATION_CALLS = 5
 _WorkerKey = tuple[Path, tuple[str, ...]]
 
 
-def measure_generation(group: Group, generation: int, settings: Settings) -> Iterator[Round | Lost]:
+def measure_generation(
+    group: Group, generation: int, settings: Settings, *, first_round: int = 0
+) -> Iterator[Round | Lost]:
     """Run one generation of a group; rounds come as they end, lost cases as they are noticed.
 
     A case that does not load, or at which a worker dies, is lost; the generation goes on with the others in fresh
     workers. Nothing is timed while the caller holds a yielded value.
+
+    Args:
+        first_round: Number of the first round; above 0 where an interrupted generation goes on.
     """
     cases = {case.name: case for case in group.cases}
-    numbers = itertools.count()
+    numbers = itertools.count(first_round)
     deadline_s = settings.seconds
     while cases:
         try:
@@ -68,7 +75,12 @@ def _rounds(
                 if key not in workers:
                     workers[key] = stack.enter_context(_open(group, case, settings))
                 workers[key].load(case)
-                answer = workers[key].ask(op="calibrate", case=case.name, target_ns=settings.target_turn_ns)
+                answer = workers[key].ask(
+                    op="calibrate",
+                    case=case.name,
+                    target_ns=settings.target_turn_ns,
+                    limit_s=_CALIBRATION_CALLS * settings.call_limit_s,
+                )
             except WorkerRefused as refused:
                 lost.append(Lost(case=case.name, generation=generation, failure=_failure(refused)))
                 continue
@@ -82,7 +94,8 @@ def _rounds(
         for position, order in enumerate(orders):
             if position >= settings.least_rounds and position % 2 == 0 and time.monotonic() - started >= seconds:
                 return
-            yield _round(group.name, generation, numbers, [(home[name], name, calls[name]) for name in order])
+            turns = [(home[name], name, calls[name]) for name in order]
+            yield _round(group.name, generation, numbers, turns, settings.call_limit_s)
 
 
 def _open(group: Group, case: Loadable, settings: Settings) -> WorkerSession:
@@ -95,13 +108,16 @@ def _open(group: Group, case: Loadable, settings: Settings) -> WorkerSession:
     )
 
 
-def _round(group: str, generation: int, numbers: Iterator[int], order: list[tuple[WorkerSession, str, int]]) -> Round:
+def _round(
+    group: str, generation: int, numbers: Iterator[int], order: list[tuple[WorkerSession, str, int]], limit_s: float
+) -> Round:
     """One turn of each case; neighbours in the same worker go in one request, so that nothing comes between them."""
     turns: list[Turn] = []
     started_unix_ns = None
     for worker, stretch in itertools.groupby(order, key=lambda turn: turn[0]):
         try:
-            answer = worker.ask(op="round", turns=[[name, calls] for _, name, calls in stretch])
+            turns_asked = [[name, calls] for _, name, calls in stretch]
+            answer = worker.ask(op="round", turns=turns_asked, limit_s=limit_s * len(turns_asked))
         except (
             WorkerRefused
         ) as refused:  # a call that worked while warming up fails now: its context is not to be trusted

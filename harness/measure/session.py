@@ -120,7 +120,7 @@ class WorkerSession:
             line = self._answers.get(timeout=limit)
         except queue.Empty:
             stop(self._child)
-            raise self._died(f"took longer than the limit of {limit:g} s and was stopped") from None
+            raise self._died(f"took longer than the limit of {limit:g} s and was stopped (--call-timeout)") from None
         if line is None:
             self._child.wait()
             ended = Finished(

@@ -93,3 +93,28 @@ def find_trap(flags: Sequence[str]) -> tuple[Trap, tuple[str, ...]] | None:
         )
         return silent, (early,)
     return None
+
+
+# Flags that a suite may not give, and why. What the harness passes itself would be contradicted; what prints and exits
+# measures nothing; what loads code comes from installed plugins only; and the worker cannot apply the allocator.
+_OURS = "is the harness's own to give"
+_PRINTS = "makes the tool print and exit"
+_LOADS_CODE = "loads code, which only an installed plugin may"
+_REFUSED_COMPILE = {
+    **dict.fromkeys(("o", "compile-to", "compile-from", "compile-mode"), _OURS),
+    **dict.fromkeys(("help", "help-hidden", "help-list", "help-list-hidden", "version"), _PRINTS),
+    "iree-load-plugin": _LOADS_CODE,
+}
+_REFUSED_RUN = {
+    **dict.fromkeys(("device", "module", "function", "input", "output", "parameters", "time_unit"), _OURS),
+    **dict.fromkeys(("print_statistics", "dispatch_statistics", "benchmark_format", "benchmark_out"), _OURS),
+    **dict.fromkeys(("benchmark_repetitions", "benchmark_min_time", "batch_size", "batch_concurrency"), _OURS),
+    **dict.fromkeys(("help", "version", "list_devices", "list_drivers", "dump_devices", "agents_md"), _PRINTS),
+    "executable_plugin": _LOADS_CODE,
+    "device_allocator": "is not applied by iree.runtime, so that what is timed would be without it",
+}
+
+
+def refusal(flag: str, *, at_run: bool) -> str | None:
+    """Why a suite may not give this flag, as a phrase; None: it may."""
+    return (_REFUSED_RUN if at_run else _REFUSED_COMPILE).get(flag_name(flag))

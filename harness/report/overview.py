@@ -92,8 +92,8 @@ def _shared_cores(run: Run) -> Iterator[str]:
         share = statistics.median(values)
         if share < _WHOLE_CORE:
             yield (
-                f"While {group} was timed, its process had its core {100 * share:.0f} % of the time: something else ran "
-                "there. Its latencies are too high by about as much; its ratios compare like with like, less surely."
+                f"While {group} was timed, its process had its core {100 * share:.0f} % of the time: something else "
+                "ran there. Its latencies are too high by about as much; its ratios less sure."
             )
 
 

@@ -106,7 +106,7 @@ def next_steps(report: Report) -> list[Step]:
     if summary.failed:
         steps.append(
             Step(
-                text="what the tools last said of each failure is above, and all of iree-compile's words in the run's logs"
+                text="the tools' last words on failures are above, and all that iree-compile said is in the run's logs"
             )
         )
     if summary.missing:

@@ -9,6 +9,9 @@ from harness.reference import benchmark_command, run_benchmark_module
 from harness.stages.context import Context
 from harness.verify import Runnable, check_cases
 
+# iree-benchmark-module makes about this many calls where each is long: one to estimate and some for each repetition.
+_BENCHMARK_CALLS = 10
+
 
 def verify_stage(context: Context, runnable: Sequence[Runnable]) -> list[Runnable]:
     """Check outputs; the cases that may be timed. Baselines run again on resuming: others need their outputs."""
@@ -50,7 +53,7 @@ def reference_stage(context: Context, runnable: Sequence[Runnable]) -> None:
                 context.prepared.toolchain,
                 command,
                 one.bench.folder,
-                limits=Limits(seconds=2 * context.options.call_limit_s),
+                limits=Limits(seconds=_BENCHMARK_CALLS * context.options.call_limit_s),
                 cpus=one.cpus,
             )
         )

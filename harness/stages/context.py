@@ -41,20 +41,22 @@ class RunOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """What an interrupted run had finished, by case or group."""
+    """What an interrupted run had finished, by case; timed seconds and rounds by group and generation."""
 
     builds: Mapping[str, Build] = field(default_factory=dict)
     checks: Mapping[str, Check] = field(default_factory=dict)
     references: Mapping[str, Reference] = field(default_factory=dict)
-    generations: Mapping[str, int] = field(default_factory=dict)
+    generations: Mapping[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
     lost: frozenset[str] = frozenset()
 
 
 def done_in(run: Run) -> Done:
-    """What a run that was read back had finished; a generation that was cut short counts as done."""
-    generations: dict[str, int] = {}
+    """What a run that was read back had finished."""
+    generations: dict[tuple[str, int], tuple[float, int]] = {}
     for one in run.rounds:
-        generations[one.group] = max(generations.get(one.group, 0), one.generation + 1)
+        seconds, rounds = generations.get((one.group, one.generation), (0.0, 0))
+        timed_s = sum(turn.wall_ns for turn in one.turns) / 1e9
+        generations[one.group, one.generation] = (seconds + timed_s, rounds + 1)
     return Done(
         builds={one.case: one for one in run.builds},
         checks={one.case: one for one in run.checks},

@@ -14,6 +14,9 @@ from harness.stages.context import Context
 from harness.toolchain import Toolchain
 from harness.verify import Runnable
 
+# A generation's rounds take nearly all of its seconds; one with less was cut short, and goes on in fresh workers.
+_COMPLETE = 0.5
+
 
 def measure_stage(context: Context, runnable: Sequence[Runnable]) -> None:
     """Generation by generation, so that each group's generations are spread over the whole run."""
@@ -28,7 +31,8 @@ def measure_stage(context: Context, runnable: Sequence[Runnable]) -> None:
     seconds = float(settings["budget_s"]) / (generations * len(groups))
     for generation in range(generations):
         for name in groups:
-            if generation < done.generations.get(name, 0):
+            earlier_s, earlier_rounds = done.generations.get((name, generation), (0.0, 0))
+            if earlier_rounds and earlier_s > _COMPLETE * seconds:
                 progress.step(name)
                 continue
             members = [one for one in alive if one.case.group == name]
@@ -36,8 +40,12 @@ def measure_stage(context: Context, runnable: Sequence[Runnable]) -> None:
                 progress.step(name)
                 continue
             group = _group(name, members, context.prepared.toolchain)
-            limits = Settings(seconds=seconds, seed=int(settings["seed"]), call_limit_s=context.options.call_limit_s)
-            for item in measure_generation(group, generation, limits):
+            limits = Settings(
+                seconds=max(seconds - earlier_s, 0.0),
+                seed=int(settings["seed"]),
+                call_limit_s=context.options.call_limit_s,
+            )
+            for item in measure_generation(group, generation, limits, first_round=earlier_rounds):
                 directory.append(item)
                 if isinstance(item, Lost):
                     alive = [one for one in alive if one.case.name != item.case]

@@ -36,7 +36,7 @@ class _Table(BaseModel):
 class InputTable(_Table):
     """One argument of the entry function."""
 
-    shape: list[Annotated[int, Field(ge=0)]] | None = Field(
+    shape: list[Annotated[int, Field(ge=0, le=2**40)]] | None = Field(
         None, description="Static sizes, outermost first; [] is a scalar tensor. May be left out with npy."
     )
     dtype: Dtype = Field("f32", description="MLIR's name of the element type.")

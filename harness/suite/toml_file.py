@@ -63,11 +63,11 @@ def read_toml(path: Path, model: type[_Model]) -> tuple[_Model, bytes]:
     except OSError as error:
         raise SuiteError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
     try:
-        content = tomllib.loads(raw.decode("utf-8"))
+        content = tomllib.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise SuiteError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        twice = _defined_twice(raw.decode("utf-8"), str(error))
+        twice = _defined_twice(raw.decode("utf-8-sig"), str(error))
         raise SuiteError(f"{path}: {twice or f'is not valid TOML: {error}'}") from None
     try:
         return model.model_validate(content), raw

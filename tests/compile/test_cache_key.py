@@ -108,3 +108,12 @@ def test_the_processor_counts_where_a_flag_says_host(flag: str) -> None:
 def test_one_text_split_otherwise_is_another_key() -> None:
     assert cache_key(request_with("--a", "--b")) != cache_key(request_with("--a--b"))
     assert cache_key(request_with(plugins=("ab",))) != cache_key(request_with(plugins=("a", "b")))
+
+
+def test_the_content_of_a_file_that_a_flag_names_counts(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.mlir"
+    spec.write_text("module {}")
+    before = cache_key(request_with(f"--iree-preprocessing-transform-spec-filename={spec}"))
+    assert cache_key(request_with(f"--iree-preprocessing-transform-spec-filename={spec}")) == before
+    spec.write_text("module { }")
+    assert cache_key(request_with(f"--iree-preprocessing-transform-spec-filename={spec}")) != before

@@ -266,3 +266,7 @@ def test_a_suite_that_changed_since_a_run_began_does_not_go_on_with_it(suite_wit
     finished = harness("run", "--resume", str(path))
     assert finished.returncode == 2
     assert "its cases are no longer those of small.toml with this toolchain; start a new run" in finished.stderr
+    suite_with(("budget_s = 0.3", "budget_s = 0.4"))
+    finished = harness("run", "--resume", str(path))
+    assert finished.returncode == 2
+    assert f"{path}: small.toml has changed since this run began; start a new run" in finished.stderr

@@ -244,6 +244,8 @@ def test_an_interrupted_run_says_how_to_go_on_and_leaves_no_process_behind(harne
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        # Some shells start background jobs with SIGINT ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     _wait_for(lambda: bool(list(harness.folder.glob("results/*/rounds.jsonl"))))
     child.send_signal(signal.SIGINT)

@@ -155,7 +155,7 @@ def test_a_call_that_hangs_is_stopped_at_the_limit(script: Script) -> None:
     script.answers["hang_in_round"] = "b"
     items = list(measure_generation(script.group("a", "b"), 0, replace(_NO_TIME, call_limit_s=0.5)))
     assert _lost(items) == {
-        "b": "the worker took longer than the limit of 0.5 s and was stopped while it was at work on b"
+        "b": "the worker took longer than the limit of 1 s and was stopped (--call-timeout) while it was at work on b"
     }
     assert _rounds(items)
 

@@ -271,3 +271,10 @@ def test_without_a_seed_the_position_of_an_input_is_its_seed(write_suite: WriteS
 
 def test_an_entry_function_may_take_no_inputs(write_suite: WriteSuite) -> None:
     assert model(write_suite(INPUT, "inputs = []")).inputs == ()
+
+
+def test_a_byte_order_mark_before_the_text_does_no_harm(write_suite: WriteSuite) -> None:
+    path = write_suite()
+    expected = load_suite(path).suite
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert load_suite(path).suite == expected
