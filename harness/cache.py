@@ -17,6 +17,11 @@ def cache_root() -> Path:
     return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("iree-harness", appauthor=False))
 
 
+def environments_root() -> Path:
+    """Folder of the toolchains that `--toolchain` asked for; the folder `toolchains` holds what is known of tools."""
+    return cache_root() / "environments"
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that readers see either nothing or all of it, also when two processes write it at once."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.devices import DRIVERS, DeviceInfo, DeviceProbe, driver_of, probe_driver
 from harness.errors import SuiteError, UsageError
 from harness.models.identity import model_id
-from harness.plan import Case, Selection, plan_cases, suits, unknown_flags
+from harness.plan import Case, Selection, across_toolchains, plan_cases, suits, unknown_flags
 from harness.plan.flags import flag_name, refusal
 from harness.plugins import Plugin, load_plugin
 from harness.process import Limits
@@ -28,14 +28,16 @@ _DRIVERS = (*DRIVERS, "amdgpu", "metal", "null", "webgpu")
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A suite that is known to fit the toolchain, and its cases on this machine.
+    """A suite that is known to fit the toolchains, and its cases on this machine.
 
     Attributes:
+        toolchains: All that the cases are run under. The first one also makes the models, so that every toolchain
+            compiles the same text; and the others are compared with it.
         devices: What the suite's devices are here, with their driver's version, by name; those that are there.
     """
 
     loaded: LoadedSuite
-    toolchain: Toolchain
+    toolchains: tuple[Toolchain, ...]
     plugins: dict[str, Plugin]
     cases: tuple[Case, ...]
     devices: dict[str, str]
@@ -45,12 +47,25 @@ class Prepared:
         """The suite itself."""
         return self.loaded.suite
 
+    @property
+    def toolchain(self) -> Toolchain:
+        """The first toolchain."""
+        return self.toolchains[0]
 
-def prepare(path: Path, selection: Selection, toolchain: Toolchain | None = None) -> Prepared:
+    def toolchain_of(self, case: Case) -> Toolchain:
+        """The toolchain that a case is run under."""
+        return next(one for one in self.toolchains if one.version == case.toolchain)
+
+
+def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = ()) -> Prepared:
     """Load a suite and plan its cases; nothing is compiled, and models are not built.
 
+    Args:
+        toolchains: What to run it under, of different versions; (): the one that is installed beside the harness.
+
     Raises:
-        SuiteError: The suite is wrong, or names flags, builders or plugins that are not here.
+        SuiteError: The suite is wrong, or names flags that one of the toolchains does not know, or builders or
+            plugins that are not here.
         ToolchainError: There is no usable toolchain.
         UsageError: The selection matches no case.
     """
@@ -58,24 +73,24 @@ def prepare(path: Path, selection: Selection, toolchain: Toolchain | None = None
     suite = loaded.suite
     plugins = _plugins(suite)
     model_ids = {model.name: model_id(model, path) for model in suite.models}
-    toolchain = toolchain or find_toolchain()
-    probes = _probe(suite, toolchain)
-    found = {device.name: _find(probes[driver_of(device.uri)], device.uri) for device in suite.devices}
-    cases = plan_cases(
-        suite,
-        model_ids=model_ids,
-        toolchain=toolchain.version,
-        plugins=plugins,
-        unavailable={name: reason for name, reason in found.items() if isinstance(reason, str)},
-        selection=selection,
-    )
-    _check_flags(suite, cases, toolchain, plugins)
+    toolchains = tuple(toolchains) or (find_toolchain(),)
+    plans: list[tuple[Case, ...]] = []
+    devices: dict[str, str] = {}
+    for toolchain in toolchains:
+        found = _devices(suite, toolchain)
+        cases = plan_cases(
+            suite,
+            model_ids=model_ids,
+            toolchain=toolchain.version,
+            plugins=plugins,
+            unavailable={name: reason for name, reason in found.items() if isinstance(reason, str)},
+            selection=selection,
+        )
+        _check_flags(suite, cases, toolchain, plugins)
+        plans.append(cases)
+        devices = {name: device.facts for name, device in found.items() if isinstance(device, DeviceInfo)} | devices
     return Prepared(
-        loaded=loaded,
-        toolchain=toolchain,
-        plugins=plugins,
-        cases=cases,
-        devices={name: device.facts for name, device in found.items() if isinstance(device, DeviceInfo)},
+        loaded=loaded, toolchains=toolchains, plugins=plugins, cases=across_toolchains(plans), devices=devices
     )
 
 
@@ -90,8 +105,8 @@ def _plugins(suite: Suite) -> dict[str, Plugin]:
     return plugins
 
 
-def _probe(suite: Suite, toolchain: Toolchain) -> dict[str, DeviceProbe]:
-    """What each driver of the suite's devices offers here.
+def _devices(suite: Suite, toolchain: Toolchain) -> dict[str, DeviceInfo | str]:
+    """Each of the suite's devices as a toolchain's runtime sees it, or why it is not there, as a sentence.
 
     Raises:
         SuiteError: A device's URI names a driver that IREE does not have.
@@ -104,7 +119,7 @@ def _probe(suite: Suite, toolchain: Toolchain) -> dict[str, DeviceProbe]:
         if probes[driver].reason is not None and driver not in _DRIVERS:
             hint = did_you_mean(driver, _DRIVERS)
             raise SuiteError(f"{suite.path}: [devices.{device.name}] uri: there is no driver {driver!r}{hint}")
-    return probes
+    return {device.name: _find(probes[driver_of(device.uri)], device.uri) for device in suite.devices}
 
 
 def _find(probe: DeviceProbe, uri: str) -> DeviceInfo | str:

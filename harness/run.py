@@ -7,13 +7,14 @@ already done, and every result is on disk before the next one begins.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from harness import __version__
+from harness.cache import cache_root
 from harness.errors import Interrupted, RunError
 from harness.measure.turn_lock import only_one_measures
 from harness.models.materialize import ModelArtifact, record
@@ -38,7 +39,7 @@ def run_suite(options: RunOptions, progress: Progress) -> Path:
             are part of the run.
     """
     require_writable(options.results)
-    prepared = prepare(options.suite, options.selection, options.toolchain)
+    prepared = prepare(options.suite, options.selection, options.toolchains)
     artifacts = materialize_models(prepared, options.compile_limits, progress)
     directory, done = _open(prepared, artifacts, options)
     with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch, _told_how_to_go_on(directory):
@@ -48,7 +49,8 @@ def run_suite(options: RunOptions, progress: Progress) -> Path:
         right = verify_stage(context, runnable)
         with only_one_measures(lambda: progress.note("Another harness is measuring on this machine; waiting for it")):
             reference_stage(context, right)
-            measure_stage(context, right)
+            if options.measure:
+                measure_stage(context, right)
         directory.finish(lambda run: render(run, "markdown", full=True))
     return directory.path
 
@@ -68,6 +70,7 @@ def _open(
         header = _header(prepared, artifacts, options)
         return RunDirectory.create(options.results, header), Done()
     directory, run = RunDirectory.resume(options.resume)
+    _require_same_toolchains(run.header.toolchains, prepared, options.resume)
     planned = {(case.id, case.name, case.toolchain) for case in run.header.cases}
     if planned != {(case.id, case.name, case.toolchain) for case in prepared.cases}:
         raise RunError(
@@ -78,9 +81,19 @@ def _open(
     return directory, done_in(run)
 
 
+def _require_same_toolchains(begun_with: Sequence[ToolchainRecord], prepared: Prepared, path: Path) -> None:
+    """Refuse to go on with another build of a release: its figures would be those of two compilers."""
+    here = {one.version: one.compiler_sha256 for one in prepared.toolchains}
+    for one in begun_with:
+        if here.get(one.version, one.compiler_sha256) != one.compiler_sha256:
+            raise RunError(
+                f"{path}: this run began with another build of IREE {one.version} than the one here; start a new run"
+            )
+
+
 def _header(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure], options: RunOptions) -> Header:
     now = datetime.now(timezone.utc)
-    suite, toolchain = prepared.suite, prepared.toolchain
+    suite = prepared.suite
     return Header(
         schema_version=SCHEMA_VERSION,
         id=new_run_id(suite.name, now),
@@ -93,24 +106,23 @@ def _header(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]
         harness_commit=harness_commit(),
         command=options.command,
         baseline=suite.baseline,
-        toolchains=(
-            ToolchainRecord(
-                version=toolchain.version,
-                revision=toolchain.revision,
-                compiler_sha256=toolchain.compiler_sha256,
-            ),
+        toolchains=tuple(
+            ToolchainRecord(version=one.version, revision=one.revision, compiler_sha256=one.compiler_sha256)
+            for one in prepared.toolchains
         ),
-        models=tuple(_model_record(name, artifact) for name, artifact in artifacts.items()),
+        models=tuple(_model_record(name, artifact, options.suite) for name, artifact in artifacts.items()),
         cases=prepared.cases,
         groups=suite.groups,
+        floors=dict(suite.floors),
+        gates=suite.gates,
         settings=_settings(prepared, options),
         environment={**capture_environment(), "devices": dict(prepared.devices)},
     )
 
 
-def _model_record(name: str, artifact: ModelArtifact | Failure) -> ModelRecord:
+def _model_record(name: str, artifact: ModelArtifact | Failure, suite: Path) -> ModelRecord:
     if isinstance(artifact, ModelArtifact):
-        return record(artifact)
+        return record(artifact, cache=cache_root(), suite_folder=suite.parent)
     return ModelRecord(name=name, mlir_sha256="", mlir_bytes=0, function="", inputs=(), failure=artifact)
 
 
@@ -120,6 +132,7 @@ def _settings(prepared: Prepared, options: RunOptions) -> dict[str, Any]:
         "generations": options.generations or prepared.suite.generations,
         "seed": options.seed,
         "jobs": options.jobs,
+        "measure": options.measure,
         "patterns": list(options.selection.patterns),
         "tags": list(options.selection.tags),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +18,7 @@ from harness.plan import Case, Selection
 from harness.plugins import Plugin, registry
 from harness.prepare import prepare
 from harness.process import Limits
-from harness.toolchain import Toolchain
+from harness.toolchain import Toolchain, compiler_flags
 
 SUITE = """\
 name = "small"
@@ -58,7 +59,7 @@ def prepare_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real_toolchain
         assert SUITE.count(old) == 1 or not old
         Path("suite.toml").write_text(SUITE.replace(old, new) if old else SUITE + new)
         Path("flags.toml").write_text(flags)
-        return prepare(Path("suite.toml"), Selection(), real_toolchain).cases
+        return prepare(Path("suite.toml"), Selection(), (real_toolchain,)).cases
 
     return prepare_with
 
@@ -110,7 +111,7 @@ def test_a_suite_that_fits_gives_its_cases(prepare_with: Prepare, real_toolchain
 
 def test_the_installed_toolchain_is_found_when_none_is_given(prepare_with: Prepare, real_toolchain: Toolchain) -> None:
     prepare_with()
-    assert prepare(Path("suite.toml"), Selection()).toolchain == real_toolchain
+    assert prepare(Path("suite.toml"), Selection()).toolchains == (real_toolchain,)
 
 
 def test_a_model_is_known_by_its_bytes_not_by_its_name(prepare_with: Prepare) -> None:
@@ -124,7 +125,7 @@ def test_a_model_is_known_by_its_bytes_not_by_its_name(prepare_with: Prepare) ->
 
 def test_the_suite_of_this_project_fits(real_toolchain: Toolchain) -> None:
     suite = Path(__file__).parents[1] / "suites" / "esrgan.toml"
-    cases = prepare(suite, Selection(patterns=("rdb/*@cpu",)), real_toolchain).cases
+    cases = prepare(suite, Selection(patterns=("rdb/*@cpu",)), (real_toolchain,)).cases
     assert len(cases) == 11
     assert {case.skip for case in cases} == {None}
 
@@ -132,7 +133,7 @@ def test_the_suite_of_this_project_fits(real_toolchain: Toolchain) -> None:
 def test_a_selection_of_nothing(prepare_with: Prepare, real_toolchain: Toolchain) -> None:
     prepare_with()
     with pytest.raises(UsageError, match=r"suite\.toml: --tag gpu matches no case; `harness list suite\.toml` shows"):
-        prepare(Path("suite.toml"), Selection(tags=("gpu",)), real_toolchain)
+        prepare(Path("suite.toml"), Selection(tags=("gpu",)), (real_toolchain,))
 
 
 def test_the_suite_is_checked_before_the_toolchain(prepare_with: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,6 +232,48 @@ def test_both_data_tiling_paths_at_once(refusal: Refusal) -> None:
         "suite.toml: [variants.tiled] on device cpu: --iree-opt-data-tiling and --iree-global-opt-data-tiling cancel "
         "each other, so that nothing is data-tiled and no message says so; keep one of the two"
     )
+
+
+# ------------------------------------------------------------------------------------------------- several toolchains
+
+
+@pytest.fixture
+def older(real_toolchain: Toolchain) -> Toolchain:
+    """The installed toolchain under another number, whose tools say what the test has put into the memo of flags."""
+    return replace(real_toolchain, version="3.1.0", compiler_sha256="0d" * 32)
+
+
+def test_a_suite_is_planned_for_each_toolchain(
+    prepare_with: Prepare, real_toolchain: Toolchain, older: Toolchain
+) -> None:
+    prepare_with()
+    prepared = prepare(Path("suite.toml"), Selection(), (older, real_toolchain))
+    assert [case.name for case in prepared.cases] == [
+        "net/stock@cpu:3.1.0",
+        f"net/stock@cpu:{real_toolchain.version}",
+        "net/tiled@cpu:3.1.0",
+        f"net/tiled@cpu:{real_toolchain.version}",
+    ]
+    assert prepared.toolchain == older
+    assert [prepared.toolchain_of(case) for case in prepared.cases] == [older, real_toolchain] * 2
+    assert prepared.devices == {"cpu": "this CPU, on the thread that calls"}
+
+
+def test_a_flag_that_one_of_them_does_not_know_is_an_error_that_names_it(
+    prepare_with: Prepare, real_toolchain: Toolchain, older: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare_with()
+    known = compiler_flags(real_toolchain)
+    monkeypatch.setattr(room, "compiler_flags", lambda one: known - {"iree-opt-data-tiling"} if one == older else known)
+    with pytest.raises(SuiteError) as caught:
+        prepare(Path("suite.toml"), Selection(), (real_toolchain, older))
+    assert str(caught.value).startswith(
+        "suite.toml: [variants.tiled] flagsets: [flagsets.tiling] compile: iree-compile 3.1.0 knows no flag "
+        "--iree-opt-data-tiling; "
+    )
+    prepare_with("", "", flags=FLAGS + 'toolchains = ">=3.2"\n')
+    prepared = prepare(Path("suite.toml"), Selection(), (real_toolchain, older))
+    assert {case.name for case in prepared.cases if case.skip} == {"net/tiled@cpu:3.1.0"}
 
 
 # ----------------------------------------------------------------------------------------------- plugins and builders

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness import process
 from harness.devices import DRIVERS, probe_driver
 from harness.doctor.examine import examine
@@ -11,16 +13,23 @@ from harness.doctor.values import Diagnosis, Finding, Level
 from harness.errors import ToolchainError
 from harness.measure.counters import unavailable_reason
 from harness.results.environment import capture_environment
+from harness.toolchain.environments import Environment
 from harness.toolchain.values import Toolchain
 
 __all__ = ["Diagnosis", "Finding", "Level", "diagnose", "examine", "render_json", "render_terminal"]
 
 
-def diagnose(toolchain_or_error: Toolchain | ToolchainError, *, limits: process.Limits) -> Diagnosis:
+def diagnose(
+    toolchain_or_error: Toolchain | ToolchainError,
+    environments: Sequence[Environment] = (),
+    *,
+    limits: process.Limits,
+) -> Diagnosis:
     """Look at this machine and judge it.
 
     Args:
         toolchain_or_error: The toolchain that would be used, or why there is none.
+        environments: The toolchains that were installed for `--toolchain`.
         limits: For each child that looks for devices; ten seconds are plenty.
 
     Returns:
@@ -32,4 +41,10 @@ def diagnose(toolchain_or_error: Toolchain | ToolchainError, *, limits: process.
         toolchain: Toolchain | str = toolchain_or_error
     else:
         probes, toolchain = [], str(toolchain_or_error)
-    return examine(environment=environment, toolchain=toolchain, probes=probes, counters=unavailable_reason())
+    return examine(
+        environment=environment,
+        toolchain=toolchain,
+        environments=environments,
+        probes=probes,
+        counters=unavailable_reason(),
+    )

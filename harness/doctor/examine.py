@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from harness.devices import DeviceInfo, DeviceProbe
 from harness.doctor.noise import Environment, judge_noise
-from harness.doctor.values import TOPICS, Diagnosis, Finding
+from harness.doctor.values import TOPICS, Diagnosis, ExtraToolchain, Finding
 from harness.results.records import ToolchainRecord
+from harness.toolchain.environments import Environment as InstalledEnvironment
 from harness.toolchain.values import Toolchain
 
 
@@ -17,6 +18,7 @@ def examine(
     toolchain: Toolchain | str,
     probes: Sequence[DeviceProbe],
     counters: str | None,
+    environments: Sequence[InstalledEnvironment] = (),
 ) -> Diagnosis:
     """Judge a machine for measuring on it.
 
@@ -25,12 +27,14 @@ def examine(
         toolchain: The compiler and runtime to use, or the sentence that says why there are none.
         probes: What each driver offers; () where there was no toolchain to ask.
         counters: Why hardware counters are unavailable; None where they work.
+        environments: The toolchains that were installed for `--toolchain`.
 
     Returns:
         Findings grouped by topic, and the facts they come from.
     """
     findings = [
         *_toolchain(toolchain, environment),
+        *_environments(environments),
         *_devices(probes),
         *judge_noise(environment),
         *_counters(counters),
@@ -43,6 +47,7 @@ def examine(
     return Diagnosis(
         findings=tuple(sorted(findings, key=lambda finding: TOPICS.index(finding.topic))),
         toolchain=record,
+        extra_toolchains=tuple(ExtraToolchain(version=one.version, disk_bytes=one.disk_bytes) for one in environments),
         probes=tuple(probes),
         counters=counters,
         environment=environment,
@@ -57,6 +62,12 @@ def _toolchain(toolchain: Toolchain | str, environment: Environment) -> Iterator
         yield Finding(topic="toolchain", level="ok", what=f"IREE {toolchain.version}{revision}")
     if "python" in environment["process"]:
         yield Finding(topic="toolchain", level="ok", what=f"Python {environment['process']['python']}")
+
+
+def _environments(environments: Sequence[InstalledEnvironment]) -> Iterator[Finding]:
+    for one in environments:
+        size = f"{one.disk_bytes / 1e6:,.0f} MB in the cache"
+        yield Finding(topic="toolchain", level="ok", what=f"IREE {one.version} for --toolchain {one.version}, {size}")
 
 
 def _devices(probes: Sequence[DeviceProbe]) -> Iterator[Finding]:

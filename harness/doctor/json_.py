@@ -21,6 +21,7 @@ def render_json(diagnosis: Diagnosis) -> str:
         "schema_version": SCHEMA_VERSION,
         "harness_version": __version__,
         "toolchain": dataclasses.asdict(diagnosis.toolchain) if diagnosis.toolchain else None,
+        "extra_toolchains": [dataclasses.asdict(one) for one in diagnosis.extra_toolchains],
         "devices": [dataclasses.asdict(probe) for probe in diagnosis.probes],
         "counters": {"unavailable": diagnosis.counters},
         "environment": diagnosis.environment,

@@ -35,16 +35,26 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExtraToolchain:
+    """One that was installed for `--toolchain`; where it lies is nobody else's business."""
+
+    version: str
+    disk_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Diagnosis:
     """Everything that the doctor found, and the facts that it judged.
 
     Attributes:
         toolchain: None where there is none to use.
+        extra_toolchains: Those that were installed for `--toolchain`.
         counters: Why hardware counters are unavailable; None where they work.
     """
 
     findings: tuple[Finding, ...]
     toolchain: ToolchainRecord | None
+    extra_toolchains: tuple[ExtraToolchain, ...]
     probes: tuple[DeviceProbe, ...]
     counters: str | None
     environment: dict[str, dict[str, Any]]

@@ -1,6 +1,7 @@
 """[Build] -> [Round]: resident workers, timed turns, fresh generations."""
 
 from harness.measure.generation import measure_generation
+from harness.measure.pinning import last_core
 from harness.measure.values import Group, Loadable, Settings
 
-__all__ = ["Group", "Loadable", "Settings", "measure_generation"]
+__all__ = ["Group", "Loadable", "Settings", "last_core", "measure_generation"]

@@ -39,12 +39,21 @@ class WorkerRefused(CaseError):
 
 
 class WorkerSession:
-    """One worker process, as a context manager; it is stopped at the end whatever happens."""
+    """One worker process, as a context manager; it is stopped at the end whatever happens.
+
+    Args:
+        python: How a command line that starts the interpreter begins.
+        uri: The device.
+        flags: Of the runtime.
+        cpus: Cores to hold it on; None: wherever the system puts it.
+        limits: For each answer.
+        worker: The program.
+    """
 
     def __init__(
         self,
         *,
-        python: Path,
+        python: Sequence[str],
         uri: str,
         flags: Sequence[str],
         cpus: frozenset[int] | None,
@@ -52,7 +61,7 @@ class WorkerSession:
         worker: Path = WORKER,
     ) -> None:
         self._open = {"op": "open", "uri": uri, "flags": list(flags), "cpus": sorted(cpus or ())}
-        self._command = [str(python), "-u", str(worker)]
+        self._command = [*python, "-u", str(worker)]
         self._limits = limits
         self._answers: queue.Queue[str | None] = queue.Queue()
 

@@ -8,7 +8,9 @@ only, and counters.py beside it. It speaks JSON lines: one request on stdin, one
     {"op": "load", "case": ..., "module": ..., "function": ...,
      "arguments": [...], "parameters": {scope: file}}                 hold one module with its inputs
     {"op": "calibrate", "case": ..., "target_ns": ...}                warm up; calls that fill a turn
-    {"op": "round", "turns": [[case, calls], ...]}                    timed turns, in this order
+    {"op": "round", "turns": [[case, calls], ...], "warm": {case: calls}}
+                                                                      timed turns, in this order, each of these cases
+                                                                      after so many calls that are not timed
     {"op": "quit"}
 
 An answer is {"ok": true, ...} or {"ok": false, "error": "one line"}. A turn times `calls` synchronous calls of the
@@ -134,10 +136,13 @@ class Session:
     def round(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run timed turns in the given order."""
         started = time.time_ns()
+        warm = request.get("warm", {})
         turns = []
         for name, calls in request["turns"]:
             self.mark(name)
             case = self.cases[name]
+            if name in warm:
+                case.call(warm[name])
             self.counters.start()
             cpu = time.process_time_ns()
             wall_ns = case.call(calls)

@@ -58,6 +58,12 @@ class Argument:
         """The file, if numpy.load reads it."""
         return self.file if self.file.suffix == ".npy" else None
 
+    def for_worker(self) -> dict[str, Any]:
+        """As a worker's `load` takes it, see harness.measure.worker."""
+        if self.npy is not None:
+            return {"file": str(self.file)}
+        return {"file": str(self.file), "raw": True, "shape": list(self.shape), "element_type": "BFLOAT_16"}
+
 
 def describe(value: Input) -> str:
     """One line as a person would write it: `1x64x90x62xf32 random seed 0`, `f32 constant 1.5`, `4xi8 from x.npy`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from harness.models.inputs import Argument, describe, resolve, write_arguments
 from harness.models.parameters import hash_parameters
 from harness.models.program import MLIR_NAME, Program, ProgramStore
 from harness.models.sources import from_builder, from_mlir, from_onnx
-from harness.results.records import ModelRecord
+from harness.results.records import ArgumentRecord, ModelRecord
 from harness.suite.values import Input, Model
 from harness.toolchain.values import Toolchain
 
@@ -73,8 +74,13 @@ def materialize(model: Model, *, store: Path, toolchain: Toolchain, limits: proc
     )
 
 
-def record(artifact: ModelArtifact) -> ModelRecord:
-    """What a run directory keeps of a model."""
+def record(artifact: ModelArtifact, *, cache: Path, suite_folder: Path) -> ModelRecord:
+    """What a run directory keeps of a model.
+
+    Args:
+        cache: The folder that the program's and the arguments' paths are kept relative to.
+        suite_folder: The folder that the paths of external weights are kept relative to.
+    """
     return ModelRecord(
         name=artifact.name,
         mlir_sha256=artifact.sha256,
@@ -82,7 +88,17 @@ def record(artifact: ModelArtifact) -> ModelRecord:
         function=artifact.function,
         inputs=tuple(describe(one) for one in artifact.inputs),
         parameters=tuple(sorted(artifact.parameters)),
+        mlir=_relative(artifact.mlir, cache),
+        arguments=tuple(
+            ArgumentRecord(file=_relative(one.file, cache), shape=one.shape, dtype=one.dtype)
+            for one in artifact.arguments
+        ),
+        parameter_files={scope: _relative(file, suite_folder) for scope, file in artifact.parameters.items()},
     )
+
+
+def _relative(file: Path, folder: Path) -> str:
+    return Path(os.path.relpath(file, folder)).as_posix()
 
 
 def _program(model: Model, store: ProgramStore, toolchain: Toolchain, limits: process.Limits, where: str) -> Program:

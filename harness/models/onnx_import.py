@@ -102,7 +102,7 @@ def import_onnx(
     wanted = opset or LEAST_OPSET
     upgrade = [f"--opset-version={wanted}"] if 0 < facts.opset < wanted else []
     run_tool(
-        [toolchain.python, "-m", "iree.compiler.tools.import_onnx", path.resolve(), "-o", output, *upgrade],
+        [*toolchain.python_command, "-m", "iree.compiler.tools.import_onnx", path.resolve(), "-o", output, *upgrade],
         cwd=output.parent,  # Python would import an `onnx` or `iree` folder of the user's own working folder
         limits=limits,
         complaint=f"{where} onnx: iree-import-onnx of IREE {toolchain.version} cannot import {path}",

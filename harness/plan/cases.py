@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +12,7 @@ from packaging.specifiers import SpecifierSet
 
 from harness.errors import SuiteError, UsageError
 from harness.plan.flags import find_trap, flag_name, merge_flags, normalised
+from harness.plan.matching import matching
 from harness.plan.values import Case
 from harness.plugins import Plugin
 from harness.suite.values import Device, FlagSet, Suite, Variant
@@ -55,7 +54,9 @@ def plan_cases(
     unavailable: Mapping[str, str],
     selection: Selection = Selection(),
 ) -> tuple[Case, ...]:
-    """All cases of a suite, model by model, device by device, the baseline variant first.
+    """All cases of a suite under one toolchain, model by model, device by device, the baseline variant first.
+
+    The order does not depend on the toolchain.
 
     Args:
         model_ids: Content hash of each model's definition, by name.
@@ -83,6 +84,8 @@ def plan_cases(
     chosen = _matrix(suite, every)
     _refuse_traps(suite, chosen)
     chosen = _with_expectations(suite, chosen)
+    for gate in suite.gates:
+        _require_hits(suite.path, f"[gates.{gate.name}] cases", [gate.cases], [case.name for case in chosen])
     return _select(suite, chosen, selection)
 
 
@@ -162,13 +165,9 @@ def _case(suite: Suite, model: str, model_id: str, model_tags: tuple[str, ...], 
     )
 
 
-def _matching(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns))
-
-
 def _require_hits(path: Path, key: str, patterns: Sequence[str], names: Sequence[str]) -> None:
     for pattern in patterns:
-        matches = _matching([pattern]).match
+        matches = matching([pattern]).match
         if not any(matches(name) for name in names):
             example = f", such as {names[0]}" if names else ""
             raise SuiteError(
@@ -180,8 +179,8 @@ def _matrix(suite: Suite, cases: Sequence[Case]) -> list[Case]:
     names = [case.name for case in cases]
     _require_hits(suite.path, "[matrix] include", suite.include, names)
     _require_hits(suite.path, "[matrix] exclude", suite.exclude, names)
-    included = _matching(suite.include).match
-    excluded = _matching(suite.exclude).match if suite.exclude else lambda _: None
+    included = matching(suite.include).match
+    excluded = matching(suite.exclude).match if suite.exclude else lambda _: None
     left = [case for case in cases if included(case.name) and not excluded(case.name)]
     if not left:
         raise SuiteError(f"{suite.path}: [matrix] exclude leaves no case; remove a pattern")
@@ -210,7 +209,7 @@ def _with_expectations(suite: Suite, cases: Sequence[Case]) -> list[Case]:
     _require_hits(
         suite.path, "[[expect]] cases", [one.cases for one in suite.expectations], [case.name for case in cases]
     )
-    rules = [(_matching([one.cases]).match, one.message) for one in suite.expectations]
+    rules = [(matching([one.cases]).match, one.message) for one in suite.expectations]
     if not rules:
         return list(cases)
     return [
@@ -222,7 +221,7 @@ def _with_expectations(suite: Suite, cases: Sequence[Case]) -> list[Case]:
 def _select(suite: Suite, cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
     if not selection.patterns and not selection.tags:
         return tuple(cases)
-    by_name = _matching(selection.patterns).match if selection.patterns else lambda _: True
+    by_name = matching(selection.patterns).match if selection.patterns else lambda _: True
     wanted_tags = set(selection.tags)
     wanted = {
         case.name for case in cases if by_name(case.name) and (not wanted_tags or wanted_tags.intersection(case.tags))

@@ -11,9 +11,10 @@ class Case:
 
     Attributes:
         id: 16 hex digits: a hash of what is compiled and how it runs, without names and without the toolchain.
-        name: Unique in a plan: `model/variant@device`.
+        name: Unique in a plan: `model/variant@device`, and `model/variant@device:toolchain` where there are several.
         toolchain: Version of the compiler and runtime pair.
-        baseline: Whether its variant is the suite's baseline.
+        baseline: Whether the others of its group are compared with it: the suite's baseline variant, and of several
+            toolchains the first.
         compile_flags: All flags of the device and the variant, in the order they are given to iree-compile.
         run_flags: The same for the runtime's tools and the worker.
         skip: Why it is not run on this machine, as a sentence; None: it is run.
@@ -39,5 +40,5 @@ class Case:
 
     @property
     def group(self) -> str:
-        """Cases with the same group are measured against each other: one model, device and toolchain."""
+        """Cases with the same group are measured against each other: one model on one device."""
         return f"{self.model}@{self.device}"

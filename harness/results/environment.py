@@ -14,6 +14,7 @@ import harness
 from harness import process
 from harness.results.container import capture_limits, in_container
 from harness.results.processor import capture_cpu, has_hypervisor_flag
+from harness.results.selfchecked import last_selfcheck
 from harness.results.system_files import SystemFiles, as_integer, known
 
 _NO_RANDOMISATION = 0x0040000  # ADDR_NO_RANDOMIZE, which `setarch -R` gives a process
@@ -38,15 +39,19 @@ def capture_environment(*, root: Path = Path("/")) -> dict[str, dict[str, Any]]:
         root: Where /proc, /sys and /etc are found; another one describes the machine that these files are of.
 
     Returns:
-        Sections `machine`, `cpu`, `memory`, `load` and `process` of plain JSON values, units in their names.
+        Sections `machine`, `cpu`, `memory`, `load` and `process` of plain JSON values, units in their names; and
+        `selfcheck` where this machine's verdicts were checked.
     """
     files = SystemFiles(root)
+    machine = _machine(files)
+    checked = last_selfcheck(str(machine.get("id", "")))
     return {
-        "machine": _machine(files),
+        "machine": machine,
         "cpu": capture_cpu(files),
         "memory": _memory(files),
         "load": _load(files),
         "process": _process(files),
+        **({"selfcheck": checked} if checked else {}),
     }
 
 

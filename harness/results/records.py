@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.plan.values import Case
-from harness.suite.values import VariantGroup
+from harness.suite.values import Gate, VariantGroup
 
 SCHEMA_VERSION = 1
 
@@ -150,12 +150,29 @@ class Lost:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ArgumentRecord:
+    """One argument of an entry function.
+
+    Attributes:
+        file: Relative to the cache folder.
+        dtype: MLIR's name of the element type.
+    """
+
+    file: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModelRecord:
     """What was compiled: identity of the MLIR and how its entry is called.
 
     Attributes:
         inputs: One line each, as a person would write it: `1x64x90x62xf32 random seed 0`.
         parameters: Scopes of external weights.
+        mlir: The program's file, relative to the cache folder; "" in runs that are older than this field.
+        arguments: What a comparison needs to call it again; likewise.
+        parameter_files: Files of external weights by scope, relative to the suite's folder.
     """
 
     name: str
@@ -164,6 +181,9 @@ class ModelRecord:
     function: str
     inputs: tuple[str, ...]
     parameters: tuple[str, ...] = ()
+    mlir: str = ""
+    arguments: tuple[ArgumentRecord, ...] = ()
+    parameter_files: dict[str, str] = field(default_factory=dict)
     failure: Failure | None = None
 
 
@@ -186,6 +206,8 @@ class Header:
         started: ISO 8601, UTC.
         environment: Sections of plain values, see harness.results.environment.
         settings: Options of the run that change what is measured (budget_s, generations, seed, jobs, ...).
+        floors: The suite's, by metric; {} in runs that are older than floors.
+        gates: The suite's; () in runs that are older than gates.
     """
 
     schema_version: int
@@ -205,6 +227,8 @@ class Header:
     groups: tuple[VariantGroup, ...]
     settings: dict[str, Any]
     environment: dict[str, dict[str, Any]]
+    floors: dict[str, float] = field(default_factory=dict)
+    gates: tuple[Gate, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from harness.bench_folder import lay_out
 from harness.cache import cache_root
 from harness.compile import BuildCache, CompileRequest, compile_cases
 from harness.errors import RunError
+from harness.measure import last_core
 from harness.models.materialize import ModelArtifact
 from harness.prepare import Prepared
 from harness.results.records import Build, Failure
@@ -45,7 +45,7 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
         requests.append(
             CompileRequest(
                 case=case,
-                toolchain=prepared.toolchain,
+                toolchain=prepared.toolchain_of(case),
                 model=artifact.mlir,
                 model_sha256=artifact.sha256,
                 function=artifact.function,
@@ -87,7 +87,7 @@ def lay_out_stage(
 ) -> list[Runnable]:
     """Give every case that compiled a folder to run in."""
     cache = BuildCache(cache_root())
-    pinned = _pinned_cpus()
+    pinned = last_core()
     runnable = []
     for number, case in enumerate(prepared.cases):
         build, artifact = builds.get(case.name), artifacts.get(case.model)
@@ -95,13 +95,13 @@ def lay_out_stage(
             continue
         bench = lay_out(scratch / str(number), cache.module(build), artifact)
         runnable.append(
-            Runnable(case=case, build=build, artifact=artifact, bench=bench, cpus=pinned if case.pin else None)
+            Runnable(
+                case=case,
+                build=build,
+                artifact=artifact,
+                bench=bench,
+                toolchain=prepared.toolchain_of(case),
+                cpus=pinned if case.pin else None,
+            )
         )
     return runnable
-
-
-def _pinned_cpus() -> frozenset[int] | None:
-    """The last core this process may use (the first ones serve most interrupts); None where there is no pinning."""
-    if not hasattr(os, "sched_getaffinity"):
-        return None
-    return frozenset({max(os.sched_getaffinity(0))})

@@ -25,7 +25,7 @@ def verify_stage(context: Context, runnable: Sequence[Runnable]) -> list[Runnabl
     progress.stage("Verify", len(wanted))
     models = {model.name: model for model in prepared.suite.models}
     limits = Limits(seconds=context.options.call_limit_s)
-    for check in check_cases(wanted, models, prepared.toolchain, limits, lambda name: progress.step(name, advance=0)):
+    for check in check_cases(wanted, models, limits, lambda name: progress.step(name, advance=0)):
         if check.case not in checks:
             directory.append(check)
             checks[check.case] = check
@@ -50,7 +50,7 @@ def reference_stage(context: Context, runnable: Sequence[Runnable]) -> None:
         directory.append(
             run_benchmark_module(
                 one.case.name,
-                context.prepared.toolchain,
+                one.toolchain,
                 command,
                 one.bench.folder,
                 limits=Limits(seconds=_BENCHMARK_CALLS * context.options.call_limit_s),
@@ -61,11 +61,14 @@ def reference_stage(context: Context, runnable: Sequence[Runnable]) -> None:
 
 
 def distinct(runnable: Sequence[Runnable]) -> list[Runnable]:
-    """The cases that differ in module or run flags from all before them in their group: only those are timed."""
+    """The cases that differ in module, run flags or toolchain from all before them in their group.
+
+    Only those are timed. The same bytes in another release's runtime are another thing to measure.
+    """
     seen = set()
     distinct = []
     for one in runnable:
-        key = (one.case.group, one.build.module_sha256, one.case.run_flags)
+        key = (one.case.group, one.build.module_sha256, one.case.run_flags, one.case.toolchain)
         if key not in seen:
             seen.add(key)
             distinct.append(one)

@@ -20,9 +20,11 @@ class RunOptions:
     """What a user can choose about a run; None: the suite's own value.
 
     Attributes:
+        toolchains: Of different versions; (): the one that is installed beside the harness.
         budget_s: Seconds of timed rounds for the whole run.
         compile_limits: For each iree-compile.
         call_limit_s: For one turn, and for one iree-run-module.
+        measure: Whether to time anything; a comparison's side is only compiled and checked.
     """
 
     suite: Path
@@ -36,7 +38,8 @@ class RunOptions:
     call_limit_s: float
     command: tuple[str, ...]
     resume: Path | None = None
-    toolchain: Toolchain | None = None
+    toolchains: tuple[Toolchain, ...] = ()
+    measure: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from harness.bench_folder import MODULE_FILE
 from harness.measure import Group, Loadable, Settings, measure_generation
-from harness.models.inputs import Argument
 from harness.results.records import Lost, Round
 from harness.stages.check import distinct
 from harness.stages.context import Context
-from harness.toolchain import Toolchain
 from harness.verify import Runnable
 
 # A generation's rounds take nearly all of its seconds; one with less was cut short, and goes on in fresh workers.
@@ -39,7 +36,7 @@ def measure_stage(context: Context, runnable: Sequence[Runnable]) -> None:
             if not members:
                 progress.step(name)
                 continue
-            group = _group(name, members, context.prepared.toolchain)
+            group = _group(name, members)
             limits = Settings(
                 seconds=max(seconds - earlier_s, 0.0),
                 seed=int(settings["seed"]),
@@ -59,7 +56,7 @@ def _where(item: Round, generations: int) -> str:
     return f"{item.group} generation {item.generation + 1}/{generations}, round {item.round + 1}"
 
 
-def _group(name: str, members: Sequence[Runnable], toolchain: Toolchain) -> Group:
+def _group(name: str, members: Sequence[Runnable]) -> Group:
     return Group(
         name=name,
         uri=members[0].case.uri,
@@ -69,17 +66,11 @@ def _group(name: str, members: Sequence[Runnable], toolchain: Toolchain) -> Grou
                 name=one.case.name,
                 module=one.bench.folder / MODULE_FILE,
                 function=one.artifact.function,
-                arguments=tuple(_argument(argument) for argument in one.artifact.arguments),
+                arguments=tuple(argument.for_worker() for argument in one.artifact.arguments),
                 parameters=one.artifact.parameters,
                 run_flags=one.case.run_flags,
-                toolchain=toolchain,
+                toolchain=one.toolchain,
             )
             for one in members
         ),
     )
-
-
-def _argument(argument: Argument) -> dict[str, Any]:
-    if argument.npy is not None:
-        return {"file": str(argument.file)}
-    return {"file": str(argument.file), "raw": True, "shape": list(argument.shape), "element_type": "BFLOAT_16"}

@@ -1,7 +1,18 @@
-"""The compiler and runtime pair that is driven."""
+"""The compiler and runtime pairs that are driven."""
 
+from harness.toolchain.environments import Environment, installed_environments
 from harness.toolchain.find import find_toolchain
 from harness.toolchain.flags import compiler_flags, runtime_flags
+from harness.toolchain.install import get_toolchains, install_toolchain
 from harness.toolchain.values import Toolchain
 
-__all__ = ["Toolchain", "compiler_flags", "find_toolchain", "runtime_flags"]
+__all__ = [
+    "Environment",
+    "Toolchain",
+    "compiler_flags",
+    "find_toolchain",
+    "get_toolchains",
+    "install_toolchain",
+    "installed_environments",
+    "runtime_flags",
+]

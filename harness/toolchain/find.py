@@ -1,11 +1,12 @@
-"""Finding the installed compiler and runtime pair, without importing either."""
+"""Finding a compiler and runtime pair, beside the harness or in an environment of its own, without importing either."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import sys
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,48 +19,131 @@ RUNTIME_PACKAGE = "iree-base-runtime"
 _INSTALL = "pip install 'iree-base-compiler[onnx]' iree-base-runtime"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """Where to look for packages.
+
+    Attributes:
+        site_packages: The folder that holds them; None: wherever this interpreter finds its own.
+        mend: What to do where something is amiss; "": whatever fits packages that the user installed.
+    """
+
+    site_packages: Path | None = None
+    mend: str = ""
+
+    def distribution(self, package: str) -> Distribution:
+        if self.site_packages is None:
+            found = _installed_here(package)
+        else:
+            found = next(iter(distributions(name=package, path=[str(self.site_packages)])), None)
+        if found is None:
+            raise ToolchainError(f"{package} is not installed; {self.mend or f'run {_INSTALL}'}")
+        return found
+
+    def package_folder(self, module: str, package: str) -> Path:
+        there = self.site_packages
+        folder = _folder_here(module) if there is None else there.joinpath(*module.split("."))
+        if folder is None or not folder.is_dir():
+            raise ToolchainError(
+                f"{package} is installed without its module {module}; {self.mend or f'reinstall it: {_INSTALL}'}"
+            )
+        return folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """A whole pair: its release, and where its tools are."""
+
+    version: str
+    compiler_tools: Path
+    runtime_tools: Path
+
+
 def find_toolchain() -> Toolchain:
     """The pair that is installed beside the harness.
 
     Raises:
         ToolchainError: A half is missing, the halves are of different versions, or tools are missing.
     """
-    compiler, runtime = _require(COMPILER_PACKAGE), _require(RUNTIME_PACKAGE)
+    return _toolchain(_find_pair(_Place()), Path(sys.executable), ())
+
+
+def find_in_environment(folder: Path) -> Toolchain:
+    """The pair in a Python environment of its own, which is looked at from outside: nothing of it is imported.
+
+    Raises:
+        ToolchainError: Likewise, or its interpreter is gone.
+    """
+    pair = pair_in_environment(folder)
+    return _toolchain(pair, environment_python(folder), ("-I",))
+
+
+def pair_in_environment(folder: Path) -> Pair:
+    """Check that an environment is whole, without hashing its compiler.
+
+    Raises:
+        ToolchainError: It is not.
+    """
+    mend = "give another version with --toolchain"
+    if not environment_python(folder).exists():
+        raise ToolchainError(f"the Python that made {folder} is gone; {mend}")
+    return _find_pair(_Place(site_packages=_site_packages(folder), mend=mend))
+
+
+def environment_python(folder: Path) -> Path:
+    """The interpreter of a Python environment."""
+    return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def _site_packages(folder: Path) -> Path:
+    """Where an environment has its packages; the folder's name has the version of its Python in it, but on Windows."""
+    return next(iter(sorted(folder.glob("lib/python*/site-packages"))), folder / "Lib" / "site-packages")
+
+
+def _find_pair(place: _Place) -> Pair:
+    compiler, runtime = place.distribution(COMPILER_PACKAGE), place.distribution(RUNTIME_PACKAGE)
     if compiler.version != runtime.version:
         pair = f"'{COMPILER_PACKAGE}[onnx]=={compiler.version}' {RUNTIME_PACKAGE}=={compiler.version}"
         raise ToolchainError(
             f"{COMPILER_PACKAGE} is {compiler.version} and {RUNTIME_PACKAGE} is {runtime.version}, and a module of one "
-            f"release may not run in another; install a pair: pip install {pair}"
+            f"release may not run in another; {place.mend or f'install a pair: pip install {pair}'}"
         )
-    compiler_tools = _package_folder("iree.compiler", COMPILER_PACKAGE) / "_mlir_libs"
-    runtime_tools = _package_folder("iree._runtime_libs", RUNTIME_PACKAGE)
+    compiler_tools = place.package_folder("iree.compiler", COMPILER_PACKAGE) / "_mlir_libs"
+    runtime_tools = place.package_folder("iree._runtime_libs", RUNTIME_PACKAGE)
     for tool in (compiler_tools / "iree-compile", runtime_tools / "iree-run-module"):
         if not tool.is_file():
-            raise ToolchainError(f"{tool.name} is missing from the installed packages; reinstall them: {_INSTALL}")
+            raise ToolchainError(
+                f"{tool.name} is missing from the installed packages; {place.mend or f'reinstall them: {_INSTALL}'}"
+            )
+    return Pair(version=compiler.version, compiler_tools=compiler_tools, runtime_tools=runtime_tools)
+
+
+def _toolchain(pair: Pair, python: Path, options: tuple[str, ...]) -> Toolchain:
     return Toolchain(
-        version=compiler.version,
-        revision=_revision(compiler_tools.parent / "version.py"),
-        compiler_sha256=_compiler_hash(compiler_tools),
-        python=Path(sys.executable),
-        compiler_tools=compiler_tools,
-        runtime_tools=runtime_tools,
+        version=pair.version,
+        revision=_revision(pair.compiler_tools.parent / "version.py"),
+        compiler_sha256=_compiler_hash(pair.compiler_tools),
+        python=python,
+        compiler_tools=pair.compiler_tools,
+        runtime_tools=pair.runtime_tools,
+        python_options=options,
     )
 
 
-def _require(package: str) -> Distribution:
+def _installed_here(package: str) -> Distribution | None:
     try:
         return distribution(package)
     except PackageNotFoundError:
-        raise ToolchainError(f"{package} is not installed; run {_INSTALL}") from None
+        return None
 
 
-def _package_folder(module: str, package: str) -> Path:
+def _folder_here(module: str) -> Path | None:
     try:
         spec = find_spec(module)
     except ModuleNotFoundError:
-        spec = None
+        return None
     if spec is None or not spec.submodule_search_locations:
-        raise ToolchainError(f"{package} is installed without its module {module}; reinstall it: {_INSTALL}")
+        return None
     return Path(next(iter(spec.submodule_search_locations)))
 
 

@@ -15,7 +15,10 @@ class Toolchain:
         revision: The git commit that it was built from, or "".
         compiler_sha256: Hash of the compiler's binary and library; part of every cache key.
         python: The interpreter that has iree.runtime; workers run under it.
-        tools: Folders that hold the native tools: compiler's first, runtime's second.
+        compiler_tools: Folder of the compiler's native tools.
+        runtime_tools: Folder of the runtime's.
+        python_options: What the interpreter is always started with. In an environment of its own it has to overlook
+            PYTHONPATH and the user's packages, or another release's modules could come first.
     """
 
     version: str
@@ -24,6 +27,12 @@ class Toolchain:
     python: Path
     compiler_tools: Path
     runtime_tools: Path
+    python_options: tuple[str, ...] = ()
+
+    @property
+    def python_command(self) -> tuple[str, ...]:
+        """How a command line that starts its interpreter begins."""
+        return (str(self.python), *self.python_options)
 
     @property
     def iree_compile(self) -> Path:

@@ -26,6 +26,7 @@ class Runnable:
     """A compiled case in its folder, ready to run.
 
     Attributes:
+        toolchain: That compiled it, and runs it.
         cpus: Cores to hold its processes on; None: wherever the system puts them.
     """
 
@@ -33,6 +34,7 @@ class Runnable:
     build: Build
     artifact: ModelArtifact
     bench: BenchFolder
+    toolchain: Toolchain
     cpus: frozenset[int] | None
 
 
@@ -94,7 +96,6 @@ def _load_expected(path: Path) -> Array:
 def check_cases(
     cases: Sequence[Runnable],
     models: Mapping[str, Model],
-    toolchain: Toolchain,
     limits: Limits,
     on_start: Callable[[str], None],
 ) -> Iterator[Check]:
@@ -110,10 +111,10 @@ def check_cases(
     references = _References()
     for one in cases:
         on_start(one.case.name)
-        yield _check(one, models[one.case.model], references, toolchain, limits)
+        yield _check(one, models[one.case.model], references, limits)
 
 
-def _check(one: Runnable, model: Model, references: _References, toolchain: Toolchain, limits: Limits) -> Check:
+def _check(one: Runnable, model: Model, references: _References, limits: Limits) -> Check:
     command = run_command(
         function=one.artifact.function,
         inputs=one.bench.inputs,
@@ -124,7 +125,7 @@ def _check(one: Runnable, model: Model, references: _References, toolchain: Tool
     )
     against, max_absolute, max_relative, failure = "", None, None, None
     try:
-        outputs = run_once(toolchain, command, one.bench.folder, limits=limits, cpus=one.cpus)
+        outputs = run_once(one.toolchain, command, one.bench.folder, limits=limits, cpus=one.cpus)
         right = references.find(one.case, model, one.artifact)
         if right is None:
             against = "itself: its values are finite"

@@ -10,6 +10,7 @@ import pytest
 
 from harness.devices import DeviceInfo, DeviceProbe
 from harness.doctor import Diagnosis, examine
+from harness.toolchain.environments import Environment as InstalledEnvironment
 from harness.toolchain.values import Toolchain
 
 Environment = dict[str, dict[str, Any]]
@@ -133,6 +134,9 @@ _CONTAINER: Environment = {
 _SILENT: Environment = {"machine": {}, "cpu": {}, "memory": {}, "load": {}, "process": {}}
 
 
+OLDER = InstalledEnvironment(version="3.12.0", folder=Path("somewhere"), disk_bytes=627_181_843)
+
+
 @pytest.fixture
 def quiet() -> Environment:
     """The environment of a machine as benchmarks wish it."""
@@ -144,7 +148,11 @@ def diagnoses() -> dict[str, Diagnosis]:
     """Four machines: made for it, a laptop in use, a throttled container without IREE, one that tells nothing."""
     return {
         "server": examine(
-            environment=_QUIET, toolchain=TOOLCHAIN, probes=(*LOCAL, NO_VULKAN, TWO_H200, NO_HIP), counters=None
+            environment=_QUIET,
+            toolchain=TOOLCHAIN,
+            environments=(OLDER,),
+            probes=(*LOCAL, NO_VULKAN, TWO_H200, NO_HIP),
+            counters=None,
         ),
         "laptop": examine(
             environment=_LAPTOP,

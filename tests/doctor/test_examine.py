@@ -117,6 +117,14 @@ def test_a_toolchain_is_told_by_version_and_revision(diagnoses: dict[str, Diagno
     assert diagnosis.toolchain.version == "3.13.0"
 
 
+def test_toolchains_that_were_installed_by_version_are_told_with_their_size(diagnoses: dict[str, Diagnosis]) -> None:
+    told = [finding for finding in diagnoses["server"].about("toolchain") if "--toolchain" in finding.what]
+    assert told == [
+        Finding(topic="toolchain", level="ok", what="IREE 3.12.0 for --toolchain 3.12.0, 627 MB in the cache")
+    ]
+    assert diagnoses["laptop"].extra_toolchains == ()
+
+
 def test_without_a_toolchain_its_own_sentence_stands_and_no_device_is_told(quiet: Environment) -> None:
     diagnosis = judge(quiet)
     assert diagnosis.toolchain is None

@@ -58,3 +58,6 @@ def test_the_toolchain_is_named_without_folders(diagnoses: dict[str, Diagnosis])
         "compiler_sha256": "5e" * 32,
     }
     assert json.loads(render_json(diagnoses["container"]))["toolchain"] is None
+    assert json.loads(render_json(diagnoses["server"]))["extra_toolchains"] == [
+        {"version": "3.12.0", "disk_bytes": 627_181_843}
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -239,6 +240,10 @@ def test_a_compiler_and_a_runtime_of_different_versions(harness: Harness) -> Non
         (("run", "small.toml", "--generations", "many"), "--generations"),
         (("run", "small.toml", "--bogus"), "--bogus"),
         (("run", "small.toml", "--filter", "nothing*"), "--filter nothing* matches no case"),
+        (("run", "small.toml", "--toolchain", "newest"), "--toolchain newest: is no version; write the release"),
+        (("list", "small.toml", "--toolchain", "iree>=3"), "--toolchain iree>=3: is no version; write the release"),
+        (("run", "nope.toml", "--toolchain", "3.12.0"), "nope.toml: there is no such file"),
+        (("run", "--resume", "nowhere", "--toolchain", "3.12.0"), "own settings; leave out toolchains"),
         (("run", "--resume", "nowhere"), "nowhere: is not a run directory"),
         (("report", "nowhere"), "nowhere: is not a run directory"),
         (("export", "small.toml", "large"), "there is no model 'large'"),
@@ -252,6 +257,19 @@ def test_a_wrong_command_line(harness: Harness, arguments: tuple[str, ...], word
     assert "Traceback" not in finished.stderr
     assert finished.stderr.startswith("harness: ")
     assert not list(harness.folder.glob("results/*"))
+
+
+def test_another_build_of_the_same_release_does_not_go_on_with_a_run(harness: Harness) -> None:
+    harness("run", "small.toml")
+    (path,) = harness.runs()
+    (path / "finished.json").unlink()
+    header = json.loads((path / "run.json").read_text())
+    header["toolchains"][0]["compiler_sha256"] = "0" * 64
+    (path / "run.json").write_text(json.dumps(header))
+    finished = harness("run", "--resume", str(path))
+    assert finished.returncode == 2
+    version = header["toolchains"][0]["version"]
+    assert f"{path}: this run began with another build of IREE {version} than the one here" in finished.stderr
 
 
 def test_a_suite_that_changed_since_a_run_began_does_not_go_on_with_it(suite_with: Change) -> None:

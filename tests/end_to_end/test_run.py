@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness.results.store import load_run
+from harness.suite.values import Gate
 from tests.end_to_end.conftest import Harness
 
 _GPU = """
@@ -24,14 +25,25 @@ uri = "vulkan"
 backend = "vulkan-spirv"
 compile_flags = ["--iree-hal-target-device=vulkan"]
 """
+_LIMITS = """
+[floors]
+latency = 0.02
+[gates.copies]
+metric = "copies"
+cases = "*@cpu"
+"""
 _PIPELINE = "--iree-preprocessing-pass-pipeline=builtin.module"
 
 
 def test_a_run_measures_every_distinct_case_and_keeps_everything_a_number_needs(harness: Harness) -> None:
+    with (harness.folder / "small.toml").open("a") as suite:
+        suite.write(_LIMITS)
     finished = harness("run", "small.toml")
     assert finished.returncode == 0, finished.stderr
     run = harness.run()
     assert run.finished
+    assert run.header.floors == {"latency": 0.02}
+    assert run.header.gates == (Gate(name="copies", metric="copies", cases="*@cpu"),)
     assert [case.name for case in run.header.cases] == ["tiny/stock@cpu", "tiny/channels-last@cpu", "tiny/inert@cpu"]
     builds = {build.case: build for build in run.builds}
     for build in builds.values():
@@ -207,7 +219,7 @@ def test_a_run_that_was_killed_goes_on_where_it_stopped(harness: Harness, after:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    _wait_for(lambda: bool(list(harness.folder.glob(f"results/*/{after}"))))
+    wait_for(lambda: bool(list(harness.folder.glob(f"results/*/{after}"))))
     child.send_signal(signal.SIGKILL)
     child.wait()
     (path,) = harness.runs()
@@ -230,7 +242,7 @@ def test_a_run_that_was_killed_goes_on_where_it_stopped(harness: Harness, after:
     assert {one.generation for one in run.rounds} == {0, 1, 2}
 
 
-def _wait_for(condition: Callable[[], bool], limit_s: float = 120) -> None:
+def wait_for(condition: Callable[[], bool], limit_s: float = 120) -> None:
     deadline = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < deadline, "it never came to that"
@@ -247,7 +259,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_leaves_no_process_behind(harne
         # Some shells start background jobs with SIGINT ignored, and children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    _wait_for(lambda: bool(list(harness.folder.glob("results/*/rounds.jsonl"))))
+    wait_for(lambda: bool(list(harness.folder.glob("results/*/rounds.jsonl"))))
     child.send_signal(signal.SIGINT)
     _, stderr = child.communicate(timeout=60)
     assert child.returncode == 130

@@ -117,6 +117,39 @@ def test_cases_with_other_run_flags_live_in_another_process_and_take_turns_with_
     assert [request["flags"] for request in script.requests("open")] == [[], ["--task_topology_group_count=1"]]
 
 
+def _under(toolchain: str, name: str) -> Loadable:
+    """A case of another toolchain: its interpreter is another file, and what it is started with is its own."""
+    python = Path(sys.executable)
+    other = replace(_TOOLCHAIN, version=toolchain, python=python.parent / ".." / python.parent.name / python.name)
+    return replace(_case(name), toolchain=replace(other, python_options=("-I",)))
+
+
+def test_each_toolchain_has_a_worker_of_its_own_and_they_take_turns_round_by_round(script: Script) -> None:
+    group = replace(script.group(), cases=(_case("a"), _under("3.12.0", "b"), _case("c"), _under("3.12.0", "d")))
+    rounds = _rounds(list(measure_generation(group, 0, replace(_NO_TIME, least_rounds=6))))
+    home = {request["case"]: request["pid"] for request in script.requests("load")}
+    assert home["a"] == home["c"] != home["b"] == home["d"]
+    orders = [[turn.case for turn in one.turns] for one in rounds]
+    assert all(sorted(order) == ["a", "b", "c", "d"] for order in orders)
+    assert [order[::-1] for order in orders[::2]] == orders[1::2]
+    asked = [(request["pid"], [case for case, _ in request["turns"]]) for request in script.requests("round")]
+    assert [case for _, cases in asked for case in cases] == [case for order in orders for case in order]
+    assert all(home[case] == pid for pid, cases in asked for case in cases)
+
+
+def test_turns_that_may_follow_another_process_come_after_calls_that_are_not_timed(script: Script) -> None:
+    script.answers["per_call_ns"] = {"short": 20_000, "middle": 9_000_000, "long": 10_000_000}
+    cases = (_case("short"), _under("3.12.0", "middle"), _case("long"))
+    list(measure_generation(replace(script.group(), cases=cases), 0, _NO_TIME))
+    warm = [one for request in script.requests("round") for one in request["warm"].items()]
+    assert sorted(warm) == [("middle", 1)] * 2 + [("short", 15)] * 2  # in each of the two rounds; long calls need none
+
+
+def test_in_one_process_nothing_needs_that(script: Script) -> None:
+    list(measure_generation(script.group("a", "b"), 0, _NO_TIME))
+    assert [request["warm"] for request in script.requests("round")] == [{}, {}]
+
+
 def test_counters_are_kept_with_each_turn(script: Script) -> None:
     rounds = _rounds(list(measure_generation(script.group("a"), 0, _NO_TIME)))
     assert rounds[0].turns[0].counters == {"instructions": 7}

@@ -22,7 +22,7 @@ from harness.toolchain import Toolchain
 def _session(
     toolchain: Toolchain, *, uri: str = "local-sync", flags: tuple[str, ...] = (), cpus: frozenset[int] | None = None
 ) -> WorkerSession:
-    return WorkerSession(python=toolchain.python, uri=uri, flags=flags, cpus=cpus, limits=Limits(seconds=60))
+    return WorkerSession(python=toolchain.python_command, uri=uri, flags=flags, cpus=cpus, limits=Limits(seconds=60))
 
 
 @pytest.mark.parametrize("uri", ["local-sync", "local-task"])
@@ -35,6 +35,13 @@ def test_turns_of_a_real_module_are_timed_in_the_order_asked_for(
         answer = worker.ask(op="round", turns=[["again", 3], ["matmul", 2], ["again", 1]])
     assert [(turn["case"], turn["calls"]) for turn in answer["turns"]] == [("again", 3), ("matmul", 2), ("again", 1)]
     assert all(turn["wall_ns"] > 0 for turn in answer["turns"])
+
+
+def test_calls_that_warm_a_turn_up_are_no_part_of_it(real_toolchain: Toolchain, matmul: Loadable) -> None:
+    with _session(real_toolchain) as worker:
+        worker.load(matmul)
+        answer = worker.ask(op="round", turns=[["matmul", 2], ["matmul", 3]], warm={"matmul": 4})
+    assert [(turn["case"], turn["calls"]) for turn in answer["turns"]] == [("matmul", 2), ("matmul", 3)]
 
 
 def test_calibration_batches_calls_until_a_turn_is_long_enough(real_toolchain: Toolchain, matmul: Loadable) -> None:

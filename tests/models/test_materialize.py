@@ -20,7 +20,7 @@ from harness import process
 from harness.errors import CaseError, SuiteError
 from harness.models import Builder, BuiltModel, ModelArtifact, materialize, record, sources
 from harness.models.residual_dense_block import BUILDER
-from harness.results.records import ModelRecord
+from harness.results.records import ArgumentRecord, ModelRecord
 from harness.suite.values import Input, Model
 from harness.toolchain.values import Toolchain
 
@@ -62,12 +62,19 @@ def test_a_built_model_lies_in_the_store_by_its_content(make: Make, store: Path)
     assert artifact.mlir.stat().st_size == artifact.mlir_bytes
     assert artifact.inputs == (Input(shape=(1, 8, 4, 5)),)
     assert [argument.flag for argument in artifact.arguments] == ["@input0.npy"]
-    assert record(artifact) == ModelRecord(
+    folder = f"{store.name}/{artifact.sha256}"
+    assert record(artifact, cache=store.parent, suite_folder=store.parent) == ModelRecord(
         name="rdb",
         mlir_sha256=artifact.sha256,
         mlir_bytes=artifact.mlir_bytes,
         function="main",
         inputs=("1x8x4x5xf32 random seed 0",),
+        mlir=f"{folder}/model.mlir",
+        arguments=(
+            ArgumentRecord(
+                file=artifact.arguments[0].file.relative_to(store.parent).as_posix(), shape=(1, 8, 4, 5), dtype="f32"
+            ),
+        ),
     )
     assert not list(store.rglob(".*"))
 
@@ -234,7 +241,9 @@ def test_external_weights_are_used_and_count_in_the_identity(
     bare, one = make(mlir(path)), make(mlir(path, parameters={"model": weights}))
     assert one.mlir == bare.mlir
     assert one.sha256 != bare.sha256
-    assert record(one).parameters == ("model",)
+    recorded = record(one, cache=tmp_path, suite_folder=weights.parent)
+    assert recorded.parameters == ("model",)
+    assert recorded.parameter_files == {"model": weights.name}
     (output,) = run_main(one)
     np.testing.assert_allclose(output, np.load(one.arguments[0].file) + 3.0)
     assert make(mlir(path, parameters={"other": weights})).sha256 != one.sha256

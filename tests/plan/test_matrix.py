@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.errors import SuiteError
-from harness.suite.values import Expectation, Suite
+from harness.suite.values import Expectation, Gate, Suite
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, names, plan
 
 
@@ -97,3 +97,13 @@ def test_an_expectation_for_no_case() -> None:
         "suite.toml: [[expect]] cases: '*/fast@gpu' matches no case; patterns are matched with model/variant@device, "
         "such as small/stock@cpu"
     )
+
+
+def test_a_gate_of_no_case() -> None:
+    gates = (Gate(name="all", metric="copies"), Gate(name="latency", metric="latency", cases="*/fast@gpu"))
+    suite = suite_with(exclude=("*/fast@gpu",), gates=gates)
+    assert refusal(suite) == (
+        "suite.toml: [gates.latency] cases: '*/fast@gpu' matches no case; patterns are matched with "
+        "model/variant@device, such as small/stock@cpu"
+    )
+    assert len(plan(suite_with(gates=gates))) == 8

@@ -17,7 +17,7 @@ from harness.errors import RunError
 from harness.plan.values import Case
 from harness.results.records import Build, Check, Failure, Header, Lost, ModelRecord, Reference, Round, Run
 from harness.results.store import Record, RunDirectory, load_run, new_run_id
-from harness.suite.values import VariantGroup
+from harness.suite.values import Gate, VariantGroup
 from tests.builders import make_header, make_round
 
 _finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -60,6 +60,8 @@ _headers = st.builds(
     groups=st.lists(st.from_type(VariantGroup), max_size=2).map(tuple),
     settings=st.dictionaries(st.text(), _plain),
     environment=_sections,
+    floors=st.dictionaries(st.text(), _finite),
+    gates=st.lists(st.builds(Gate, relative=st.none() | _finite, absolute=st.none() | _finite), max_size=2).map(tuple),
 )
 
 BUILD = Build(case="net/stock@cpu", command=("iree-compile",), cache_key="ab")
@@ -96,6 +98,14 @@ def test_every_kind_of_record_comes_back_as_it_was(kind: type[Any], data: st.Dat
 def test_a_header_comes_back_as_it_was(header: Header) -> None:
     adapter = TypeAdapter(Header)
     assert adapter.validate_json(adapter.dump_json(header)) == header
+
+
+def test_a_run_that_is_older_than_floors_and_gates_has_none(tmp_path: Path) -> None:
+    directory = RunDirectory.create(tmp_path, make_header(floors={"latency": 0.02}))
+    stored = json.loads((directory.path / "run.json").read_text())
+    assert (stored.pop("floors"), stored.pop("gates")) == ({"latency": 0.02}, [])
+    (directory.path / "run.json").write_text(json.dumps(stored))
+    assert load_run(directory.path).header == make_header()
 
 
 def test_a_new_run_has_a_header_and_nothing_else(tmp_path: Path) -> None:

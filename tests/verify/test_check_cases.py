@@ -29,7 +29,7 @@ MakeRunnable = Callable[..., Runnable]
 
 
 @pytest.fixture
-def make_runnable(tmp_path: Path) -> MakeRunnable:
+def make_runnable(tmp_path: Path, fake: Toolchain) -> MakeRunnable:
     """Cases that give the values they are told to, as in `make_runnable("stock", "1,2,3", device="gpu")`."""
 
     def make(
@@ -54,6 +54,7 @@ def make_runnable(tmp_path: Path) -> MakeRunnable:
             build=Build(case=case.name, command=(), cache_key="", outputs=len(values)),
             artifact=artifact,
             bench=lay_out(tmp_path / "bench" / case.name, module, artifact),
+            toolchain=fake,
             cpus=None,
         )
 
@@ -61,9 +62,10 @@ def make_runnable(tmp_path: Path) -> MakeRunnable:
 
 
 def check(cases: Sequence[Runnable], toolchain: Toolchain, *models: Model) -> dict[str, Check]:
-    """All checks by case name, after a look that they come in the order of the cases."""
+    """All checks by case name under one toolchain, after a look that they come in the order of the cases."""
+    cases = [replace(one, toolchain=toolchain) for one in cases]
     by_name = {model.name: model for model in (models or (make_model(),))}
-    checks = list(check_cases(cases, by_name, toolchain, LIMITS, lambda _: None))
+    checks = list(check_cases(cases, by_name, LIMITS, lambda _: None))
     assert [one.case for one in checks] == [one.case.name for one in cases]
     for one in checks:
         assert one.failure is None or (one.failure.stage == "verify" and "\n" not in one.failure.message)
@@ -93,10 +95,20 @@ def test_a_variant_is_compared_with_the_baseline(make_runnable: MakeRunnable, fa
     assert checks["net/stock@cpu"].max_absolute is None
 
 
+def test_each_case_runs_in_the_runtime_of_its_own_toolchain(
+    make_runnable: MakeRunnable, fake: Toolchain, tmp_path: Path
+) -> None:
+    other = make_fake_toolchain(tmp_path / "other")
+    cases = [make_runnable("stock", "1,2"), replace(make_runnable("later", "1,2"), toolchain=other)]
+    checks = {one.case: one for one in check_cases(cases, {"net": make_model()}, LIMITS, lambda _: None)}
+    assert len(calls(fake)) == len(calls(other)) == 1
+    assert said(checks)["net/later@cpu"] == "net/stock@cpu"
+
+
 def test_cases_run_one_after_the_other_each_announced_before(make_runnable: MakeRunnable, fake: Toolchain) -> None:
     events: list[str] = []
     cases = [make_runnable(name, "1") for name in ("stock", "a", "b")]
-    checks = check_cases(cases, {"net": make_model()}, fake, LIMITS, lambda name: events.append(f"start {name}"))
+    checks = check_cases(cases, {"net": make_model()}, LIMITS, lambda name: events.append(f"start {name}"))
     events.extend(f"checked {one.case} after {len(calls(fake))} runs" for one in checks)
     assert events == [
         "start net/stock@cpu",
@@ -316,6 +328,7 @@ def test_a_real_onnx_model_through_iree_agrees_with_onnx_runtime(
         build=Build(case=case.name, command=(), cache_key="", outputs=1),
         artifact=artifact,
         bench=lay_out(tmp_path / "bench", compiled / "module.vmfb", artifact),
+        toolchain=real_toolchain,
         cpus=frozenset({0}),
     )
     (checked,) = check([runnable], real_toolchain, double).values()

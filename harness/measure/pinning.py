@@ -1,0 +1,12 @@
+"""Where a measuring process is held."""
+
+from __future__ import annotations
+
+import os
+
+
+def last_core() -> frozenset[int] | None:
+    """The last core this process may use (the first ones serve most interrupts); None where there is no pinning."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    return frozenset({max(os.sched_getaffinity(0))})

@@ -1,0 +1,156 @@
+"""`--toolchain` with real releases: one that is installed from the package index, beside the one that is here."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.cache import environments_root
+from harness.errors import ToolchainError
+from harness.results.store import load_run
+from harness.toolchain import Toolchain, get_toolchains
+from tests.end_to_end.conftest import Harness
+from tests.end_to_end.test_run import wait_for
+
+# The first test of the first session downloads 200 MB.
+pytestmark = pytest.mark.timeout(1800)
+OLDER = "3.12.0"
+_NO_INDEX = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull, "UV_OFFLINE": "1"}
+
+
+@pytest.fixture(scope="session")
+def older(real_toolchain: Toolchain, request: pytest.FixtureRequest) -> Toolchain:
+    """A released pair, kept with pytest's own cache, so that it is downloaded once and not in every session."""
+    if real_toolchain.version == OLDER:
+        pytest.skip(f"the installed toolchain is {OLDER} itself")
+    kept = request.config.cache.mkdir("environments") if request.config.cache is not None else None
+    root = environments_root()
+    if kept is not None and not root.exists():
+        root.parent.mkdir(parents=True, exist_ok=True)
+        root.symlink_to(kept)
+    try:
+        (toolchain,) = get_toolchains((OLDER,), root=root)
+    except ToolchainError as error:
+        if "cannot be reached" in str(error) or "no package index" in str(error):
+            pytest.skip(f"IREE {OLDER} cannot be downloaded here: {error}")
+        raise
+    return toolchain
+
+
+@pytest.fixture
+def two(harness: Harness, older: Toolchain, real_toolchain: Toolchain) -> tuple[str, ...]:
+    """The options that give the installed toolchain and the older one."""
+    return ("--toolchain", real_toolchain.version, "--toolchain", f"iree=={older.version}")
+
+
+def test_two_releases_side_by_side(harness: Harness, two: tuple[str, ...], real_toolchain: Toolchain) -> None:
+    finished = harness("run", "small.toml", *two, "--format", "csv")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    new = real_toolchain.version
+    run = harness.run()
+    assert [one.version for one in run.header.toolchains] == [new, OLDER]
+    assert [case.name for case in run.header.cases][:2] == [f"tiny/stock@cpu:{new}", f"tiny/stock@cpu:{OLDER}"]
+    # Each toolchain's own inert variant is known without measuring.
+    timed = {f"tiny/{variant}@cpu:{one}" for variant in ("stock", "channels-last") for one in (new, OLDER)}
+    assert all({turn.case for turn in one.turns} == timed for one in run.rounds)
+    assert {one.case for one in run.references} == timed
+    assert {check.against for check in run.checks if not check.case.startswith("tiny/stock")} == {
+        f"tiny/stock@cpu:{new}"
+    }
+    rows = {(row["variant"], row["toolchain"]): row for row in csv.DictReader(io.StringIO(finished.stdout))}
+    assert rows["stock", new]["baseline"] == "true"
+    for key in (("stock", OLDER), ("channels-last", new), ("channels-last", OLDER)):
+        assert float(rows[key]["ratio"]) > 0
+        assert rows[key]["ratio_generations"] == "3"
+
+
+def test_a_release_alone_has_plain_names_and_its_own_tools(harness: Harness, older: Toolchain) -> None:
+    finished = harness("run", "small.toml", "--toolchain", OLDER)
+    assert finished.returncode == 0, finished.stderr
+    header = harness.run().header
+    assert [case.name for case in header.cases] == ["tiny/stock@cpu", "tiny/channels-last@cpu", "tiny/inert@cpu"]
+    (record,) = header.toolchains
+    assert (record.version, record.compiler_sha256) == (OLDER, older.compiler_sha256)
+
+
+def test_what_is_installed_needs_no_network(harness: Harness, older: Toolchain) -> None:
+    finished = subprocess.run(
+        harness.command("list", "small.toml", "--toolchain", OLDER, "--format", "json"),
+        cwd=harness.folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **_NO_INDEX},
+        timeout=240,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stderr == ""
+    assert {case["toolchain"] for case in json.loads(finished.stdout)["cases"]} == {OLDER}
+
+
+def test_what_is_not_installed_needs_the_network_and_says_so(harness: Harness) -> None:
+    finished = subprocess.run(
+        harness.command("run", "small.toml", "--toolchain", "3.11.0"),
+        cwd=harness.folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **_NO_INDEX, "HARNESS_CACHE": str(harness.folder / "empty cache")},
+        timeout=240,
+    )
+    assert finished.returncode == 2
+    first, last = finished.stderr.splitlines()
+    assert first == "Installing IREE 3.11.0 (some 200 MB) ..."
+    assert last.startswith("harness: IREE 3.11.0 is not in the cache, and ")
+    assert not list(harness.folder.glob("results/*"))
+
+
+def test_doctor_shows_it(harness: Harness, older: Toolchain) -> None:
+    document = json.loads(harness("doctor", "--format", "json").stdout)
+    (found,) = [one for one in document["extra_toolchains"] if one["version"] == OLDER]
+    assert found["disk_bytes"] > 100_000_000
+
+
+def test_a_run_that_was_killed_goes_on_with_the_same_toolchains(harness: Harness, two: tuple[str, ...]) -> None:
+    child = subprocess.Popen(
+        harness.command("run", "small.toml", *two, "--budget", "6"),
+        cwd=harness.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(lambda: bool(list(harness.folder.glob("results/*/rounds.jsonl"))))
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    (path,) = harness.runs()
+    before = load_run(path)
+    assert not before.finished
+    finished = harness("run", "--resume", str(path))
+    assert finished.returncode == 0, finished.stderr
+    run = load_run(path)
+    assert run.finished
+    assert run.builds == before.builds
+    assert {one.generation for one in run.rounds} == {0, 1, 2}
+
+
+def test_a_half_made_environment_is_not_used(harness: Harness, older: Toolchain, tmp_path: Path) -> None:
+    """One whose compiler is gone, in a cache of its own, without network."""
+    cache = tmp_path / "other cache"
+    broken = cache / "environments" / older.python.parents[1].name
+    broken.mkdir(parents=True)
+    shutil.copy(older.python.parents[1] / "pyvenv.cfg", broken)
+    finished = subprocess.run(
+        harness.command("list", "small.toml", "--toolchain", OLDER),
+        cwd=harness.folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **_NO_INDEX, "HARNESS_CACHE": str(cache)},
+        timeout=240,
+    )
+    assert finished.returncode == 2
+    assert f"IREE {OLDER} is not in the cache" in finished.stderr

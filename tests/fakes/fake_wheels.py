@@ -1,0 +1,49 @@
+"""A pair in a few kilobytes: wheels of the right names that pip and uv install, with tools that do nothing."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+REVISION = "1234567890123456789012345678901234567890"
+
+
+def write_wheels(
+    folder: Path, version: str, *, runtime_version: str | None = None, runtime: str = "", tools: bool = True
+) -> Path:
+    """Write the wheels of a pair and of numpy into a folder, for pip's --find-links; the folder.
+
+    Args:
+        runtime_version: Of the runtime, where it is another one than the compiler's.
+        runtime: Text of iree/runtime/__init__.py.
+        tools: Whether the tools are in them.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    compiler = {
+        "iree/compiler/__init__.py": "",
+        "iree/compiler/version.py": f'REVISIONS = {{"IREE": "{REVISION}"}}\n',
+        "iree/compiler/_mlir_libs/libIREECompiler.so": f"library {version}",
+    }
+    libraries = {"iree/_runtime_libs/__init__.py": "", "iree/runtime/__init__.py": runtime}
+    if tools:
+        compiler["iree/compiler/_mlir_libs/iree-compile"] = "#!/bin/sh\n"
+        libraries["iree/_runtime_libs/iree-run-module"] = "#!/bin/sh\n"
+    _write_wheel(folder, "iree-base-compiler", version, compiler, "Provides-Extra: onnx\n")
+    _write_wheel(folder, "iree-base-runtime", runtime_version or version, libraries, "Requires-Dist: numpy\n")
+    _write_wheel(folder, "numpy", "99.0", {"numpy/__init__.py": ""}, "")
+    return folder
+
+
+def _write_wheel(folder: Path, package: str, version: str, files: Mapping[str, str], metadata: str) -> None:
+    stem = f"{package.replace('-', '_')}-{version}"
+    info = f"{stem}.dist-info"
+    files = {
+        **files,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n{metadata}",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD"))
+    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
+        for name, text in {**files, f"{info}/RECORD": record}.items():
+            wheel.writestr(name, text)
