@@ -14,7 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from harness.stats.pairing import FloatArray
+from harness.stats.pairing import FloatArray, Ratios
+from harness.stats.student import paired_mean
 
 CONFIDENCE = 0.95
 
@@ -72,28 +73,27 @@ class Latency:
     rounds: int
 
 
-def estimate_ratio(log_ratios: Sequence[FloatArray], *, confidence: float = CONFIDENCE) -> Estimate | None:
-    """Mean over generations of each one's median log ratio, with Student's t interval (n - 1 degrees of freedom).
+def estimate_ratio(generations: Sequence[Ratios], *, confidence: float = CONFIDENCE) -> Estimate | None:
+    """Mean over generations of each one's centre, with Student's t interval (n - 1 degrees of freedom).
 
     Args:
-        log_ratios: One array per generation: finite log(case / baseline) by round.
+        generations: One for each that has a round with both cases.
         confidence: Two-sided, between 0 and 1.
 
     Returns:
         None where no round has both cases. Generations that agree to the last bit have an interval of no width.
     """
-    medians = _medians(log_ratios)
-    if not medians.size:
+    centres = np.array([one.centre for one in generations], dtype=np.float64)
+    if not centres.size:
         return None
-    middle = float(medians.mean())
-    margin = _margin(medians, confidence)
+    mean = paired_mean(centres, confidence=confidence)
     return Estimate(
-        ratio=_ratio(middle),
-        low=None if margin is None else _ratio(middle - margin),
-        high=None if margin is None else _ratio(middle + margin),
+        ratio=_ratio(mean.centre),
+        low=_ratio(mean.low) if centres.size > 1 else None,
+        high=_ratio(mean.high) if centres.size > 1 else None,
         confidence=confidence,
-        generations=medians.size,
-        rounds=sum(values.size for values in log_ratios),
+        generations=centres.size,
+        rounds=sum(one.logs.size for one in generations),
     )
 
 
@@ -132,16 +132,6 @@ def change_against(estimate: Estimate) -> Change:
 
 def _medians(generations: Sequence[FloatArray]) -> FloatArray:
     return np.array([np.median(values) for values in generations if values.size], dtype=np.float64)
-
-
-def _margin(medians: FloatArray, confidence: float) -> float | None:
-    """Half the width of the t interval of the mean; None with one generation."""
-    if medians.size < 2:
-        return None
-    from scipy.special import stdtrit  # scipy.stats takes a second to import; this takes a tenth
-
-    quantile = float(stdtrit(medians.size - 1, 0.5 + confidence / 2))
-    return quantile * float(medians.std(ddof=1)) / math.sqrt(medians.size)
 
 
 def _ratio(log_ratio: float) -> float:

@@ -19,6 +19,7 @@ from harness.stats import (
     summarise_latency,
     tabulate_rounds,
 )
+from harness.stats.pairing import Ratios
 
 MIRRORED: dict[Change, Change] = {"faster": "slower", "slower": "faster", "same": "same", "unclear": "unclear"}
 
@@ -65,9 +66,13 @@ def bounds(found: Estimate) -> list[float]:
     return [value for value in (found.low, found.ratio, found.high) if value is not None]
 
 
+def one_order(logs: list[float]) -> Ratios:
+    return Ratios(logs=np.array(logs), case_first=np.zeros(len(logs), dtype=np.bool_))
+
+
 def test_it_is_the_mean_of_generation_medians_with_a_t_interval() -> None:
     medians = [0.02, 0.05, 0.03, 0.06]
-    found = present(estimate_ratio([np.array([m - 0.5, m, m + 0.1]) for m in medians]))
+    found = present(estimate_ratio([one_order([m - 0.5, m, m + 0.1]) for m in medians]))
     # Student's t for 97.5 % and 3 degrees of freedom is 3.182446; the medians' standard deviation is 0.0182574.
     margin = 3.182446 * 0.0182574 / 2
     assert found.ratio == pytest.approx(math.exp(0.04))

@@ -1,0 +1,279 @@
+"""Rows that are measured until each is decided, the budget ends, or nothing more can be learnt.
+
+The engine knows neither workers nor compilers: a sampler gives one generation at a time, and the rule in harness.stats
+judges. So the same code decides real rows, compile times, recorded generations that a benchmark plays back, and a
+test's scripted ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+
+from harness.errors import CaseError
+from harness.results.records import Failure
+from harness.stats.multiplicity import adjust_p
+from harness.stats.pairing import FloatArray
+from harness.stats.rule import (
+    CONFIRMING_LOOKS,
+    Look,
+    Rule,
+    Standing,
+    combine_p,
+    confirmation_p,
+    confirmation_size,
+    plan_looks,
+    standing,
+    take_look,
+)
+
+# More would hardly sharpen a verdict: with noise of 1 % the interval is then 0.2 % wide. The means of all pairs fit in
+# memory, and a row whose generations take no time by the clock has an end too.
+MOST_GENERATIONS = 1000
+
+Decision = Literal["regressed", "improved", "unchanged", "inconclusive", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generation:
+    """What one generation of a row gave.
+
+    Attributes:
+        log_ratio: Its robust log(head / base); None where it has no usable round.
+        base: What one call (or compile) of the base took, in the row's unit; None without a usable turn.
+        head: The same of the head.
+        rounds: Pairs of turns behind it.
+        seconds: Wall time, starting and loading included.
+    """
+
+    log_ratio: float | None
+    base: float | None
+    head: float | None
+    rounds: int
+    seconds: float
+
+
+class Sampler(Protocol):
+    """Where a row's generations come from."""
+
+    def sample(self, number: int) -> Generation:
+        """Measure generation `number` (0, 1, ...) in fresh processes.
+
+        Raises:
+            CaseError: A side cannot be measured; the row has failed.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A row to be decided.
+
+    Attributes:
+        name: Unique in the comparison.
+        budget_s: Wall seconds of looking, for at most MOST_GENERATIONS; confirming what was found comes on top, with as
+            many generations again, or twice as many where the first ones do not tell.
+    """
+
+    name: str
+    sampler: Sampler
+    rule: Rule
+    budget_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of a row.
+
+    Attributes:
+        log_ratio: Estimate over all its generations, confirmation included; None without any.
+        low: Lower end of the interval in the logarithm; None where so few generations have none.
+        p: Corrected for looks and for the number of rows, and combined with that of the confirmation where it holds;
+            None without generations.
+        generations: All that were measured, in order.
+        confirming: How many of them, the last ones, were the confirmation.
+        reason: Why it is what it is, in plain words.
+    """
+
+    name: str
+    decision: Decision
+    reason: str
+    log_ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    generations: tuple[Generation, ...] = ()
+    confirming: int = 0
+    failure: Failure | None = None
+
+
+@dataclass
+class _Row:
+    task: Task
+    generations: list[Generation] = field(default_factory=list)
+    looks: tuple[int, ...] = ()
+    next_look: int = 0
+    look: Look | None = None
+    p: float = 1.0
+    state: Standing = "open"
+    confirming: int = 0
+    confirmed: bool = False
+    confirmation_p: float = 1.0
+    failure: Failure | None = None
+
+    @property
+    def seconds(self) -> float:
+        return sum(one.seconds for one in self.generations)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more generation, as dear as those so far, ends within the budget."""
+        size = len(self.generations)
+        return size < MOST_GENERATIONS and self.seconds + self.seconds / size <= self.task.budget_s
+
+    @property
+    def wants_more(self) -> bool:
+        return self.failure is None and self.state == "open" and self.next_look < max(1, len(self.looks))
+
+    def ratios(self, start: int = 0) -> FloatArray:
+        return np.array([one.log_ratio for one in self.generations[start:] if one.log_ratio is not None])
+
+
+OnSample = Callable[[str, Generation], None]
+
+
+def decide(tasks: Sequence[Task], on_sample: OnSample) -> Iterator[Outcome]:
+    """Decide all rows together; outcomes come at the end, in the order of the tasks.
+
+    Look by look over all rows that are still open, so that each row's generations are spread over the comparison and
+    not over one stretch of the machine's weather. After each pass the p-values of all rows are corrected for their
+    number; rows that were found to differ are confirmed when all looking is over, later and in fresh processes.
+    """
+    rows = [_Row(task=task) for task in tasks]
+    while pending := [row for row in rows if row.wants_more]:
+        for row in pending:
+            _go_to_next_look(row, on_sample)
+        _settle(rows)
+    for row in rows:
+        if row.state in ("higher", "lower"):
+            _confirm(row, on_sample)
+    for row, p in zip(rows, _adjusted(rows), strict=True):
+        yield _outcome(row, combine_p(float(p), row.confirmation_p) if row.confirmed else float(p))
+
+
+def _go_to_next_look(row: _Row, on_sample: OnSample) -> None:
+    task = row.task
+    if not row.looks:  # the first generation says what the budget has room for
+        if not _sample(row, on_sample):
+            return
+        row.looks = plan_looks(int(min(task.budget_s / max(row.seconds, 1e-9), MOST_GENERATIONS)), task.rule)
+    last = row.next_look == len(row.looks) - 1
+    while len(row.generations) < row.looks[row.next_look]:
+        if not row.has_room:
+            row.next_look = len(row.looks) - 1  # generations got dearer: this is the last look there is time for
+            break
+        if not _sample(row, on_sample):
+            return
+    while last and row.has_room:  # they got cheaper
+        if not _sample(row, on_sample):
+            return
+    row.next_look += 1
+    _look(row)
+
+
+def _sample(row: _Row, on_sample: OnSample) -> bool:
+    try:
+        generation = row.task.sampler.sample(len(row.generations))
+    except CaseError as error:
+        row.failure = Failure(stage=error.stage, message=str(error), stderr=error.stderr)
+        return False
+    row.generations.append(generation)
+    on_sample(row.task.name, generation)
+    return True
+
+
+def _look(row: _Row) -> None:
+    ratios = row.ratios()
+    if ratios.size:
+        row.look = take_look(ratios, looks=len(row.looks), rule=row.task.rule)
+        row.p = min(row.p, row.look.p)
+
+
+def _adjusted(rows: Sequence[_Row]) -> FloatArray:
+    return adjust_p([row.p for row in rows])
+
+
+def _settle(rows: Sequence[_Row]) -> None:
+    """Say where each open row stands, its p-value corrected for the number of rows."""
+    for row, p in zip(rows, _adjusted(rows), strict=True):
+        if row.state == "open" and row.look is not None and row.failure is None:
+            rule = row.task.rule
+            row.state = standing(row.look, differs=bool(p <= rule.alpha), floor=rule.floor)
+
+
+def _confirm(row: _Row, on_sample: OnSample) -> None:
+    rule, found = row.task.rule, len(row.generations)
+    direction: Literal["higher", "lower"] = "higher" if row.state == "higher" else "lower"
+    for _ in range(CONFIRMING_LOOKS):
+        for _ in range(confirmation_size(found, rule)):
+            if not _sample(row, on_sample):
+                return
+            row.confirming += 1
+        row.confirmation_p = confirmation_p(row.ratios(found), direction, rule)
+        row.confirmed = row.confirmation_p <= rule.confirm_alpha
+        if row.confirmed:
+            break
+    row.look = take_look(row.ratios(), looks=len(row.looks), rule=rule, confirming=True)
+    row.state = standing(row.look, differs=row.confirmed, floor=rule.floor)
+
+
+def _outcome(row: _Row, p: float) -> Outcome:
+    decision, reason = _words(row)
+    look = row.look
+    return Outcome(
+        name=row.task.name,
+        decision=decision,
+        reason=reason,
+        log_ratio=look.centre if look is not None else None,
+        low=look.low if look is not None and np.isfinite(look.low) else None,
+        high=look.high if look is not None and np.isfinite(look.high) else None,
+        p=p if look is not None else None,
+        generations=tuple(row.generations),
+        confirming=row.confirming,
+        failure=row.failure,
+    )
+
+
+def _words(row: _Row) -> tuple[Decision, str]:
+    floor = f"{row.task.rule.floor * 100:g} %"
+    if row.failure is not None:
+        return "failed", row.failure.message
+    if row.look is None:
+        return "inconclusive", "no generation has a turn that took any time by the clock"
+    if row.state in ("higher", "lower"):
+        word: Decision = "regressed" if row.state == "higher" else "improved"
+        return word, f"confirmed in {row.confirming} fresh generations"
+    if row.state == "equal":
+        why = f"the interval lies within {floor}"
+        if row.confirmed:
+            return "unchanged", f"{why}; there is a difference, and it is smaller than that"
+        return "unchanged", f"{why}; a difference that was found first did not repeat" if row.confirming else why
+    return "inconclusive", _why_open(row, row.look, floor)
+
+
+def _why_open(row: _Row, look: Look, floor: str) -> str:
+    rule = row.task.rule
+    if row.confirming and not row.confirmed:
+        return f"a difference was found, but {row.confirming} fresh generations did not show it again"
+    if look.size < rule.first_look <= len(row.generations):
+        return f"only {look.size} of {len(row.generations)} generations have a turn that took any time by the clock"
+    if look.size < rule.first_look:
+        had = f"{look.size} generation{'' if look.size == 1 else 's'}"
+        need_s = rule.first_look * row.seconds / len(row.generations)
+        return f"the budget had room for {had}, and {rule.first_look} say something; they take {need_s:.0f} s"
+    if look.low > 0 or look.high < 0:
+        return f"a difference is likely, but not known to be within or beyond {floor}; more generations would tell"
+    return f"the interval is wider than {floor} either way; more generations would narrow it"

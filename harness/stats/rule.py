@@ -1,0 +1,187 @@
+"""The rule that turns generations into a verdict, as pure functions; docs/statistics.md tells it in words.
+
+A row is looked at a few times that are planned before its first look. Every look spends an equal share of the error
+that the whole row may make (Bonferroni over looks: valid whatever the looks have in common), so looking often cannot
+find what is not there. The same sharing makes the interval hold for all looks at once, and so at whichever one the row
+stops.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from harness.stats.pairing import FloatArray
+from harness.stats.signed_rank import Location, locate
+
+Standing = Literal["higher", "lower", "equal", "open"]
+
+# How often a confirmation may be looked at: once, and once more after as many generations again.
+CONFIRMING_LOOKS = 2
+# Of the error that a row's intervals may make together, the share of those before any confirmation.
+_LOOKING = 0.8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What has to be so for a row to be called changed or unchanged.
+
+    Attributes:
+        floor: Relative change below which nothing is called changed, such as 0.01; symmetric in the logarithm.
+        alpha: Of the first finding, over all rows and looks together: the false discovery rate, and the chance that a
+            comparison of nothing but equal rows has one.
+        confirm_alpha: One-sided, of the confirmation in fresh processes, over both looks at it. A false alarm needs
+            both, so at most alpha * confirm_alpha = 0.05 % of comparisons of equal rows have one by these figures.
+        confidence: Of the reported interval, over all looks together.
+        first_look: Generations at the first look. All eight on one side have p = 0.8 %, so that a plain change can be
+            seen at once; each further look has twice as many.
+    """
+
+    floor: float = 0.01
+    alpha: float = 0.05
+    confirm_alpha: float = 0.01
+    confidence: float = 0.95
+    first_look: int = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What the samples say at one planned look.
+
+    Attributes:
+        p: Two-sided, times the number of planned looks; not yet corrected for other rows.
+        low: Of the interval that holds for all looks at once; minus infinity where there is none.
+        size: Generations.
+    """
+
+    centre: float
+    low: float
+    high: float
+    p: float
+    size: int
+
+
+def plan_looks(most: int, rule: Rule) -> tuple[int, ...]:
+    """Numbers of generations at which to look, where the budget has room for `most` of them.
+
+    8, 16, 32, ... and at last all that there is room for, which has to be half as many again as at the look before it.
+    """
+    looks = []
+    size = rule.first_look
+    while 1.5 * size <= most:
+        looks.append(size)
+        size *= 2
+    return (*looks, max(most, 1))
+
+
+def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool = False) -> Look:
+    """Look at the samples, at one look of a plan of `looks`.
+
+    The interval's error is shared by all intervals that a row could end with: four fifths by the looks, the rest by the
+    confirmations that may follow each of them, which have twice the samples and more.
+
+    Args:
+        confirming: Whether the samples hold a confirmation too.
+    """
+    error = 1 - rule.confidence
+    share = (1 - _LOOKING) * error / (looks * CONFIRMING_LOOKS) if confirming else _LOOKING * error / looks
+    where: Location = locate(samples, confidence=1 - share)
+    return Look(centre=where.centre, low=where.low, high=where.high, p=min(1.0, where.p * looks), size=where.size)
+
+
+def standing(look: Look, *, differs: bool, floor: float) -> Standing:
+    """What a look says of the row.
+
+    Args:
+        differs: Whether its p-value, corrected for everything, is small enough.
+
+    Returns:
+        `equal`: the whole interval lies within the floor, whether or not it holds zero. `higher` or `lower`: it differs
+        from zero, and the estimate lies beyond the floor. `open`: neither is known.
+    """
+    edge = math.log1p(floor)
+    if -edge <= look.low and look.high <= edge:
+        return "equal"
+    if differs and abs(look.centre) > edge:
+        return "higher" if look.centre > 0 else "lower"
+    return "open"
+
+
+def confirmation_size(found: int, rule: Rule) -> int:
+    """Fresh generations that confirm what `found` of them showed: as many again, and enough to show anything."""
+    return max(found, rule.first_look)
+
+
+def confirmation_p(fresh: FloatArray, direction: Literal["higher", "lower"], rule: Rule) -> float:
+    """One-sided p-value of the same direction in samples from fresh processes, times the number of looks at them.
+
+    The first of the two looks comes after as many generations as the finding took, the second after twice as many: one
+    generation with an odd memory layout may spoil the sign of one of eight, and then eight more tell.
+    """
+    if not fresh.size:
+        return 1.0
+    where = locate(fresh, confidence=rule.confidence)
+    return min(1.0, CONFIRMING_LOOKS * (where.p_above if direction == "higher" else where.p_below))
+
+
+def combine_p(finding: float, confirmation: float) -> float:
+    """One p-value of a finding and its confirmation, which are independent (Fisher 1932).
+
+    The product of two uniform numbers is at most x with probability x (1 - log x).
+    """
+    product = finding * confirmation
+    return product * (1 - math.log(product)) if product > 0 else 0.0
+
+
+def detectable_change(noise: FloatArray, *, generations: int, rule: Rule, power: float = 0.9) -> float | None:
+    """The smallest relative change that so many generations find with the given power, on noise that was measured.
+
+    A change of x moves every log ratio by log(1 + x), so noise of a module against itself, resampled and moved, is what
+    would be seen. It has to pass the first finding (at the last planned look) and the confirmation.
+
+    Args:
+        noise: Log ratios of a module against itself, one a generation; at least four.
+
+    Returns:
+        None where not even twice the time would be found.
+    """
+    if noise.size < 4 or generations < 1:
+        return None
+    looks = plan_looks(generations, rule)
+    generator = np.random.default_rng(0)
+    centred = noise - np.median(noise)
+
+    def resample(size: int) -> FloatArray:
+        signs = generator.choice((-1.0, 1.0), size=(_RESAMPLES, size))  # equal modules: either may be the base
+        drawn: FloatArray = generator.choice(centred, size=(_RESAMPLES, size)) * signs
+        return drawn
+
+    first = resample(generations)
+    second = resample(CONFIRMING_LOOKS * confirmation_size(generations, rule))
+
+    def confirmed(samples: FloatArray) -> bool:
+        part = samples.size // CONFIRMING_LOOKS
+        ends = (part * look for look in range(1, CONFIRMING_LOOKS + 1))
+        return any(confirmation_p(samples[:end], "higher", rule) <= rule.confirm_alpha for end in ends)
+
+    def found(shift: float) -> bool:
+        hits = 0
+        for one, other in zip(first, second, strict=True):
+            look = take_look(one + shift, looks=len(looks), rule=rule)
+            there = standing(look, differs=look.p <= rule.alpha, floor=rule.floor) == "higher"
+            hits += there and confirmed(other + shift)
+        return hits >= power * _RESAMPLES
+
+    low, high = 0.0, math.log(2)
+    if not found(high):
+        return None
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if found(middle) else (middle, high)
+    return math.expm1(high)
+
+
+_RESAMPLES = 200

@@ -1,0 +1,256 @@
+"""The engine on scripted rows: the order of sampling, when it stops, and what it says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness.compare.engine import Decision, Generation, Task, decide
+from harness.stats.rule import combine_p, take_look
+from tests.compare.scripted import (
+    EQUAL,
+    NOISY,
+    RULE,
+    SLOWER,
+    SOMEWHAT_SLOWER,
+    Step,
+    a_generation,
+    a_task,
+    crash,
+    decided,
+    generations,
+    ignore,
+    in_turns,
+    outcome_of,
+)
+
+# --- The order of sampling ---
+
+
+def test_all_rows_take_a_look_before_any_takes_the_next_and_confirmations_come_last() -> None:
+    _, order = decided(
+        {"noisy": generations(*NOISY), "slower": generations(*SLOWER), "equal": generations(*EQUAL)}, budget_s=32
+    )
+    assert in_turns(order) == [
+        *[("noisy", 8), ("slower", 8), ("equal", 8)],
+        *[("noisy", 8), ("slower", 8)],  # to 16: eight on one side are not enough for three rows and three looks
+        ("noisy", 16),  # to 32, where the budget ends; what was found waits until all looking is over
+        ("slower", 16),
+    ]
+
+
+def test_open_rows_take_turns() -> None:
+    _, order = decided({"one": generations(*NOISY), "other": generations(*NOISY)}, budget_s=32)
+    assert in_turns(order) == [("one", 8), ("other", 8), ("one", 8), ("other", 8), ("one", 16), ("other", 16)]
+
+
+def test_a_row_that_is_known_to_be_equal_costs_no_more_than_one_look() -> None:
+    outcome = outcome_of(generations(*EQUAL), budget_s=100)
+    assert (outcome.decision, len(outcome.generations), outcome.confirming) == ("unchanged", 8, 0)
+    assert outcome.reason == "the interval lies within 1 %"
+
+
+def test_where_many_looks_are_planned_eight_generations_are_too_few_for_their_share_of_the_error() -> None:
+    outcome = outcome_of(generations(*EQUAL), budget_s=1000)
+    assert (outcome.decision, len(outcome.generations)) == ("unchanged", 16)
+
+
+def test_every_generation_is_told_and_kept_in_order() -> None:
+    steps = generations(*np.linspace(-0.05, 0.05, 16))
+    told: list[Generation] = []
+    (outcome,) = decide([a_task("row", steps)], lambda _, generation: told.append(generation))
+    assert list(outcome.generations) == told == [*steps, *steps[:8]]  # found at 8, and not confirmed by two times 8
+
+
+def test_no_rows_are_no_outcomes() -> None:
+    assert list(decide([], ignore)) == []
+
+
+# --- What it says ---
+
+
+def test_a_change_that_repeats_is_a_regression() -> None:
+    outcome = outcome_of(generations(*SLOWER))
+    assert (outcome.decision, outcome.confirming, len(outcome.generations)) == ("regressed", 8, 16)
+    assert outcome.reason == "confirmed in 8 fresh generations"
+    assert outcome.log_ratio == pytest.approx(0.0505, abs=1e-3)
+    assert outcome.log_ratio is not None
+    assert outcome.low is not None
+    assert outcome.high is not None
+    assert 0.049 <= outcome.low <= outcome.log_ratio <= outcome.high <= 0.052
+    assert outcome.p == pytest.approx(combine_p(2 * 2 / 256, 2 / 256))  # eight on one side, of two looks each time
+
+
+def test_a_change_that_does_not_repeat_is_not_flagged() -> None:
+    outcome = outcome_of([*generations(*SLOWER, *SLOWER), *generations(*NOISY)])
+    assert (outcome.decision, outcome.confirming) == ("inconclusive", 16)
+    assert outcome.reason == "a difference was found, but 16 fresh generations did not show it again"
+    assert outcome.p == pytest.approx(2 * 2 / 256)  # that of the finding alone
+
+
+def test_one_odd_generation_among_eight_takes_eight_more() -> None:
+    outcome = outcome_of(generations(*SLOWER, *SLOWER, -0.2, *SLOWER * 4), budget_s=16)
+    assert (outcome.decision, outcome.confirming) == ("regressed", 16)
+
+
+def test_a_change_that_comes_back_with_the_other_sign_is_not_flagged() -> None:
+    steps = [*generations(*SLOWER, *SLOWER), *(a_generation(-ratio) for ratio in [*SLOWER, *SLOWER])]
+    assert outcome_of(steps).decision == "inconclusive"
+
+
+def test_a_change_that_turns_out_to_be_nothing_is_unchanged() -> None:
+    outcome = outcome_of(generations(*[0.0101] * 8, *[-0.009, 0.0089] * 8), rule=replace(RULE, confidence=0.5))
+    assert (outcome.decision, outcome.confirming) == ("unchanged", 16)
+    assert outcome.reason == "the interval lies within 1 %; a difference that was found first did not repeat"
+
+
+def test_a_change_that_repeats_below_the_floor_is_said_to_be_there_and_small() -> None:
+    # log(1.01) is 0.00995: first a little beyond it, then a little less, and together within it.
+    outcome = outcome_of(generations(*[0.00996] * 6, *[0.0095] * 10), rule=replace(RULE, confidence=0.1))
+    assert (outcome.decision, outcome.confirming) == ("unchanged", 8)
+    assert outcome.reason == "the interval lies within 1 %; there is a difference, and it is smaller than that"
+
+
+def test_a_row_that_is_plain_alone_is_not_plain_among_twenty_equal_ones() -> None:
+    row = generations(*SOMEWHAT_SLOWER)
+    others = {f"equal {number}": generations(*EQUAL) for number in range(20)}
+    alone, among = outcome_of(row, budget_s=8), decided({"row": row, **others}, budget_s=8)[0]["row"]
+    found = take_look(np.array(SOMEWHAT_SLOWER), looks=1, rule=RULE)
+    assert 0.01 < found.p <= RULE.alpha
+    assert alone.confirming == 16
+    assert (among.decision, among.confirming) == ("inconclusive", 0)
+    assert among.p == pytest.approx(21 * found.p)
+    assert "more generations would" in among.reason
+
+
+def test_among_others_that_differ_it_is_plain_again() -> None:
+    row = generations(*SOMEWHAT_SLOWER)
+    others = {f"slower {number}": generations(*SLOWER) for number in range(20)}
+    outcomes, order = decided({"row": row, **others}, budget_s=8)
+    assert outcomes["row"].confirming == 16
+    assert in_turns(order)[21] == ("row", 16)  # first of those that are confirmed, when all have been looked at
+
+
+def test_one_row_being_equal_or_not_changes_no_other_rows_numbers_but_p() -> None:
+    alone = outcome_of(generations(*SLOWER))
+    beside = decided({"noisy": generations(*NOISY), "row": generations(*SLOWER)})[0]["row"]
+    assert replace(beside, p=alone.p) == replace(alone, name="row")
+    assert beside.p == pytest.approx(combine_p(2 * 2 * 2 / 256, 2 / 256))
+
+
+def test_p_is_that_of_the_plainest_look() -> None:
+    """Each look has paid for its share, so what one has shown is not taken back by the next."""
+    small = [0.0001, 0.002, 0.004, 0.006, 0.008, 0.011, 0.014, 0.018]  # above zero; about as much as the floor
+    outcome = outcome_of(generations(*small, *NOISY[:8]))
+    assert (outcome.decision, len(outcome.generations)) == ("inconclusive", 16)
+    assert outcome.p == pytest.approx(2 * 2 / 256)
+
+
+# --- Why it does not know ---
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "count", "reason"),
+    [
+        (1, 1, "the budget had room for 1 generation, and 8 say something; they take 8 s"),
+        (0, 1, "the budget had room for 1 generation, and 8 say something; they take 8 s"),
+        (7.9, 7, "the budget had room for 7 generations, and 8 say something; they take 8 s"),
+        (30, 30, "the interval is wider than 1 % either way; more generations would narrow it"),
+    ],
+)
+def test_the_end_of_the_budget_leaves_it_open_and_says_what_would_help(
+    budget_s: float, count: int, reason: str
+) -> None:
+    outcome = outcome_of(generations(*NOISY), budget_s=budget_s)
+    assert (outcome.decision, len(outcome.generations), outcome.reason) == ("inconclusive", count, reason)
+    assert (outcome.low is None) == (outcome.high is None) == (count < 7)  # seven on one side have p = 1.6 %
+
+
+def test_a_difference_about_as_large_as_the_floor_stays_open() -> None:
+    outcome = outcome_of(generations(0.004, 0.009, 0.013, 0.006, 0.0145, 0.0085, 0.0055, 0.0125))
+    assert outcome.decision == "inconclusive"
+    assert outcome.reason.startswith("a difference is likely, but not known to be within or beyond 1 %")
+
+
+def test_generations_without_a_usable_turn_do_not_count_as_samples() -> None:
+    outcome = outcome_of(generations(None, *SLOWER))
+    assert outcome.decision == "regressed"
+    usable = [one for one in outcome.generations if one.log_ratio is not None]
+    assert len(usable) < len(outcome.generations)
+
+
+def test_too_few_usable_generations_are_named_as_the_reason_and_not_the_budget() -> None:
+    outcome = outcome_of(generations(None, None, 0.05))
+    assert outcome.decision == "inconclusive"
+    assert outcome.reason == "only 5 of 16 generations have a turn that took any time by the clock"
+
+
+def test_without_any_usable_turn_nothing_is_said() -> None:
+    outcome = outcome_of(generations(None))
+    assert outcome.decision == "inconclusive"
+    assert outcome.reason == "no generation has a turn that took any time by the clock"
+    assert (outcome.log_ratio, outcome.low, outcome.high, outcome.p) == (None, None, None, None)
+
+
+def test_a_confirmation_without_usable_turns_confirms_nothing() -> None:
+    outcome = outcome_of([*generations(*SLOWER, *SLOWER), *generations(*[None] * 16)])
+    assert outcome.decision == "inconclusive"
+    assert outcome.reason == "a difference was found, but 16 fresh generations did not show it again"
+
+
+# --- Failures ---
+
+
+@pytest.mark.parametrize(("before", "kept"), [(0, 0), (3, 3), (8, 8), (12, 12)])
+def test_a_row_that_fails_ends_there_and_the_others_go_on(before: int, kept: int) -> None:
+    steps: list[Step] = [*generations(*NOISY[:before]), crash()]
+    outcomes, _ = decided({"bad": steps, "slower": generations(*SLOWER), "equal": generations(*EQUAL)})
+    bad = outcomes["bad"]
+    assert (bad.decision, bad.reason, len(bad.generations)) == ("failed", "the head's module: it crashed", kept)
+    assert bad.failure is not None
+    assert (bad.failure.stage, bad.failure.stderr) == ("measure", "last words")
+    assert outcomes["slower"].decision == "regressed"
+    assert outcomes["equal"].decision == "unchanged"
+
+
+def test_a_row_that_fails_while_it_is_confirmed_has_failed() -> None:
+    outcome = outcome_of([*generations(*SLOWER, *SLOWER, *SLOWER), crash()])
+    assert (outcome.decision, len(outcome.generations), outcome.confirming) == ("failed", 12, 4)
+
+
+def test_when_all_rows_fail_there_is_an_outcome_for_each() -> None:
+    outcomes, order = decided({"one": [crash("no driver")], "other": [crash("no memory")]})
+    assert [outcome.reason for outcome in outcomes.values()] == ["no driver", "no memory"]
+    assert order == []
+
+
+def test_other_errors_are_defects_and_are_not_swallowed() -> None:
+    class Broken:
+        def sample(self, number: int) -> Generation:
+            raise ZeroDivisionError(f"in generation {number}")
+
+    with pytest.raises(ZeroDivisionError):
+        list(decide([Task(name="row", sampler=Broken(), rule=RULE, budget_s=8)], ignore))
+
+
+# --- Constant timings ---
+
+
+@pytest.mark.parametrize(
+    ("ratio", "decision"),
+    [
+        (1.0, "unchanged"),
+        (1.05, "regressed"),
+        (1 / 1.05, "improved"),
+        (1.005, "unchanged"),
+        (1.0099, "unchanged"),
+        (1.0101, "regressed"),
+    ],
+)
+def test_timings_without_any_noise(ratio: float, decision: Decision) -> None:
+    outcome = outcome_of(generations(math.log(ratio)))
+    assert outcome.decision == decision
+    assert outcome.low == outcome.log_ratio == outcome.high == pytest.approx(math.log(ratio))

@@ -1,0 +1,254 @@
+"""The rule: when it looks, what a look says, what confirms it, and what it can find at all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.stats.pairing import FloatArray
+from harness.stats.rule import (
+    CONFIRMING_LOOKS,
+    Look,
+    Rule,
+    Standing,
+    combine_p,
+    confirmation_p,
+    confirmation_size,
+    detectable_change,
+    plan_looks,
+    standing,
+    take_look,
+)
+
+RULE = Rule()
+EDGE = math.log1p(RULE.floor)
+MIRRORED: dict[Standing, Standing] = {"higher": "lower", "lower": "higher", "equal": "equal", "open": "open"}
+
+
+def a_look(low: float, centre: float, high: float) -> Look:
+    return Look(centre=centre, low=low, high=high, p=1.0, size=16)
+
+
+def noise(size: int, *, spread: float = 0.01, centre: float = 0.0, seed: int = 0) -> FloatArray:
+    return np.random.default_rng(seed).normal(centre, spread, size)
+
+
+# --- When to look ---
+
+
+@pytest.mark.parametrize(
+    ("most", "looks"),
+    [
+        (0, (1,)),  # even the smallest budget has its one generation
+        (1, (1,)),
+        (5, (5,)),
+        (8, (8,)),
+        (11, (11,)),
+        (12, (8, 12)),
+        (23, (8, 23)),
+        (24, (8, 16, 24)),
+        (64, (8, 16, 32, 64)),
+        (100, (8, 16, 32, 64, 100)),
+    ],
+)
+def test_looks_are_planned_by_doubling_up_to_what_there_is_room_for(most: int, looks: tuple[int, ...]) -> None:
+    assert plan_looks(most, RULE) == looks
+
+
+@given(st.integers(min_value=1, max_value=100_000), st.integers(min_value=1, max_value=50))
+def test_no_look_comes_before_it_can_say_anything_new(most: int, first_look: int) -> None:
+    looks = plan_looks(most, replace(RULE, first_look=first_look))
+    assert looks[-1] == most
+    assert all(1.5 * before <= after for before, after in pairwise(looks))
+    assert all(look >= first_look for look in looks[:-1])
+    assert len(looks) <= 1 + max(0.0, math.log2(most / first_look) + 1)
+
+
+# --- What a look says ---
+
+
+def test_every_planned_look_costs_p_and_width() -> None:
+    samples = noise(32, centre=0.004)
+    found = [take_look(samples, looks=looks, rule=RULE) for looks in range(1, 7)]
+    assert [one.p for one in found] == pytest.approx([found[0].p * looks for looks in range(1, 7)])
+    widths = [one.high - one.low for one in found]
+    assert widths == sorted(widths)
+    assert widths[0] < widths[-1]
+    assert {one.centre for one in found} == {found[0].centre}
+    assert {one.size for one in found} == {32}
+
+
+def test_p_is_a_probability_however_many_looks() -> None:
+    assert take_look(noise(8, seed=1), looks=100, rule=RULE).p == 1.0
+
+
+@pytest.mark.parametrize(
+    ("low", "centre", "high", "differs", "expected"),
+    [
+        (-0.004, 0.001, 0.006, False, "equal"),
+        (0.001, 0.003, 0.005, True, "equal"),  # a real difference, and known to be one that nobody cares about
+        (0.02, 0.03, 0.04, True, "higher"),
+        (0.001, 0.03, 0.06, True, "higher"),  # the estimate has to lie beyond the floor, not the whole interval
+        (0.02, 0.03, 0.04, False, "open"),  # not once many rows are corrected for
+        (0.002, 0.008, 0.014, True, "open"),
+        (-0.02, 0.0, 0.02, False, "open"),
+        (-math.inf, 0.05, math.inf, False, "open"),
+        (-EDGE, 0.0, EDGE, False, "equal"),  # the floor itself still counts as within it
+        (0.001, EDGE, 0.02, True, "open"),
+    ],
+)
+def test_where_a_row_stands(low: float, centre: float, high: float, differs: bool, expected: Standing) -> None:
+    assert standing(a_look(low, centre, high), differs=differs, floor=RULE.floor) == expected
+    assert standing(a_look(-high, -centre, -low), differs=differs, floor=RULE.floor) == MIRRORED[expected]
+
+
+@given(
+    st.lists(st.floats(min_value=-0.1, max_value=0.1), min_size=1, max_size=30),
+    st.booleans(),
+    st.sampled_from([0.0005, 0.01, 0.05]),
+)
+def test_swapping_the_sides_swaps_the_word(values: list[float], differs: bool, floor: float) -> None:
+    samples = np.array(values)
+    forth, back = (take_look(one, looks=2, rule=RULE) for one in (samples, -samples))
+    assert standing(back, differs=differs, floor=floor) == MIRRORED[standing(forth, differs=differs, floor=floor)]
+
+
+@given(
+    st.lists(st.floats(min_value=-0.1, max_value=0.1), min_size=1, max_size=30),
+    st.floats(min_value=0.001, max_value=0.1),
+)
+def test_a_difference_needs_proof_and_size(values: list[float], floor: float) -> None:
+    look = take_look(np.array(values), looks=1, rule=RULE)
+    assert standing(look, differs=False, floor=floor) in ("equal", "open")
+    if standing(look, differs=True, floor=floor) in ("higher", "lower"):
+        assert abs(look.centre) > math.log1p(floor)
+
+
+# --- Confirmation ---
+
+
+def is_confirmed(fresh: FloatArray, direction: Literal["higher", "lower"]) -> bool:
+    """At one of the looks at a confirmation."""
+    return confirmation_p(fresh, direction, RULE) <= RULE.confirm_alpha
+
+
+def test_it_takes_fresh_samples_on_the_same_side() -> None:
+    up = np.array([0.02, 0.031, 0.017, 0.04, 0.026, 0.033, 0.029, 0.024])
+    assert is_confirmed(up, "higher")
+    assert not is_confirmed(up, "lower")
+    assert is_confirmed(-up, "lower")
+    assert not is_confirmed(noise(8, spread=0.001, seed=2) * np.array([1, -1] * 4), "higher")
+
+
+@pytest.mark.parametrize(("size", "enough"), [(0, False), (7, False), (8, True)])
+def test_so_few_that_all_of_them_prove_nothing_confirm_nothing(size: int, enough: bool) -> None:
+    assert is_confirmed(np.linspace(0.1, 0.2, size), "higher") == enough  # of two looks: 2 / 2**7 = 1.6 %, 2 / 2**8
+
+
+def test_one_of_eight_the_other_way_takes_eight_more() -> None:
+    eight = np.array([-0.02, 0.031, 0.017, 0.04, 0.026, 0.033, 0.029, 0.024])
+    assert not is_confirmed(eight, "higher")
+    assert is_confirmed(np.concatenate([eight, abs(eight)]), "higher")
+
+
+def test_one_generation_the_other_way_does_not_stop_it_but_several_do() -> None:
+    sixteen = np.linspace(0.01, 0.03, 16)
+    assert is_confirmed(np.where(np.arange(16) < 1, -sixteen, sixteen), "higher")
+    assert not is_confirmed(np.where(np.arange(16) >= 11, -sixteen, sixteen), "higher")
+
+
+def test_every_look_at_a_confirmation_is_paid_for() -> None:
+    eight = np.linspace(0.01, 0.03, 8)
+    assert confirmation_p(eight, "higher", RULE) == CONFIRMING_LOOKS / 2**8
+
+
+@given(st.floats(min_value=0, max_value=1), st.floats(min_value=0, max_value=1))
+def test_a_finding_and_its_confirmation_make_one_p_value(finding: float, confirmation: float) -> None:
+    both = combine_p(finding, confirmation)
+    assert finding * confirmation <= both <= 1
+    assert both == combine_p(confirmation, finding)
+
+
+def test_the_combined_p_value_is_one_of_two_uniform_numbers() -> None:
+    both = [combine_p(one, other) for one, other in np.random.default_rng(0).uniform(size=(4000, 2))]
+    for level in (0.05, 0.5):
+        assert np.mean(np.array(both) <= level) == pytest.approx(level, abs=4 * math.sqrt(level * (1 - level) / 4000))
+
+
+@pytest.mark.parametrize(("found", "fresh"), [(6, 8), (8, 8), (32, 32)])
+def test_a_confirmation_is_as_large_as_the_finding_and_never_too_small(found: int, fresh: int) -> None:
+    assert confirmation_size(found, RULE) == fresh
+
+
+# --- What can be found ---
+
+
+def present(change: float | None) -> float:
+    assert change is not None
+    return change
+
+
+def test_more_generations_find_less() -> None:
+    measured = noise(60, spread=0.02)
+    changes = [present(detectable_change(measured, generations=size, rule=RULE)) for size in (8, 24, 64)]
+    assert changes[0] > changes[1] > changes[2] > RULE.floor
+
+
+def test_more_noise_hides_more() -> None:
+    changes = [
+        present(detectable_change(noise(60, spread=spread), generations=16, rule=RULE))
+        for spread in (0.002, 0.01, 0.03, 0.1)
+    ]
+    assert changes == sorted(set(changes))
+
+
+@pytest.mark.parametrize("floor", [0.0005, 0.01, 0.05])
+def test_nothing_below_the_floor_is_found_even_without_noise(floor: float) -> None:
+    rule = replace(RULE, floor=floor)
+    assert detectable_change(np.zeros(10), generations=8, rule=rule) == pytest.approx(floor, abs=2e-4)
+    assert present(detectable_change(noise(30, spread=0.02), generations=16, rule=rule)) >= floor
+
+
+def test_the_biggest_change_that_is_called_hopeless_is_twice_the_time() -> None:
+    assert detectable_change(noise(20, spread=3.0), generations=8, rule=RULE) is None
+
+
+@pytest.mark.parametrize("generations", [0, 1, 5])
+def test_generations_too_few_to_prove_anything_find_nothing(generations: int) -> None:
+    assert detectable_change(np.zeros(10), generations=generations, rule=RULE) is None
+
+
+def test_the_confirmation_has_enough_generations_where_the_finding_has_just_enough() -> None:
+    assert detectable_change(np.zeros(10), generations=6, rule=RULE) == pytest.approx(RULE.floor, abs=2e-4)
+
+
+def test_noise_of_fewer_than_four_generations_is_not_known() -> None:
+    assert detectable_change(np.zeros(3), generations=16, rule=RULE) is None
+
+
+def test_the_same_noise_always_gives_the_same_answer() -> None:
+    measured = noise(25)
+    answers = {detectable_change(measured, generations=16, rule=RULE) for _ in range(2)}
+    answers.add(detectable_change(measured + 0.3, generations=16, rule=RULE))  # where it lies does not matter
+    assert max(map(present, answers)) - min(map(present, answers)) < 2e-4
+
+
+def test_what_is_called_detectable_is_found_about_that_often() -> None:
+    """On fresh noise of the same kind: nine times in ten, through both stages."""
+    change = present(detectable_change(noise(400, spread=0.015, seed=3), generations=16, rule=RULE, power=0.9))
+    looks = plan_looks(16, RULE)
+    hits = 0
+    for seed in range(300):
+        samples = noise(48, spread=0.015, centre=math.log1p(change), seed=1000 + seed)
+        look = take_look(samples[:16], looks=len(looks), rule=RULE)
+        found = standing(look, differs=look.p <= RULE.alpha, floor=RULE.floor)
+        confirmed = is_confirmed(samples[16:32], "higher") or is_confirmed(samples[16:48], "higher")
+        hits += found == "higher" and confirmed
+    assert 0.8 < hits / 300 < 0.97

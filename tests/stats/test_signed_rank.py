@@ -1,0 +1,210 @@
+"""Wilcoxon's signed-rank test and what goes with it: exact by hand and against scipy, symmetric, conservative."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.stats.pairing import FloatArray
+from harness.stats.signed_rank import Location, locate, lower_tail, smallest_p
+
+
+def at(*samples: float, confidence: float = 0.95) -> Location:
+    return locate(np.array(samples, dtype=np.float64), confidence=confidence)
+
+
+# Whole numbers: sums and halves of them are exact, so that a test may ask for equality of counts.
+WHOLE = st.lists(st.integers(min_value=-1000, max_value=1000), min_size=1, max_size=40).map(
+    lambda values: np.array(values, dtype=np.float64)
+)
+# Distinct absolute values, none of them zero: what textbooks' tables are made for.
+UNTIED = st.lists(
+    st.tuples(st.integers(min_value=1, max_value=10_000), st.sampled_from([-1, 1])),
+    min_size=1,
+    max_size=40,
+    unique_by=lambda value: value[0],
+).map(lambda values: np.array([size * sign for size, sign in values], dtype=np.float64))
+CONFIDENCES = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.975, 0.99, 0.999])
+
+
+@given(UNTIED)
+def test_p_values_are_scipys_exact_ones(samples: FloatArray) -> None:
+    found = locate(samples, confidence=0.95)
+
+    def scipys(alternative: Literal["two-sided", "greater", "less"]) -> object:
+        return pytest.approx(scipy.stats.wilcoxon(samples, method="exact", alternative=alternative).pvalue, rel=1e-9)
+
+    assert found.p == scipys("two-sided")
+    assert found.p_above == scipys("greater")
+    assert found.p_below == scipys("less")
+
+
+@pytest.mark.parametrize(
+    ("samples", "p", "p_above", "p_below"),
+    [
+        # The ranks of 1, 2, 3 join the negative side in 8 equally likely ways: sums 0 1 2 3 3 4 5 6.
+        ([1, 2, 3], 2 / 8, 1 / 8, 1.0),
+        ([-1, 2, 3], 4 / 8, 2 / 8, 7 / 8),
+        ([1, -2, 3], 6 / 8, 3 / 8, 6 / 8),
+        ([1, 2, -3], 1.0, 5 / 8, 5 / 8),
+        ([-1, -2, -3], 2 / 8, 1.0, 1 / 8),
+        ([5], 1.0, 1 / 2, 1.0),
+    ],
+)
+def test_small_cases_by_hand(samples: list[float], p: float, p_above: float, p_below: float) -> None:
+    found = at(*samples)
+    assert (found.p, found.p_above, found.p_below) == (p, p_above, p_below)
+    assert found.size == len(samples)
+
+
+def test_the_centre_is_the_median_of_the_means_of_all_pairs() -> None:
+    assert at(1, 2, 6).centre == 2.75  # of 1, 1.5, 2, 3.5, 4, 6
+    assert at(0.01, 0.011, 0.012, 5.0).centre < 0.02  # one odd generation moves it little, unlike the mean
+
+
+def test_the_interval_by_hand() -> None:
+    # Of the 64 choices of signs of six ranks, those with a sum of at most 0, 1, 2, 3 are 1, 2, 3, 5. At 95 % each side
+    # may err in 1.6 of them, so the outermost means are the ends; at 90 % in 3.2, so two are cut off each end.
+    found = at(1, 2, 4, 8, 16, 32)
+    assert (found.low, found.high) == (1, 32)
+    found = at(1, 2, 4, 8, 16, 32, confidence=0.9)
+    assert (found.low, found.high) == (2, 20)
+
+
+def test_too_few_samples_have_no_interval() -> None:
+    for size in range(1, 6):  # all on one side has p = 2 / 2**5 = 6.3 % at best
+        found = at(*range(1, size + 1))
+        assert (found.low, found.high) == (-math.inf, math.inf)
+        assert found.p > 0.05
+
+
+def test_one_sample_is_its_own_centre_and_proves_nothing() -> None:
+    found = at(0.25)
+    assert (found.centre, found.low, found.high, found.p, found.size) == (0.25, -math.inf, math.inf, 1.0, 1)
+
+
+@pytest.mark.parametrize("samples", [[], [math.nan], [0.1, math.nan], [0.1, math.inf], [-math.inf]])
+def test_it_needs_samples_and_finite_ones(samples: list[float]) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        at(*samples)
+
+
+@pytest.mark.parametrize("size", [1, 2, 6, 8, 20])
+def test_the_smallest_p_is_that_of_samples_with_one_sign(size: int) -> None:
+    assert at(*range(1, size + 1)).p == smallest_p(size)
+    assert smallest_p(8) == 2 / 256
+
+
+def test_zeros_count_against_every_claim() -> None:
+    nothing = at(*[0.0] * 30)
+    assert (nothing.centre, nothing.low, nothing.high) == (0, 0, 0)
+    assert (nothing.p, nothing.p_above, nothing.p_below) == (1, 1, 1)
+    # Where textbooks would drop the zeros and call the other eight samples significant, the zeros stay.
+    assert at(*range(1, 9)).p < 0.01
+    assert at(*range(1, 9), *[0] * 8).p > at(*range(1, 9)).p
+
+
+@given(WHOLE)
+def test_ties_and_zeros_never_make_a_difference_more_certain(samples: FloatArray) -> None:
+    """Whatever way ties are broken and zeros are given a sign, somebody could have got a p-value no larger."""
+    found = locate(samples, confidence=0.95)
+    generator = np.random.default_rng(0)
+    for _ in range(5):
+        nudged = samples + generator.uniform(-1e-6, 1e-6, samples.size)
+        broken = locate(nudged, confidence=0.95)
+        assert found.p_above >= broken.p_above
+        assert found.p_below >= broken.p_below
+
+
+def test_ties_keep_the_size_of_the_test() -> None:
+    """Of all 2**10 signs of ten tied samples at most 5 % may have p <= 5 %."""
+    magnitudes = np.array([1, 1, 1, 2, 2, 2, 3, 3, 4, 4], dtype=np.float64)
+    signs = 1 - 2 * ((np.arange(1024)[:, None] >> np.arange(10)) & 1)
+    p_values = np.array([locate(one * magnitudes, confidence=0.95).p for one in signs])
+    for level in (0.01, 0.05, 0.1):
+        assert (p_values <= level).mean() <= level
+
+
+@given(WHOLE, CONFIDENCES)
+def test_negating_the_samples_mirrors_everything(samples: FloatArray, confidence: float) -> None:
+    forth, back = locate(samples, confidence=confidence), locate(-samples, confidence=confidence)
+    assert (back.centre, back.low, back.high) == (-forth.centre, -forth.high, -forth.low)
+    assert (back.p, back.p_above, back.p_below) == (forth.p, forth.p_below, forth.p_above)
+
+
+@given(WHOLE, CONFIDENCES, st.integers(min_value=-1000, max_value=1000))
+def test_centre_and_interval_move_with_the_samples(samples: FloatArray, confidence: float, shift: int) -> None:
+    here, there = locate(samples, confidence=confidence), locate(samples + shift, confidence=confidence)
+    assert (there.centre, there.low, there.high) == (here.centre + shift, here.low + shift, here.high + shift)
+
+
+@given(WHOLE, CONFIDENCES)
+def test_the_centre_lies_in_the_interval_and_the_interval_among_the_samples(
+    samples: FloatArray, confidence: float
+) -> None:
+    found = locate(samples, confidence=confidence)
+    assert found.low <= found.centre <= found.high
+    assert 0 < found.p <= 1
+    if math.isfinite(found.low):
+        assert samples.min() <= found.low
+        assert found.high <= samples.max()
+
+
+@given(WHOLE)
+def test_more_confidence_never_narrows_the_interval(samples: FloatArray) -> None:
+    found = [locate(samples, confidence=confidence) for confidence in (0.5, 0.9, 0.95, 0.99)]
+    assert [one.low for one in found] == sorted((one.low for one in found), reverse=True)
+    assert [one.high for one in found] == sorted(one.high for one in found)
+
+
+@given(WHOLE, CONFIDENCES)
+def test_the_interval_holds_exactly_the_shifts_that_the_test_does_not_reject(
+    samples: FloatArray, confidence: float
+) -> None:
+    alpha = 1 - confidence
+    found = locate(samples, confidence=confidence)
+
+    def rejects(shift: float) -> bool:
+        return locate(samples - shift, confidence=confidence).p <= alpha * (1 + 1e-9)
+
+    assert not rejects(found.centre)
+    if math.isfinite(found.low):
+        assert not rejects(found.low)  # the ends themselves belong to it
+        assert not rejects(found.high)
+        assert rejects(found.low - 0.25)  # means of whole numbers lie half a unit apart
+        assert rejects(found.high + 0.25)
+    else:
+        assert not rejects(samples.min() - 1)
+        assert not rejects(samples.max() + 1)
+
+
+def test_the_tail_of_the_statistic_by_counting_every_choice_of_signs() -> None:
+    chosen = (np.arange(2**9)[:, None] >> np.arange(9)) & 1  # which of nine ranks join the sum
+    sums = chosen @ np.arange(1, 10)
+    for count in range(46):
+        assert lower_tail(count, 9) == pytest.approx((sums <= count).mean(), rel=1e-12)
+
+
+def test_many_samples_use_a_normal_approximation_close_to_the_exact_value() -> None:
+    exact, approximate = 400, 401  # the last size and the first of either kind
+    for deviations, error in ((-4, 0.1), (-3, 0.03), (-2, 0.02), (-1, 0.02), (0, 0.02), (1, 0.02)):
+        tails = []
+        for size in (exact, approximate):
+            middle, spread = size * (size + 1) / 4, math.sqrt(size * (size + 1) * (2 * size + 1) / 24)
+            tails.append(lower_tail(round(middle + deviations * spread), size))
+        assert tails[1] == pytest.approx(tails[0], rel=error)
+
+
+def test_the_interval_does_not_jump_where_the_approximation_begins() -> None:
+    samples = np.random.default_rng(5).normal(0.003, 0.01, 401)
+    fewer, more = locate(samples[:400], confidence=0.95), locate(samples, confidence=0.95)
+    assert more.low == pytest.approx(fewer.low, abs=5e-5)
+    assert more.high == pytest.approx(fewer.high, abs=5e-5)
+    shifted = locate(samples - more.low + 1e-9, confidence=0.95), locate(samples - more.low - 1e-9, confidence=0.95)
+    assert [one.p <= 0.05 for one in shifted] == [True, False]
