@@ -9,13 +9,15 @@ from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from harness.compare.metrics import METRICS
 from harness.errors import SuiteError
-from harness.suite.schema import FlagSetFile, InputTable, ModelTable, SuiteFile, VariantTable
+from harness.suite.schema import FlagSetFile, GateTable, InputTable, ModelTable, SuiteFile, VariantTable
 from harness.suite.toml_file import did_you_mean, read_toml, shown
 from harness.suite.values import (
     Device,
     Expectation,
     FlagSet,
+    Gate,
     Input,
     Model,
     Suite,
@@ -72,6 +74,8 @@ def load_suite(path: Path) -> LoadedSuite:
         exclude=tuple(table.matrix.exclude),
         expectations=tuple(Expectation(cases=one.cases, message=one.fails) for one in table.expect),
         groups=tuple(VariantGroup(title=one.title, variants=tuple(one.variants)) for one in table.groups),
+        floors=_floors(path, table.floors),
+        gates=tuple(_gate(path, name, gate) for name, gate in table.gates.items()),
         budget_s=table.measure.budget_s,
         generations=table.measure.generations,
     )
@@ -136,6 +140,34 @@ def _variant(path: Path, name: str, table: VariantTable, flag_sets: Mapping[str,
         plugins=tuple(table.plugins),
         tags=tuple(table.tags),
     )
+
+
+def _floors(path: Path, floors: Mapping[str, float]) -> dict[str, float]:
+    for name in floors:
+        _check_metric(path, f"[floors] {name}", name)
+        if METRICS[name].exact:
+            raise SuiteError(
+                f"{path}: [floors] {name}: a metric that is exact has no floor; remove it, or say in a [gates] table "
+                "how much it may change"
+            )
+    return dict(floors)
+
+
+def _gate(path: Path, name: str, table: GateTable) -> Gate:
+    _check_metric(path, f"[gates.{name}] metric", table.metric)
+    return Gate(
+        name=name,
+        metric=table.metric,
+        cases=table.cases,
+        direction=table.direction,
+        relative=table.relative,
+        absolute=table.absolute,
+    )
+
+
+def _check_metric(path: Path, where: str, name: str) -> None:
+    if name not in METRICS:
+        raise SuiteError(f"{path}: {where}: there is no metric {shown(name)}{did_you_mean(name, list(METRICS))}")
 
 
 def _model(path: Path, name: str, table: ModelTable) -> Model:

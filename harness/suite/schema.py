@@ -9,6 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from harness.compare.metrics import METRICS, STATISTICAL
+from harness.suite.values import Direction
+
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100)]
@@ -24,9 +27,14 @@ Pattern = Annotated[
     ),
 ]
 
+Floor = Annotated[float, Field(gt=0, lt=1)]
 
 # What pydantic leaves out of the JSON Schema of a dict[Name, ...], so that editors see a bad name too.
 _NAMED: dict[str, JsonValue] = {"additionalProperties": False, "propertyNames": {"maxLength": 100}}
+
+# What editors offer and underline; loading checks these names itself, since it can say what was meant.
+_METRIC: dict[str, JsonValue] = {"enum": [*METRICS]}
+_FLOORED: dict[str, JsonValue] = {"propertyNames": {"enum": [metric.name for metric in STATISTICAL]}}
 
 
 class _Table(BaseModel):
@@ -128,6 +136,26 @@ class GroupTable(_Table):
     variants: list[Name] = Field(min_length=2)
 
 
+class GateTable(_Table):
+    """How much a metric may change before `harness compare` fails; no limit: not at all."""
+
+    metric: str = Field(description="What is limited.", json_schema_extra=_METRIC)
+    cases: Pattern = "*"
+    direction: Direction = Field(
+        "increase", description="The direction of change that may fail; all metrics are better when smaller."
+    )
+    relative: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="Allowed change as a share of the base: 0.05 is 5 %."
+    )
+    absolute: float | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Allowed change in the metric's unit: nanoseconds, bytes, instructions or a plain number. With "
+        "relative too, a change is allowed that is within either.",
+    )
+
+
 class MeasureTable(_Table):
     """How long and how often to measure; the command line can say otherwise."""
 
@@ -148,6 +176,12 @@ class SuiteFile(_Table):
     matrix: MatrixTable = MatrixTable()
     expect: list[ExpectTable] = Field(default_factory=list)
     groups: list[GroupTable] = Field(default_factory=list)
+    floors: dict[str, Floor] = Field(
+        default_factory=dict,
+        description="By metric, the relative change below which nothing is called changed: 0.01 is 1 %.",
+        json_schema_extra=_FLOORED,
+    )
+    gates: dict[Name, GateTable] = Field(default_factory=dict, json_schema_extra=_NAMED)
     measure: MeasureTable = MeasureTable()
 
 

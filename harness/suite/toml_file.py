@@ -134,6 +134,8 @@ def _need(detail: ErrorDetails) -> str:
             return f"must have at least {least} {'entry' if least == 1 else 'entries'}"
         case "greater_than":
             return f"must be more than {limits['gt']:g}"
+        case "less_than":
+            return f"must be less than {limits['lt']:g}"
         case "greater_than_equal":
             return f"must be at least {limits['ge']:g}"
         case "literal_error":

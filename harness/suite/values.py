@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 Fill = Literal["random", "constant", "npy"]
+Direction = Literal["increase", "decrease", "any"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,8 +138,34 @@ class VariantGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gate:
+    """How much a metric of some cases may change before a comparison fails.
+
+    With both limits the wider one counts; with none, any change in the direction is too much.
+
+    Attributes:
+        metric: Its registered name, see harness.compare.metrics.
+        cases: A shell pattern on case names.
+        direction: Of the change that may fail; all metrics are better when smaller.
+        relative: Allowed change as a share of the base, such as 0.05.
+        absolute: Allowed change in the metric's unit: nanoseconds, bytes, instructions or a plain number.
+    """
+
+    name: str
+    metric: str
+    cases: str = "*"
+    direction: Direction = "increase"
+    relative: float | None = None
+    absolute: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Suite:
-    """A checked suite: every name in it refers to something that exists."""
+    """A checked suite: every name in it refers to something that exists.
+
+    Attributes:
+        floors: By metric, the relative change below which nothing is called changed, in place of the metric's own.
+    """
 
     name: str
     description: str
@@ -150,5 +178,7 @@ class Suite:
     exclude: tuple[str, ...] = ()
     expectations: tuple[Expectation, ...] = ()
     groups: tuple[VariantGroup, ...] = ()
+    floors: Mapping[str, float] = field(default_factory=dict)
+    gates: tuple[Gate, ...] = ()
     budget_s: float = 120.0
     generations: int = 5

@@ -25,7 +25,8 @@ STOCK = "[variants.stock]\n"
 
 FORM = [
     Row("a misspelt key", 'name = "small"', 'name = "small"\nbudget = 3', "budget is not a known key; known: "
-        "baseline, description, devices, expect, flagset_files, groups, matrix, measure, models, name, variants"),
+        "baseline, description, devices, expect, flagset_files, floors, gates, groups, matrix, measure, models, name, "
+        "variants"),
     Row("a misspelt key of a table", STOCK, f"{STOCK}flag = []", '[variants.stock] flag is not a known key; did you '
         'mean "flags"?'),
     Row("a misspelt key of an input", INPUT, "inputs = [{ shape = [4], sede = 1 }]",
@@ -80,6 +81,34 @@ FORM = [
         "[models.net.tolerance] relative: -0.5 must be at least 0"),
     Row("an empty URI", '"local-sync"', '""', "[devices.cpu] uri: '' must not be empty"),
     Row("an include of nothing", "", "[matrix]\ninclude = []", "[matrix] include: [] must have at least 1 entry"),
+    Row("a floor of nothing", "", "[floors]\nlatency = 0", "[floors] latency: 0 must be more than 0"),
+    Row("a floor in percent", "", "[floors]\nlatency = 0.01\ncompile-time = 10",
+        "[floors] compile-time: 10 must be less than 1"),
+    Row("a floor in words", "", '[floors]\nlatency = "1 %"', "[floors] latency: '1 %' must be a number"),
+    Row("a floor of a metric that is exact", "", "[floors]\ncopies = 0.01",
+        "[floors] copies: a metric that is exact has no floor; remove it, or say in a [gates] table how much it may "
+        "change"),
+    Row("a floor of a misspelt metric", "", "[floors]\ncompile_time = 0.1",
+        "[floors] compile_time: there is no metric 'compile_time'; did you mean \"compile-time\"?"),
+    Row("a floor of no metric", "", "[floors]\nx = 0.1",
+        "[floors] x: there is no metric 'x'; known: compile-time, copies, device-peak-memory, dispatch-size, "
+        "dispatches, fills, host-peak-memory, instructions, latency, module-size, transient-memory"),
+    Row("a gate of a misspelt metric", "", '[gates.memory]\nmetric = "transient-memori"',
+        "[gates.memory] metric: there is no metric 'transient-memori'; did you mean \"transient-memory\"?"),
+    Row("a gate without metric", "", "[gates.memory]\nrelative = 0.1", "[gates.memory] metric is missing; add it"),
+    Row("a gate that limits below nothing", "", '[gates.memory]\nmetric = "copies"\nrelative = -0.1',
+        "[gates.memory] relative: -0.1 must be at least 0"),
+    Row("a gate that allows less than nothing", "", '[gates.memory]\nmetric = "copies"\nabsolute = -1',
+        "[gates.memory] absolute: -1 must be at least 0"),
+    Row("a gate of no direction", "", '[gates.memory]\nmetric = "copies"\ndirection = "up"',
+        "[gates.memory] direction: 'up' must be one of 'increase', 'decrease', 'any'"),
+    Row("a gate of no case", "", '[gates.memory]\nmetric = "copies"\ncases = ""',
+        "[gates.memory] cases: '' must not be empty"),
+    Row("a misspelt key of a gate", "", '[gates.memory]\nmetric = "copies"\ncase = "*"',
+        '[gates.memory] case is not a known key; did you mean "cases"?'),
+    Row("a gate's name with a blank", "", '[gates."the memory"]\nmetric = "copies"',
+        f"[gates]: the name 'the memory' {NAMES}"),
+    Row("a gate without a table", "", '[gates]\nmetric = "copies"', "[gates] metric: 'copies' must be a table"),
     Row("a group of one", "", '[[groups]]\ntitle = "Tiling"\nvariants = ["stock"]',
         "[[groups]] #1 variants: ['stock'] must have at least 2 entries"),
 ]  # fmt: skip

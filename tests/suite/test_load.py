@@ -11,6 +11,7 @@ from harness.suite.values import (
     Device,
     Expectation,
     FlagSet,
+    Gate,
     Input,
     Model,
     Suite,
@@ -74,6 +75,8 @@ def test_a_suite_that_says_no_more_than_it_must(write_suite: WriteSuite) -> None
         exclude=(),
         expectations=(),
         groups=(),
+        floors={},
+        gates=(),
         budget_s=120.0,
         generations=5,
     )
@@ -131,6 +134,20 @@ fails = "shared memory"
 [[groups]]
 title = "Data tiling"
 variants = ["stock", "both"]
+
+[floors]
+latency = 0.02
+compile-time = 0.1
+
+[gates.memory]
+metric = "transient-memory"
+
+[gates."latency.gpu"]
+metric = "latency"
+cases = "*@gpu"
+direction = "any"
+relative = 0.1
+absolute = 50_000
 
 [measure]
 budget_s = 1.5
@@ -218,6 +235,18 @@ def test_a_suite_that_says_everything(tmp_path: Path) -> None:
         exclude=("built/both@*",),
         expectations=(Expectation(cases="*/both@gpu", message="shared memory"),),
         groups=(VariantGroup(title="Data tiling", variants=("stock", "both")),),
+        floors={"latency": 0.02, "compile-time": 0.1},
+        gates=(
+            Gate(name="memory", metric="transient-memory", cases="*", direction="increase"),
+            Gate(
+                name="latency.gpu",
+                metric="latency",
+                cases="*@gpu",
+                direction="any",
+                relative=0.1,
+                absolute=50_000.0,
+            ),
+        ),
         budget_s=1.5,
         generations=3,
     )
