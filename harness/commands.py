@@ -6,18 +6,22 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import psutil
 
-from harness.cache import cache_root
+from harness.cache import cache_root, environments_root
 from harness.errors import ExitCode, RunError, SuiteError, ToolchainError, UsageError
 from harness.plan import Case, Selection
 from harness.process import Limits
 from harness.progress import Terminal
 from harness.results.records import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from harness.toolchain.values import Toolchain
 
 _MEMORY_SHARE = 0.8
 Format = Literal["terminal", "markdown", "json", "csv"]
@@ -29,6 +33,7 @@ class RunArguments:
 
     suite: Path | None
     resume: Path | None
+    toolchains: tuple[str, ...]
     patterns: tuple[str, ...]
     tags: tuple[str, ...]
     budget_s: float | None
@@ -46,10 +51,13 @@ def run_command(arguments: RunArguments, output_format: Format) -> int:
     from harness.run import run_suite
     from harness.stages.context import RunOptions
 
-    suite, selection, results = _what_to_run(arguments)
+    suite, selection, results, versions = _what_to_run(arguments)
     memory = arguments.compile_memory_gib
+    with Terminal() as progress:
+        toolchains = _toolchains(versions, suite, progress.note)
     options = RunOptions(
         suite=suite,
+        toolchains=toolchains,
         results=results,
         selection=selection,
         jobs=arguments.jobs or os.cpu_count() or 1,
@@ -58,7 +66,7 @@ def run_command(arguments: RunArguments, output_format: Format) -> int:
         seed=arguments.seed or 0,
         compile_limits=Limits(
             seconds=arguments.compile_timeout_s,
-            memory_bytes=int(memory * 2**30) if memory else int(psutil.virtual_memory().total * _MEMORY_SHARE),
+            memory_bytes=int(memory * 2**30) if memory else memory_limit(),
         ),
         call_limit_s=arguments.call_timeout_s,
         command=("harness", *sys.argv[1:]),
@@ -72,52 +80,100 @@ def run_command(arguments: RunArguments, output_format: Format) -> int:
     return status
 
 
-def _what_to_run(arguments: RunArguments) -> tuple[Path, Selection, Path]:
-    """Suite, selection and results folder; of an interrupted run, its own."""
+def _what_to_run(arguments: RunArguments) -> tuple[Path, Selection, Path, tuple[str, ...]]:
+    """Suite, selection, results folder and toolchains; of an interrupted run, its own."""
     if (arguments.suite is None) == (arguments.resume is None):
         raise UsageError(
             "give either a suite, as in `harness run suites/esrgan.toml`, or --resume with a run directory"
         )
     if arguments.suite is not None:
-        return arguments.suite, Selection(patterns=arguments.patterns, tags=arguments.tags), arguments.results
+        selection = Selection(patterns=arguments.patterns, tags=arguments.tags)
+        return arguments.suite, selection, arguments.results, arguments.toolchains
     from harness.results.store import load_run
 
     assert arguments.resume is not None  # noqa: S101 (one of the two is given)
-    own = ("patterns", "tags", "budget_s", "generations", "seed")
+    own = ("toolchains", "patterns", "tags", "budget_s", "generations", "seed")
     given = [name for name in own if getattr(arguments, name)]
     if given:
         raise UsageError(f"--resume goes on with the run's own settings; leave out {', '.join(given)}")
     header = load_run(arguments.resume).header
     settings = header.settings
     selection = Selection(patterns=tuple(settings["patterns"]), tags=tuple(settings["tags"]))
-    return Path(header.suite), selection, arguments.resume.parent
+    versions = tuple(one.version for one in header.toolchains)
+    return Path(header.suite), selection, arguments.resume.parent, versions
+
+
+def _toolchains(versions: tuple[str, ...], suite: Path, on_install: Callable[[str], None]) -> tuple[Toolchain, ...]:
+    """The toolchains of these versions, installed where they are not here; () for none."""
+    if not versions:
+        return ()
+    from harness.suite import load_suite
+    from harness.toolchain import get_toolchains
+
+    load_suite(suite)  # a suite that is wrong is told before minutes of installing
+    return get_toolchains(versions, root=environments_root(), on_install=on_install)
+
+
+def memory_limit() -> int:
+    """Bytes at which a compile is stopped where nobody said otherwise."""
+    return int(psutil.virtual_memory().total * _MEMORY_SHARE)
+
+
+def print_text(text: str, out: Path | None) -> None:
+    """Write a report to a file, or to stdout.
+
+    Raises:
+        RunError: The file cannot be written.
+    """
+    if out is None:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        return
+    try:
+        out.write_text(text)
+    except OSError as error:
+        raise RunError(f"{out}: cannot be written ({error.strerror}); choose another file") from None
 
 
 def report_command(path: Path, output_format: Format, *, full: bool, out: Path | None) -> int:
-    """`harness report`: exit status 3 if a case failed or is missing, or nothing was measured."""
+    """`harness report`: exit status 3 if a case failed or is missing, or nothing was measured.
+
+    Of a comparison's directory, its report and its exit status.
+    """
+    from harness.compare.store import is_comparison
     from harness.report import render
     from harness.report.outcome import exit_code
     from harness.report.table import build_report
     from harness.results.store import load_run
 
+    if is_comparison(path):
+        return _report_comparison(path, output_format, full=full, out=out)
     run = load_run(path)
     width = shutil.get_terminal_size((120, 24)).columns
     color = out is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
     text = render(run, output_format, full=full, width=width, color=color)
-    if out is None:
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
-    else:
-        try:
-            out.write_text(text)
-        except OSError as error:
-            raise RunError(f"{out}: cannot be written ({error.strerror}); choose another file") from None
+    print_text(text, out)
     return int(exit_code(build_report(run).summary))
+
+
+def _report_comparison(path: Path, output_format: Format, *, full: bool, out: Path | None) -> int:
+    from harness.compare.store import COMPARISON_FILE
+    from harness.compare_commands import print_comparison
+    from harness.report.comparison import comparison_from_json
+    from harness.report.outcome import comparison_exit_code
+
+    try:
+        comparison = comparison_from_json((path / COMPARISON_FILE).read_text())
+    except (OSError, UnicodeDecodeError):
+        raise RunError(f"{path / COMPARISON_FILE}: cannot be read; compare again") from None
+    print_comparison(comparison, output_format, full=full, out=out)
+    return int(comparison_exit_code(comparison, strict=False))
 
 
 def list_command(
     suite: Path,
     patterns: tuple[str, ...],
     tags: tuple[str, ...],
+    versions: tuple[str, ...],
     output_format: Literal["terminal", "json"],
     *,
     flags: bool,
@@ -125,7 +181,8 @@ def list_command(
     """`harness list`."""
     from harness.prepare import prepare
 
-    prepared = prepare(suite, Selection(patterns=patterns, tags=tags))
+    toolchains = _toolchains(versions, suite, _tell)
+    prepared = prepare(suite, Selection(patterns=patterns, tags=tags), toolchains)
     if output_format == "json":
         document = {
             "schema_version": SCHEMA_VERSION,
@@ -136,6 +193,10 @@ def list_command(
     else:
         _print_cases(prepared.cases, flags=flags)
     return ExitCode.OK
+
+
+def _tell(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
 
 
 def _print_cases(cases: tuple[Case, ...], *, flags: bool) -> None:
@@ -152,14 +213,16 @@ def _print_cases(cases: tuple[Case, ...], *, flags: bool) -> None:
 def doctor_command(output_format: Literal["terminal", "json"]) -> int:
     """`harness doctor`."""
     from harness.doctor import diagnose, render_json, render_terminal
-    from harness.toolchain import Toolchain, find_toolchain
+    from harness.toolchain import find_toolchain, installed_environments
+    from harness.toolchain.values import Toolchain
 
     toolchain: Toolchain | ToolchainError
     try:
         toolchain = find_toolchain()
     except ToolchainError as error:
         toolchain = error
-    diagnosis = diagnose(toolchain, limits=Limits(seconds=60))
+    environments = installed_environments(environments_root())
+    diagnosis = diagnose(toolchain, environments, limits=Limits(seconds=60))
     if output_format == "json":
         sys.stdout.write(render_json(diagnosis))
     else:

@@ -1,0 +1,71 @@
+"""Two builds of a case -> rows of what needs no statistics: sizes, static counts and peak memory."""
+
+from __future__ import annotations
+
+from harness.compare.metrics import BUILD_FACTS, REFERENCE_FACTS, Metric
+from harness.compare.values import Row, Verdict
+from harness.plan.values import Case
+from harness.results.records import Build, Reference
+
+# One and many of what a metric counts; sizes count bytes.
+_NOUNS = {"dispatches": ("dispatch", "dispatches"), "copies": ("copy", "copies"), "fills": ("fill", "fills")}
+_BYTES = ("byte", "bytes")
+
+
+def exact_rows(
+    case: Case,
+    base_build: Build | None,
+    head_build: Build | None,
+    base_reference: Reference | None,
+    head_reference: Reference | None,
+) -> tuple[Row, ...]:
+    """One row for each exact metric of a case that both sides have a value of, in the order of the metrics.
+
+    A value that only one side has gives no row: it comes from a tool that may not print it, and says nothing of the
+    code. What a case lacks altogether is told by its latency row.
+
+    Args:
+        case: Whose name, model, variant and device the rows get.
+        base_build: None where that side has none; likewise the others.
+    """
+    rows = []
+    for metric, of_build in BUILD_FACTS.items():
+        if base_build is not None and head_build is not None:
+            rows.append(_row(case, metric, of_build(base_build), of_build(head_build)))
+    for metric, of_reference in REFERENCE_FACTS.items():
+        if base_reference is not None and head_reference is not None:
+            rows.append(_row(case, metric, of_reference(base_reference), of_reference(head_reference)))
+    return tuple(row for row in rows if row is not None)
+
+
+def _row(case: Case, metric: Metric, base: float | None, head: float | None) -> Row | None:
+    if base is None or head is None:
+        return None
+    return Row(
+        case=case.name,
+        model=case.model,
+        variant=case.variant,
+        device=case.device,
+        metric=metric.name,
+        verdict=_verdict(base, head),
+        ratio=head / base if base else None,
+        floor=0.0,
+        base_value=base,
+        head_value=head,
+        unit=metric.unit,
+        reason=_reason(metric, base, head),
+    )
+
+
+def _verdict(base: float, head: float) -> Verdict:
+    if head == base:
+        return "unchanged"
+    return "regressed" if head > base else "improved"
+
+
+def _reason(metric: Metric, base: float, head: float) -> str:
+    one, many = _NOUNS.get(metric.name, _BYTES)
+    text = f"{head:,.0f} {one if head == 1 else many}"
+    if head == base:
+        return f"{text} on both sides"
+    return f"{text} where there {'was' if base == 1 else 'were'} {base:,.0f}"

@@ -1,0 +1,129 @@
+"""Rows and a suite's gates -> rows that say which gates they passed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from harness.compare.metrics import LATENCY, METRICS
+from harness.compare.values import Row, Verdict
+from harness.errors import UsageError
+from harness.plan.matching import matching
+from harness.suite.values import Gate
+
+# There is nothing to hold against a limit: the other side or the whole case is not there.
+_WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"failed", "missing", "new"})
+# A case with such a latency row may rightly have no row of another metric: equal modules are not measured again.
+_NOTHING_TO_GATE: frozenset[Verdict] = _WITHOUT_FIGURES | {"identical"}
+# Limits are written as decimal fractions, and their product with a value may be off by a rounding.
+_ROUNDING = 1e-9
+_NS_PER_MS = 1e6
+
+
+def apply_gates(rows: Iterable[Row], gates: Sequence[Gate], *, suite: str, partial: bool = False) -> tuple[Row, ...]:
+    """The same rows, with `gate` set where a gate's metric and case pattern match.
+
+    A row of a statistical metric violates a gate if its verdict is a change in the gate's direction and the estimate
+    lies beyond the limits; one of an exact metric if its values do. A/A controls and rows without figures have no gate.
+
+    Args:
+        suite: Path of the suite that the gates are from, for messages.
+        partial: Whether only some of the suite's cases were run or compared, so that a gate may be of none of them.
+
+    Raises:
+        UsageError: A gate matches no row, so that it would pass whatever happens.
+    """
+    known = tuple(rows)
+    for gate in gates:
+        _require_rows(gate, known, suite, partial=partial)
+    return tuple(
+        _gated(row, [gate for gate in gates if gate.metric == row.metric and _is_of(gate, row)]) for row in known
+    )
+
+
+def _is_of(gate: Gate, row: Row) -> bool:
+    """Whether a gate is of a row's case; in a run of several toolchains its pattern may leave the toolchain out."""
+    match = matching([gate.cases]).match
+    return not row.control and any(match(name) for name in (row.case, f"{row.model}/{row.variant}@{row.device}"))
+
+
+def _require_rows(gate: Gate, rows: Sequence[Row], suite: str, *, partial: bool) -> None:
+    of_cases = [row for row in rows if _is_of(gate, row)]
+    if any(row.metric == gate.metric for row in of_cases):
+        return
+    where = f"{suite}: [gates.{gate.name}]"
+    if not of_cases:
+        if partial:
+            return
+        cases = sorted({row.case for row in rows if not row.control})
+        example = f", and has {', '.join(cases[:3])}{', ...' if len(cases) > 3 else ''}" if cases else ""
+        raise UsageError(
+            f"{where} cases: this comparison has no case that {gate.cases!r} matches{example}; correct the pattern or "
+            "remove the gate"
+        )
+    fates = [row.verdict for row in of_cases if row.metric == LATENCY.name]  # every case has this row
+    if fates and all(fate in _NOTHING_TO_GATE for fate in fates):
+        return
+    metrics = sorted({row.metric for row in of_cases})
+    raise UsageError(
+        f"{where} metric: this comparison has no {gate.metric} of a case that {gate.cases!r} matches, only "
+        f"{', '.join(metrics)}; measure it, or remove the gate"
+    )
+
+
+def _gated(row: Row, gates: Sequence[Gate]) -> Row:
+    if not gates or row.verdict in _WITHOUT_FIGURES:
+        return row
+    violated = [gate for gate in gates if _is_violated(gate, row)]
+    if not violated:
+        return replace(row, gate="passed")
+    words = "; ".join(f"gate {gate.name} allows {allowance(gate)}" for gate in violated)
+    return replace(row, gate="violated", reason=f"{row.reason}; {words}" if row.reason else words)
+
+
+def _is_violated(gate: Gate, row: Row) -> bool:
+    if not METRICS[row.metric].exact and not _is_found(gate, row):
+        return False
+    change = _change(row)
+    if change is None:  # changed beyond a floor, by how much is not known: no limit can excuse it
+        return True
+    if gate.direction == "any":
+        change = abs(change)
+    elif gate.direction == "decrease":
+        change = -change
+    allowed = max(gate.absolute or 0.0, (gate.relative or 0.0) * (row.base_value or 0.0))
+    return change > allowed and not math.isclose(change, allowed, rel_tol=_ROUNDING)
+
+
+def _is_found(gate: Gate, row: Row) -> bool:
+    """Whether the statistics found a change in the gate's direction."""
+    if row.verdict == "regressed":
+        return gate.direction in ("increase", "any")
+    return row.verdict == "improved" and gate.direction in ("decrease", "any")
+
+
+def _change(row: Row) -> float | None:
+    """Head less base, in the metric's unit; of a statistical metric by the estimate of the ratio, where it has one."""
+    if row.base_value is None:
+        return None
+    if not METRICS[row.metric].exact and row.ratio is not None:
+        return (row.ratio - 1) * row.base_value
+    return None if row.head_value is None else row.head_value - row.base_value
+
+
+def allowance(gate: Gate) -> str:
+    """What a gate allows, in words: `+5 %`, `+5 % or +4,096 bytes`, `no increase`."""
+    sign = {"increase": "+", "decrease": "-", "any": "±"}[gate.direction]
+    limits = []
+    if gate.relative:
+        limits.append(f"{sign}{gate.relative * 100:g} %")
+    if gate.absolute:
+        limits.append(f"{sign}{_amount(gate.absolute, METRICS[gate.metric].unit)}")
+    return " or ".join(limits) or f"no {'change' if gate.direction == 'any' else gate.direction}"
+
+
+def _amount(value: float, unit: str) -> str:
+    if unit == "ns":
+        return f"{value / _NS_PER_MS:,.10g} ms"
+    return f"{value:,.10g}" if unit == "count" else f"{value:,.10g} {unit}"

@@ -1,0 +1,64 @@
+"""What is compared of a case, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # suites name metrics, and records hold what suites say: importing them here would be a circle
+    from harness.results.records import Build, Reference
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """One figure of a case; smaller is better in all of them.
+
+    Attributes:
+        unit: Of its values: `ns`, `bytes`, `count` or `instructions`.
+        floor: Relative change below which nothing is called changed; a suite may choose another for each metric.
+        exact: Equal code gives equal values, so any difference is a change, and no statistics are needed.
+    """
+
+    name: str
+    title: str
+    unit: str
+    floor: float
+    exact: bool
+
+
+LATENCY = Metric(name="latency", title="Latency", unit="ns", floor=0.01, exact=False)
+# A counted change is a change from one generation on; the floor keeps a loop's odd iteration out.
+INSTRUCTIONS = Metric(name="instructions", title="Instructions", unit="instructions", floor=0.0005, exact=False)
+# Compiles on a core of their own vary by 2 to 5 % here, and nobody acts on a twentieth.
+COMPILE_TIME = Metric(name="compile-time", title="Compilation Time", unit="ns", floor=0.05, exact=False)
+
+STATISTICAL = (LATENCY, INSTRUCTIONS, COMPILE_TIME)
+
+
+def _exact(name: str, title: str, unit: str) -> Metric:
+    return Metric(name=name, title=title, unit=unit, floor=0.0, exact=True)
+
+
+# Of the build, by the statistics and sizes that every run records.
+BUILD_FACTS: dict[Metric, Callable[[Build], float | None]] = {
+    _exact("module-size", "Module Size", "bytes"): lambda one: one.sizes.module_bytes if one.sizes else None,
+    _exact("dispatch-size", "Dispatch Size", "bytes"): lambda one: (
+        sum(one.sizes.dispatch_bytes.values()) if one.sizes else None
+    ),
+    _exact("dispatches", "Dispatch Count", "count"): lambda one: one.statistics.dispatches if one.statistics else None,
+    _exact("copies", "Copies", "count"): lambda one: one.statistics.copies if one.statistics else None,
+    _exact("fills", "Fills", "count"): lambda one: one.statistics.fills if one.statistics else None,
+    _exact("transient-memory", "Transient Memory", "bytes"): lambda one: (
+        one.statistics.transient_bytes if one.statistics else None
+    ),
+}
+
+# Of the one iree-benchmark-module process that every run asks.
+REFERENCE_FACTS: dict[Metric, Callable[[Reference], float | None]] = {
+    _exact("host-peak-memory", "Peak Host Memory", "bytes"): lambda one: one.host_peak_bytes,
+    _exact("device-peak-memory", "Peak Device Memory", "bytes"): lambda one: one.device_peak_bytes,
+}
+
+EXACT = (*BUILD_FACTS, *REFERENCE_FACTS)
+METRICS: dict[str, Metric] = {metric.name: metric for metric in (*STATISTICAL, *EXACT)}

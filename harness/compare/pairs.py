@@ -1,0 +1,206 @@
+"""Cases of two sides -> pairs, and what is known of a pair without measuring it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.compare.values import Verdict
+from harness.errors import UsageError
+from harness.plan.values import Case
+from harness.results.evidence import Evidence, find_failure, gather, is_expected
+from harness.results.records import Build, Failure, Run, ToolchainRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One side's run, its records sorted by case.
+
+    Attributes:
+        label: What the user gave.
+    """
+
+    label: str
+    run: Run
+    evidence: Evidence
+
+    @property
+    def toolchains(self) -> Mapping[str, ToolchainRecord]:
+        """By release."""
+        return {one.version: one for one in self.run.header.toolchains}
+
+
+def side_of(run: Run, label: str) -> Side:
+    """A run as one side of a comparison."""
+    return Side(label=label, run=run, evidence=gather(run))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """A case on both sides, or on the one that has it.
+
+    Attributes:
+        name: Unique in the comparison.
+    """
+
+    name: str
+    base: Case | None
+    head: Case | None
+
+    @property
+    def case(self) -> Case:
+        """The head's case, or the base's where the head has none."""
+        case = self.head or self.base
+        assert case is not None  # noqa: S101 (a pair has a side)
+        return case
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """A verdict that needs no measuring."""
+
+    verdict: Verdict
+    reason: str
+    stderr: str = ""
+
+
+def pair_runs(base: Side, head: Side) -> list[Pair]:
+    """Pair cases of two runs by their identity, which holds model, flags, plugins and device, but no names.
+
+    Where a side has several toolchains, a case meets the one of the same release; else the toolchains are what is
+    compared.
+
+    Raises:
+        UsageError: No case of one is a case of the other.
+    """
+    several = max(len(base.run.header.toolchains), len(head.run.header.toolchains)) > 1
+
+    def identity(case: Case) -> tuple[str, str]:
+        return case.id, case.toolchain if several else ""
+
+    waiting: dict[tuple[str, str], list[Case]] = {}
+    for case in base.run.header.cases:
+        waiting.setdefault(identity(case), []).append(case)
+    partners: dict[str, Case] = {}
+    # Two variants may have the same flags, and so one identity: then names say which is which.
+    for same_name in (True, False):
+        for case in head.run.header.cases:
+            left = [one for one in waiting.get(identity(case), ()) if one.name == case.name or not same_name]
+            if left and case.name not in partners:
+                partners[case.name] = left[0]
+                waiting[identity(case)].remove(left[0])
+    unpaired = [case for case in base.run.header.cases if case in waiting[identity(case)]]
+    pairs = [Pair(name=case.name, base=partners.get(case.name), head=case) for case in head.run.header.cases]
+    pairs += [Pair(name=case.name, base=case, head=None) for case in unpaired]
+    if not any(pair.base and pair.head for pair in pairs):
+        raise UsageError(
+            f"{base.label} and {head.label} have no case in common; compare runs of one suite, and `harness list` "
+            "shows a suite's cases with their ids"
+        )
+    taken = set()
+    unique = []
+    for pair in pairs:  # a case whose definition changed is there twice under one name: once gone and once new
+        name = pair.name if pair.name not in taken else f"{pair.name} (base)"
+        taken.add(name)
+        unique.append(Pair(name=name, base=pair.base, head=pair.head))
+    return unique
+
+
+def pair_within(side: Side) -> list[Pair]:
+    """Pair every variant of a run with the baseline of its group.
+
+    Raises:
+        UsageError: There is nothing beside baselines.
+    """
+    baselines = {case.group: case for case in side.run.header.cases if case.baseline}
+    pairs = [
+        Pair(name=case.name, base=baselines.get(case.group), head=case)
+        for case in side.run.header.cases
+        if not case.baseline
+    ]
+    if not pairs:
+        raise UsageError(f"{side.label}: has no variant beside the baseline; compare it with another run")
+    return pairs
+
+
+def what_is_known(pair: Pair, base: Side, head: Side) -> Known | str | None:
+    """What can be said of a pair at once: a verdict, or None: it has to be measured.
+
+    Returns:
+        A string where the pair is left out of the comparison, for example since both sides skipped it: the reason.
+    """
+    if pair.head is None or pair.base is None:
+        return _one_sided(pair, base, head)
+    skips = [case.skip for case in (pair.base, pair.head) if case.skip is not None]
+    if len(skips) == 2:
+        return f"skipped: {skips[1]}"
+    if pair.head.skip is not None:
+        return Known(verdict="missing", reason=f"measured in the base, and skipped in the head: {pair.head.skip}")
+    if pair.base.skip is not None:
+        return Known(verdict="new", reason=f"skipped in the base: {pair.base.skip}")
+    base_failure, head_failure = _failure(pair.base, base), _failure(pair.head, head)
+    if head_failure is not None:
+        if is_expected(pair.head, head_failure):
+            return f"expected to fail: {head_failure.message}"
+        also = " (and so does the base)" if base_failure is not None else ""
+        return Known(
+            verdict="failed",
+            reason=f"fails at {head_failure.stage}: {head_failure.message}{also}",
+            stderr=head_failure.stderr,
+        )
+    if base_failure is not None:
+        return Known(verdict="new", reason=f"works, where the base failed at {base_failure.stage}")
+    return _by_module(pair.base, pair.head, base, head)
+
+
+def _one_sided(pair: Pair, base: Side, head: Side) -> Known | str:
+    case, there, gone = pair.case, *((base, head) if pair.head is None else (head, base))
+    if case.skip is not None:
+        return f"skipped: {case.skip}"
+    verdict: Verdict = "missing" if pair.head is None else "new"
+    if base is head:  # within a run, where a variant has no baseline beside it
+        return Known(verdict=verdict, reason=f"{case.group} has no baseline in this run")
+    other = next((one for one in gone.run.header.cases if one.name == case.name), None)
+    where = "head" if pair.head is None else "base"
+    if other is None:
+        return Known(verdict=verdict, reason=f"the {where} has no such case")
+    return Known(
+        verdict=verdict,
+        reason=f"the {where}'s case of this name is another one: {_difference(other, case, there, gone)}",
+    )
+
+
+def _difference(one: Case, other: Case, there: Side, gone: Side) -> str:
+    """How two cases of one name differ."""
+    gained = [flag for flag in other.compile_flags + other.run_flags if flag not in one.compile_flags + one.run_flags]
+    lost = [flag for flag in one.compile_flags + one.run_flags if flag not in other.compile_flags + other.run_flags]
+    if gained or lost:
+        return f"its flags differ by {' '.join(gained + lost)}"
+    models = [side.evidence.models.get(case.model) for side, case in ((there, other), (gone, one))]
+    if models[0] is not None and models[1] is not None and models[0].mlir_sha256 != models[1].mlir_sha256:
+        return "its model differs"
+    return "its model's definition, device or plugins differ"
+
+
+def _failure(case: Case, side: Side) -> Failure | None:
+    return find_failure(case, side.evidence, timed=True)
+
+
+def _by_module(base_case: Case, head_case: Case, base: Side, head: Side) -> Known | None:
+    builds = [side.evidence.builds.get(case.name) for side, case in ((base, base_case), (head, head_case))]
+    for build, name in zip(builds, ("base", "head"), strict=True):
+        if build is None or build.module_sha256 is None:
+            return Known(verdict="missing" if name == "head" else "new", reason=f"the {name} was never compiled")
+    if _same_code(builds[0], builds[1]) and _same_runtime(base_case, head_case, base, head):
+        return Known(verdict="identical", reason="same module bytes, same runtime")
+    return None
+
+
+def _same_code(one: Build | None, other: Build | None) -> bool:
+    return one is not None and other is not None and one.module_sha256 == other.module_sha256
+
+
+def _same_runtime(base_case: Case, head_case: Case, base: Side, head: Side) -> bool:
+    return base_case.run_flags == head_case.run_flags and (
+        base.toolchains[base_case.toolchain] == head.toolchains[head_case.toolchain]
+    )

@@ -1,0 +1,56 @@
+"""Command lines that repeat a row, and what identifies the two modules behind it."""
+
+from __future__ import annotations
+
+import glob
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.compare.metrics import COMPILE_TIME, LATENCY
+from harness.compare.pairs import Pair, Side
+from harness.compare.sides import is_toolchain
+from harness.compare.values import Row
+from harness.plan.values import Case
+
+_HASH_DIGITS = 12  # as many as people compare by eye
+
+
+def with_repro(row: Row, pair: Pair, base: Side, head: Side, options: Sequence[str], *, within: bool) -> Row:
+    """The row with the command that repeats it and one comment line for each side; timed rows alone have any.
+
+    Args:
+        options: Of `harness compare`, which made the comparison what it is.
+        within: Whether both sides are variants of one run.
+    """
+    if row.metric not in (LATENCY.name, COMPILE_TIME.name):
+        return row
+    control = ["--controls", "1"] if row.control else []
+    command = [
+        "harness",
+        "compare",
+        *_sides(base, head, within=within),
+        "--filter",
+        glob.escape(row.case),
+        *control,
+        *options,
+    ]
+    return replace(row, repro=(shlex.join(command), _module("base", pair.base, base), _module("head", pair.head, head)))
+
+
+def _sides(base: Side, head: Side, *, within: bool) -> list[str]:
+    if within:
+        return ["--within", head.label]
+    suites = [side.run.header.suite for side in (base, head) if is_toolchain(side.label)]
+    return [base.label, head.label, *(["--suite", suites[0]] if suites else [])]
+
+
+def _module(word: str, case: Case | None, side: Side) -> str:
+    """A comment of one line, whatever a flag holds."""
+    if case is None:
+        return f"# {word}: has no such case"
+    build = side.evidence.builds.get(case.name)
+    if build is None or not build.command:
+        return f"# {word}: was never compiled"
+    module = f"module {build.module_sha256[:_HASH_DIGITS]}" if build.module_sha256 else "no module"
+    return f"# {word}: {module}, {' '.join(shlex.join(build.command).split())}"

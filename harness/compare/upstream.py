@@ -1,0 +1,148 @@
+"""IREE's own old rule, for people who must compare with its old reports: a fixed threshold for each benchmark's name.
+
+The rule and its thresholds are those of build_tools/benchmarks/common/benchmark_thresholds.py in iree-org/iree when
+iree#18144 deleted it (2024-08-14); the code is not.
+
+A threshold belongs to the first expression that matches a benchmark's *name*, so what our names can match decides:
+
+- A CPU device (`local-sync`, `local-task`) gives its architecture: x86-64 meets the 10 % of `x86_64`, 64-bit Arm the
+  10 % of `CPU-ARM`, any other the default of 5 %. Other devices meet 5 %, whatever machine they are in.
+- The models' rules for x86-64 hold for models named as upstream named them: `MobileNetV2_fp32` has 2 ms.
+- The rules for Mali hold for such a model on a device whose name has `GPU-Mali` in it. Those for `MobileNet.*GPU` hold
+  where the device's name has `GPU` in capitals in it.
+- The rules for the CPUs of Pixel phones want `LLVM-CPU`, which our names spell `llvm-cpu`, so they match nothing. Nor
+  did they match upstream's own names at the end, which were `llvm_cpu` and `@ pixel-6-pro`. They are here because the
+  table is upstream's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from harness.compare.values import Verdict
+from harness.plan.values import Case
+
+_NS_PER_MS = 1_000_000
+
+
+class UpstreamVerdict(NamedTuple):
+    """What upstream's rule says of a figure.
+
+    Attributes:
+        verdict: `regressed`, `improved` or `unchanged`, which upstream called similar.
+        floor: The threshold as a share of the base; 0 where the base is zero.
+        reason: Figure and threshold in words.
+    """
+
+    verdict: Verdict
+    floor: float
+    reason: str
+
+
+class _Threshold(NamedTuple):
+    """The largest difference that is still similar: in percent of the base or, where `ns` is set, in nanoseconds."""
+
+    pattern: re.Pattern[str]
+    percent: float = 0.0
+    ns: float | None = None
+
+
+def _percent(pattern: str, percent: float) -> _Threshold:
+    return _Threshold(pattern=re.compile(pattern), percent=percent)
+
+
+def _ms(pattern: str, ms: float) -> _Threshold:
+    return _Threshold(pattern=re.compile(pattern), ns=ms * _NS_PER_MS)
+
+
+_LATENCY = (
+    # CPUs of Pixel phones.
+    _percent(r"^DeepLabV3.*big-core.*LLVM-CPU.* @ Pixel", 20),
+    _percent(r"^MobileBertSquad.*big-core.*LLVM-CPU-Sync @ Pixel-4", 20),
+    _percent(r"^MobileNetV2.*LLVM-CPU.* @ Pixel", 15),
+    _percent(r"^MobileNetV3Small.*LLVM-CPU.* @ Pixel", 25),
+    _percent(r"^MobileSSD.*little-core.*LLVM-CPU.* @ Pixel-6", 20),
+    _percent(r"^PoseNet.*big-core.*LLVM-CPU.* @ Pixel", 15),
+    # Models that took 10 ms at most on x86-64.
+    _ms(r"^DeepLabV3_fp32.*x86_64", 1),
+    _ms(r"^EfficientNet_int8.*x86_64", 1),
+    _ms(r"^MobileNetV1_fp32.*x86_64", 1),
+    _ms(r"^MobileNetV2_fp32.*x86_64", 2),
+    _ms(r"^MobileNetV3Small_fp32.*x86_64", 1),
+    _ms(r"^PersonDetect_int8.*x86_64", 0.5),
+    _ms(r"^PoseNet_fp32.*x86_64", 1),
+    # Mobile GPUs. Upstream's expressions also asked for tags, such as full-inference, that our names do not have.
+    _percent(r"^MobileBert.*(int8|fp16).*GPU-Mali", 10),
+    _ms(r"^MobileNetV3Small.*GPU-Mali", 2),
+    _ms(r"^DeepLabV3.*GPU-Mali", 1),
+    _ms(r"^PersonDetect.*int8.*GPU-Mali", 0.2),
+    _ms(r"^EfficientNet.*int8.*GPU-Mali", 1.5),
+    _ms(r"^MobileNet.*GPU", 1),
+    # Everything else; the CPUs had 5 % too until iree#12915 and #12925 ("not stable in general").
+    _percent(r".*CPU-ARM.*", 10),
+    _percent(r".*x86_64.*", 10),
+    _percent(r".*", 5),
+)
+
+# By our names of the metrics that upstream judged.
+_THRESHOLDS: Mapping[str, tuple[_Threshold, ...]] = {
+    "latency": _LATENCY,
+    "compile-time": (_percent(r".*", 100),),  # 5 %, then 50 % (#12308), then 100 % (#13490): "very unstable"
+    "dispatch-size": (_percent(r".*", 5),),
+    "module-size": (_percent(r".*", 5),),
+    "dispatches": (_percent(r".*", 0),),
+}
+
+UPSTREAM_METRICS = frozenset(_THRESHOLDS)
+
+_CPU_DRIVERS = ("local-sync", "local-task")
+_ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "CPU-ARM64", "arm64": "CPU-ARM64"}
+
+
+def upstream_name(case: Case, architecture: str) -> str:
+    """A case's name in the manner of upstream's.
+
+    Upstream's read `<model> [<targets>][<compile tags>] <driver>[<execution tags>] with <input> @ <device>`.
+
+    Args:
+        architecture: Of the machine, as platform.machine() has it: `x86_64`, `AMD64`, `aarch64`, `arm64`, ...
+
+    Returns:
+        Such as `rdb [x86_64-llvm-cpu][stock] local-sync with default @ cpu`.
+    """
+    driver = case.uri.split("://", 1)[0]
+    target = case.backend
+    if driver in _CPU_DRIVERS:
+        target = f"{_ARCHITECTURES.get(architecture.lower(), architecture)}-{case.backend}"
+    return f"{case.model} [{target}][{case.variant}] {driver} with default @ {case.device}"
+
+
+def judge_upstream(metric: str, name: str, base: float, head: float) -> UpstreamVerdict:
+    """Judge two figures as upstream did: no samples, no spread, the mean alone; smaller is better.
+
+    Where the base was zero, upstream divided by it. Here a percentage of zero allows no change.
+
+    Args:
+        metric: Our name of a metric in UPSTREAM_METRICS.
+        name: What `upstream_name` made of the case.
+        base: The mean over repetitions for latency; in nanoseconds, bytes or a plain number.
+
+    Raises:
+        KeyError: Upstream did not judge this metric.
+    """
+    threshold = next(one for one in _THRESHOLDS[metric] if one.pattern.match(name))
+    change = abs(head - base)
+    if threshold.ns is not None:
+        similar, floor = change <= threshold.ns, threshold.ns / base if base else 0.0
+        words = f"{change / _NS_PER_MS:.3g} ms against {threshold.ns / _NS_PER_MS:g} ms"
+    elif base == 0:
+        similar, floor = change == 0, 0.0
+        words = "zero on both sides" if similar else "the base is zero, so no percentage holds, and any change counts"
+    else:
+        percent = change / base * 100
+        similar, floor = percent <= threshold.percent, threshold.percent / 100
+        words = f"{percent:.1f} % against {threshold.percent:g} %"
+    verdict: Verdict = "unchanged" if similar else "regressed" if head > base else "improved"
+    return UpstreamVerdict(verdict=verdict, floor=floor, reason=f"upstream's rule: {words}")

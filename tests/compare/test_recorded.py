@@ -1,0 +1,157 @@
+"""Comparing what runs recorded by themselves: paired within a run, by Welch between runs, and never with a NaN."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.compare.pairs import Side, pair_runs, pair_within
+from harness.compare.recorded import ratio_of, recorded_rows
+from harness.compare.values import Row
+from harness.results.records import Round
+from harness.stats.rule import Rule
+from tests.compare.runs import a_case, a_round, a_side
+
+RULE = Rule()
+STOCK, FAST = a_case("stock"), a_case("fast")
+WOBBLE = (0.999, 1.001, 1.0, 1.0005, 0.9995)
+
+
+def between(base: Side, head: Side) -> Row:
+    (pair,) = pair_runs(base, head)
+    row = recorded_rows({pair.name: pair}, base, head, {pair.name: RULE}, within=False)[pair.name]
+    assert_finite(row)
+    return row
+
+
+def within(side: Side) -> Row:
+    (pair,) = pair_within(side)
+    row = recorded_rows({pair.name: pair}, side, side, {pair.name: RULE}, within=True)[pair.name]
+    assert_finite(row)
+    return row
+
+
+def assert_finite(row: Row) -> None:
+    assert not [name for name, value in asdict(row).items() if isinstance(value, float) and not math.isfinite(value)]
+
+
+def alone(times_ns: Sequence[float]) -> Side:
+    """A run of stock alone, one generation for each time."""
+    return a_side(STOCK, rounds=[a_round(0, number, stock=ns) for number, ns in enumerate(times_ns)])
+
+
+def test_between_runs_each_sides_generations_stand_for_themselves() -> None:
+    row = between(alone([1000 * one for one in WOBBLE]), alone([1100 * one for one in WOBBLE]))
+    assert (row.verdict, row.metric, row.unit, row.generations) == ("regressed", "latency", "ns", 5)
+    assert row.ratio == pytest.approx(1.1, rel=1e-3)
+    assert row.ci_low is not None and row.ci_high is not None and row.p is not None
+    assert 1.09 < row.ci_low < 1.1 < row.ci_high < 1.11
+    assert row.p < 0.001
+    assert (row.base_value, row.head_value) == pytest.approx((1000, 1100), rel=1e-3)
+    assert row.reason == "by the interval of so few generations that was recorded; not confirmed"
+
+
+def test_of_enough_generations_nothing_is_said_of_their_number() -> None:
+    row = between(alone([1000 * one for one in WOBBLE * 2]), alone([1000 * one for one in WOBBLE * 2]))
+    assert (row.verdict, row.reason) == ("unchanged", "by the interval that was recorded; not confirmed")
+
+
+def test_weather_between_runs_is_in_the_interval() -> None:
+    weather = [1.0, 1.3, 0.8, 1.2, 0.9]
+    row = between(alone([1000 * one for one in weather]), alone([1100 * one for one in weather]))
+    assert row.verdict == "inconclusive"
+
+
+def test_weather_within_a_run_drops_out_of_the_pairs() -> None:
+    weather = [1.0, 1.3, 0.8, 1.2, 0.9]
+    rounds = [
+        a_round(number, generation, stock=1000 * slow, fast=1100 * slow * WOBBLE[generation])
+        for generation, slow in enumerate(weather)
+        for number in range(2)
+    ]
+    row = within(a_side(STOCK, FAST, rounds=rounds))
+    assert (row.verdict, row.generations, row.rounds) == ("regressed", 5, 10)
+    assert row.ratio == pytest.approx(1.1, rel=1e-3)
+
+
+def test_an_inert_variants_times_are_those_of_the_case_with_its_module() -> None:
+    cases = (STOCK, FAST, a_case("inert"))
+    rounds = [a_round(0, number, stock=1000, fast=1100 * one) for number, one in enumerate(WOBBLE)]
+    side = a_side(*cases, code={"net/inert@cpu": "net/fast@cpu"}, rounds=rounds)
+    pairs = {pair.name: pair for pair in pair_within(side)}
+    rows = recorded_rows(pairs, side, side, dict.fromkeys(pairs, RULE), within=True)
+    assert rows["net/inert@cpu"].ratio == rows["net/fast@cpu"].ratio == pytest.approx(1.1, rel=1e-2)
+
+
+def test_one_generation_has_a_ratio_and_no_interval() -> None:
+    for row in (
+        between(alone([1000]), alone([1500])),
+        within(a_side(STOCK, FAST, rounds=[a_round(stock=1000, fast=1500)])),
+    ):
+        assert (row.verdict, row.ci_low, row.ci_high, row.p) == ("inconclusive", None, None, 1.0)
+        assert row.ratio == pytest.approx(1.5)
+        assert row.reason == "one generation was recorded, and an interval needs two"
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [[], [a_round(stock=0, fast=0)], [a_round(calls=0, stock=1, fast=1)]],
+    ids=["none", "turns that took no time", "turns of no calls"],
+)
+def test_without_a_usable_turn_there_is_nothing_to_say(rounds: list[Round]) -> None:
+    row = within(a_side(STOCK, FAST, rounds=rounds))
+    assert (row.verdict, row.ratio, row.base_value, row.p) == ("inconclusive", None, None, None)
+    assert row.reason == "no turn of it was recorded"
+
+
+def test_one_side_without_rounds() -> None:
+    assert between(alone([1000, 1001]), alone([])).reason == "no turn of it was recorded"
+    assert between(alone([]), alone([1000, 1001])).reason == "no turn of it was recorded"
+
+
+def test_constant_timings_have_an_interval_of_no_width() -> None:
+    same, other = between(alone([1000] * 3), alone([1000] * 3)), between(alone([1000] * 3), alone([1200] * 3))
+    assert (same.verdict, same.ratio, same.p) == ("unchanged", 1.0, 1.0)
+    assert (other.verdict, other.ci_low, other.p) == ("regressed", other.ci_high, 0.0)
+    row = within(a_side(STOCK, FAST, rounds=[a_round(0, number, stock=1000, fast=1200) for number in range(3)]))
+    assert row.verdict == "regressed"
+    assert row.ratio == pytest.approx(1.2)
+
+
+def test_p_is_corrected_for_the_number_of_rows() -> None:
+    cases = [a_case(f"v{number}") for number in range(20)]
+    others: dict[str, Any] = {case.variant: 1000 for case in cases[1:]}
+    rounds = [
+        a_round(0, generation, stock=1000, v0=1030 * one, **others) for generation, one in enumerate((0.985, 1, 1.015))
+    ]
+    alone_row = within(a_side(STOCK, cases[0], rounds=rounds))
+    side = a_side(STOCK, *cases, rounds=rounds)
+    pairs = {pair.name: pair for pair in pair_within(side)}
+    together = recorded_rows(pairs, side, side, dict.fromkeys(pairs, RULE), within=True)["net/v0@cpu"]
+    assert alone_row.p is not None and together.p is not None
+    assert together.p == pytest.approx(min(1.0, 20 * alone_row.p))
+    assert together.ratio == alone_row.ratio
+
+
+def test_a_ratio_stays_a_number() -> None:
+    assert math.isfinite(ratio_of(1e9))
+    assert ratio_of(-1e9) > 0
+    assert ratio_of(0.0) == 1.0
+
+
+TIMES = st.lists(st.one_of(st.just(0), st.integers(1, 10**15)), max_size=4)
+
+
+@given(base=TIMES, head=TIMES)
+def test_no_timing_makes_a_nan(base: list[int], head: list[int]) -> None:
+    between(alone(base), alone(head))
+    together = [
+        a_round(0, number, stock=one, fast=other) for number, (one, other) in enumerate(zip(base, head, strict=False))
+    ]
+    within(a_side(STOCK, FAST, rounds=together))

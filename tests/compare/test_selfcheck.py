@@ -1,0 +1,239 @@
+"""Modules against themselves, scripted: how alarms are counted, and what later reports are told of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness import selfcheck as selfcheck_module
+from harness.compare.engine import Generation
+from harness.compare.modules import Gone
+from harness.compare.pairs import Side
+from harness.errors import CaseError, RunError
+from harness.progress import Silent
+from harness.report.selfcheck import render_selfcheck
+from harness.results.environment import capture_environment
+from harness.results.records import Failure
+from harness.results.selfchecked import last_selfcheck, selfcheck_file
+from harness.selfcheck import CaseCheck, Selfcheck, SelfcheckOptions, check_machine
+from tests.compare.runs import a_case, a_side
+
+MACHINE = "3f2a91c04b7e"
+STOCK, FAST = a_case("stock"), a_case("fast")
+QUIET = np.random.default_rng(0).normal(0, 0.001, 8).tolist()
+WILD = [2.0, -2.0]
+SHIFTED = [0.05, 0.051, 0.049, 0.052]
+
+
+@dataclass
+class Machine:
+    """A machine on which each case's generations are scripted, by log ratio; all of them quiet if not said.
+
+    Attributes:
+        order: Of the cases, as their rows began.
+    """
+
+    log_ratios: dict[str, Sequence[float | None]] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    order: list[str] = field(default_factory=list)
+
+    def sampler(self, *, name: str, **_: Any) -> Any:
+        """In place of the real one."""
+
+        def sample(number: int) -> Generation:
+            if number == 0:
+                self.order.append(name)
+            if name in self.broken:
+                raise CaseError("measure", "it crashed")
+            script = self.log_ratios.get(name, QUIET)
+            log_ratio = script[number % len(script)]
+            timed = None if log_ratio is None else 1000.0
+            return Generation(log_ratio=log_ratio, base=timed, head=timed, rounds=20, seconds=1.0)
+
+        return SimpleNamespace(sample=sample)
+
+    def check(self, side: Side, *, rows: int = 2, floor: float | None = None, machine: str = MACHINE) -> Selfcheck:
+        """Rows of ten seconds, which have room for ten generations."""
+        options = SelfcheckOptions(rows=rows, row_budget_s=10, floor=floor, seed=0, call_limit_s=60)
+        environment: Mapping[str, Mapping[str, Any]] = {"machine": {"id": machine}}
+        toolchains: Any = {"0.0.0": None}
+        return check_machine(side, toolchains, environment, options, Silent())
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    scripted = Machine()
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(selfcheck_module, "find_module", lambda *_: SimpleNamespace(loadable=None))
+    monkeypatch.setattr(selfcheck_module, "LatencySampler", scripted.sampler)
+    monkeypatch.setattr(selfcheck_module, "only_one_measures", lambda _: contextlib.nullcontext())
+    yield scripted
+
+
+def by_case(check: Selfcheck) -> dict[str, CaseCheck]:
+    return {one.case: one for one in check.cases}
+
+
+# --- Which rows ---
+
+
+def test_every_module_gets_equally_many_rows_and_they_take_turns(machine: Machine) -> None:
+    check = machine.check(a_side(STOCK, FAST), rows=5)
+    assert machine.order == [STOCK.name, FAST.name] * 3  # at least five
+    assert check.facts.rows == 6
+    assert {one.rows for one in check.cases} == {3}
+
+
+def test_a_module_is_checked_once_for_each_device_and_its_flags(machine: Machine) -> None:
+    inert, flagged, skipped = a_case("inert"), a_case("flagged", run_flags=("--x",)), a_case("skipped", skip="no GPU")
+    wrong, late = a_case("wrong"), a_case("late")
+    side = a_side(
+        *(STOCK, inert, flagged, skipped, wrong, late),
+        code={inert.name: STOCK.name, flagged.name: STOCK.name},
+        failures={wrong.name: Failure(stage="compile", message="it crashed")},
+        uncompiled=[late.name],
+    )
+    machine.check(side, rows=1)
+    assert machine.order == [STOCK.name, flagged.name]
+
+
+def test_a_run_of_which_nothing_can_be_measured(machine: Machine) -> None:
+    with pytest.raises(RunError) as caught:
+        machine.check(a_side(a_case(skip="no GPU")))
+    assert str(caught.value) == (
+        "results/base: no case of it can be measured here; `harness list` says why each is skipped"
+    )
+    assert not selfcheck_file().exists()
+
+
+def test_a_module_that_is_gone(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        raise Gone("the module of net/stock@cpu in results/base is no longer in the cache")
+
+    monkeypatch.setattr(selfcheck_module, "find_module", gone)
+    with pytest.raises(RunError, match=r"is no longer in the cache; run it again$"):
+        machine.check(a_side(STOCK))
+
+
+# --- What they say ---
+
+
+def test_a_quiet_machine_has_no_alarms(machine: Machine) -> None:
+    check = machine.check(a_side(STOCK), rows=20)
+    (case,) = check.cases
+    assert (case.rows, case.flagged, case.inconclusive, case.failed) == (20, 0, 0, 0)
+    assert (case.latency_ns, check.budget_s, check.floor) == (1000.0, 10, 0.01)
+    assert case.spread == pytest.approx(0.001, rel=0.5)
+    assert case.detects is not None
+    assert 0.01 < case.detects < 0.03  # nothing below the floor is ever called changed
+    assert check.facts.detects == case.detects
+    assert check.facts.upper_bound == pytest.approx(1 - 0.05 ** (1 / 20))
+    assert (check.facts.suite, check.facts.seconds) == ("suites/small.toml", 10)
+
+
+def test_a_row_that_is_called_changed_is_a_false_alarm(machine: Machine) -> None:
+    machine.log_ratios = {FAST.name: SHIFTED}
+    check = machine.check(a_side(STOCK, FAST), rows=4)
+    assert {name: one.flagged for name, one in by_case(check).items()} == {STOCK.name: 0, FAST.name: 2}
+    assert (check.facts.flagged, check.facts.rows) == (2, 4)
+
+
+def test_rows_that_stay_open_are_counted_and_what_they_would_miss_is_not_guessed(machine: Machine) -> None:
+    machine.log_ratios = {STOCK.name: WILD}
+    check = machine.check(a_side(STOCK))
+    (case,) = check.cases
+    assert (case.inconclusive, case.flagged, case.detects) == (2, 0, None)
+    assert (check.facts.rows, check.facts.detects) == (2, None)
+    text = render_selfcheck(check, "terminal", width=200, color=False)
+    assert "Where rows stay inconclusive (net/stock@cpu), give more time: harness compare --row-budget 20" in text
+
+
+def test_rows_that_failed_say_nothing_of_the_machine(machine: Machine) -> None:
+    machine.broken = {FAST.name}
+    check = machine.check(a_side(STOCK, FAST), rows=4)
+    assert {name: one.failed for name, one in by_case(check).items()} == {STOCK.name: 0, FAST.name: 2}
+    assert check.facts.rows == 2
+
+
+@pytest.mark.parametrize("script", ["crash", "no time"])
+def test_without_one_usable_generation_nothing_is_known(machine: Machine, script: str) -> None:
+    machine.broken = {STOCK.name} if script == "crash" else set()
+    machine.log_ratios = {STOCK.name: [None]}
+    check = machine.check(a_side(STOCK))
+    (case,) = check.cases
+    assert (case.spread, case.detects, case.latency_ns) == (None, None, None)
+    assert math.isfinite(check.facts.upper_bound)
+    json.loads(render_selfcheck(check, "json", width=80, color=False))
+    assert render_selfcheck(check, "terminal", width=80, color=False)
+
+
+def test_the_floor_is_the_commands_else_the_suites_else_a_hundredth(machine: Machine) -> None:
+    side = a_side(STOCK, floors={"latency": 0.03})
+    assert machine.check(side, floor=0.02).floor == 0.02
+    assert machine.check(side).floor == 0.03
+    assert machine.check(a_side(STOCK)).floor == 0.01
+
+
+# --- What later reports are told ---
+
+
+def test_a_check_is_kept_for_the_machine_that_it_was_made_on(machine: Machine) -> None:
+    check = machine.check(a_side(STOCK))
+    kept = last_selfcheck(MACHINE)
+    assert kept is not None
+    assert (kept["rows"], kept["flagged"], kept["when"]) == (2, 0, check.facts.when)
+    assert last_selfcheck("0123456789ab") is None  # a cache may be shared, and a machine's noise is not
+    machine.check(a_side(STOCK), rows=3)
+    assert (last_selfcheck(MACHINE) or {})["rows"] == 3
+
+
+def test_a_machine_without_an_id_is_told_nothing(machine: Machine) -> None:
+    machine.check(a_side(STOCK), machine="")
+    assert last_selfcheck("") is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[]",
+        b"null",
+        b'{"machine": "3f2a91c04b7e"}',
+        b'{"machine": "3f2a91c04b7e", "facts": 1}',
+    ],
+)
+def test_a_memo_that_was_damaged_is_as_none(machine: Machine, content: bytes) -> None:
+    assert last_selfcheck(MACHINE) is None
+    selfcheck_file().parent.mkdir(parents=True)
+    selfcheck_file().write_bytes(content)
+    assert last_selfcheck(MACHINE) is None
+
+
+def test_an_environment_has_the_check_of_its_machine(machine: Machine) -> None:
+    here = capture_environment()
+    assert "selfcheck" not in here
+    if "id" not in here["machine"]:
+        pytest.skip("this machine has no id")
+    machine.check(a_side(STOCK), machine=here["machine"]["id"])
+    assert capture_environment()["selfcheck"]["rows"] == 2
+
+
+def test_a_cache_that_cannot_be_written(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "file"))
+    with pytest.raises(RunError) as caught:
+        machine.check(a_side(STOCK))
+    assert str(caught.value) == (
+        f"{tmp_path / 'file' / 'selfcheck.json'}: cannot be written (File exists); make room or set HARNESS_CACHE"
+    )
