@@ -34,13 +34,15 @@ class Column:
 
 
 def main_columns(section: Section) -> list[Column]:
-    """Variant, latency, ratio and what is known of the module; a column in which nobody has a figure is left out.
+    """Variant, toolchain where there are several, latency, ratio and what is known of the module.
 
-    Remarks are no column here: each renderer has its own place for them.
+    A column in which nobody has a figure is left out. Remarks are no column here: each renderer has its own place for
+    them.
     """
     rows = section.rows
     columns = [
         Column(title="variant", cells=tuple(one_line(row.variant) for row in rows), number=False),
+        _toolchains(section),
         _figures("latency", [row.latency_ns for row in rows], time_unit),
         Column(title=f"vs {one_line(section.baseline)}", cells=tuple(outcome_text(row) for row in rows), number=False),
         _figures("instr/call", [row.instructions_per_call for row in rows], count_unit, rank=2),
@@ -52,6 +54,12 @@ def main_columns(section: Section) -> list[Column]:
         _figures("compile", [row.compile_ns for row in rows], time_unit, rank=4),
     ]
     return [column for column in columns if column is not None]
+
+
+def _toolchains(section: Section) -> Column | None:
+    if len(section.toolchains) == 1:
+        return None
+    return Column(title="toolchain", cells=tuple(one_line(row.toolchain) for row in section.rows), number=False)
 
 
 def _plain(_: object) -> Unit:

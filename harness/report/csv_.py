@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import shlex
+from collections.abc import Mapping, Sequence
 from io import StringIO
 
 from harness.report.flat import Scalar, flatten
@@ -16,23 +17,26 @@ def render_csv(report: Report) -> str:
 
     The commands that repeat a row are left to the other formats, since they take several lines.
     """
-    records = [_record(row) for row in report.rows()]
+    return csv_text([_record(row) for row in report.rows()])
+
+
+def csv_text(records: Sequence[Mapping[str, Scalar]]) -> str:
+    """Records of the same columns as CSV with a line of heads; "" without records."""
     text = StringIO()
     if records:
         writer = csv.DictWriter(text, fieldnames=list(records[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(records)
+        writer.writerows({column: _cell(value) for column, value in record.items()} for record in records)
     return text.getvalue()
 
 
 def _record(row: Row) -> dict[str, Scalar]:
-    record = {
+    return {
         **flatten(row),
         "compile_flags": shlex.join(row.compile_flags),
         "run_flags": shlex.join(row.run_flags),
         "remarks": "; ".join(row.remarks),
     }
-    return {column: _cell(value) for column, value in record.items()}
 
 
 def _cell(value: Scalar) -> Scalar:

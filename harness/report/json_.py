@@ -34,7 +34,7 @@ def render_json(report: Report) -> str:
         ],
         "rows": [_record(row) for row in report.rows()],
     }
-    return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(document)
 
 
 def _record(row: Row) -> dict[str, Any]:
@@ -48,12 +48,17 @@ def _record(row: Row) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def json_text(document: Mapping[str, Any]) -> str:
+    """A document as text, for other programs."""
+    return json.dumps(plain_value(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def plain_value(value: Any) -> Any:
     """What JSON can hold: an environment may have recorded a NaN, a path, or anything else."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): plain_value(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [plain_value(one) for one in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int | bool) else str(value)

@@ -14,6 +14,7 @@ from harness.report.columns import main_columns
 from harness.report.markdown_changes import compile_changes, latency_changes
 from harness.report.markdown_comparison import comparison_table
 from harness.report.markdown_text import (
+    COMMENT_LIMIT,
     TABLE_SIZE_CUT,
     blocks,
     details,
@@ -22,12 +23,10 @@ from harness.report.markdown_text import (
     marker,
     name,
     table,
+    what_next,
 )
 from harness.report.values import Report, Row, Section, Status
-from harness.report.words import LEGEND, Step, common_fate, correctness, next_steps, run_line, sampling, verdict
-
-# GitHub refuses a comment or an issue of more characters.
-COMMENT_LIMIT = 65_536
+from harness.report.words import LEGEND, Step, common_fate, correctness, next_steps, run_line, sampling, trust, verdict
 
 # What a comment that would be too long does without, one more each time.
 _COMMANDS, _TABLES = "the commands of each case", "the table of each model and device"
@@ -53,6 +52,7 @@ def _page(report: Report, *, full: bool, left_out: Sequence[str] = ()) -> str:
             f"{escape(run_line(facts, report.sections))}",
             "\n".join(f"> {escape(note)}" for note in report.notes),
             escape(correctness(report)),
+            escape(trust(report)),
             _failures(report),
             *(comparison_table(group, report, full=full) for group in report.comparisons),
             latency_changes(report, full=full),
@@ -140,8 +140,7 @@ def _more(report: Report, *, full: bool, left_out: Sequence[str]) -> str:
         command = f"harness report results/{report.facts.id} --format markdown --full"
         more = ", ".join(("every row of every list", "the environment", *left_out))
         steps.append(Step(text=f"what this comment leaves out ({more})", command=command))
-    lines = [f"- {escape(step.text)}{f': {name(step.command)}' if step.command else ''}" for step in steps]
-    return blocks("What next:", "\n".join(lines)) if lines else ""
+    return what_next(steps)
 
 
 def _remarks(row: Row) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.report.markdown_text import blocks, escape, name, table, top_table
+from harness.report.titles import NO_METRIC_CHANGED, NOTHING_CHANGED, UPSTREAM_TITLES, improved_title, regressed_title
 from harness.report.units import NOTHING, time_unit
 from harness.report.values import Report, Row
 from harness.report.words import change_text, interval_text
@@ -30,31 +31,31 @@ class _Metric:
 
 _METRICS = (
     _Metric(
-        title="Compilation Times",
+        title=UPSTREAM_TITLES["compile-time"],
         head="Compilation Time (ms)",
         threshold=1.0,
         value=lambda row: None if row.compile_ns is None else row.compile_ns / 1e6,
     ),
     _Metric(
-        title="Total Dispatch Sizes",
+        title=UPSTREAM_TITLES["dispatch-size"],
         head="Total Dispatch Size (bytes)",
         threshold=0.05,
         value=lambda row: row.dispatch_bytes,
     ),
     _Metric(
-        title="Total Artifact Sizes",
+        title=UPSTREAM_TITLES["module-size"],
         head="Total Artifact Size (bytes)",
         threshold=0.05,
         value=lambda row: row.module_bytes,
     ),
     _Metric(
-        title="Stream IR Dispatch Count (# of cmd.dispatch ops)",
-        head="Stream IR Dispatch Count (# of cmd.dispatch ops)",
+        title=UPSTREAM_TITLES["dispatches"],
+        head=UPSTREAM_TITLES["dispatches"],
         threshold=0.0,
         value=lambda row: row.dispatches,
     ),
     _Metric(
-        title="Transient Memory",
+        title=UPSTREAM_TITLES["transient-memory"],
         head="Transient Memory (bytes)",
         threshold=0.0,
         value=lambda row: row.transient_bytes,
@@ -75,13 +76,13 @@ def latency_changes(report: Report, *, full: bool) -> str:
     """Regressed and improved latencies; with `full` those that are similar, unclear, or without a baseline too."""
     pairs = [(row, base) for row, base in _pairs(report) if row.status == "measured"]
     changed = [
-        _latency_table("Regressed Latencies 🚩", _of_kind(pairs, "slower"), full=full),
-        _latency_table("Improved Latencies 🎉", _of_kind(pairs, "faster"), full=full),
+        _latency_table(regressed_title(UPSTREAM_TITLES["latency"]), _of_kind(pairs, "slower"), full=full),
+        _latency_table(improved_title(UPSTREAM_TITLES["latency"]), _of_kind(pairs, "faster"), full=full),
     ]
     if any(changed):
         changed.append(_RULE_OF_RATIOS)
     else:
-        changed = ["No improved or regressed benchmarks 🏖️"]
+        changed = [NOTHING_CHANGED]
     if full:
         changed.append(_latency_table("Similar Latencies", _of_kind(pairs, "same"), full=True))
         changed.append(_latency_table("Unclear Latencies", _of_kind(pairs, "unclear"), full=True))
@@ -95,7 +96,7 @@ def compile_changes(report: Report, *, full: bool) -> str:
     if any(listed):
         listed.append(_RULE_OF_METRICS)
     elif pairs:
-        listed = ["No improved or regressed compilation metrics 🏖️"]
+        listed = [NO_METRIC_CHANGED]
     return blocks(*listed, _all_metrics(report) if full else "")
 
 
@@ -172,7 +173,7 @@ def _metric_tables(metric: _Metric, pairs: Sequence[tuple[Row, Row]], *, full: b
         if shift > metric.threshold:
             (regressed if value > before else improved).append((shift, name(row.case), _metric_text(value, before)))
     tables = []
-    for title, found in ((f"Regressed {metric.title} 🚩", regressed), (f"Improved {metric.title} 🎉", improved)):
+    for title, found in ((regressed_title(metric.title), regressed), (improved_title(metric.title), improved)):
         found.sort(key=lambda one: -one[0])
         rows = [(case, text) for _, case, text in found]
         tables.append(top_table(title, ("Benchmark Name", metric.head), rows, full=full, numbers=(False, True)))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from harness.report.markdown_text import blocks, details, escape, name, table
 from harness.report.units import Unit, time_unit
-from harness.report.values import Report, Row
+from harness.report.values import Report, Row, side_label
 from harness.suite.values import VariantGroup
 
 
@@ -16,11 +16,14 @@ def comparison_table(group: VariantGroup, report: Report, *, full: bool) -> str:
     first, *others = group.variants
     measured: dict[str, dict[str, Row]] = {}
     for section in report.sections:
-        rows = {
-            row.variant: row for row in section.rows if row.variant in group.variants and row.latency_ns is not None
-        }
-        if rows:
-            measured[section.group] = rows
+        for toolchain in section.toolchains:
+            rows = {
+                row.variant: row
+                for row in section.rows
+                if row.variant in group.variants and row.toolchain == toolchain and row.latency_ns is not None
+            }
+            if rows:
+                measured[side_label(section.group, toolchain, several=len(section.toolchains) > 1)] = rows
     if not measured:
         return ""
     unit = time_unit([row.latency_ns for rows in measured.values() for row in rows.values()])

@@ -6,7 +6,10 @@ import html
 import re
 from collections.abc import Sequence
 
-from harness.report.words import one_line, printable
+from harness.report.words import Step, one_line, printable
+
+# GitHub refuses a comment or an issue of more characters.
+COMMENT_LIMIT = 65_536
 
 # How many rows the abbreviated form shows of a list of changes; IREE's comments had the same cut.
 TABLE_SIZE_CUT = 3
@@ -44,11 +47,11 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Seque
 def top_table(
     title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, full: bool, numbers: Sequence[bool] = ()
 ) -> str:
-    """A titled table, of which the abbreviated form shows the first rows; "" without rows."""
+    """A table under its title, of which the abbreviated form shows the first rows; "" without rows."""
     if not rows:
         return ""
     shown = rows if full else rows[:TABLE_SIZE_CUT]
-    parts = [f"### {title}", table(heads, shown, numbers=numbers)]
+    parts = [f"### {title}" if title else "", table(heads, shown, numbers=numbers)]
     if len(shown) < len(rows):
         parts.append(f"_[Top {len(shown)} out of {len(rows)} results showed]_")
     return blocks(*parts)
@@ -68,9 +71,15 @@ def fenced(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{printable(text).rstrip()}\n{fence}"
 
 
-def marker(suite_name: str) -> str:
+def marker(suite_name: str, kind: str = "report") -> str:
     """The hidden comment by which a posted report is found again, to be replaced rather than repeated."""
-    return f"<!--harness report: {one_line(suite_name).replace('>', '&gt;').replace('--', '- -')}-->"
+    return f"<!--harness {kind}: {one_line(suite_name).replace('>', '&gt;').replace('--', '- -')}-->"
+
+
+def what_next(steps: Sequence[Step]) -> str:
+    """What to do, one step a line; "" where there is nothing to do."""
+    lines = [f"- {escape(step.text)}{f': {name(step.command)}' if step.command else ''}" for step in steps]
+    return blocks("What next:", "\n".join(lines)) if lines else ""
 
 
 def blocks(*parts: str) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from harness.compare.metrics import COMPILE_TIME, LATENCY
+from harness.compare.values import Comparison, Row
 from harness.errors import ExitCode
+from harness.report.comparison.selection import LOST, MEASURED, of_metric, of_verdict, real_rows
 from harness.report.values import Summary
 
 
@@ -14,3 +17,27 @@ def exit_code(summary: Summary) -> ExitCode:
     if summary.failed or summary.missing or summary.not_measured_yet or not summary.measured:
         return ExitCode.CASE_FAILED
     return ExitCode.OK
+
+
+def comparison_exit_code(comparison: Comparison, *, strict: bool) -> ExitCode:
+    """1 for a regression or a violated gate; else 3 for a failed or missing row, or if nothing was compared; else 0.
+
+    A latency or a compile time that regressed is a regression unless a gate of the suite allows it; other figures are
+    only what their gates make of them. Where both 1 and 3 hold it is 1, and the report names both. A/A controls never
+    count.
+
+    Args:
+        strict: Whether latencies that stay inconclusive give 4 where it would be 0.
+    """
+    rows = real_rows(comparison)
+    if any(row.gate == "violated" or _is_regression(row) for row in rows):
+        return ExitCode.REGRESSION
+    if of_verdict(rows, *LOST) or not of_verdict(rows, *MEASURED, "identical"):
+        return ExitCode.CASE_FAILED
+    if strict and of_verdict(of_metric(rows, LATENCY.name), "inconclusive"):
+        return ExitCode.INCONCLUSIVE
+    return ExitCode.OK
+
+
+def _is_regression(row: Row) -> bool:
+    return row.verdict == "regressed" and row.metric in (LATENCY.name, COMPILE_TIME.name) and row.gate != "passed"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.plan.values import Case
-from harness.report.values import Facts, Row, Section, Summary
+from harness.report.values import Facts, Row, Section, Summary, side_label
 from harness.results.records import Run
 
 # A quiet core gives a busy process all but some per mille of its time; less than this is another program's doing.
@@ -26,7 +26,7 @@ def collect_facts(run: Run) -> Facts:
         suite_sha256=header.suite_sha256,
         started=header.started,
         finished=run.finished,
-        baseline=header.baseline,
+        baseline=baseline_label(header.cases, header.baseline),
         machine=_machine(header.environment),
         cpu=str(header.environment.get("cpu", {}).get("model", "")),
         toolchains=tuple(
@@ -39,6 +39,16 @@ def collect_facts(run: Run) -> Facts:
         settings=header.settings,
         environment=header.environment,
     )
+
+
+def baseline_label(cases: Sequence[Case], variant: str) -> str:
+    """What cases are compared with: the suite's baseline variant, and its toolchain where there are several.
+
+    Groups whose baselines are under different toolchains have only the variant in common.
+    """
+    several = len({case.toolchain for case in cases}) > 1
+    toolchains = {case.toolchain for case in cases if case.baseline}
+    return side_label(variant, toolchains.pop(), several=several) if len(toolchains) == 1 else variant
 
 
 def count_rows(rows: Sequence[Row], cases: Sequence[Case]) -> Summary:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 
 from harness.plan.values import Case
-from harness.report.evidence import is_expected
 from harness.report.units import percent, with_unit
 from harness.report.values import Row, Status
+from harness.results.evidence import is_expected
 from harness.results.records import Build, Check, Failure, Reference
 
 # Our median and iree-benchmark-module's come from different processes; on the machines this was written on, fresh
@@ -35,9 +35,13 @@ def fate_remarks(
         yield f'expected to fail with "{case.expected_failure}", but works now'
 
 
-def sharing_remarks(case: Case, stand_in: Case) -> Iterator[str]:
-    """That a row's module is another's."""
-    if not stand_in.baseline:
+def sharing_remarks(case: Case, stand_in: Case, baseline: str) -> Iterator[str]:
+    """That a row's module is another's, of the same toolchain.
+
+    Args:
+        baseline: The suite's baseline variant; one with its module is inert.
+    """
+    if stand_in.variant != baseline:
         yield f"same module as {stand_in.variant}"
         return
     added = [flag for flag in case.compile_flags if flag not in stand_in.compile_flags]

@@ -44,16 +44,29 @@ class _Names:
 
 
 def repro_lines(
-    case: Case, suite: str, build: Build | None, reference: Reference | None, check: Check | None
+    case: Case,
+    suite: str,
+    build: Build | None,
+    reference: Reference | None,
+    check: Check | None,
+    *,
+    several_toolchains: bool = False,
 ) -> tuple[str, ...]:
     """The lines for one case, as far as it went; none for a case that never reached the compiler.
+
+    Of several toolchains, each case's lines say which one they are for.
 
     A module is run by iree-benchmark-module where that was run, else by the iree-run-module that checked its outputs.
     """
     if build is None or not build.command:
         return ()
-    names = _Names(folder=_file_name(case.model), module=f"{_file_name(f'{case.variant}.{case.device}')}.vmfb")
+    parts = (case.variant, case.device, *([case.toolchain] if several_toolchains else []))
+    names = _Names(folder=_file_name(case.model), module=f"{_file_name('.'.join(parts))}.vmfb")
     lines = [shlex.join(["harness", "export", suite, case.model, "--out", names.folder])]
+    if several_toolchains:
+        release = one_line(case.toolchain)
+        packages = shlex.join([f"iree-base-compiler=={release}", f"iree-base-runtime=={release}"])
+        lines.append(f"# the tools below are those of IREE {release}: pip install {packages}")
     if case.plugins:
         lines.append(f"# plugins change {names.folder}/model.mlir before this: {one_line(', '.join(case.plugins))}")
     lines.append(_line(build.command, names))

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.plan.values import Case
-from harness.report.evidence import Evidence, find_failure, gather, judge, stand_ins
-from harness.report.overview import collect_facts, collect_notes, count_rows
+from harness.report.evidence import judge
+from harness.report.overview import baseline_label, collect_facts, collect_notes, count_rows
 from harness.report.remarks import (
     fate_remarks,
     measuring_remarks,
@@ -19,6 +19,7 @@ from harness.report.remarks import (
 )
 from harness.report.repro import repro_lines
 from harness.report.values import Report, Row, Section
+from harness.results.evidence import Evidence, find_failure, gather, stand_ins
 from harness.results.records import Build, Check, Header, ModelRecord, Reference, Run
 from harness.stats import (
     GroupTimes,
@@ -81,7 +82,7 @@ def _section(name: str, cases: Sequence[Case], header: Header, evidence: Evidenc
         device=cases[0].device,
         device_facts=str(header.environment.get("devices", {}).get(cases[0].device, "")),
         call=_call(evidence.models.get(cases[0].model)),
-        baseline=header.baseline,
+        baseline=baseline_label(cases, header.baseline),
         rounds=tuple(len(times) for times in group.times.generations.values()),
         rows=tuple(_row(case, group) for case in cases),
     )
@@ -101,7 +102,9 @@ def _row(case: Case, group: _Group) -> Row:
     has_time = bool(group.times.ns_per_call(timed.name))
     own_failure = find_failure(case, evidence, timed=has_time)
     failure = own_failure or find_failure(timed, evidence, timed=has_time)
-    status = judge(case, failure, timed=has_time, shared=stand_in is not None, finished=evidence.finished)
+    # A run of which nothing was to be timed, such as a side of a comparison, misses nothing.
+    complete = evidence.finished and bool(group.header.settings.get("measure", True))
+    status = judge(case, failure, timed=has_time, shared=stand_in is not None, finished=complete)
     build = evidence.builds.get(case.name)
     reference = evidence.references.get(case.name) or evidence.references.get(timed.name)
     row = Row(
@@ -115,7 +118,14 @@ def _row(case: Case, group: _Group) -> Row:
         status=status,
         same_as=stand_in.variant if stand_in is not None and status == "same" else None,
         failure=failure,
-        repro=repro_lines(case, group.header.suite, build, reference, evidence.checks.get(case.name)),
+        repro=repro_lines(
+            case,
+            group.header.suite,
+            build,
+            reference,
+            evidence.checks.get(case.name),
+            several_toolchains=len(group.header.toolchains) > 1,
+        ),
         compile_flags=case.compile_flags,
         run_flags=case.run_flags,
     )
@@ -125,7 +135,7 @@ def _row(case: Case, group: _Group) -> Row:
     check = evidence.checks.get(case.name if own_failure else timed.name)
     remarks = [*fate_remarks(case, status, failure, check, None if own_failure or timed is case else timed)]
     if stand_in is not None and status == "same":
-        remarks += sharing_remarks(case, stand_in)
+        remarks += sharing_remarks(case, stand_in, group.header.baseline)
     unusable = group.times.unusable.get(case.name, 0)
     remarks += measuring_remarks(row, generations=len(group.times.generations), unusable=unusable)
     if status == "measured":

@@ -13,6 +13,11 @@ from harness.suite.values import VariantGroup
 Status = Literal["measured", "same", "failed", "expected failure", "skipped", "missing", "not measured yet"]
 
 
+def side_label(variant: str, toolchain: str, *, several: bool) -> str:
+    """A variant by its name; where there are several toolchains, as in `stock:3.12.0`."""
+    return f"{variant}:{toolchain}" if several else variant
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One case. Figures that nobody took are None.
@@ -21,7 +26,7 @@ class Row:
         baseline: Whether the other rows of its section are compared with it.
         status: `same`: not measured on its own, since its module and run flags are those of `same_as`, whose timings
             it shows. `missing`: planned, and neither measured nor failed nor skipped in a finished run.
-        same_as: Variant with the same module and run flags.
+        same_as: Variant with the same module and run flags, under the same toolchain.
         latency_ns: Median over generations of each one's median time of one call.
         latency_low_ns: Median of the fastest generation.
         latency_high_ns: Median of the slowest generation.
@@ -94,7 +99,7 @@ class Section:
     Attributes:
         device_facts: What the device is and its driver's version; "" where the run does not say.
         call: The entry function and its inputs, as a person would write them.
-        baseline: The variant that the others are compared with.
+        baseline: What the others are compared with: the variant, and its toolchain where there are several.
         rounds: Of each generation that measured the group.
     """
 
@@ -107,6 +112,15 @@ class Section:
     rounds: tuple[int, ...]
     rows: tuple[Row, ...]
 
+    @property
+    def toolchains(self) -> tuple[str, ...]:
+        """Versions of its rows, in order."""
+        return tuple(dict.fromkeys(row.toolchain for row in self.rows))
+
+    def label(self, row: Row) -> str:
+        """What tells a row from the others of the section: its variant, and its toolchain where there are several."""
+        return side_label(row.variant, row.toolchain, several=len(self.toolchains) > 1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
@@ -116,6 +130,7 @@ class Facts:
         started: ISO 8601, UTC.
         machine: Which one it was; "" where the run does not say.
         cpu: Its processor, likewise.
+        baseline: What the others are compared with, as in a section; the variant alone where sections differ.
         toolchains: Release and revision of each.
         command: The command line of the run.
     """

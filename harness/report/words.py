@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from harness.compare.hosts import selfcheck_of
+from harness.report.machine import machine_line
 from harness.report.units import ratio_text
 from harness.report.values import Facts, Report, Row, Section, Summary
 from harness.stats import CONFIDENCE, Change
@@ -88,6 +90,12 @@ def correctness(report: Report) -> str:
     )
 
 
+def trust(report: Report) -> str:
+    """How often verdicts on the run's machine were wrong when that was last checked; "" where it never was."""
+    selfcheck = selfcheck_of(report.facts.environment)
+    return "" if selfcheck is None else machine_line(selfcheck)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """Something to do next; `command` is the command line that does it, where there is one."""
@@ -116,9 +124,17 @@ def next_steps(report: Report) -> list[Step]:
     if summary.unclear:
         most = max(len(section.rounds) for section in report.sections)
         budget = 2 * float(facts.settings.get("budget_s", 60))
-        command = f"harness run {suite} --generations {max(5, 2 * most)} --budget {budget:g}"
+        command = f"harness run {suite}{_asked_toolchains(report)} --generations {max(5, 2 * most)} --budget {budget:g}"
         steps.append(Step(text="unclear ratios take more generations", command=command))
     return steps
+
+
+def _asked_toolchains(report: Report) -> str:
+    """The options that give another run the same toolchains; "" where this one had none of them."""
+    if not any(word.startswith("--toolchain") for word in report.facts.command):
+        return ""
+    versions = dict.fromkeys(version for section in report.sections for version in section.toolchains)
+    return "".join(f" --toolchain {one_line(version)}" for version in versions)
 
 
 def run_line(facts: Facts, sections: tuple[Section, ...]) -> str:

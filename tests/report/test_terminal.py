@@ -53,7 +53,7 @@ def test_whatever_the_width_no_case_and_no_remark_is_left_out(full_run: Run, wid
 
 def test_colours_only_repeat_what_is_written(full_run: Run) -> None:
     colored = shown(full_run, 120, color=True)
-    assert "\x1b[32m▼ 0.601" in colored
+    assert "\x1b[32m▼ 0.600" in colored
     plain = re.sub(r"\x1b\[[0-9;]*m", "", colored)
     assert "".join(f"{line.rstrip()}\n" for line in plain.splitlines()) == shown(full_run, 120)
 

@@ -1,0 +1,129 @@
+"""Comparison <-> one JSON document, which is also how a comparison is kept.
+
+What a tool printed of a failed row stands apart from the rows, in `tool_output`, so that rows stay records of one
+size; `row` in it counts the rows from 0.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from harness.compare.values import VERDICTS, Comparison, Row
+from harness.errors import RunError
+from harness.report.json_ import json_text
+
+# Raised when a name changes its meaning or goes away; new names may appear without.
+SCHEMA_VERSION = 1
+
+# Numbers that a value needs and JSON may have lost, since it has neither NaN nor infinities.
+_NEEDED = {"rows": ("floor", "seconds"), "means": ("ratio",)}
+_NEEDED_OF_SELFCHECK = ("upper_bound", "seconds")
+
+
+def render_json(comparison: Comparison) -> str:
+    """Everything a comparison says; JSON in the strict sense, without NaN and infinities."""
+    return json_text(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "id": comparison.id,
+            "created": comparison.created,
+            "base": asdict(comparison.base),
+            "head": asdict(comparison.head),
+            "machine": asdict(comparison.machine),
+            "within": comparison.within,
+            "mode": comparison.mode,
+            "rule": comparison.rule,
+            "rows": [row_record(row) for row in comparison.rows],
+            "tool_output": [
+                {"row": index, "stderr": row.stderr} for index, row in enumerate(comparison.rows) if row.stderr
+            ],
+            "summary": {verdict: comparison.summary.get(verdict, 0) for verdict in VERDICTS},
+            "means": [asdict(mean) for mean in comparison.means],
+            "notes": comparison.notes,
+            "settings": comparison.settings,
+            "command": comparison.command,
+        }
+    )
+
+
+def row_record(row: Row) -> dict[str, Any]:
+    """A row as a flat record of stable names; its commands are the one list in it."""
+    return {
+        "case": row.case,
+        "model": row.model,
+        "variant": row.variant,
+        "device": row.device,
+        "metric": row.metric,
+        "verdict": row.verdict,
+        "ratio": _figure(row.ratio),
+        "ci_low": _figure(row.ci_low),
+        "ci_high": _figure(row.ci_high),
+        "p": _figure(row.p),
+        "floor": _figure(row.floor),
+        "base_value": _figure(row.base_value),
+        "head_value": _figure(row.head_value),
+        "unit": row.unit,
+        "generations": row.generations,
+        "rounds": row.rounds,
+        "seconds": _figure(row.seconds),
+        "reason": row.reason,
+        "gate": row.gate,
+        "change": row.change,
+        "control": row.control,
+        "repro": row.repro,
+    }
+
+
+def _figure(value: float | None) -> float | None:
+    """A byte count may be an integer, and is written as it will be read."""
+    return None if value is None else float(value)
+
+
+def comparison_from_json(text: str, source: str = "comparison.json") -> Comparison:
+    """A comparison as it was kept.
+
+    Args:
+        source: Where the text is from, for messages.
+
+    Raises:
+        RunError: It is no comparison, or a later harness wrote it.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise RunError(f"{source}: is not JSON ({error}); make the comparison again") from None
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if version != SCHEMA_VERSION:
+        raise RunError(
+            f"{source}: is no comparison of schema version {SCHEMA_VERSION}, the one that this harness reads; read it "
+            "with the harness that wrote it, or make the comparison again"
+        )
+    try:
+        return TypeAdapter(Comparison).validate_python(_with_numbers(document))
+    except (ValidationError, TypeError, AttributeError, LookupError) as error:
+        where = ".".join(map(str, error.errors()[0]["loc"])) if isinstance(error, ValidationError) else "its rows"
+        raise RunError(f"{source}: is damaged at {where}; make the comparison again") from None
+
+
+def _with_numbers(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with NaN where a needed number was none, and each tool's output back in its row."""
+    known = {key: value for key, value in document.items() if key not in ("schema_version", "tool_output")}
+    for key, names in _NEEDED.items():
+        known[key] = [_filled(record, names) for record in known[key]]
+    for output in document.get("tool_output", ()):
+        known["rows"][output["row"]]["stderr"] = output["stderr"]
+    machine = dict(known["machine"])
+    if machine.get("selfcheck"):
+        machine["selfcheck"] = _filled(machine["selfcheck"], _NEEDED_OF_SELFCHECK)
+    return {**known, "machine": machine}
+
+
+def _filled(record: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    lost = {name: math.nan for name in names if name in record and record[name] is None}
+    return {**record, **lost}

@@ -1,0 +1,75 @@
+"""Which rows of a comparison go where."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+
+from harness.compare.metrics import COMPILE_TIME, LATENCY
+from harness.compare.values import Comparison, Row, Verdict
+
+CHANGED: tuple[Verdict, ...] = ("regressed", "improved")
+LOST: tuple[Verdict, ...] = ("failed", "missing")
+MEASURED: tuple[Verdict, ...] = (*CHANGED, "unchanged", "inconclusive")
+
+
+def real_rows(comparison: Comparison) -> list[Row]:
+    """All rows but the A/A controls."""
+    return [row for row in comparison.rows if not row.control]
+
+
+def controls(comparison: Comparison) -> list[Row]:
+    """Rows of equal modules that were measured all the same."""
+    return [row for row in comparison.rows if row.control]
+
+
+def of_verdict(rows: Iterable[Row], *verdicts: Verdict) -> list[Row]:
+    """Those with one of the verdicts."""
+    return [row for row in rows if row.verdict in verdicts]
+
+
+def of_metric(rows: Iterable[Row], metric: str) -> list[Row]:
+    """Those of one metric."""
+    return [row for row in rows if row.metric == metric]
+
+
+def metrics_of(rows: Iterable[Row]) -> list[str]:
+    """Names of the metrics: latency and compile time first, then as they come."""
+    names = dict.fromkeys(row.metric for row in rows)
+    return [name for name in dict.fromkeys((LATENCY.name, COMPILE_TIME.name, *names)) if name in names]
+
+
+def other_figures(rows: Iterable[Row]) -> list[Row]:
+    """Rows of figures that are counted, not timed."""
+    return [row for row in rows if row.metric not in (LATENCY.name, COMPILE_TIME.name)]
+
+
+def violated(comparison: Comparison) -> list[Row]:
+    """Rows that break a gate of the suite."""
+    return [row for row in real_rows(comparison) if row.gate == "violated"]
+
+
+def cases(rows: Iterable[Row]) -> list[str]:
+    """Names of their cases, each once."""
+    return list(dict.fromkeys(row.case for row in rows))
+
+
+def is_relevant(row: Row) -> bool:
+    """Whether somebody may have to act on it."""
+    return row.verdict in (*CHANGED, *LOST, "inconclusive") or row.gate == "violated"
+
+
+def largest_first(rows: Collection[Row]) -> list[Row]:
+    """By how much they changed; from nothing to something is the largest change there is."""
+    return sorted(rows, key=lambda row: -_size(row))
+
+
+def new_ones(rows: Sequence[Row]) -> list[Row]:
+    """New rows, for each case its latency where it has one, else everything."""
+    new = of_verdict(rows, "new")
+    timed = set(cases(of_metric(new, LATENCY.name)))
+    return [row for row in new if row.metric == LATENCY.name or row.case not in timed]
+
+
+def _size(row: Row) -> float:
+    return abs(math.log(row.ratio)) if row.ratio is not None and row.ratio > 0 else math.inf

@@ -1,0 +1,77 @@
+"""What to do about what a comparison says."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from harness.compare.metrics import LATENCY
+from harness.compare.values import Comparison
+from harness.report.comparison.selection import (
+    CHANGED,
+    controls,
+    largest_first,
+    of_metric,
+    of_verdict,
+    real_rows,
+    violated,
+)
+from harness.report.comparison.words import budget_s, count
+from harness.report.words import Step, one_line
+
+_BUDGET = "--row-budget"
+
+
+def next_steps(comparison: Comparison) -> list[Step]:
+    """One step each for regressions, failures and open rows; one that says so where nothing has to be done."""
+    rows = real_rows(comparison)
+    steps = []
+    regressed = largest_first(of_verdict(of_metric(rows, LATENCY.name), "regressed"))
+    regressed.sort(key=lambda row: row.gate == "passed")  # what a gate allows is nobody's first concern
+    if regressed:
+        worst = regressed[0]
+        again = one_line(worst.repro[0]) if len(worst.repro) == 1 else ""
+        text = f"repeat the largest regression, {one_line(worst.case)}"
+        if again or worst.repro:
+            steps.append(Step(text=text if again else f"{text}, with its commands below", command=again))
+    if of_verdict(rows, "failed"):
+        steps.append(Step(text="see what the tools said of the failed rows"))
+    if of_verdict(rows, "missing"):
+        steps.append(Step(text="find out why rows are missing: what the base has, the head should have too"))
+    if of_verdict(of_metric(rows, LATENCY.name), "inconclusive"):
+        steps.append(_more_time(comparison))
+    if of_verdict(controls(comparison), *CHANGED):
+        suite = shlex.quote(one_line(comparison.head.suite))
+        steps.append(Step(text="find out how often this machine is wrong", command=f"harness selfcheck {suite}"))
+    changed = of_verdict(rows, *CHANGED) or violated(comparison)
+    if not steps and not changed and of_verdict(rows, "unchanged", "identical"):
+        steps.append(Step(text="nothing needs doing"))
+    return steps
+
+
+def full_report(comparison: Comparison, left_out: Sequence[str]) -> Step:
+    """Where everything is that a comment has no room for."""
+    path = shlex.quote(f"results/{one_line(comparison.id)}")
+    return Step(
+        text=f"what this comment leaves out ({', '.join(left_out)})",
+        command=f"harness report {path} --format markdown --full",
+    )
+
+
+def _more_time(comparison: Comparison) -> Step:
+    rows = of_verdict(of_metric(real_rows(comparison), LATENCY.name), "inconclusive")
+    command = [one_line(word) for word in comparison.command]
+    what = f"decide {count(len(rows), 'inconclusive row')}"
+    if comparison.mode == "recorded":
+        measured = [word for word in command if word != "--no-remeasure"]
+        return Step(text=f"{what} by measuring both sides again, side by side", command=shlex.join(measured))
+    doubled = shlex.join([*_without_budget(command), _BUDGET, f"{2 * budget_s(comparison):g}"]) if command else ""
+    return Step(text=f"{what} with twice the time", command=doubled)
+
+
+def _without_budget(command: list[str]) -> list[str]:
+    kept = [word for word in command if not word.startswith(f"{_BUDGET}=")]
+    while _BUDGET in kept:
+        at = kept.index(_BUDGET)
+        del kept[at : at + 2]
+    return kept

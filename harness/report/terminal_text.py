@@ -1,0 +1,90 @@
+"""What every report on a terminal is drawn with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from io import StringIO
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from harness.report.columns import Column
+from harness.report.words import Step, one_line, printable
+
+GAP = 2
+_LOG_LINES = 8
+
+
+def drawn(draw: Callable[[Console], None], *, width: int, color: bool) -> str:
+    """What `draw` prints, in `width` columns; without colours no line ends in spaces."""
+    console = Console(
+        file=StringIO(),
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        no_color=not color,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+        _environ={},
+    )
+    with console.capture() as capture:
+        draw(console)
+    text = capture.get()
+    return text if color else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def fitting(columns: Sequence[Column], width: int) -> list[Column]:
+    """As many columns as fit side by side, those of the highest rank left out first."""
+    shown = list(columns)
+    while room_beside(shown, width) < -GAP and any(column.rank for column in shown):
+        shown.remove(max(shown, key=lambda column: column.rank))
+    return shown
+
+
+def room_beside(columns: Sequence[Column], width: int) -> int:
+    """How wide another column may be."""
+    return width - sum(_width(column) + GAP for column in columns)
+
+
+def empty_table(columns: Sequence[Column]) -> Table:
+    """A table with these heads; its cells are for the caller to add, each row in its style."""
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(_head(column), justify="right" if column.number else "left", overflow="fold")
+    return table
+
+
+def print_left_out(console: Console, columns: Sequence[Column], shown: Sequence[Column]) -> None:
+    """Which columns did not fit."""
+    if left_out := [column.head for column in columns if column not in shown]:
+        console.print(Text(f"No room at this width for {', '.join(left_out)}.", style="dim"))
+
+
+def print_failure(console: Console, said: str, repro: Sequence[str]) -> None:
+    """The last lines that a tool printed, and how to repeat it."""
+    for line in [line for line in printable(said).splitlines() if line.strip()][-_LOG_LINES:]:
+        console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2)))
+    for command in repro:
+        # One long line each: a wrapped command cannot be copied.
+        console.print(Text(f"  {one_line(command)}"), soft_wrap=True)
+
+
+def print_steps(console: Console, steps: Sequence[Step]) -> None:
+    """What to do next, one line each."""
+    for step in steps:
+        console.print(Text(f"- {step.text}{': ' if step.command else ''}{step.command}"), soft_wrap=True)
+
+
+def _head(column: Column) -> Text:
+    """Title over unit, which keeps columns of short figures narrow."""
+    return Text(f"{column.title}\n({column.unit})" if column.unit else column.title)
+
+
+def _width(column: Column) -> int:
+    return max(cell_len(text) for text in (*_head(column).plain.splitlines(), *column.cells))
