@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: run test install lint types unit vulkan schema overhead clean
+.PHONY: run test install lint types unit vulkan schema overhead verdicts clean
 
 run: install
 	$(BIN)/harness run suites/esrgan.toml $(ARGS)
@@ -42,6 +42,10 @@ schema: $(VENV)/.installed
 
 overhead: install
 	$(BIN)/python benchmarks/overhead.py
+
+# How often verdicts are right: records for about an hour and a half, then rewrites the tables of docs/statistics.md.
+verdicts: install
+	$(BIN)/python -m benchmarks.verdicts $(ARGS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,58 @@
+"""How often verdicts are right: false alarms, power, and what other tools' rules say of the same turns.
+
+    make verdicts      (or: .venv/bin/python -m benchmarks.verdicts)
+
+records streams of generations with the real compiler and runtime (about an hour and a half; it goes on where it was
+stopped), plays them back through the harness's engine and through other tools' rules, and writes the tables of
+docs/statistics.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks.verdicts import facts
+from benchmarks.verdicts.programs import SLOWDOWNS
+from benchmarks.verdicts.recording import Stream, read, record
+from benchmarks.verdicts.tables import write_tables
+from benchmarks.verdicts.trials import by_stream
+from harness.toolchain import find_toolchain
+
+ROOT = Path(__file__).parents[2]
+
+STREAMS = (
+    Stream(workload="matmul", slowdown=0, generations=1300),
+    Stream(workload="tiny", slowdown=0, generations=1300),
+    Stream(workload="threads", slowdown=0, generations=1100),
+    Stream(workload="loop", slowdown=0, generations=800),
+    Stream(workload="block", slowdown=0, generations=500),
+    *(
+        Stream(workload=workload, slowdown=slowdown, generations=60 if workload == "long" else 150)
+        for workload in ("loop", "tiny", "threads", "long")
+        for slowdown in SLOWDOWNS[1:]
+    ),
+    Stream(workload="matmul", slowdown=0, generations=240, hog=True),
+    Stream(workload="loop", slowdown=0.01, generations=100, hog=True),
+    Stream(workload="long", slowdown=0.03, generations=40, hog=True),
+)
+
+
+def main() -> None:
+    """Record what is not recorded yet, and write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recording", type=Path, default=ROOT / "results" / "verdicts.jsonl.gz")
+    parser.add_argument("--document", type=Path, default=ROOT / "docs" / "statistics.md", help="where the tables go")
+    parser.add_argument("--replay", action="store_true", help="record nothing, only write the tables")
+    arguments = parser.parse_args()
+    if not arguments.replay:
+        toolchain = find_toolchain()
+        facts.note(arguments.recording, toolchain)
+        record(STREAMS, arguments.recording, toolchain)
+    streams = by_stream(read(arguments.recording))
+    in_order = {stream.name: streams[stream.name] for stream in STREAMS if stream.name in streams}
+    write_tables(arguments.document, in_order, facts.noted(arguments.recording))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""Programs whose relative cost is known: n(1 + x) iterations of the same work take 1 + x times as long as n."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from harness import process
+from harness.cache import cache_root, write_atomically
+from harness.compile.build import REPRODUCIBLE_FLAGS
+from harness.measure import Loadable
+from harness.models.residual_dense_block import BUILDER
+from harness.toolchain import Toolchain
+
+SLOWDOWNS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.10)
+
+_FLAGS = (
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A program, with a knob that makes it slower by a known share where it has one.
+
+    Attributes:
+        iterations: Of its loop; 0: it has none, and is only compared with itself.
+        shape: Of each of its inputs.
+    """
+
+    name: str
+    title: str
+    uri: str
+    pin: bool
+    mlir: str
+    iterations: int
+    shape: tuple[int, ...]
+    inputs: int
+    function: str = "main"
+
+
+def matmul(size: int) -> str:
+    """One product of two square matrices."""
+    kind = f"tensor<{size}x{size}xf32>"
+    return f"""func.func @main(%x: {kind}, %w: {kind}) -> {kind} {{
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : {kind}
+  %filled = linalg.fill ins(%zero : f32) outs(%empty : {kind}) -> {kind}
+  %product = linalg.matmul ins(%x, %w : {kind}, {kind}) outs(%filled : {kind}) -> {kind}
+  return %product : {kind}
+}}
+"""
+
+
+def matmul_loop(size: int) -> str:
+    """ITERATIONS products, each with the one before it: so many dispatches, one after the other."""
+    kind = f"tensor<{size}x{size}xf32>"
+    return f"""func.func @main(%x: {kind}, %w: {kind}) -> {kind} {{
+  %from = arith.constant 0 : index
+  %step = arith.constant 1 : index
+  %to = arith.constant ITERATIONS : index
+  %zero = arith.constant 0.0 : f32
+  %last = scf.for %i = %from to %to step %step iter_args(%y = %x) -> {kind} {{
+    %empty = tensor.empty() : {kind}
+    %filled = linalg.fill ins(%zero : f32) outs(%empty : {kind}) -> {kind}
+    %product = linalg.matmul ins(%y, %w : {kind}, {kind}) outs(%filled : {kind}) -> {kind}
+    scf.yield %product : {kind}
+  }}
+  return %last : {kind}
+}}
+"""
+
+
+def spin(size: int) -> str:
+    """One dispatch in which every element goes through a chain of ITERATIONS multiplications and additions."""
+    kind = f"tensor<{size}xf32>"
+    return f"""func.func @main(%x: {kind}) -> {kind} {{
+  %from = arith.constant 0 : index
+  %step = arith.constant 1 : index
+  %to = arith.constant ITERATIONS : index
+  %factor = arith.constant 0.999 : f32
+  %term = arith.constant 0.001 : f32
+  %empty = tensor.empty() : {kind}
+  %result = linalg.generic {{indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+                             iterator_types = ["parallel"]}} ins(%x : {kind}) outs(%empty : {kind}) {{
+  ^bb0(%in: f32, %out: f32):
+    %last = scf.for %i = %from to %to step %step iter_args(%y = %in) -> f32 {{
+      %scaled = arith.mulf %y, %factor : f32
+      %next = arith.addf %scaled, %term : f32
+      scf.yield %next : f32
+    }}
+    linalg.yield %last : f32
+  }} -> {kind}
+  return %result : {kind}
+}}
+"""
+
+
+def workloads() -> dict[str, Workload]:
+    """All of them by name; what they take is that of a core of the machine of docs/statistics.md."""
+    block = BUILDER.build(BUILDER.parameters(height=90, width=62))
+    every = (
+        Workload(
+            name="matmul",
+            title="matmul 640 (5 ms)",
+            uri="local-sync",
+            pin=True,
+            mlir=matmul(640),
+            iterations=0,
+            shape=(640, 640),
+            inputs=2,
+        ),
+        Workload(
+            name="block",
+            title="ESRGAN block (150 ms)",
+            uri="local-sync",
+            pin=True,
+            mlir=str(block.text),
+            iterations=0,
+            shape=(1, 64, 90, 62),
+            inputs=1,
+            function=block.function,
+        ),
+        Workload(
+            name="loop",
+            title="loop of small matmuls (5 ms)",
+            uri="local-sync",
+            pin=True,
+            mlir=matmul_loop(64),
+            iterations=800,
+            shape=(64, 64),
+            inputs=2,
+        ),
+        Workload(
+            name="tiny",
+            title="one tiny dispatch (50 us)",
+            uri="local-sync",
+            pin=True,
+            mlir=spin(32),
+            iterations=1600,  # in steps of 16, so that no unrolled loop has a rest
+            shape=(32,),
+            inputs=1,
+        ),
+        Workload(
+            name="long",
+            title="loop of larger matmuls (200 ms)",
+            uri="local-sync",
+            pin=True,
+            mlir=matmul_loop(256),
+            iterations=500,
+            shape=(256, 256),
+            inputs=2,
+        ),
+        Workload(
+            name="threads",
+            title="loop of matmuls on all cores (5 ms)",
+            uri="local-task",
+            pin=False,
+            mlir=matmul_loop(128),
+            iterations=200,
+            shape=(128, 128),
+            inputs=2,
+        ),
+    )
+    return {one.name: one for one in every}
+
+
+def prepare(workload: Workload, slowdown: float, name: str, toolchain: Toolchain) -> Loadable:
+    """Compile a workload with (1 + slowdown) times its iterations; kept in the cache.
+
+    Raises:
+        RuntimeError: It does not compile.
+    """
+    iterations = round(workload.iterations * (1 + slowdown))
+    mlir = workload.mlir.replace("ITERATIONS", str(iterations))
+    key = hashlib.sha256(f"{mlir}{_FLAGS}{toolchain.compiler_sha256}".encode()).hexdigest()[:24]
+    folder = cache_root() / "benchmarks" / key
+    module, values = folder / "module.vmfb", folder / "input.npy"
+    if not module.is_file():
+        write_atomically(folder / "model.mlir", mlir.encode())
+        command = [str(toolchain.iree_compile), "model.mlir", "-o", "module.vmfb", *_FLAGS, *REPRODUCIBLE_FLAGS]
+        done = process.run(command, cwd=folder, limits=process.Limits(seconds=600))
+        if not done.ok:
+            raise RuntimeError(f"{workload.name} does not compile: {done.stderr[-2000:]}")
+    if not values.is_file():
+        array = np.random.default_rng(0).standard_normal(workload.shape, dtype=np.float32) / workload.shape[-1]
+        np.save(values, array)
+    return Loadable(
+        name=name,
+        module=Path(module),
+        function=workload.function,
+        arguments=({"file": str(values)},) * workload.inputs,
+        parameters={},
+        run_flags=(),
+        toolchain=toolchain,
+    )

@@ -1,0 +1,169 @@
+"""Other tools' rules, and other statistics, on the same turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from benchmarks.verdicts.contest import COMPARABLE, Score, beaten, contest
+from benchmarks.verdicts.estimators import ESTIMATORS, USED, Spread, compare_intervals, load_order, place_effect, spread
+from benchmarks.verdicts.programs import SLOWDOWNS
+from benchmarks.verdicts.recording import Recorded
+from benchmarks.verdicts.trials import Streams, slowdown_of
+from benchmarks.verdicts.verdict_tables import BUDGET_S
+from benchmarks.verdicts.words import percent
+from harness.report.markdown_text import blocks, details, table
+from harness.stats.pairing import FloatArray
+from harness.stats.signed_rank import locate
+
+
+def rivals(streams: Streams) -> str:
+    """Every rule on the same stretches."""
+    scores = contest(streams, budget_s=BUDGET_S)
+    slowdowns = SLOWDOWNS[1:]
+    heads = ["rule", "false alarms", *(f"+{share * 100:g} %" for share in slowdowns), "mean s"]
+    rows = [
+        [
+            f"**{one.name}**" if one.own else one.name,
+            f"{percent(one.alarm_rate, 1)} ({one.alarm_count.hits} of {one.alarm_count.trials})",
+            *(percent(one.power(share)) for share in slowdowns),
+            f"{one.seconds:.1f}" if one.seconds is not None else f"{BUDGET_S:g}",
+        ]
+        for one in scores
+    ]
+    lines = beaten(scores, slowdowns)
+    verdict = (
+        "\n".join(f"- {line}" for line in lines)
+        if lines
+        else "- None finds more at any of these sizes, at a comparable rate."
+    )
+    return blocks(
+        f"Stretches of {BUDGET_S:g} s, overlapping, the same for all rules; false alarms are answers of `slower` or "
+        "`faster` on equal modules, the rest answers of `slower` on slowed ones; each is a mean over workloads. What "
+        "a rule with a threshold of 10 % finds below 10 % is noise. Compare a rule's power with its false alarms: one "
+        "that cries in a third of equal rows finds a third of anything.",
+        table(heads, rows, numbers=[False, *[True] * (len(heads) - 1)]),
+        *(
+            f"`{one.name}` ran out of generations in {one.left_out} stretches, which are left out of its figures."
+            for one in scores
+            if one.left_out
+        ),
+        f"Rules that find more than the harness, with at most {percent(COMPARABLE)} more false alarms a row:",
+        verdict,
+        details("By workload", _by_workload(scores)),
+        details("Which data each rule was given", "\n".join(f"- {one.name}: {one.given}." for one in scores)),
+    )
+
+
+def _by_workload(scores: Sequence[Score]) -> str:
+    names = list(dict.fromkeys(name for one in scores for name in one.alarms))
+    slow = sorted({key for one in scores for key in one.found}, key=lambda key: (key[0], key[1]))
+    alarms = [
+        [one.name, *(percent(one.alarms[name].rate, 1) if name in one.alarms else "-" for name in names)]
+        for one in scores
+    ]
+    workload_names = list(dict.fromkeys(name for name, _ in slow))
+    found = [
+        [
+            one.name,
+            *(
+                " / ".join(
+                    f"{one.found[name, share].rate * 100:.0f}" if (name, share) in one.found else "-"
+                    for share in SLOWDOWNS[1:]
+                )
+                for name in workload_names
+            ),
+        ]
+        for one in scores
+    ]
+    sizes = " / ".join(f"+{share * 100:g}" for share in SLOWDOWNS[1:])
+    return blocks(
+        table(["false alarms", *names], alarms, numbers=[False, *[True] * len(names)]),
+        table([f"% found at {sizes} %", *workload_names], found, numbers=[False, *[True] * len(workload_names)]),
+    )
+
+
+def statistics(streams: Streams) -> str:
+    """Statistics of a generation, and intervals over generations."""
+    equal = {name: stream for name, stream in streams.items() if slowdown_of(name)[1] == 0 and len(stream) > 1}
+    cells: dict[str, list[str]] = {name: [] for name in ESTIMATORS}
+    lost = []
+    for stream, several in equal.items():
+        spreads = {name: spread(np.array([of(one) for one in several])) for name, of in ESTIMATORS.items()}
+        for name, one in spreads.items():
+            cells[name].append(f"{one.deviation * 100:.2f} / {one.robust * 100:.2f} / {one.margin * 100:.3f}")
+        for what, figures in _figures(spreads).items():
+            best = min(figures, key=lambda name: figures[name])
+            if figures[best] < 0.995 * figures[USED]:
+                ratio = figures[USED] / figures[best]
+                lost.append(f"{stream}, {what}: {best}; that of the one used is {ratio:.2f} times as large")
+    intervals = [
+        compare_intervals([_centres(stream) for name, stream in equal.items() if "hog" not in name], size)
+        for size in (8, 16, 32)
+    ]
+    rows = [
+        [
+            f"{one.size}",
+            f"{one.stretches}",
+            percent(one.confidence, 1),
+            f"{one.rank_width * 50:.2f} %",
+            f"{one.t_width * 50:.2f} %",
+            percent(one.rank_covers, 1),
+            percent(one.t_covers, 1),
+        ]
+        for one in intervals
+        if one is not None
+    ]
+    orders = [
+        [
+            stream,
+            f"{centre.centre * 100:+.3f} %",
+            f"{centre.low * 100:+.3f} to {centre.high * 100:+.3f} %",
+            f"{place_effect(several) * 100:+.2f} %",
+            f"{order * 100:+.3f} %",
+            f"{p:.3f}",
+            f"{spread(_centres(several)).deviation * 100:.2f} %",
+            f"{spread(_centres(several)).stretch * 100:.2f} %",
+        ]
+        for stream, several in equal.items()
+        for centre in [locate(_centres(several), confidence=0.95)]
+        for order, p in [load_order(several)]
+    ]
+    heads = ["generations", "stretches", "confidence", "± signed-rank", "± Student", "signed-rank covers", "t covers"]
+    return blocks(
+        "Standard deviation between generations / the robust one (1.4826 times the median distance from the median) / "
+        "mean half width of the 95 % interval of 16 generations, which is what verdicts depend on; of log ratios of "
+        "equal modules, in %:",
+        table(
+            ["statistic", *equal],
+            [[name, *values] for name, values in cells.items()],
+            numbers=[False, *[True] * len(equal)],
+        ),
+        "Where another is better than the one used, the best:" if lost else "None is better anywhere.",
+        "\n".join(f"- {line}." for line in lost),
+        "Intervals over disjoint stretches of these streams, at the confidence that the exact one attains; covering is "
+        "of the whole stream's centre, mean half widths:",
+        table(heads, rows, numbers=[True] * len(heads)),
+        "What the test supposes, looked at. `centre` of equal modules, which should be zero; by how much the second "
+        "turn of a round is slower; by how much the side that was loaded first is slower (Mann-Whitney's p of none); "
+        "and the spread of means of eight neighbours times the root of eight, which is the spread of one where "
+        "neighbours are independent:",
+        table(
+            ["stream", "centre", "95 %", "second turn", "loaded first", "p", "spread of one", "of eight"],
+            orders,
+            numbers=[False, *[True] * 7],
+        ),
+    )
+
+
+def _figures(spreads: Mapping[str, Spread]) -> dict[str, dict[str, float]]:
+    return {
+        "standard deviation": {name: one.deviation for name, one in spreads.items()},
+        "robust deviation": {name: one.robust for name, one in spreads.items()},
+        "half width": {name: one.margin for name, one in spreads.items()},
+    }
+
+
+def _centres(stream: Sequence[Recorded]) -> FloatArray:
+    return np.array([ESTIMATORS[USED](one) for one in stream])

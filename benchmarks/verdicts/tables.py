@@ -1,0 +1,75 @@
+"""The tables of docs/statistics.md: every number in them is counted, none is typed."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.verdicts.facts import Facts
+from benchmarks.verdicts.programs import workloads
+from benchmarks.verdicts.rival_tables import rivals, statistics
+from benchmarks.verdicts.trials import Streams, slowdown_of
+from benchmarks.verdicts.verdict_tables import beside_a_hog, false_alarms, power, together
+from harness.report.markdown_text import blocks, details, table
+
+BEGIN, END = "<!-- made by `make verdicts`: begin -->", "<!-- made by `make verdicts`: end -->"
+
+
+def write_tables(document: Path, streams: Streams, facts: Facts | None) -> None:
+    """Replace what stands between the document's marks."""
+    before, _, rest = document.read_text().partition(BEGIN)
+    _, mark, after = rest.partition(END)
+    if not mark:
+        raise RuntimeError(f"{document} has no lines {BEGIN} and {END}")
+    document.write_text(f"{before}{BEGIN}\n\n{render(streams, facts)}\n\n{END}{after}")
+
+
+def render(streams: Streams, facts: Facts | None) -> str:
+    """All tables, as Markdown."""
+    return blocks(
+        "### What was recorded",
+        recorded(streams, facts),
+        "### False alarms: a module against itself",
+        false_alarms(streams),
+        "### Power: heads that are slower by a known share",
+        power(streams),
+        "### Beside a busy core",
+        beside_a_hog(streams),
+        "### Many rows in one comparison",
+        together(streams),
+        "### Other tools' rules on the same turns",
+        rivals(streams),
+        "### Which statistic of a generation",
+        statistics(streams),
+    )
+
+
+def recorded(streams: Streams, facts: Facts | None) -> str:
+    """Where, when, and each stream's size."""
+    every = [one for stream in streams.values() for one in stream]
+    when = [f"{datetime.fromtimestamp(one.started_unix, timezone.utc):%Y-%m-%d %H:%M}" for one in every]
+    where = "on a machine that was not noted"
+    if facts is not None:
+        kind = "virtual machine" if facts.virtual else "machine"
+        where = f"on {facts.cpu}, {facts.cores} cores ({kind}, {facts.system}), with IREE {facts.iree}"
+    titles = {name: one.title for name, one in workloads().items()}
+    rows = [
+        [
+            name,
+            titles.get(slowdown_of(name)[0], "-"),
+            f"{len(stream)}",
+            f"{sum(one.seconds for one in stream):.0f}",
+            f"{np.mean([one.seconds for one in stream]):.2f}",
+            f"{np.median([len(one.base_ns) for one in stream]):.0f}",
+            " / ".join(f"{value:.2f}" for value in np.percentile([one.load for one in stream], (0, 50, 100))),
+        ]
+        for name, stream in streams.items()
+    ]
+    heads = ["stream", "program (one call)", "generations", "seconds", "s each", "rounds each", "load min/median/max"]
+    total = f"{len(every)} generations, {sum(one.seconds for one in every) / 60:.0f} minutes of them"
+    return blocks(
+        f"Recorded from {min(when)} to {max(when)} UTC {where}: {total}.",
+        details("Each stream", table(heads, rows, numbers=[False, False, True, True, True, True])),
+    )

@@ -1,0 +1,76 @@
+"""Statistics of a generation, on rounds that say what each must give."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks.verdicts.estimators import ESTIMATORS, compare_intervals, load_order, place_effect, spread
+from benchmarks.verdicts.recording import Recorded
+from tests.benchmarks_verdicts.conftest import Script
+
+
+def generation(*ratios: float) -> Recorded:
+    return Recorded(
+        stream="loop A/A",
+        number=0,
+        started_unix=0,
+        seconds=1,
+        load=0,
+        base_ns=(100.0,) * len(ratios),
+        head_ns=tuple(100 * math.exp(ratio) for ratio in ratios),
+        head_first=tuple(place % 2 == 0 for place in range(len(ratios))),
+    )
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_statistic_finds_a_plain_shift(name: str) -> None:
+    assert ESTIMATORS[name](generation(*[0.05] * 12)) == pytest.approx(0.05)
+
+
+def test_each_does_what_its_name_says() -> None:
+    orders = generation(0.2, 0.0, 0.2, 0.1, 0.2, 0.0)
+    found = {name: of(orders) for name, of in ESTIMATORS.items()}
+    assert found["both orders' medians (used)"] == pytest.approx(0.1)
+    assert found["median"] == pytest.approx(0.15)
+    assert found["mean"] == pytest.approx(0.7 / 6)
+    assert found["median of ABBA pairs"] == pytest.approx(0.1)
+    assert found["trimmed mean (25 %)"] == pytest.approx(0.5 / 4)
+    assert found["ratio of minima"] == pytest.approx(0.0)
+
+
+def test_spreads() -> None:
+    values = np.array([0.01, -0.01] * 8)
+    one = spread(values)
+    assert one.deviation == pytest.approx(0.01 * math.sqrt(16 / 15))
+    assert one.robust == pytest.approx(0.014826)
+    assert one.stretch == pytest.approx(0.0, abs=1e-15)
+
+
+def test_the_side_that_is_loaded_first_is_found_slower() -> None:
+    stream = tuple(
+        Recorded(**{**generation(0.01 * (-1) ** (number + 1)).__dict__, "number": number}) for number in range(20)
+    )
+    effect, p = load_order(stream)
+    assert effect == pytest.approx(0.01)
+    assert p < 0.001
+
+
+def test_the_second_turn_is_found_slower() -> None:
+    slower_second = generation(-0.01, 0.01, -0.01, 0.01)  # the head comes first in even rounds
+    assert place_effect([slower_second]) == pytest.approx(0.01)
+    assert math.isnan(place_effect([generation(0.01)]))
+
+
+def test_intervals_at_equal_confidence(script: Script) -> None:
+    normal = np.random.default_rng(0).normal(0.3, 0.01, 4000)
+    found = compare_intervals([normal, np.array([])], 8)
+    assert found is not None
+    assert (found.size, found.stretches) == (8, 500)
+    assert found.confidence == pytest.approx(1 - 2 * 5 / 256)
+    assert found.rank_covers == pytest.approx(found.confidence, abs=0.02)
+    assert found.t_covers == pytest.approx(found.confidence, abs=0.02)
+    assert found.rank_width == pytest.approx(found.t_width, rel=0.1)
+    assert compare_intervals([normal[:7]], 8) is None

@@ -1,0 +1,104 @@
+"""Playing back reads what was recorded, in order, once, and never past its end."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from benchmarks.verdicts.trials import (
+    RanOutError,
+    as_sampled,
+    by_stream,
+    overlapping_starts,
+    play,
+    play_disjoint,
+    play_overlapping,
+    play_together,
+    seconds_of,
+    slowdown_of,
+    slowed,
+)
+from tests.benchmarks_verdicts.conftest import Script
+
+
+def test_streams_are_sorted_apart_and_by_number(script: Script) -> None:
+    one, other = script("loop A/A", generations=3), script("tiny +1 %", generations=2)
+    streams = by_stream([one[2], other[1], one[0], other[0], one[1]])
+    assert streams == {"loop A/A": one, "tiny +1 %": other}
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("loop A/A", ("loop", 0.0)), ("tiny +1 %", ("tiny", 0.01)), ("long +3 % beside a hog", ("long", 0.03))],
+)
+def test_a_stream_says_its_workload_and_slowdown(name: str, known: tuple[str, float]) -> None:
+    assert slowdown_of(name) == known
+
+
+def test_a_trial_takes_consecutive_generations_and_their_seconds(script: Script) -> None:
+    generations = as_sampled(script(generations=40, change=0.05))
+    outcome = play(generations, budget_s=15, start=7)
+    assert outcome.decision == "regressed"
+    assert outcome.generations == generations[7 : 7 + len(outcome.generations)]
+    assert outcome.confirming == 8
+    assert seconds_of(outcome) == 16 * 0.5
+
+
+def test_a_trial_never_reads_past_the_end(script: Script) -> None:
+    generations = as_sampled(script(generations=15, change=0.05))
+    with pytest.raises(RanOutError):
+        play(generations, budget_s=15)
+
+
+def test_disjoint_trials_share_no_generation_and_use_all(script: Script) -> None:
+    generations = as_sampled(script(generations=60))
+    trials = play_disjoint(generations, budget_s=15)
+    used = [one for outcome in trials.outcomes for one in outcome.generations]
+    assert tuple(used) == generations[: len(used)]
+    assert trials.size == 7  # of eight generations each; the last four are too few
+    assert trials.left_out == 1
+    assert trials.false_alarms == 0
+    assert trials.bounds == pytest.approx((0.0, 1 - 0.05 ** (1 / 7)))
+
+
+def test_overlapping_trials_start_only_where_the_longest_fits(script: Script) -> None:
+    generations = as_sampled(script(generations=60, change=0.05))
+    starts = overlapping_starts(generations, budget_s=10)
+    assert list(starts) == [0, 4, 8, 12, 16]  # 20 generations and one, twice
+    trials = play_overlapping(generations, budget_s=10)
+    assert (trials.size, trials.left_out) == (5, 0)
+    assert trials.found() == 5
+    assert trials.found(within_s=8.0) == 5
+    assert trials.found(within_s=7.9) == 0
+    assert trials.disjoint == 60 / 16 < trials.size
+    assert trials.estimate == pytest.approx(0.05, abs=0.002)
+
+
+def test_trials_that_run_out_are_counted(script: Script) -> None:
+    generations = as_sampled(script(generations=20, change=0.05))
+    trials = play_overlapping(generations, budget_s=60)
+    assert (trials.size, trials.left_out) == (2, 1)  # from 0 and 4; 8 has twelve left and needs sixteen
+
+
+def test_nothing_comes_of_nothing() -> None:
+    trials = play_overlapping((), budget_s=5)
+    assert (trials.size, trials.left_out, trials.false_alarms) == (0, 0, 0)
+    assert math.isnan(trials.seconds)
+    assert math.isnan(trials.estimate)
+
+
+def test_a_moved_stream_is_one_that_was_slower(script: Script) -> None:
+    equal = as_sampled(script(generations=5))
+    slower = as_sampled(script(generations=5, change=0.02))
+    for moved, real in zip(slowed(equal, 0.02), slower, strict=True):
+        assert moved.log_ratio == pytest.approx(real.log_ratio, abs=1e-8)
+        assert moved.head == pytest.approx(real.head, rel=1e-8)
+        assert moved.base == real.base
+
+
+def test_rows_of_a_comparison_are_corrected_together(script: Script) -> None:
+    equal = [as_sampled(script(generations=300, seed=seed)) for seed in (1, 2)]
+    together = play_together(equal, rows=10, budget_s=5, share=0.05, every=30, draws=3)
+    assert (together.comparisons, together.found, together.with_false_alarm) == (3, 3, 0)
+    assert play_together(equal, rows=50, budget_s=5, share=0.05, every=30).comparisons == 0

@@ -1,0 +1,396 @@
+"""`harness compare`, from the command line to its exit status, with the real compiler and runtime."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.results.store import load_run
+from tests.end_to_end.conftest import Harness
+
+# A matmul, so that code for every x86-64 or Arm processor is several times slower than code for the one that is here.
+_SUITE = """
+name = "small"
+baseline = "stock"
+
+[models.product]
+mlir = "product.mlir"
+function = "main"
+inputs = [{ shape = [192, 192], seed = 0 }, { shape = [192, 192], seed = 1 }]
+
+[variants.stock]
+
+[variants.slow]
+flags = ["--iree-llvmcpu-target-cpu=generic", "--iree-opt-level=O0"]
+
+[variants.inert]
+description = "func.func where util.func is meant, so that nothing matches"
+flags = [
+    "--iree-preprocessing-pass-pipeline=builtin.module(func.func(iree-preprocessing-convert-conv-to-channels-last))",
+]
+
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+compile_flags = [
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+]
+pin = true
+
+[measure]
+budget_s = 0.3
+generations = 3
+
+[gates.copies]
+metric = "copies"
+"""
+_PRODUCT = """
+func.func @main(%a: tensor<192x192xf32>, %b: tensor<192x192xf32>) -> tensor<192x192xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<192x192xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<192x192xf32>) -> tensor<192x192xf32>
+  %c = linalg.matmul ins(%a, %b : tensor<192x192xf32>, tensor<192x192xf32>) outs(%init : tensor<192x192xf32>)
+    -> tensor<192x192xf32>
+  return %c : tensor<192x192xf32>
+}
+"""
+STOCK, SLOW, INERT = "product/stock@cpu", "product/slow@cpu", "product/inert@cpu"
+BASE, HEAD = "results/base", "results/head"
+ONE_GENERATION = ("--row-budget", "0.01", "--compile-budget", "0")
+DOCUMENT = {"schema_version", "base", "head", "machine", "rows", "summary"}
+ROW = {
+    *("case", "model", "variant", "device", "metric", "verdict", "ratio", "ci_low", "ci_high", "p", "floor"),
+    *("base_value", "head_value", "unit", "generations", "rounds", "seconds", "reason"),
+}
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the suite was run twice."""
+    folder = tmp_path_factory.mktemp("twice")
+    (folder / "small.toml").write_text(_SUITE)
+    (folder / "product.mlir").write_text(_PRODUCT)
+    for name in ("base", "head"):
+        finished = Harness(folder)("run", "small.toml", "--results", f"{name} run")
+        assert finished.returncode == 0, finished.stderr
+        (path,) = (folder / f"{name} run").iterdir()
+        shutil.copytree(path, folder / "results" / name)
+    return folder
+
+
+@pytest.fixture
+def runs(twice: Path, tmp_path: Path) -> Harness:
+    """Two runs of one suite, results/base and results/head, for the test to change."""
+    shutil.copytree(twice, tmp_path / "here")
+    return Harness(tmp_path / "here")
+
+
+def with_cache(harness: Harness, cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command under another cache."""
+    environment = {**os.environ, "HARNESS_CACHE": str(cache)}
+    return subprocess.run(
+        harness.command(*arguments), cwd=harness.folder, capture_output=True, text=True, timeout=240, env=environment
+    )
+
+
+def comparisons(harness: Harness) -> list[Path]:
+    return [path for path in harness.runs() if path.name.endswith("-compare")]
+
+
+def document(finished: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """What --format json printed: one document, in JSON's strict sense, that keeps the contract."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    assert "Traceback" not in finished.stderr
+    found: dict[str, Any] = json.loads(finished.stdout, parse_constant=refuse)
+    assert found.keys() >= DOCUMENT
+    assert all(row.keys() >= ROW for row in found["rows"])
+    return found
+
+
+def latencies(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """By case; A/A controls have a name of their own."""
+    rows = [row for row in found["rows"] if row["metric"] == "latency"]
+    return {f"{row['case']} control" if row["control"] else row["case"]: row for row in rows}
+
+
+def verdicts(found: dict[str, Any]) -> dict[str, str]:
+    return {name: row["verdict"] for name, row in latencies(found).items()}
+
+
+def edit(path: Path, change: Any) -> None:
+    """Change a JSON file, or each line of one."""
+    lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+    records = [json.loads(line) for line in lines]
+    for record in records:
+        change(record)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def refused(harness: Harness, finished: subprocess.CompletedProcess[str], sentence: str) -> None:
+    """One sentence on stderr, status 2, and no comparison begun."""
+    assert finished.stderr.strip().splitlines()[-1].startswith(f"harness: {sentence}"), finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert finished.stdout == ""
+    assert finished.returncode == 2
+    assert not comparisons(harness)
+
+
+# --- Within a run ---
+
+
+def test_a_slow_variant_is_found_and_an_inert_one_is_identical(runs: Harness) -> None:
+    command = ("compare", "--within", BASE, "--row-budget", "6", "--compile-budget", "0")
+    finished = runs(*command, "--format", "json")
+    assert finished.returncode == 1, finished.stderr
+    found = document(finished)
+    assert verdicts(found) == {SLOW: "regressed", INERT: "identical"}
+    slow, inert = latencies(found)[SLOW], latencies(found)[INERT]
+    assert 1.5 < slow["ci_low"] < slow["ratio"] < slow["ci_high"]
+    assert 0 < slow["p"] <= 0.05
+    assert slow["unit"] == "ns"
+    assert 1.5 * slow["base_value"] < slow["head_value"]
+    assert slow["rounds"] >= slow["generations"] >= 12  # six or more, and as many again or eight
+    assert slow["reason"].startswith("confirmed in ")
+    assert (inert["generations"], inert["ratio"], inert["reason"]) == (0, None, "same module bytes, same runtime")
+    assert not [row for row in found["rows"] if row["metric"] == "compile-time"]
+    assert {verdict: count for verdict, count in found["summary"].items() if count} == {"regressed": 1, "identical": 1}
+    means = {mean["name"]: mean for mean in found["means"] if mean["kind"] in ("model", "variant")}
+    assert means["slow"]["ratio"] == pytest.approx(slow["ratio"])
+    assert means["product"]["ratio"] == pytest.approx(math.sqrt(slow["ratio"]))  # the inert one counts with 1
+    assert [row["gate"] for row in found["rows"]] == [None] * len(found["rows"])  # gates are not about variants
+
+    (path,) = comparisons(runs)
+    again = runs("report", str(path), "--format", "json")
+    assert (again.returncode, json.loads(again.stdout)) == (1, found)
+    assert SLOW in runs("report", str(path)).stdout
+    kept = [json.loads(line) for line in (path / "rounds.jsonl").read_text().splitlines()]
+    assert len(kept) == slow["rounds"]
+    assert {turn["case"] for one in kept for turn in one["turns"]} == {"base", "head"}
+    assert str(runs.folder) not in "".join(file.read_text() for file in path.iterdir())
+
+
+def test_a_rows_commands_repeat_it(runs: Harness) -> None:
+    found = document(runs("compare", "--within", BASE, "--no-remeasure", "--format", "json"))
+    line, base, head = latencies(found)[SLOW]["repro"]
+    assert line == f"harness compare --within {BASE} --filter {SLOW} --no-remeasure"
+    builds = {build.case: build for build in load_run(runs.folder / BASE).builds}
+    for comment, word, case in ((base, "base", STOCK), (head, "head", SLOW)):
+        assert comment.startswith(f"# {word}: module {str(builds[case].module_sha256)[:12]}, iree-compile model.mlir ")
+    tools = Path(runs.command()[0]).parent
+    environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    script = "\n".join((line, base, head))
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=runs.folder, capture_output=True, text=True, env=environment, timeout=240
+    )
+    assert "1 regression" in done.stdout, done.stderr
+
+
+def test_recorded_turns_are_compared_without_measuring(runs: Harness) -> None:
+    finished = runs("compare", "--within", BASE, "--no-remeasure", "--format", "json")
+    assert finished.returncode == 1
+    found = document(finished)
+    assert found["mode"] == "recorded"
+    assert verdicts(found) == {SLOW: "regressed", INERT: "identical"}
+    assert latencies(found)[SLOW]["generations"] == 3
+    assert latencies(found)[SLOW]["reason"] == "by the interval of so few generations that was recorded; not confirmed"
+    assert not (comparisons(runs)[0] / "rounds.jsonl").exists()
+
+
+def test_by_upstreams_rule(runs: Harness) -> None:
+    finished = runs("compare", "--within", BASE, "--rule", "upstream", "--no-remeasure", "--format", "json")
+    assert finished.returncode == 1
+    found = document(finished)
+    slow = latencies(found)[SLOW]
+    assert (slow["verdict"], slow["ci_low"], slow["p"], slow["floor"]) == ("regressed", None, None, 0.1)
+    assert slow["reason"].startswith("upstream's rule: ")
+    assert "copies" not in {row["metric"] for row in found["rows"]}  # which upstream did not judge
+
+
+def test_one_generation_decides_nothing_and_only_strict_minds(runs: Harness) -> None:
+    command = ("compare", "--within", BASE, "--filter", SLOW, *ONE_GENERATION)
+    assert runs(*command).returncode == 0
+    finished = runs(*command, "--strict", "--format", "json")
+    assert finished.returncode == 4
+    slow = latencies(document(finished))[SLOW]
+    assert (slow["verdict"], slow["generations"], slow["ci_low"]) == ("inconclusive", 1, None)
+    assert slow["reason"].startswith("the budget had room for 1 generation, and 8 say something")
+
+
+def test_compile_times_are_rows_of_their_own(runs: Harness) -> None:
+    command = ("compare", "--within", BASE, "--row-budget", "0.01", "--compile-budget", "0.01", "--format", "json")
+    found = document(runs(*command))
+    (row,) = [row for row in found["rows"] if row["metric"] == "compile-time"]
+    assert (row["case"], row["verdict"], row["generations"], row["unit"]) == (SLOW, "inconclusive", 1, "ns")
+    assert row["repro"][0] == f"harness compare --within {BASE} --filter {SLOW}"
+    (kept,) = (comparisons(runs)[0] / "compiles.jsonl").read_text().splitlines()
+    values = {"base_ns": row["base_value"], "head_ns": row["head_value"]}
+    assert json.loads(kept) == {"case": SLOW, "generation": 0, **values}
+
+
+# --- Two runs ---
+
+
+def test_two_runs_of_one_suite_are_identical_and_nothing_is_measured(runs: Harness) -> None:
+    finished = runs("compare", BASE, HEAD, "--format", "json")
+    assert finished.returncode == 0, finished.stderr
+    found = document(finished)
+    assert verdicts(found) == dict.fromkeys((STOCK, SLOW, INERT), "identical")
+    assert {row["seconds"] for row in found["rows"]} == {0}
+    assert {row["verdict"] for row in found["rows"] if row["metric"] != "latency"} == {"unchanged"}
+    assert {row["gate"] for row in found["rows"] if row["metric"] == "copies"} == {"passed"}
+    assert sorted(file.name for file in comparisons(runs)[0].iterdir()) == ["comparison.json", "report.md"]
+
+
+def test_a_control_is_measured_although_it_is_identical(runs: Harness) -> None:
+    found = document(runs("compare", BASE, HEAD, "--controls", "1", *ONE_GENERATION, "--format", "json"))
+    control = latencies(found)[f"{STOCK} control"]
+    assert (control["generations"], control["verdict"]) == (1, "inconclusive")
+    assert control["repro"][0].endswith(f"--filter {STOCK} --controls 1")
+    assert (found["machine"]["controls"], found["machine"]["controls_flagged"]) == (1, 0)
+    assert found["summary"]["inconclusive"] == 0
+    (path,) = comparisons(runs)
+    printed = " ".join(runs("report", str(path)).stdout.split())
+    assert "1 identical row was measured as an A/A control: none flagged" in printed
+
+
+def test_a_control_whose_module_is_gone_says_so(runs: Harness, tmp_path: Path) -> None:
+    finished = with_cache(runs, tmp_path / "empty", "compare", BASE, HEAD, "--controls", "1", "--format", "json")
+    assert finished.returncode == 0, finished.stderr
+    control = latencies(document(finished))[f"{STOCK} control"]
+    assert control["verdict"] == "failed"
+    assert control["reason"] == f"the module of {STOCK} in {BASE} is no longer in the cache"
+
+
+def test_a_gate_that_is_violated_is_a_regression(runs: Harness) -> None:
+    edit(runs.folder / HEAD / "builds.jsonl", lambda build: build["statistics"].update(copies=7))
+    finished = runs("compare", BASE, HEAD, "--format", "json")
+    assert finished.returncode == 1
+    (row,) = [row for row in document(finished)["rows"] if row["case"] == STOCK and row["metric"] == "copies"]
+    assert (row["verdict"], row["gate"], row["base_value"], row["head_value"]) == ("regressed", "violated", 0, 7)
+    assert row["reason"] == "7 copies where there were 0; gate copies allows no increase"
+
+
+def test_a_case_that_only_the_head_has_or_only_the_base(runs: Harness) -> None:
+    edit(runs.folder / HEAD / "run.json", lambda header: header["cases"].pop(1))
+    gone, more = runs("compare", BASE, HEAD, "--format", "json"), runs("compare", HEAD, BASE, "--format", "json")
+    assert (gone.returncode, verdicts(document(gone))[SLOW]) == (3, "missing")
+    assert (more.returncode, verdicts(document(more))[SLOW]) == (0, "new")
+
+
+def test_a_run_that_was_cut_short(runs: Harness) -> None:
+    (runs.folder / HEAD / "finished.json").unlink()
+    builds = runs.folder / HEAD / "builds.jsonl"
+    builds.write_text(builds.read_text()[:-20])
+    finished = runs("compare", BASE, HEAD, "--format", "json")
+    assert finished.returncode == 3
+    found = document(finished)
+    assert sorted(verdicts(found).values()) == ["identical", "identical", "missing"]
+    (note,) = found["notes"]
+    assert note.startswith("The head's run ")
+    assert note.endswith(" is not finished; what it lacks counts as missing")
+
+
+def test_a_run_of_another_machine_is_compared_only_when_asked(runs: Harness) -> None:
+    edit(runs.folder / HEAD / "run.json", lambda header: header["environment"]["machine"].update(id="0123456789ab"))
+    edit(runs.folder / HEAD / "builds.jsonl", lambda build: build.update(module_sha256="0" * 64))
+    recorded = ("compare", BASE, HEAD, "--no-remeasure")
+    refused(runs, runs(*recorded), f"{BASE} and {HEAD} were measured on different machines (machine ")
+    found = document(runs(*recorded, "--across-hosts", "--format", "json"))
+    assert verdicts(found).keys() == {STOCK, SLOW, INERT}
+    assert found["mode"] == "recorded"
+    assert latencies(found)[STOCK]["repro"][0].endswith("--no-remeasure --across-hosts")
+
+
+def test_a_toolchain_is_a_side_too(runs: Harness) -> None:
+    here = f"iree=={version('iree-base-compiler')}"
+    finished = runs("compare", BASE, here, "--filter", "*/stock@*", "--format", "json")
+    assert finished.returncode == 0, finished.stderr
+    found = document(finished)
+    assert verdicts(found) == {STOCK: "identical"}
+    assert found["head"]["label"] == here
+    assert latencies(found)[STOCK]["repro"][0] == f"harness compare {BASE} {here} --suite small.toml --filter {STOCK}"
+
+
+# --- What can be wrong ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "give two sides, as in `harness compare results/base results/head`"),
+        ((BASE,), "give two sides, as in `harness compare results/base results/head`"),
+        ((BASE, HEAD, HEAD), "give two sides"),
+        ((BASE, "--within", BASE), f"--within {BASE} compares the variants of that run; leave out {BASE}"),
+        ((BASE, BASE), f"{BASE} is given twice; `harness compare --within {BASE}` compares its variants"),
+        ((BASE, "nowhere"), "nowhere: is not a run directory (it has no run.json); give one from results/"),
+        (("--within", "results"), "results: is not a run directory"),
+        ((BASE, HEAD, "--filter", "nothing*"), "--filter nothing* matches no case of the comparison, such as product/"),
+        ((BASE, "iree==nonsense"), "--toolchain iree==nonsense: is no version; write the release"),
+        (("iree==3.13.0", "iree==3.12.0"), "two toolchains are compared on a suite; give one with --suite"),
+        ((BASE, HEAD, "--row-budget", "0"), "Invalid value"),
+        ((BASE, HEAD, "--results", "small.toml/x"), "small.toml/x: cannot be written (Not a directory)"),
+    ],
+)
+def test_a_wrong_command_line(runs: Harness, arguments: tuple[str, ...], sentence: str) -> None:
+    refused(runs, runs("compare", *arguments), sentence)
+
+
+def test_runs_that_cannot_be_read_or_have_nothing_in_common(runs: Harness) -> None:
+    header = runs.folder / HEAD / "run.json"
+    whole = header.read_text()
+    header.write_text(whole[:200])
+    refused(runs, runs("compare", BASE, HEAD), f"{HEAD}/run.json: is damaged; take the run from a backup")
+    header.write_text(whole)
+    edit(header, lambda one: one.update(schema_version=99))
+    refused(runs, runs("compare", BASE, HEAD), f"{HEAD}/run.json: has schema 99, and this harness reads 1; upgrade it")
+    header.write_text(whole)
+    edit(header, lambda one: [case.update(id=case["id"][::-1]) for case in one["cases"]])
+    refused(runs, runs("compare", BASE, HEAD), f"{BASE} and {HEAD} have no case in common; compare runs of one suite")
+    header.write_text(whole)
+    builds = runs.folder / HEAD / "builds.jsonl"
+    builds.write_text("{}\n" + builds.read_text())
+    refused(runs, runs("compare", BASE, HEAD), f"{HEAD}/builds.jsonl: line 1 is damaged (")
+
+
+def test_a_run_of_another_build_of_the_compiler(runs: Harness) -> None:
+    edit(runs.folder / BASE / "run.json", lambda header: header["toolchains"][0].update(compiler_sha256="0" * 64))
+    release = version("iree-base-compiler")
+    refused(
+        runs,
+        runs("compare", BASE, HEAD),
+        f"{BASE}: IREE {release} here has another compiler than the run's; make the run again",
+    )
+
+
+def test_modules_that_are_gone(runs: Harness, tmp_path: Path) -> None:
+    finished = with_cache(runs, tmp_path / "empty", "compare", "--within", BASE)
+    refused(
+        runs,
+        finished,
+        f"the module of {STOCK} in {BASE} is no longer in the cache; make the run again, or compare what was recorded "
+        "with --no-remeasure",
+    )
+
+
+def test_a_comparison_that_was_damaged_is_not_printed_again(runs: Harness) -> None:
+    assert runs("compare", BASE, HEAD).returncode == 0
+    (path,) = comparisons(runs)
+    kept = path / "comparison.json"
+    for text in (kept.read_text()[:300], "[]", '{"schema_version": 2}'):
+        kept.write_text(text)
+        finished = runs("report", str(path))
+        assert (finished.returncode, finished.stdout) == (2, "")
+        assert finished.stderr.startswith("harness: comparison.json: is ")

@@ -1,0 +1,48 @@
+"""`harness selfcheck` with the real compiler and runtime, and the line that every later report has."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from tests.end_to_end.conftest import Harness
+
+
+def test_a_check_is_told_and_every_later_report_carries_it(harness: Harness, tmp_path: Path) -> None:
+    environment = {**os.environ, "HARNESS_CACHE": str(tmp_path / "cache of its own")}
+
+    def call(*arguments: str) -> str:
+        finished = subprocess.run(
+            harness.command(*arguments),
+            cwd=harness.folder,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            env=environment,
+        )
+        assert finished.returncode == 0, finished.stderr
+        return " ".join(finished.stdout.split())
+
+    printed = call("selfcheck", "small.toml", "--filter", "*/stock@*", "--rows", "2", "--row-budget", "3")
+    said = re.search(r"on this machine: \d of 2 A/A rows flagged \(at most \d+ % by the 95 % bound\); detects", printed)
+    assert said
+    assert "tiny/stock@cpu" in printed
+
+    call("run", "small.toml", "--filter", "*/stock@*")
+    (path,) = [path for path in harness.runs() if (path / "rounds.jsonl").exists()]
+    facts = json.loads((path / "run.json").read_text())["environment"]["selfcheck"]
+    assert (facts["rows"], facts["suite"], facts["seconds"]) == (2, "small.toml", 3)
+    assert said[0] in call("report", str(path))
+    assert said[0] in call("report", str(path), "--format", "markdown", "--full")
+
+
+def test_a_suite_of_which_nothing_can_be_measured(harness: Harness) -> None:
+    suite = harness.folder / "small.toml"
+    suite.write_text(suite.read_text().replace('uri = "local-sync"', 'uri = "metal"').replace("pin = true", ""))
+    finished = harness("selfcheck", "small.toml", "--rows", "1")
+    assert finished.returncode == 2
+    assert "no case of it can be measured here; `harness list` says why each is skipped" in finished.stderr
+    assert "Traceback" not in finished.stderr
