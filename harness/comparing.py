@@ -13,15 +13,15 @@ from typing import Any
 
 from harness.cache import cache_root
 from harness.compare.exact import exact_rows
-from harness.compare.gates import apply_gates
+from harness.compare.gates import apply_gates, is_of
 from harness.compare.hosts import machine_facts, require_comparable, side_facts
 from harness.compare.judged import judge_by_upstream
-from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, METRICS
+from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, what_is_known
 from harness.compare.recorded import recorded_rows
 from harness.compare.remeasure import MeasureOptions, remeasure
 from harness.compare.repro import with_repro
-from harness.compare.rows import geometric_means, known_row, summarise
+from harness.compare.rows import blank_row, geometric_means, known_row, summarise
 from harness.compare.store import ComparisonDirectory
 from harness.compare.values import Comparison, Mode, Row, RuleName
 from harness.errors import UsageError
@@ -89,6 +89,10 @@ def compare_sides(
     rules = _rules(head, options)
     here = capture_environment()
     now = datetime.now(timezone.utc)
+    suite, partial = head.run.header.suite, bool(options.patterns or _was_partial(head))
+    # Gates are about a change of the compiler; a variant that takes more memory is a finding.
+    gates = () if within else head.run.header.gates
+    _require_gated_cases(pairs, gates, suite, partial=partial)
     if not options.remeasure:
         require_comparable(base, head, unknown, across_hosts=options.across_hosts)
     with ComparisonDirectory(options.results, head.run.header.suite_name, now) as directory:
@@ -105,9 +109,8 @@ def compare_sides(
         rows += measured
         rows += [row for pair in pairs if pair not in left_out for row in _exact(pair, base, head)]
         by_name = {pair.name: pair for pair in pairs}
-        gates, unused = _gates(head, rows, options, within=within)
-        partial = bool(options.patterns or _was_partial(head))
-        rows = list(apply_gates(_in_order(rows, pairs), gates, suite=head.run.header.suite, partial=partial))
+        applied, unused = _gates(gates, rows, left_out, options)
+        rows = list(apply_gates(_in_order(rows, pairs), applied, suite=suite, partial=partial))
         if options.rule == "upstream":
             architecture = str(here.get("machine", {}).get("architecture", ""))
             rows = list(judge_by_upstream(rows, by_name, architecture))
@@ -188,18 +191,26 @@ def _rules(head: Side, options: CompareOptions) -> dict[str, Rule]:
 
 
 def _gates(
-    head: Side, rows: Sequence[Row], options: CompareOptions, *, within: bool
+    gates: Sequence[Gate], rows: Sequence[Row], left_out: Sequence[Pair], options: CompareOptions
 ) -> tuple[tuple[Gate, ...], list[str]]:
-    """The suite's gates that bear on this comparison, and notes of those that do not."""
-    gates = head.run.header.gates
-    if within:  # gates are about a change of the compiler; a variant that takes more memory is a finding
-        return (), []
+    """The gates that can be held against these rows, and notes of those that cannot."""
     if options.rule == "upstream" and gates:
         return (), ["The suite's gates were not applied: upstream's rule has none"]
-    timed = {row.metric for row in rows}
-    skipped = [gate for gate in gates if not METRICS[gate.metric].exact and gate.metric not in timed]
-    notes = [f"Gate {gate.name} was not applied: {gate.metric} was not measured" for gate in skipped]
-    return tuple(gate for gate in gates if gate not in skipped), notes
+    applied, notes = [], []
+    for gate in gates:
+        of_gate = [row for row in rows if is_of(gate, row)]
+        if not of_gate and any(is_of(gate, blank_row(pair, LATENCY, "identical")) for pair in left_out):
+            notes.append(f"Gate {gate.name} was not applied: its cases were left out")
+        elif of_gate and not any(row.metric == gate.metric for row in of_gate):
+            notes.append(f"Gate {gate.name} was not applied: {gate.metric} was not measured")
+        else:
+            applied.append(gate)
+    return tuple(applied), notes
+
+
+def _require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: str, *, partial: bool) -> None:
+    """Refuse a gate that no case is of, before minutes are spent on measuring."""
+    apply_gates([blank_row(pair, LATENCY, "identical") for pair in pairs], gates, suite=suite, partial=partial)
 
 
 def _exact(pair: Pair, base: Side, head: Side) -> tuple[Row, ...]:

@@ -28,7 +28,7 @@ STREAMS = (
     Stream(workload="loop", slowdown=0, generations=800),
     Stream(workload="block", slowdown=0, generations=500),
     *(
-        Stream(workload=workload, slowdown=slowdown, generations=60 if workload == "long" else 150)
+        Stream(workload=workload, slowdown=slowdown, generations=120 if workload == "long" else 150)
         for workload in ("loop", "tiny", "threads", "long")
         for slowdown in SLOWDOWNS[1:]
     ),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.verdicts.facts import Facts
+from benchmarks.verdicts.goals import goals
 from benchmarks.verdicts.programs import workloads
 from benchmarks.verdicts.rival_tables import rivals, statistics
 from benchmarks.verdicts.trials import Streams, slowdown_of
@@ -31,6 +32,8 @@ def render(streams: Streams, facts: Facts | None) -> str:
     return blocks(
         "### What was recorded",
         recorded(streams, facts),
+        "### The goals",
+        goals(streams),
         "### False alarms: a module against itself",
         false_alarms(streams),
         "### Power: heads that are slower by a known share",

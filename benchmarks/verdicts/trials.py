@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.verdicts.recording import Recorded
 from harness.compare.engine import Generation, Outcome, Task, decide
 from harness.stats.rates import rate_bounds
-from harness.stats.rule import Rule
+from harness.stats.rule import CONFIRMING_LOOKS, Rule
 
 Streams = Mapping[str, tuple[Recorded, ...]]
 
@@ -149,13 +149,13 @@ def play_disjoint(generations: Sequence[Generation], *, budget_s: float, floor: 
 def overlapping_starts(generations: Sequence[Generation], *, budget_s: float, step: int = STEP) -> range:
     """Where trials that overlap start: every few generations.
 
-    Only where even a row that needs its whole budget and a confirmation as long fits, so that which trials are played
+    Only where even a row that needs its whole budget and the longest confirmation fits, so that which trials are played
     does not depend on what they find. Where a stream is too short for that, in its first half.
     """
     if not generations:
         return range(0)
     mean_s = float(np.mean([one.seconds for one in generations]))
-    longest = 2 * max(math.ceil(budget_s / mean_s) + 1, Rule().first_look)
+    longest = (1 + CONFIRMING_LOOKS) * max(math.ceil(budget_s / mean_s) + 1, Rule().first_look)
     last = len(generations) - longest
     return range(0, last + 1 if last >= 0 else len(generations) // 2, step)
 

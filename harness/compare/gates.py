@@ -38,18 +38,18 @@ def apply_gates(rows: Iterable[Row], gates: Sequence[Gate], *, suite: str, parti
     for gate in gates:
         _require_rows(gate, known, suite, partial=partial)
     return tuple(
-        _gated(row, [gate for gate in gates if gate.metric == row.metric and _is_of(gate, row)]) for row in known
+        _gated(row, [gate for gate in gates if gate.metric == row.metric and is_of(gate, row)]) for row in known
     )
 
 
-def _is_of(gate: Gate, row: Row) -> bool:
+def is_of(gate: Gate, row: Row) -> bool:
     """Whether a gate is of a row's case; in a run of several toolchains its pattern may leave the toolchain out."""
     match = matching([gate.cases]).match
     return not row.control and any(match(name) for name in (row.case, f"{row.model}/{row.variant}@{row.device}"))
 
 
 def _require_rows(gate: Gate, rows: Sequence[Row], suite: str, *, partial: bool) -> None:
-    of_cases = [row for row in rows if _is_of(gate, row)]
+    of_cases = [row for row in rows if is_of(gate, row)]
     if any(row.metric == gate.metric for row in of_cases):
         return
     where = f"{suite}: [gates.{gate.name}]"

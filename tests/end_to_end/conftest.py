@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -97,3 +98,26 @@ def suite_with(harness: Harness) -> Callable[..., Harness]:
         return harness
 
     return change
+
+
+@pytest.fixture(scope="session")
+def twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the suite of compared.py was run twice."""
+    from tests.end_to_end.compared import PRODUCT, SUITE
+
+    folder = tmp_path_factory.mktemp("twice")
+    (folder / "small.toml").write_text(SUITE)
+    (folder / "product.mlir").write_text(PRODUCT)
+    for name in ("base", "head"):
+        finished = Harness(folder)("run", "small.toml", "--results", f"{name} run")
+        assert finished.returncode == 0, finished.stderr
+        (path,) = (folder / f"{name} run").iterdir()
+        shutil.copytree(path, folder / "results" / name)
+    return folder
+
+
+@pytest.fixture
+def runs(twice: Path, tmp_path: Path) -> Harness:
+    """Two runs of one suite, results/base and results/head, for the test to change."""
+    shutil.copytree(twice, tmp_path / "here")
+    return Harness(tmp_path / "here")

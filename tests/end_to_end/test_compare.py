@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
@@ -14,139 +13,22 @@ from typing import Any
 import pytest
 
 from harness.results.store import load_run
+from tests.end_to_end.compared import (
+    BASE,
+    HEAD,
+    INERT,
+    ONE_GENERATION,
+    SLOW,
+    STOCK,
+    comparisons,
+    document,
+    edit,
+    latencies,
+    refused,
+    verdicts,
+    with_cache,
+)
 from tests.end_to_end.conftest import Harness
-
-# A matmul, so that code for every x86-64 or Arm processor is several times slower than code for the one that is here.
-_SUITE = """
-name = "small"
-baseline = "stock"
-
-[models.product]
-mlir = "product.mlir"
-function = "main"
-inputs = [{ shape = [192, 192], seed = 0 }, { shape = [192, 192], seed = 1 }]
-
-[variants.stock]
-
-[variants.slow]
-flags = ["--iree-llvmcpu-target-cpu=generic", "--iree-opt-level=O0"]
-
-[variants.inert]
-description = "func.func where util.func is meant, so that nothing matches"
-flags = [
-    "--iree-preprocessing-pass-pipeline=builtin.module(func.func(iree-preprocessing-convert-conv-to-channels-last))",
-]
-
-[devices.cpu]
-uri = "local-sync"
-backend = "llvm-cpu"
-compile_flags = [
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
-]
-pin = true
-
-[measure]
-budget_s = 0.3
-generations = 3
-
-[gates.copies]
-metric = "copies"
-"""
-_PRODUCT = """
-func.func @main(%a: tensor<192x192xf32>, %b: tensor<192x192xf32>) -> tensor<192x192xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<192x192xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<192x192xf32>) -> tensor<192x192xf32>
-  %c = linalg.matmul ins(%a, %b : tensor<192x192xf32>, tensor<192x192xf32>) outs(%init : tensor<192x192xf32>)
-    -> tensor<192x192xf32>
-  return %c : tensor<192x192xf32>
-}
-"""
-STOCK, SLOW, INERT = "product/stock@cpu", "product/slow@cpu", "product/inert@cpu"
-BASE, HEAD = "results/base", "results/head"
-ONE_GENERATION = ("--row-budget", "0.01", "--compile-budget", "0")
-DOCUMENT = {"schema_version", "base", "head", "machine", "rows", "summary"}
-ROW = {
-    *("case", "model", "variant", "device", "metric", "verdict", "ratio", "ci_low", "ci_high", "p", "floor"),
-    *("base_value", "head_value", "unit", "generations", "rounds", "seconds", "reason"),
-}
-
-
-@pytest.fixture(scope="module")
-def twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the suite was run twice."""
-    folder = tmp_path_factory.mktemp("twice")
-    (folder / "small.toml").write_text(_SUITE)
-    (folder / "product.mlir").write_text(_PRODUCT)
-    for name in ("base", "head"):
-        finished = Harness(folder)("run", "small.toml", "--results", f"{name} run")
-        assert finished.returncode == 0, finished.stderr
-        (path,) = (folder / f"{name} run").iterdir()
-        shutil.copytree(path, folder / "results" / name)
-    return folder
-
-
-@pytest.fixture
-def runs(twice: Path, tmp_path: Path) -> Harness:
-    """Two runs of one suite, results/base and results/head, for the test to change."""
-    shutil.copytree(twice, tmp_path / "here")
-    return Harness(tmp_path / "here")
-
-
-def with_cache(harness: Harness, cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A command under another cache."""
-    environment = {**os.environ, "HARNESS_CACHE": str(cache)}
-    return subprocess.run(
-        harness.command(*arguments), cwd=harness.folder, capture_output=True, text=True, timeout=240, env=environment
-    )
-
-
-def comparisons(harness: Harness) -> list[Path]:
-    return [path for path in harness.runs() if path.name.endswith("-compare")]
-
-
-def document(finished: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    """What --format json printed: one document, in JSON's strict sense, that keeps the contract."""
-
-    def refuse(constant: str) -> None:
-        raise AssertionError(f"{constant} is no JSON")
-
-    assert "Traceback" not in finished.stderr
-    found: dict[str, Any] = json.loads(finished.stdout, parse_constant=refuse)
-    assert found.keys() >= DOCUMENT
-    assert all(row.keys() >= ROW for row in found["rows"])
-    return found
-
-
-def latencies(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """By case; A/A controls have a name of their own."""
-    rows = [row for row in found["rows"] if row["metric"] == "latency"]
-    return {f"{row['case']} control" if row["control"] else row["case"]: row for row in rows}
-
-
-def verdicts(found: dict[str, Any]) -> dict[str, str]:
-    return {name: row["verdict"] for name, row in latencies(found).items()}
-
-
-def edit(path: Path, change: Any) -> None:
-    """Change a JSON file, or each line of one."""
-    lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
-    records = [json.loads(line) for line in lines]
-    for record in records:
-        change(record)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-
-
-def refused(harness: Harness, finished: subprocess.CompletedProcess[str], sentence: str) -> None:
-    """One sentence on stderr, status 2, and no comparison begun."""
-    assert finished.stderr.strip().splitlines()[-1].startswith(f"harness: {sentence}"), finished.stderr
-    assert "Traceback" not in finished.stderr
-    assert finished.stdout == ""
-    assert finished.returncode == 2
-    assert not comparisons(harness)
-
 
 # --- Within a run ---
 
@@ -283,6 +165,27 @@ def test_a_gate_that_is_violated_is_a_regression(runs: Harness) -> None:
     assert row["reason"] == "7 copies where there were 0; gate copies allows no increase"
 
 
+def test_gates_of_what_was_left_out_or_not_measured_are_told_and_not_refused(runs: Harness) -> None:
+    def change(header: dict[str, Any]) -> None:
+        header["cases"][1]["skip"] = "no such device"
+        limits = {"slow": ("copies", SLOW), "memory": ("device-peak-memory", STOCK)}
+        header["gates"] = [{"name": name, "metric": one, "cases": of} for name, (one, of) in limits.items()]
+
+    for name in (BASE, HEAD):
+        edit(runs.folder / name / "run.json", change)
+        (runs.folder / name / "references.jsonl").unlink()
+    finished = runs("compare", BASE, HEAD, "--format", "json")
+    assert finished.returncode == 0, finished.stderr
+    assert document(finished)["notes"] == [
+        "1 case left out on both sides: skipped: no such device",
+        "Gate slow was not applied: its cases were left out",
+        "Gate memory was not applied: device-peak-memory was not measured",
+    ]
+    edit(runs.folder / HEAD / "run.json", lambda header: header["gates"][0].update(cases="*@gpu"))
+    sentence = "small.toml: [gates.slow] cases: this comparison has no case that '*@gpu' matches"
+    assert runs("compare", BASE, HEAD).stderr.startswith(f"harness: {sentence}")
+
+
 def test_a_case_that_only_the_head_has_or_only_the_base(runs: Harness) -> None:
     edit(runs.folder / HEAD / "run.json", lambda header: header["cases"].pop(1))
     gone, more = runs("compare", BASE, HEAD, "--format", "json"), runs("compare", HEAD, BASE, "--format", "json")
@@ -322,75 +225,3 @@ def test_a_toolchain_is_a_side_too(runs: Harness) -> None:
     assert verdicts(found) == {STOCK: "identical"}
     assert found["head"]["label"] == here
     assert latencies(found)[STOCK]["repro"][0] == f"harness compare {BASE} {here} --suite small.toml --filter {STOCK}"
-
-
-# --- What can be wrong ---
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ((), "give two sides, as in `harness compare results/base results/head`"),
-        ((BASE,), "give two sides, as in `harness compare results/base results/head`"),
-        ((BASE, HEAD, HEAD), "give two sides"),
-        ((BASE, "--within", BASE), f"--within {BASE} compares the variants of that run; leave out {BASE}"),
-        ((BASE, BASE), f"{BASE} is given twice; `harness compare --within {BASE}` compares its variants"),
-        ((BASE, "nowhere"), "nowhere: is not a run directory (it has no run.json); give one from results/"),
-        (("--within", "results"), "results: is not a run directory"),
-        ((BASE, HEAD, "--filter", "nothing*"), "--filter nothing* matches no case of the comparison, such as product/"),
-        ((BASE, "iree==nonsense"), "--toolchain iree==nonsense: is no version; write the release"),
-        (("iree==3.13.0", "iree==3.12.0"), "two toolchains are compared on a suite; give one with --suite"),
-        ((BASE, HEAD, "--row-budget", "0"), "Invalid value"),
-        ((BASE, HEAD, "--results", "small.toml/x"), "small.toml/x: cannot be written (Not a directory)"),
-    ],
-)
-def test_a_wrong_command_line(runs: Harness, arguments: tuple[str, ...], sentence: str) -> None:
-    refused(runs, runs("compare", *arguments), sentence)
-
-
-def test_runs_that_cannot_be_read_or_have_nothing_in_common(runs: Harness) -> None:
-    header = runs.folder / HEAD / "run.json"
-    whole = header.read_text()
-    header.write_text(whole[:200])
-    refused(runs, runs("compare", BASE, HEAD), f"{HEAD}/run.json: is damaged; take the run from a backup")
-    header.write_text(whole)
-    edit(header, lambda one: one.update(schema_version=99))
-    refused(runs, runs("compare", BASE, HEAD), f"{HEAD}/run.json: has schema 99, and this harness reads 1; upgrade it")
-    header.write_text(whole)
-    edit(header, lambda one: [case.update(id=case["id"][::-1]) for case in one["cases"]])
-    refused(runs, runs("compare", BASE, HEAD), f"{BASE} and {HEAD} have no case in common; compare runs of one suite")
-    header.write_text(whole)
-    builds = runs.folder / HEAD / "builds.jsonl"
-    builds.write_text("{}\n" + builds.read_text())
-    refused(runs, runs("compare", BASE, HEAD), f"{HEAD}/builds.jsonl: line 1 is damaged (")
-
-
-def test_a_run_of_another_build_of_the_compiler(runs: Harness) -> None:
-    edit(runs.folder / BASE / "run.json", lambda header: header["toolchains"][0].update(compiler_sha256="0" * 64))
-    release = version("iree-base-compiler")
-    refused(
-        runs,
-        runs("compare", BASE, HEAD),
-        f"{BASE}: IREE {release} here has another compiler than the run's; make the run again",
-    )
-
-
-def test_modules_that_are_gone(runs: Harness, tmp_path: Path) -> None:
-    finished = with_cache(runs, tmp_path / "empty", "compare", "--within", BASE)
-    refused(
-        runs,
-        finished,
-        f"the module of {STOCK} in {BASE} is no longer in the cache; make the run again, or compare what was recorded "
-        "with --no-remeasure",
-    )
-
-
-def test_a_comparison_that_was_damaged_is_not_printed_again(runs: Harness) -> None:
-    assert runs("compare", BASE, HEAD).returncode == 0
-    (path,) = comparisons(runs)
-    kept = path / "comparison.json"
-    for text in (kept.read_text()[:300], "[]", '{"schema_version": 2}'):
-        kept.write_text(text)
-        finished = runs("report", str(path))
-        assert (finished.returncode, finished.stdout) == (2, "")
-        assert finished.stderr.startswith("harness: comparison.json: is ")
