@@ -162,7 +162,7 @@ def _report_comparison(path: Path, output_format: Format, *, full: bool, out: Pa
     from harness.report.outcome import comparison_exit_code
 
     try:
-        comparison = comparison_from_json((path / COMPARISON_FILE).read_text())
+        comparison = comparison_from_json((path / COMPARISON_FILE).read_text(), str(path / COMPARISON_FILE))
     except (OSError, UnicodeDecodeError):
         raise RunError(f"{path / COMPARISON_FILE}: cannot be read; compare again") from None
     print_comparison(comparison, output_format, full=full, out=out)

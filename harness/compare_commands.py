@@ -14,7 +14,7 @@ from harness.compare.pairs import Side, side_of
 from harness.compare.sides import require_two, resolve, suite_of, toolchains_here
 from harness.compare.values import Comparison, RuleName
 from harness.comparing import CompareOptions, compare_sides
-from harness.errors import ExitCode
+from harness.errors import ExitCode, UsageError
 from harness.plan import Selection
 from harness.process import Limits
 from harness.progress import Progress, Terminal
@@ -59,6 +59,8 @@ def compare_command(
     arguments: CompareArguments, output_format: Format, *, strict: bool, full: bool, out: Path | None
 ) -> int:
     """`harness compare`: exit status 1 for a regression, 3 for a failed or missing row, 4 (strict) for an open one."""
+    if arguments.controls and not arguments.remeasure:
+        raise UsageError("--controls are measured, and --no-remeasure measures nothing; leave one of them out")
     labels = require_two(arguments.sides, arguments.toolchains, arguments.within)
     suite = suite_of(labels, arguments.suite)
     limits = Limits(seconds=arguments.compile_timeout_s, memory_bytes=memory_limit())

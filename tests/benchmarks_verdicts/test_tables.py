@@ -75,7 +75,7 @@ def test_the_harness_and_the_others_judge_the_same_stretches(streams: Streams) -
     scores = contest(streams, budget_s=15)
     assert {tuple(one.alarms) for one in scores} == {("matmul", "loop")}
     assert {tuple((name, count.trials) for name, count in one.alarms.items()) for one in scores} == {
-        (("matmul", 12), ("loop", 12))
+        (("matmul", 6), ("loop", 6))
     }
     own = scores[0]
     assert (own.alarm_rate, own.power(0.03)) == (0.0, 1.0)

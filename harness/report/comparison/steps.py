@@ -30,10 +30,9 @@ def next_steps(comparison: Comparison) -> list[Step]:
     regressed.sort(key=lambda row: row.gate == "passed")  # what a gate allows is nobody's first concern
     if regressed:
         worst = regressed[0]
-        again = one_line(worst.repro[0]) if len(worst.repro) == 1 else ""
-        text = f"repeat the largest regression, {one_line(worst.case)}"
-        if again or worst.repro:
-            steps.append(Step(text=text if again else f"{text}, with its commands below", command=again))
+        if worst.repro:  # the first line repeats the row; those after it say what was compiled
+            text = f"repeat the largest regression, {one_line(worst.case)}"
+            steps.append(Step(text=text, command=one_line(worst.repro[0])))
     if of_verdict(rows, "failed"):
         steps.append(Step(text="see what the tools said of the failed rows"))
     if of_verdict(rows, "missing"):
