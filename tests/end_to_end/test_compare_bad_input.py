@@ -77,4 +77,4 @@ def test_a_comparison_that_was_damaged_is_not_printed_again(runs: Harness) -> No
         kept.write_text(text)
         finished = runs("report", str(path))
         assert (finished.returncode, finished.stdout) == (2, "")
-        assert finished.stderr.startswith("harness: comparison.json: is ")
+        assert finished.stderr.startswith(f"harness: {kept}: is ")
