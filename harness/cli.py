@@ -272,7 +272,8 @@ def compare(
         patterns: Only these cases.
         remeasure: Measure again, now; else compare what the runs recorded.
         across_hosts: Compare recorded numbers of different machines or devices too.
-        row_budget: Wall seconds for looking at one row's latency; confirming a finding takes as much again.
+        row_budget: Wall seconds for looking at one row's latency; confirming a finding takes as much again, at
+            most twice.
         compile_budget: Wall seconds for one row's compile times; 0: they are not measured.
         floor: Relative change of latency below which nothing is called changed (default: the suite's, else 0.01).
         controls: So many identical rows are measured all the same, as A/A controls.

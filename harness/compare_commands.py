@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from harness.commands import memory_limit, print_text
-from harness.compare.pairs import Side, side_of
-from harness.compare.sides import require_two, resolve, suite_of, toolchains_here
+from harness.compare.pairs import Side, require_whole, side_of
+from harness.compare.sides import is_toolchain, require_two, resolve, suite_of, toolchains_here
 from harness.compare.values import Comparison, RuleName
 from harness.comparing import CompareOptions, compare_sides
 from harness.errors import ExitCode, UsageError
@@ -62,6 +62,8 @@ def compare_command(
     if arguments.controls and not arguments.remeasure:
         raise UsageError("--controls are measured, and --no-remeasure measures nothing; leave one of them out")
     labels = require_two(arguments.sides, arguments.toolchains, arguments.within)
+    if not arguments.remeasure and any(is_toolchain(label) for label in labels):
+        raise UsageError("a toolchain has no recorded numbers to compare; leave --no-remeasure out, or give two runs")
     suite = suite_of(labels, arguments.suite)
     limits = Limits(seconds=arguments.compile_timeout_s, memory_bytes=memory_limit())
     options = CompareOptions(
@@ -106,6 +108,8 @@ def _compare(
             )
 
         base, head = resolve(labels, suite, compile_suite, progress.note)
+    for side in (base, head):
+        require_whole(side)
     toolchains = toolchains_here((base, head), progress.note) if arguments.remeasure else {}
     return compare_sides(base, head, toolchains, options, progress, within=arguments.within is not None)
 

@@ -5,6 +5,7 @@ Read `compare_sides` from top to bottom.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -16,7 +17,7 @@ from harness.compare.exact import exact_rows
 from harness.compare.gates import apply_gates, is_of
 from harness.compare.hosts import machine_facts, require_comparable, side_facts
 from harness.compare.judged import judge_by_upstream
-from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
+from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, METRICS
 from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, what_is_known
 from harness.compare.recorded import recorded_rows
 from harness.compare.remeasure import MeasureOptions, remeasure
@@ -187,6 +188,9 @@ def _rules(head: Side, options: CompareOptions) -> dict[str, Rule]:
     floors.update(head.run.header.floors)
     if options.floor is not None:
         floors[LATENCY.name] = options.floor
+    for name, floor in floors.items():
+        if not 0 < floor < 1:
+            raise UsageError(f"{head.label}: its floor of {name} is {floor:g}, and has to lie between 0 and 1; mend it")
     return {name: Rule(floor=floor) for name, floor in floors.items()}
 
 
@@ -209,7 +213,15 @@ def _gates(
 
 
 def _require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: str, *, partial: bool) -> None:
-    """Refuse a gate that no case is of, before minutes are spent on measuring."""
+    """Refuse a gate that no case is of, before minutes are spent on measuring, and one that a run was damaged to have.
+
+    Raises:
+        UsageError: The gate and what is wrong with it.
+    """
+    for gate in gates:
+        limits = [limit for limit in (gate.relative, gate.absolute) if limit is not None]
+        if gate.metric not in METRICS or not all(0 <= limit < math.inf for limit in limits):
+            raise UsageError(f"{suite}: [gates.{gate.name}] names no metric, or a limit that is none; mend it")
     apply_gates([blank_row(pair, LATENCY, "identical") for pair in pairs], gates, suite=suite, partial=partial)
 
 

@@ -8,6 +8,7 @@ change would have been found.
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -193,12 +194,13 @@ def _summary(name: str, outcomes: Sequence[Outcome], rule: Rule, options: Selfch
 def _facts(checks: Sequence[CaseCheck], side: Side, options: SelfcheckOptions) -> SelfcheckFacts:
     flagged = sum(one.flagged for one in checks)
     rows = sum(one.rows - one.failed for one in checks)
-    known = [one.detects for one in checks if one.detects is not None]
+    # A case that sees nothing counts as one that sees the least, so that blind cases do not flatter the rest.
+    detects = statistics.median([math.inf if one.detects is None else one.detects for one in checks])
     return SelfcheckFacts(
         flagged=flagged,
         rows=rows,
         upper_bound=rate_bounds(flagged, rows)[1],
-        detects=statistics.median(known) if known else None,
+        detects=detects if math.isfinite(detects) else None,
         seconds=options.row_budget_s,
         when=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         suite=side.run.header.suite,

@@ -32,9 +32,9 @@ STREAMS = (
         for workload in ("loop", "tiny", "threads", "long")
         for slowdown in SLOWDOWNS[1:]
     ),
-    Stream(workload="matmul", slowdown=0, generations=240, hog=True),
-    Stream(workload="loop", slowdown=0.01, generations=100, hog=True),
-    Stream(workload="long", slowdown=0.03, generations=40, hog=True),
+    Stream(workload="matmul", slowdown=0, generations=400, hog=True),
+    Stream(workload="loop", slowdown=0.01, generations=200, hog=True),
+    Stream(workload="long", slowdown=0.03, generations=80, hog=True),
 )
 
 

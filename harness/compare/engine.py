@@ -7,6 +7,7 @@ test's scripted ones.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -25,6 +26,7 @@ from harness.stats.rule import (
     combine_p,
     confirmation_p,
     confirmation_size,
+    generations_needed,
     plan_looks,
     standing,
     take_look,
@@ -117,7 +119,8 @@ class _Row:
     looks: tuple[int, ...] = ()
     next_look: int = 0
     look: Look | None = None
-    p: float = 1.0
+    least: int = 0
+    best: dict[bool, float] = field(default_factory=dict)
     state: Standing = "open"
     confirming: int = 0
     confirmed: bool = False
@@ -129,10 +132,21 @@ class _Row:
         return sum(one.seconds for one in self.generations)
 
     @property
+    def price(self) -> float:
+        """Seconds of a generation: the mean, but for the first one, which finds caches cold and files unread."""
+        paid = [one.seconds for one in self.generations[1:]] or [self.generations[0].seconds]
+        return sum(paid) / len(paid)
+
+    @property
     def has_room(self) -> bool:
-        """Whether one more generation, as dear as those so far, ends within the budget."""
+        """Whether one more generation ends within the budget, or is needed to say anything at all."""
         size = len(self.generations)
-        return size < MOST_GENERATIONS and self.seconds + self.seconds / size <= self.task.budget_s
+        return size < self.least or (size < MOST_GENERATIONS and self.seconds + self.price <= self.task.budget_s)
+
+    @property
+    def p(self) -> float:
+        """Of the plainest look on the side on which the row lies now."""
+        return 1.0 if self.look is None else self.best.get(self.look.centre > 0, 1.0)
 
     @property
     def wants_more(self) -> bool:
@@ -155,7 +169,7 @@ def decide(tasks: Sequence[Task], on_sample: OnSample) -> Iterator[Outcome]:
     rows = [_Row(task=task) for task in tasks]
     while pending := [row for row in rows if row.wants_more]:
         for row in pending:
-            _go_to_next_look(row, on_sample)
+            _go_to_next_look(row, len(rows), on_sample)
         _settle(rows)
     for row in rows:
         if row.state in ("higher", "lower"):
@@ -164,12 +178,30 @@ def decide(tasks: Sequence[Task], on_sample: OnSample) -> Iterator[Outcome]:
         yield _outcome(row, combine_p(float(p), row.confirmation_p) if row.confirmed else float(p))
 
 
-def _go_to_next_look(row: _Row, on_sample: OnSample) -> None:
+def _plan(row: _Row, rows: int, on_sample: OnSample) -> bool:
+    """Measure what tells how many generations the budget has room for; False where the row failed.
+
+    A row that has room for a first look, and that so many rows leave too little room to be called changed however plain
+    it is, gets the generations that it takes.
+    """
     task = row.task
-    if not row.looks:  # the first generation says what the budget has room for
-        if not _sample(row, on_sample):
-            return
-        row.looks = plan_looks(int(min(task.budget_s / max(row.seconds, 1e-9), MOST_GENERATIONS)), task.rule)
+    if not _sample(row, on_sample):
+        return False
+    dear = task.budget_s / 2 < row.seconds < task.budget_s  # the first one may be; the second tells
+    if (dear or row.has_room) and not _sample(row, on_sample):
+        return False
+    left = (task.budget_s - row.seconds) / max(row.price, 1e-9)
+    most = max(1, int(min(len(row.generations) + left, MOST_GENERATIONS)))
+    needed = generations_needed(rows, looks=len(plan_looks(most, task.rule)), rule=task.rule)
+    if needed > most >= task.rule.first_look:
+        most = row.least = needed
+    row.looks = plan_looks(most, task.rule)
+    return True
+
+
+def _go_to_next_look(row: _Row, rows: int, on_sample: OnSample) -> None:
+    if not row.looks and not _plan(row, rows, on_sample):
+        return
     last = row.next_look == len(row.looks) - 1
     while len(row.generations) < row.looks[row.next_look]:
         if not row.has_room:
@@ -199,7 +231,8 @@ def _look(row: _Row) -> None:
     ratios = row.ratios()
     if ratios.size:
         row.look = take_look(ratios, looks=len(row.looks), rule=row.task.rule)
-        row.p = min(row.p, row.look.p)
+        side = row.look.centre > 0
+        row.best[side] = min(row.best.get(side, 1.0), row.look.p)
 
 
 def _adjusted(rows: Sequence[_Row]) -> FloatArray:
@@ -274,6 +307,9 @@ def _why_open(row: _Row, look: Look, floor: str) -> str:
         had = f"{look.size} generation{'' if look.size == 1 else 's'}"
         need_s = rule.first_look * row.seconds / len(row.generations)
         return f"the budget had room for {had}, and {rule.first_look} say something; they take {need_s:.0f} s"
+    edge = math.log1p(rule.floor)
+    if look.low > edge or look.high < -edge:
+        return "it differs, but not so plainly that one of so many rows may be called changed; give it more time"
     if look.low > 0 or look.high < 0:
         return f"a difference is likely, but not known to be within or beyond {floor}; more generations would tell"
     return f"the interval is wider than {floor} either way; more generations would narrow it"

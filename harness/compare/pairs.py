@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.compare.values import Verdict
-from harness.errors import UsageError
+from harness.errors import RunError, UsageError
 from harness.plan.values import Case
 from harness.results.evidence import Evidence, find_failure, gather, is_expected
 from harness.results.records import Build, Failure, Run, ToolchainRecord
@@ -33,6 +33,20 @@ class Side:
 def side_of(run: Run, label: str) -> Side:
     """A run as one side of a comparison."""
     return Side(label=label, run=run, evidence=gather(run))
+
+
+def require_whole(side: Side) -> None:
+    """Refuse a run that somebody has changed by hand.
+
+    Raises:
+        RunError: A case of it names a toolchain that its header does not.
+    """
+    for case in side.run.header.cases:
+        if case.toolchain not in side.toolchains:
+            raise RunError(
+                f"{side.label}: is damaged (its case {case.name} names IREE {case.toolchain}, which the run does not "
+                "have); take the run from a backup"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

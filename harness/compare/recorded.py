@@ -64,7 +64,7 @@ def recorded_rows(
             verdict="inconclusive",
             floor=rules[name].floor,
             unit=LATENCY.unit,
-            reason="no turn of it was recorded",
+            reason="no turns of both sides that took any time by the clock were recorded",
         )
         mean = means[name]
         if mean is not None:
@@ -95,8 +95,12 @@ def _mean(base: _Times | None, head: _Times | None, rule: Rule, *, within: bool)
         return None
     if within:
         ratios = np.array([one.centre for one in head.times.log_ratios(head.timed, base.timed)])
-        return paired_mean(ratios, confidence=rule.confidence) if ratios.size else None
-    return unpaired_difference(np.log(base.medians()), np.log(head.medians()), confidence=rule.confidence)
+        mean = paired_mean(ratios, confidence=rule.confidence) if ratios.size else None
+    else:
+        mean = unpaired_difference(np.log(base.medians()), np.log(head.medians()), confidence=rule.confidence)
+    if mean is not None and mean.low == mean.high:  # nothing timed agrees to the last bit: a clock too coarse
+        return replace(mean, low=-math.inf, high=math.inf, p=1.0)
+    return mean
 
 
 def _judged(row: Row, mean: Mean, p: float, rule: Rule, base: _Times | None, head: _Times | None) -> Row:

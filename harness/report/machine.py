@@ -15,10 +15,11 @@ def machine_line(selfcheck: SelfcheckFacts | None) -> str:
         detects = "detects nothing smaller than a doubling"
     else:
         detects = f"detects {_share(selfcheck.detects)}"
+    suite = "".join(letter if letter.isprintable() else " " for letter in selfcheck.suite)  # it may be anybody's
     time = f" in {selfcheck.seconds:.0f} s" if math.isfinite(selfcheck.seconds) else ""
     return (
         f"on this machine: {selfcheck.flagged} of {selfcheck.rows} A/A rows flagged (at most "
-        f"{_share(selfcheck.upper_bound)} by the 95 % bound); {detects}{time}"
+        f"{_share(selfcheck.upper_bound)} by the 95 % bound); {detects}{time} (checked with {suite})"
     )
 
 

@@ -32,9 +32,10 @@ def comparison_exit_code(comparison: Comparison, *, strict: bool) -> ExitCode:
     rows = real_rows(comparison)
     if any(row.gate == "violated" or _is_regression(row) for row in rows):
         return ExitCode.REGRESSION
-    if of_verdict(rows, *LOST) or not of_verdict(rows, *MEASURED, "identical"):
+    latencies = of_metric(rows, LATENCY.name)
+    if of_verdict(rows, *LOST) or not of_verdict(latencies, *MEASURED, "identical"):
         return ExitCode.CASE_FAILED
-    if strict and of_verdict(of_metric(rows, LATENCY.name), "inconclusive"):
+    if strict and of_verdict(latencies, "inconclusive"):
         return ExitCode.INCONCLUSIVE
     return ExitCode.OK
 

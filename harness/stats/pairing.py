@@ -15,9 +15,10 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.results.records import Round
+from harness.results.records import Round, Turn
 
 FloatArray = NDArray[np.float64]
+_TOO_LARGE = 1 << 63
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,7 +90,7 @@ def tabulate_rounds(rounds: Iterable[Round]) -> GroupTimes:
     by_generation = {number: list(members) for number, members in groupby(ordered, key=lambda one: one.generation)}
     names = dict.fromkeys(turn.case for one in ordered for turn in one.turns)
     columns = {name: column for column, name in enumerate(names)}
-    unusable = Counter(turn.case for one in ordered for turn in one.turns if turn.calls <= 0 or turn.wall_ns <= 0)
+    unusable = Counter(turn.case for one in ordered for turn in one.turns if not _usable(turn))
     return GroupTimes(
         columns=columns,
         generations={number: _ns_per_call(members, columns) for number, members in by_generation.items()},
@@ -108,12 +109,17 @@ def counter_per_call(rounds: Iterable[Round], counter: str) -> dict[str, float]:
     return {case: float(np.median(values)) for case, values in counts.items()}
 
 
+def _usable(turn: Turn) -> bool:
+    """Whether a turn can be divided; what took centuries was not timed but damaged."""
+    return 0 < turn.calls < _TOO_LARGE and 0 < turn.wall_ns < _TOO_LARGE
+
+
 def _ns_per_call(rounds: Sequence[Round], columns: Mapping[str, int]) -> FloatArray:
     wall_ns = np.zeros((len(rounds), len(columns)))
     calls = np.zeros_like(wall_ns)
     for row, one in enumerate(rounds):
         for turn in one.turns:
-            if turn.calls > 0 and turn.wall_ns > 0:
+            if _usable(turn):
                 wall_ns[row, columns[turn.case]] += turn.wall_ns
                 calls[row, columns[turn.case]] += turn.calls
     return np.divide(wall_ns, calls, out=np.full_like(wall_ns, np.nan), where=calls > 0)

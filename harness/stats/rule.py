@@ -77,6 +77,11 @@ def plan_looks(most: int, rule: Rule) -> tuple[int, ...]:
     return (*looks, max(most, 1))
 
 
+def generations_needed(rows: int, *, looks: int, rule: Rule) -> int:
+    """Generations with which one of so many rows can be called changed: all on one side have p = 2^(1 - n)."""
+    return max(rule.first_look, math.ceil(1 + math.log2(looks * rows / rule.alpha)))
+
+
 def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool = False) -> Look:
     """Look at the samples, at one look of a plan of `looks`.
 
@@ -144,12 +149,14 @@ def detectable_change(noise: FloatArray, *, generations: int, rule: Rule, power:
 
     Args:
         noise: Log ratios of a module against itself, one a generation; at least four.
+        generations: At most 64 count: more find what is smaller, and take minutes to simulate.
 
     Returns:
         None where not even twice the time would be found.
     """
     if noise.size < 4 or generations < 1:
         return None
+    generations = min(generations, _MOST_SIMULATED)
     looks = plan_looks(generations, rule)
     generator = np.random.default_rng(0)
     centred = noise - np.median(noise)
@@ -185,3 +192,4 @@ def detectable_change(noise: FloatArray, *, generations: int, rule: Rule, power:
 
 
 _RESAMPLES = 200
+_MOST_SIMULATED = 64

@@ -122,16 +122,30 @@ def test_a_row_that_is_plain_alone_is_not_plain_among_twenty_equal_ones() -> Non
     assert 0.01 < found.p <= RULE.alpha
     assert alone.confirming == 16
     assert (among.decision, among.confirming) == ("inconclusive", 0)
-    assert among.p == pytest.approx(21 * found.p)
-    assert "more generations would" in among.reason
+    ten = take_look(np.resize(SOMEWHAT_SLOWER, 10), looks=1, rule=RULE)  # as many as 21 rows need at least
+    assert among.p == pytest.approx(21 * ten.p)
+    assert "not so plainly that one of so many rows" in among.reason
+
+
+def test_a_plain_change_of_dear_generations_is_found_among_many_rows() -> None:
+    """The budget has room for ten, and of thirty rows one needs eleven, all on one side."""
+    others = {f"equal {number}": generations(*EQUAL, seconds=1.4) for number in range(29)}
+    outcomes, _ = decided({"row": generations(1.6, 1.61, 1.59, seconds=1.4), **others}, budget_s=15)
+    assert outcomes["row"].decision == "regressed"
+    assert {outcome.decision for name, outcome in outcomes.items() if name != "row"} == {"unchanged"}
+
+
+def test_a_dear_first_generation_does_not_set_the_price() -> None:
+    outcome = outcome_of([a_generation(0.05, seconds=14), *generations(*SLOWER * 20, seconds=0.1)], budget_s=16)
+    assert outcome.decision == "regressed"
 
 
 def test_among_others_that_differ_it_is_plain_again() -> None:
     row = generations(*SOMEWHAT_SLOWER)
     others = {f"slower {number}": generations(*SLOWER) for number in range(20)}
     outcomes, order = decided({"row": row, **others}, budget_s=8)
-    assert outcomes["row"].confirming == 16
-    assert in_turns(order)[21] == ("row", 16)  # first of those that are confirmed, when all have been looked at
+    assert outcomes["row"].confirming == 20
+    assert in_turns(order)[21] == ("row", 20)  # first of those that are confirmed, when all have been looked at
 
 
 def test_one_row_being_equal_or_not_changes_no_other_rows_numbers_but_p() -> None:

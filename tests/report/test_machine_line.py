@@ -16,7 +16,8 @@ UNKNOWN = "this machine's A/A rate is not known; `harness selfcheck SUITE` measu
 
 def test_a_machine_that_was_checked() -> None:
     assert machine_line(SELFCHECK) == (
-        "on this machine: 0 of 400 A/A rows flagged (at most 0.75 % by the 95 % bound); detects 1.2 % in 15 s"
+        "on this machine: 0 of 400 A/A rows flagged (at most 0.75 % by the 95 % bound); detects 1.2 % in 15 s "
+        "(checked with suites/esrgan.toml)"
     )
 
 
