@@ -33,7 +33,7 @@ def test_a_machine_that_was_not(selfcheck: SelfcheckFacts | None) -> None:
 @pytest.mark.parametrize("detects", [None, math.nan, math.inf])
 def test_a_machine_that_sees_nothing(detects: float | None) -> None:
     assert machine_line(replace(SELFCHECK, detects=detects, seconds=math.inf)).endswith(
-        "; detects nothing smaller than a doubling"
+        "; detects nothing smaller than a doubling (checked with suites/esrgan.toml)"
     )
 
 
