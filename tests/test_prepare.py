@@ -19,32 +19,7 @@ from harness.plugins import Plugin, registry
 from harness.prepare import prepare
 from harness.process import Limits
 from harness.toolchain import Toolchain, compiler_flags
-
-SUITE = """\
-name = "small"
-baseline = "stock"
-flagset_files = ["flags.toml"]
-
-[models.net]
-mlir = "net.mlir"
-function = "main"
-inputs = [{ shape = [4] }]
-
-[variants.stock]
-
-[variants.tiled]
-flagsets = ["tiling"]
-
-[devices.cpu]
-uri = "local-sync"
-backend = "llvm-cpu"
-compile_flags = ["--iree-hal-target-device=local"]
-"""
-
-FLAGS = """\
-[flagsets.tiling]
-compile = ["--iree-opt-data-tiling"]
-"""
+from tests.small_suite import FLAGS, SUITE
 
 Prepare = Callable[..., tuple[Case, ...]]
 
