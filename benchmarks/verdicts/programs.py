@@ -35,12 +35,12 @@ class Workload:
 
     name: str
     title: str
-    uri: str
-    pin: bool
     mlir: str
-    iterations: int
     shape: tuple[int, ...]
-    inputs: int
+    inputs: int = 2
+    iterations: int = 0
+    uri: str = "local-sync"
+    pin: bool = True
     function: str = "main"
 
 
@@ -108,20 +108,13 @@ def workloads() -> dict[str, Workload]:
         Workload(
             name="matmul",
             title="matmul 640 (5 ms)",
-            uri="local-sync",
-            pin=True,
             mlir=matmul(640),
-            iterations=0,
             shape=(640, 640),
-            inputs=2,
         ),
         Workload(
             name="block",
             title="ESRGAN block (150 ms)",
-            uri="local-sync",
-            pin=True,
             mlir=str(block.text),
-            iterations=0,
             shape=(1, 64, 90, 62),
             inputs=1,
             function=block.function,
@@ -129,18 +122,13 @@ def workloads() -> dict[str, Workload]:
         Workload(
             name="loop",
             title="loop of small matmuls (5 ms)",
-            uri="local-sync",
-            pin=True,
             mlir=matmul_loop(64),
             iterations=800,
             shape=(64, 64),
-            inputs=2,
         ),
         Workload(
             name="tiny",
             title="one tiny dispatch (50 us)",
-            uri="local-sync",
-            pin=True,
             mlir=spin(32),
             iterations=1600,  # in steps of 16, so that no unrolled loop has a rest
             shape=(32,),
@@ -149,12 +137,9 @@ def workloads() -> dict[str, Workload]:
         Workload(
             name="long",
             title="loop of larger matmuls (200 ms)",
-            uri="local-sync",
-            pin=True,
             mlir=matmul_loop(256),
             iterations=500,
             shape=(256, 256),
-            inputs=2,
         ),
         Workload(
             name="threads",
@@ -164,7 +149,6 @@ def workloads() -> dict[str, Workload]:
             mlir=matmul_loop(128),
             iterations=200,
             shape=(128, 128),
-            inputs=2,
         ),
     )
     return {one.name: one for one in every}

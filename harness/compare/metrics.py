@@ -34,6 +34,8 @@ INSTRUCTIONS = Metric(name="instructions", title="Instructions", unit="instructi
 COMPILE_TIME = Metric(name="compile-time", title="Compilation Time", unit="ns", floor=0.05, exact=False)
 
 STATISTICAL = (LATENCY, INSTRUCTIONS, COMPILE_TIME)
+# A regression of these is one without a gate.
+TIMED = (LATENCY.name, COMPILE_TIME.name)
 
 
 def _exact(name: str, title: str, unit: str) -> Metric:

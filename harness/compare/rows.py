@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.compare.engine import Outcome
 from harness.compare.latency import BASE, HEAD
-from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, Metric
+from harness.compare.metrics import INSTRUCTIONS, LATENCY, Metric
 from harness.compare.pairs import Known, Pair
 from harness.compare.recorded import ratio_of
 from harness.compare.values import VERDICTS, GeometricMean, Row, Verdict
@@ -154,8 +154,3 @@ def _counts(row: Row) -> bool:
 
 def _ratio(row: Row) -> float:
     return 1.0 if row.verdict == "identical" else row.ratio or 0.0
-
-
-def is_decided_by_statistics(row: Row) -> bool:
-    """Whether the row's metric is timed, so that a regression of it is one without a gate."""
-    return row.metric in (LATENCY.name, COMPILE_TIME.name)

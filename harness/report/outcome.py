@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.compare.metrics import COMPILE_TIME, LATENCY
+from harness.compare.metrics import LATENCY, TIMED
 from harness.compare.values import Comparison, Row
 from harness.errors import ExitCode
 from harness.report.comparison.selection import LOST, MEASURED, of_metric, of_verdict, real_rows
@@ -41,4 +41,4 @@ def comparison_exit_code(comparison: Comparison, *, strict: bool) -> ExitCode:
 
 
 def _is_regression(row: Row) -> bool:
-    return row.verdict == "regressed" and row.metric in (LATENCY.name, COMPILE_TIME.name) and row.gate != "passed"
+    return row.verdict == "regressed" and row.metric in TIMED and row.gate != "passed"

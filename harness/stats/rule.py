@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import count
 from typing import Literal
 
 import numpy as np
 
 from harness.stats.pairing import FloatArray
-from harness.stats.signed_rank import Location, locate
+from harness.stats.signed_rank import Location, locate, smallest_p
 
 Standing = Literal["higher", "lower", "equal", "open"]
 
@@ -79,7 +80,7 @@ def plan_looks(most: int, rule: Rule) -> tuple[int, ...]:
 
 def generations_needed(rows: int, *, looks: int, rule: Rule) -> int:
     """Generations with which one of so many rows can be called changed: all on one side have p = 2^(1 - n)."""
-    return max(rule.first_look, math.ceil(1 + math.log2(looks * rows / rule.alpha)))
+    return next(size for size in count(rule.first_look) if smallest_p(size) * looks * rows <= rule.alpha)
 
 
 def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool = False) -> Look:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from packaging.version import InvalidVersion, Version
 
 from harness.errors import ToolchainError
+from harness.locks import held
 from harness.process import Limits, run
 from harness.toolchain.environments import environment_folder
 from harness.toolchain.find import environment_python, find_in_environment, find_toolchain, pair_in_environment
@@ -88,7 +87,7 @@ def install_toolchain(release: str, *, root: Path, on_install: Callable[[str], N
         return found
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with _alone(root / f"{folder.name}.lock", lambda: on_install(f"Another harness installs IREE {release} ...")):
+        with held(root / f"{folder.name}.lock", lambda: on_install(f"Another harness installs IREE {release} ...")):
             if found := _whole(folder):
                 return found
             on_install(f"Installing IREE {release} (some 200 MB) ...")
@@ -114,21 +113,6 @@ def _whole(folder: Path) -> Toolchain | None:
         return find_in_environment(folder)
     except ToolchainError:
         return None
-
-
-@contextmanager
-def _alone(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock, of which a holder lets go however it ends."""
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        on_wait()
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _make(release: str, folder: Path) -> None:

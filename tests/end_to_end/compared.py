@@ -8,10 +8,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.end_to_end.conftest import Harness
+from tests.end_to_end.conftest import CPU, Harness
 
 # A matmul, so that code for every x86-64 or Arm processor is several times slower than code for the one that is here.
-SUITE = """
+SUITE = (
+    """
 name = "small"
 baseline = "stock"
 
@@ -31,23 +32,13 @@ flags = [
     "--iree-preprocessing-pass-pipeline=builtin.module(func.func(iree-preprocessing-convert-conv-to-channels-last))",
 ]
 
-[devices.cpu]
-uri = "local-sync"
-backend = "llvm-cpu"
-compile_flags = [
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
-]
-pin = true
-
-[measure]
-budget_s = 0.3
-generations = 3
-
+"""
+    + CPU
+    + """
 [gates.copies]
 metric = "copies"
 """
+)
 PRODUCT = """
 func.func @main(%a: tensor<192x192xf32>, %b: tensor<192x192xf32>) -> tensor<192x192xf32> {
   %zero = arith.constant 0.0 : f32

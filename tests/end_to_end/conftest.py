@@ -14,7 +14,24 @@ import pytest
 from harness.results.records import Run
 from harness.results.store import load_run
 
-_SUITE = """
+CPU = """\
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+compile_flags = [
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+]
+pin = true
+
+[measure]
+budget_s = 0.3
+generations = 3
+"""
+
+_SUITE = (
+    """
 name = "small"
 description = "a tiny block in a few forms"
 baseline = "stock"
@@ -36,20 +53,9 @@ flags = [
     "--iree-preprocessing-pass-pipeline=builtin.module(func.func(iree-preprocessing-convert-conv-to-channels-last))",
 ]
 
-[devices.cpu]
-uri = "local-sync"
-backend = "llvm-cpu"
-compile_flags = [
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
-]
-pin = true
-
-[measure]
-budget_s = 0.3
-generations = 3
 """
+    + CPU
+)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.results.records import Run
 from harness.results.store import load_run
 from harness.suite.values import Gate
 from tests.end_to_end.conftest import Harness
@@ -213,18 +214,7 @@ def test_a_filter_keeps_the_baseline(harness: Harness) -> None:
 
 @pytest.mark.parametrize("after", ["builds.jsonl", "checks.jsonl", "references.jsonl", "rounds.jsonl"])
 def test_a_run_that_was_killed_goes_on_where_it_stopped(harness: Harness, after: str) -> None:
-    child = subprocess.Popen(
-        harness.command("run", "small.toml", "--budget", "6"),
-        cwd=harness.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    wait_for(lambda: bool(list(harness.folder.glob(f"results/*/{after}"))))
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    (path,) = harness.runs()
-    before = load_run(path)
-    assert not before.finished
+    path, before = killed_run(harness, after, "--budget", "6")
     finished = harness("run", "--resume", str(path))
     assert finished.returncode == 0, finished.stderr
     run = load_run(path)
@@ -240,6 +230,23 @@ def test_a_run_that_was_killed_goes_on_where_it_stopped(harness: Harness, after:
     assert len({check.case for check in run.checks}) == len(run.checks) == 3
     assert len({reference.case for reference in run.references}) == len(run.references) == 2
     assert {one.generation for one in run.rounds} == {0, 1, 2}
+
+
+def killed_run(harness: Harness, after: str, *arguments: str) -> tuple[Path, Run]:
+    """A run of the small suite that was killed once a file of it was there, and what it holds."""
+    child = subprocess.Popen(
+        harness.command("run", "small.toml", *arguments),
+        cwd=harness.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(lambda: bool(list(harness.folder.glob(f"results/*/{after}"))))
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    (path,) = harness.runs()
+    before = load_run(path)
+    assert not before.finished
+    return path, before
 
 
 def wait_for(condition: Callable[[], bool], limit_s: float = 120) -> None:

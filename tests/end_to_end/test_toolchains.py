@@ -7,7 +7,6 @@ import io
 import json
 import os
 import shutil
-import signal
 import subprocess
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from harness.errors import ToolchainError
 from harness.results.store import load_run
 from harness.toolchain import Toolchain, get_toolchains
 from tests.end_to_end.conftest import Harness
-from tests.end_to_end.test_run import wait_for
+from tests.end_to_end.test_run import killed_run
 
 # The first test of the first session downloads 200 MB.
 pytestmark = pytest.mark.timeout(1800)
@@ -118,18 +117,7 @@ def test_doctor_shows_it(harness: Harness, older: Toolchain) -> None:
 
 
 def test_a_run_that_was_killed_goes_on_with_the_same_toolchains(harness: Harness, two: tuple[str, ...]) -> None:
-    child = subprocess.Popen(
-        harness.command("run", "small.toml", *two, "--budget", "6"),
-        cwd=harness.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    wait_for(lambda: bool(list(harness.folder.glob("results/*/rounds.jsonl"))))
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    (path,) = harness.runs()
-    before = load_run(path)
-    assert not before.finished
+    path, before = killed_run(harness, "rounds.jsonl", *two, "--budget", "6")
     finished = harness("run", "--resume", str(path))
     assert finished.returncode == 0, finished.stderr
     run = load_run(path)

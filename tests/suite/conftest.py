@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.small_suite import FLAGS
+
 SUITE = """\
 name = "small"
 baseline = "stock"
@@ -25,11 +27,6 @@ flagsets = ["tiling"]
 [devices.cpu]
 uri = "local-sync"
 backend = "llvm-cpu"
-"""
-
-FLAGS = """\
-[flagsets.tiling]
-compile = ["--iree-opt-data-tiling"]
 """
 
 WriteSuite = Callable[..., Path]

@@ -16,7 +16,8 @@ from jsonschema import Draft202012Validator
 from harness.errors import SuiteError
 from harness.suite import load_suite
 from harness.suite.schema import json_schema
-from tests.suite.conftest import FLAGS, SUITE
+from tests.small_suite import FLAGS
+from tests.suite.conftest import SUITE
 
 SCHEMA = Draft202012Validator(json_schema("suite"))
 PLACES = [

@@ -19,7 +19,8 @@ from harness.suite.values import (
     Variant,
     VariantGroup,
 )
-from tests.suite.conftest import FLAGS, WriteSuite
+from tests.small_suite import FLAGS
+from tests.suite.conftest import WriteSuite
 
 TILING = FlagSet(name="tiling", description="", compile=("--iree-opt-data-tiling",), run=(), backends=(), toolchains="")
 

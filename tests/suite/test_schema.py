@@ -12,8 +12,9 @@ from jsonschema import Draft202012Validator
 
 from harness.suite import load_suite
 from harness.suite.schema import json_schema
+from tests.small_suite import FLAGS
 from tests.suite.bad_suites import FLAG_SET_FORM, FLAG_SET_MEANING, FORM, MEANING, Row
-from tests.suite.conftest import FLAGS, SUITE, replaced
+from tests.suite.conftest import SUITE, replaced
 
 ROOT = Path(__file__).parents[2]
 SUITES = sorted((ROOT / "suites").glob("*.toml"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from harness.compare.metrics import COMPILE_TIME, LATENCY
+from harness.compare.metrics import TIMED
 from harness.compare.values import Comparison, Row, Verdict
 from harness.report.columns import Column
 from harness.report.comparison.method import sides_line, warning
@@ -39,7 +39,6 @@ from harness.report.words import one_line
 
 # Above this many timed rows, those that nobody has to act on are only counted.
 _MANY = 40
-_TIMED = (LATENCY.name, COMPILE_TIME.name)
 
 _STYLES: dict[Verdict, str] = {
     "regressed": "red",
@@ -123,7 +122,7 @@ def _by_reason(rows: Sequence[Row]) -> dict[str, list[str]]:
 
 def _print_rest(console: Console, others: Sequence[Row]) -> None:
     """Timed rows that nobody has to act on, one line each; where these are many, and of exact figures, their number."""
-    timed = [row for row in others if row.metric in _TIMED]
+    timed = [row for row in others if row.metric in TIMED]
     rows = timed if len(timed) <= _MANY else []
     if rows:
         _print_others(console, rows)
