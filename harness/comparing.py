@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cache import cache_root
+from harness.compare.blank import blank_row
 from harness.compare.exact import exact_rows
 from harness.compare.gates import apply_gates, is_of
 from harness.compare.hosts import machine_facts, require_comparable, side_facts
@@ -22,7 +23,7 @@ from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, wha
 from harness.compare.recorded import recorded_rows
 from harness.compare.remeasure import MeasureOptions, remeasure
 from harness.compare.repro import with_repro
-from harness.compare.rows import blank_row, geometric_means, known_row, summarise
+from harness.compare.rows import geometric_means, known_row, summarise
 from harness.compare.store import ComparisonDirectory
 from harness.compare.values import Comparison, Mode, Row, RuleName
 from harness.errors import UsageError

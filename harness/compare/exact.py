@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from harness.compare.blank import row_of
 from harness.compare.metrics import BUILD_FACTS, REFERENCE_FACTS, Metric
 from harness.compare.values import Row, Verdict
 from harness.plan.values import Case
@@ -41,18 +44,11 @@ def exact_rows(
 def _row(case: Case, metric: Metric, base: float | None, head: float | None) -> Row | None:
     if base is None or head is None:
         return None
-    return Row(
-        case=case.name,
-        model=case.model,
-        variant=case.variant,
-        device=case.device,
-        metric=metric.name,
-        verdict=_verdict(base, head),
+    return replace(
+        row_of(case, metric, _verdict(base, head)),
         ratio=head / base if base else None,
-        floor=0.0,
         base_value=base,
         head_value=head,
-        unit=metric.unit,
         reason=_reason(metric, base, head),
     )
 

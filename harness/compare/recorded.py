@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from harness.compare.blank import blank_row
 from harness.compare.metrics import LATENCY
 from harness.compare.pairs import Pair, Side
 from harness.compare.values import Row, Verdict
@@ -55,15 +56,8 @@ def recorded_rows(
     rows = {}
     for name, pair in pairs.items():
         sides = found[name]
-        row = Row(
-            case=name,
-            model=pair.case.model,
-            variant=pair.case.variant,
-            device=pair.case.device,
-            metric=LATENCY.name,
-            verdict="inconclusive",
-            floor=rules[name].floor,
-            unit=LATENCY.unit,
+        row = replace(
+            blank_row(pair, LATENCY, "inconclusive", rules[name].floor),
             reason="no turns of both sides that took any time by the clock were recorded",
         )
         mean = means[name]

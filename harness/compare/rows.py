@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from harness.compare.blank import blank_row
 from harness.compare.engine import Outcome
 from harness.compare.latency import BASE, HEAD
 from harness.compare.metrics import INSTRUCTIONS, LATENCY, Metric
@@ -16,21 +17,6 @@ from harness.compare.recorded import ratio_of
 from harness.compare.values import VERDICTS, GeometricMean, Row, Verdict
 from harness.results.records import Round
 from harness.stats import counter_per_call
-
-
-def blank_row(pair: Pair, metric: Metric, verdict: Verdict, floor: float = 0.0) -> Row:
-    """A row that has a verdict and no figures yet."""
-    case = pair.case
-    return Row(
-        case=pair.name,
-        model=case.model,
-        variant=case.variant,
-        device=case.device,
-        metric=metric.name,
-        verdict=verdict,
-        floor=floor,
-        unit=metric.unit,
-    )
 
 
 def known_row(pair: Pair, known: Known) -> Row:
