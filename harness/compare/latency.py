@@ -18,7 +18,7 @@ from harness.stats.pairing import FloatArray
 BASE, HEAD = "base", "head"
 
 # Generations differ by their memory layout about as much as rounds within a quarter of a second do, and a fresh worker
-# costs a tenth of one: longer generations would narrow a row's interval less than more of them (docs/statistics.md).
+# costs a tenth of a second: longer generations would narrow a row's interval no more than more of them do.
 GENERATION_S = 0.25
 
 

@@ -30,7 +30,7 @@ class Metric:
 LATENCY = Metric(name="latency", title="Latency", unit="ns", floor=0.01, exact=False)
 # A counted change is a change from one generation on; the floor keeps a loop's odd iteration out.
 INSTRUCTIONS = Metric(name="instructions", title="Instructions", unit="instructions", floor=0.0005, exact=False)
-# Compiles on a core of their own vary by 2 to 5 % here, and nobody acts on a twentieth.
+# A choice, and no measured figure: compiles vary more than calls, and nobody acts on less than a twentieth.
 COMPILE_TIME = Metric(name="compile-time", title="Compilation Time", unit="ns", floor=0.05, exact=False)
 
 STATISTICAL = (LATENCY, INSTRUCTIONS, COMPILE_TIME)
