@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,14 +37,17 @@ def _weight_names(artifact: ModelArtifact) -> list[str]:
     return [f"parameters{number}{file.suffix}" for number, file in enumerate(artifact.parameters.values())]
 
 
-def lay_out(folder: Path, module: Path, artifact: ModelArtifact) -> BenchFolder:
+def lay_out(folder: Path, module: Path, artifact: ModelArtifact, files: Sequence[Path] = ()) -> BenchFolder:
     """Link a module, its arguments and its external weights into a new folder.
+
+    Args:
+        files: What plugins gave to the tools, which flags of the runtime may name.
 
     Raises:
         OSError: The folder cannot be written.
     """
     folder.mkdir(parents=True)
-    for name, file in {MODULE_FILE: module, **input_files(artifact)}.items():
+    for name, file in {MODULE_FILE: module, **input_files(artifact), **{one.name: one for one in files}}.items():
         (folder / name).symlink_to(file.resolve())
     scopes = zip(artifact.parameters, _weight_names(artifact), strict=True)
     return BenchFolder(

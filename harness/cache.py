@@ -14,7 +14,7 @@ import platformdirs
 def cache_root() -> Path:
     """The cache folder: $HARNESS_CACHE, else the user's cache folder of this system."""
     chosen = os.environ.get("HARNESS_CACHE")
-    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("iree-harness", appauthor=False))
+    return Path(chosen).absolute() if chosen else Path(platformdirs.user_cache_dir("iree-harness", appauthor=False))
 
 
 def environments_root() -> Path:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.devices import DRIVERS, DeviceInfo, DeviceProbe, driver_of, probe_driver
-from harness.errors import SuiteError, UsageError
+from harness.errors import SuiteError
 from harness.models.identity import model_id
-from harness.plan import Case, Selection, across_toolchains, plan_cases, suits, unknown_flags
+from harness.plan import Arranged, Case, Selection, across_toolchains, chain_of, plan_cases, suits, unknown_flags
+from harness.plan.chain import gives
 from harness.plan.flags import flag_name, refusal
-from harness.plugins import Plugin, load_plugin
+from harness.plugins import Applied, apply_plugin
 from harness.process import Limits
 from harness.suite import LoadedSuite, load_suite
 from harness.suite.toml_file import did_you_mean
@@ -33,12 +34,13 @@ class Prepared:
     Attributes:
         toolchains: All that the cases are run under. The first one also makes the models, so that every toolchain
             compiles the same text; and the others are compared with it.
+        plugins: By variant name, its plugins in order with their options.
         devices: What the suite's devices are here, with their driver's version, by name; those that are there.
     """
 
     loaded: LoadedSuite
     toolchains: tuple[Toolchain, ...]
-    plugins: dict[str, Plugin]
+    plugins: dict[str, tuple[Applied, ...]]
     cases: tuple[Case, ...]
     devices: dict[str, str]
 
@@ -55,6 +57,16 @@ class Prepared:
     def toolchain_of(self, case: Case) -> Toolchain:
         """The toolchain that a case is run under."""
         return next(one for one in self.toolchains if one.version == case.toolchain)
+
+    def plugins_of(self, case: Case) -> tuple[Applied, ...]:
+        """The plugins of a case, in order, with their options."""
+        return self.plugins.get(case.variant, ())
+
+    def arranged_for(self, case: Case) -> Arranged:
+        """What the plugins of a case come to."""
+        variant = next(one for one in self.suite.variants if one.name == case.variant)
+        device = next(one for one in self.suite.devices if one.name == case.device)
+        return chain_of(self.suite, variant, device, self.plugins_of(case))
 
 
 def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = ()) -> Prepared:
@@ -94,15 +106,15 @@ def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = 
     )
 
 
-def _plugins(suite: Suite) -> dict[str, Plugin]:
-    plugins = {}
-    for variant in suite.variants:
-        for name in variant.plugins:
-            try:
-                plugins[name] = load_plugin(name)
-            except UsageError as error:
-                raise SuiteError(f"{suite.path}: [variants.{variant.name}] plugins: {error}") from error
-    return plugins
+def _plugins(suite: Suite) -> dict[str, tuple[Applied, ...]]:
+    return {
+        variant.name: tuple(
+            apply_plugin(use.name, use.options, f"{suite.path}: [variants.{variant.name}] plugins")
+            for use in variant.plugins
+        )
+        for variant in suite.variants
+        if variant.plugins
+    }
 
 
 def _devices(suite: Suite, toolchain: Toolchain) -> dict[str, DeviceInfo | str]:
@@ -135,7 +147,9 @@ def _find(probe: DeviceProbe, uri: str) -> DeviceInfo | str:
     return named or f"no device {uri}; {probe.driver} has {', '.join(device.uri for device in probe.devices)}"
 
 
-def _check_flags(suite: Suite, cases: Sequence[Case], toolchain: Toolchain, plugins: Mapping[str, Plugin]) -> None:
+def _check_flags(
+    suite: Suite, cases: Sequence[Case], toolchain: Toolchain, plugins: Mapping[str, Sequence[Applied]]
+) -> None:
     """Refuse flags that the tools do not know, but for those that are meant for other releases."""
     variants = {variant.name: variant for variant in suite.variants}
     cases = [case for case in cases if all(suits(one, toolchain.version) for one in variants[case.variant].flag_sets)]
@@ -163,7 +177,7 @@ def _check_flags(suite: Suite, cases: Sequence[Case], toolchain: Toolchain, plug
         )
 
 
-def _giver(suite: Suite, variant: Variant, device: str, plugins: Mapping[str, Plugin], flag: str) -> str:
+def _giver(suite: Suite, variant: Variant, device: str, plugins: Mapping[str, Sequence[Applied]], flag: str) -> str:
     """The table and key that give a flag to a case: the variant's own, its flag sets', its plugins', the device's."""
     table = f"[variants.{variant.name}]"
     if flag in variant.compile_flags:
@@ -174,8 +188,8 @@ def _giver(suite: Suite, variant: Variant, device: str, plugins: Mapping[str, Pl
         for key, flags in (("compile", flag_set.compile), ("run", flag_set.run)):
             if flag in flags:
                 return f"{table} flagsets: [flagsets.{flag_set.name}] {key}"
-    for name in variant.plugins:
-        if flag in plugins[name].compile_flags:
-            return f"{table} plugins: {name}"
+    for applied in plugins.get(variant.name, ()):
+        if gives(applied, flag):
+            return f"{table} plugins: {applied.name}"
     by_device = {one.name: one for one in suite.devices}
     return f"[devices.{device}] {'compile_flags' if flag in by_device[device].compile_flags else 'run_flags'}"

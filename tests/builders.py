@@ -11,6 +11,7 @@ from typing import Any
 from harness.models.inputs import Argument, write_arguments
 from harness.models.materialize import ModelArtifact
 from harness.plan.values import Case
+from harness.plugins import Applied, Flags, NoOptions, Plugin, Step
 from harness.results.records import SCHEMA_VERSION, Header, ModelRecord, Round, ToolchainRecord, Turn
 from harness.suite.values import Input, Model, Tolerance
 
@@ -19,6 +20,21 @@ CPU_FLAGS = (
     "--iree-hal-local-target-device-backends=llvm-cpu",
     "--iree-llvmcpu-target-cpu=host",
 )
+
+
+def a_plugin(name: str, *steps: Step, version: str = "1") -> Plugin[Any]:
+    """A plugin without options that does these steps."""
+    return Plugin(name=name, version=version, description="", options=NoOptions, steps=lambda _: steps)
+
+
+def flag_plugin(name: str, *flags: str, version: str = "1") -> Plugin[Any]:
+    """A plugin without options that adds these flags of iree-compile."""
+    return a_plugin(name, Flags(compile=flags), version=version)
+
+
+def applied(plugin: Plugin[Any], **options: Any) -> Applied:
+    """A plugin as a variant has it, without being registered."""
+    return Applied(plugin=plugin, options=options, steps=plugin.steps(plugin.options()), sources_sha256="")
 
 
 def make_case(

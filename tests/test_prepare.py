@@ -8,6 +8,7 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from harness.plugins import Plugin, registry
 from harness.prepare import prepare
 from harness.process import Limits
 from harness.toolchain import Toolchain, compiler_flags
+from tests.builders import flag_plugin
 from tests.small_suite import FLAGS, SUITE
 
 Prepare = Callable[..., tuple[Case, ...]]
@@ -70,8 +72,8 @@ def register_plugin(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]
     return register
 
 
-def plugin_with(*flags: str) -> Plugin:
-    return Plugin(name="share", version="1", description="", compile_flags=flags)
+def plugin_with(*flags: str) -> Plugin[Any]:
+    return flag_plugin("share", *flags)
 
 
 # ------------------------------------------------------------------------------------------------------ what is right

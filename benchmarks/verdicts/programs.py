@@ -10,7 +10,7 @@ import numpy as np
 
 from harness import process
 from harness.cache import cache_root, write_atomically
-from harness.compile.build import REPRODUCIBLE_FLAGS
+from harness.compile.request import REPRODUCIBLE_FLAGS
 from harness.measure import Loadable
 from harness.models.residual_dense_block import BUILDER
 from harness.toolchain import Toolchain

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness import process
 from harness.compare.engine import Generation
 from harness.compare.modules import Module
-from harness.compile.build import MODEL_FILE
+from harness.compile.request import MODEL_FILE
 from harness.errors import CaseError
 
 
@@ -42,7 +42,8 @@ class CompileSampler:
         """Nanoseconds of one compile."""
         side = self._sides[name]
         with tempfile.TemporaryDirectory(prefix="harness-compile-") as folder:
-            (Path(folder) / MODEL_FILE).symlink_to(side.mlir.resolve())
+            for file, link in ((side.mlir, MODEL_FILE), *((file, file.name) for file in side.files)):
+                (Path(folder) / link).symlink_to(file.resolve())
             command = [str(side.loadable.toolchain.iree_compile), *side.build.command[1:]]
             try:
                 done = process.run(command, cwd=Path(folder), limits=self._limits, cpus=self._cpus)

@@ -24,13 +24,15 @@ class Module:
     """One side of a pair, ready to be measured here.
 
     Attributes:
-        mlir: The model's program.
+        mlir: What was compiled: the model's program, or what plugins made of it.
+        files: That plugins gave to the tools.
         build: What the run says of the module.
     """
 
     case: Case
     loadable: Loadable
     mlir: Path
+    files: tuple[Path, ...]
     build: Build
 
 
@@ -54,7 +56,8 @@ def find_module(side: Side, case: Case, toolchain: Toolchain, cache: Path) -> Mo
     return Module(
         case=case,
         build=build,
-        mlir=cache / model.mlir,
+        mlir=builds.program(build) or cache / model.mlir,
+        files=builds.files(build),
         loadable=Loadable(
             name=case.name,
             module=builds.module(build),

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
-from harness.compile.build import BuildCache, CompileRequest, cache_key
+from harness.compile.build import BuildCache
+from harness.compile.request import CompileRequest, cache_key
 from harness.results.records import Build
 
 _TICK_S = 0.5

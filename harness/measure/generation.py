@@ -123,6 +123,7 @@ def _open(group: Group, case: Loadable, settings: Settings) -> WorkerSession:
         uri=group.uri,
         flags=case.run_flags,
         cpus=group.cpus,
+        cwd=case.module.parent,
         limits=Limits(seconds=settings.call_limit_s),
     )
 

@@ -46,6 +46,7 @@ class WorkerSession:
         uri: The device.
         flags: Of the runtime.
         cpus: Cores to hold it on; None: wherever the system puts it.
+        cwd: Folder that it runs in, where flags that name files find them.
         limits: For each answer.
         worker: The program.
     """
@@ -58,11 +59,13 @@ class WorkerSession:
         flags: Sequence[str],
         cpus: frozenset[int] | None,
         limits: Limits,
+        cwd: Path | None = None,
         worker: Path = WORKER,
     ) -> None:
         self._open = {"op": "open", "uri": uri, "flags": list(flags), "cpus": sorted(cpus or ())}
         self._command = [*python, "-u", str(worker)]
         self._limits = limits
+        self._cwd = cwd
         self._answers: queue.Queue[str | None] = queue.Queue()
 
     def __enter__(self) -> WorkerSession:
@@ -70,7 +73,9 @@ class WorkerSession:
         handle, marker = tempfile.mkstemp(prefix="harness-worker-")
         os.close(handle)
         self._marker = Path(marker)
-        self._child = spawn(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr)
+        self._child = spawn(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, cwd=self._cwd
+        )
         assert self._child.stdout is not None  # noqa: S101 (asked for a pipe)
         threading.Thread(target=self._read, args=(self._child.stdout,), daemon=True).start()
         try:
@@ -110,10 +115,10 @@ class WorkerSession:
         self.ask(
             op="load",
             case=case.name,
-            module=str(case.module),
+            module=str(case.module.absolute()),
             function=case.function,
             arguments=[dict(argument) for argument in case.arguments],
-            parameters={scope: str(file) for scope, file in case.parameters.items()},
+            parameters={scope: str(file.absolute()) for scope, file in case.parameters.items()},
         )
 
     def ask(self, *, limit_s: float | None = None, **request: Any) -> Mapping[str, Any]:

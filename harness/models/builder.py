@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar, get_type_hints
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Any, Generic, TypeVar
 
 from harness.errors import SuiteError
+from harness.options import check_options
 from harness.registered import load_registered
 from harness.suite.toml_file import did_you_mean
 from harness.suite.values import Input
@@ -43,8 +41,7 @@ class Builder(Generic[P]):
     Attributes:
         version: Change it when the model changes for a reason outside the builder's own module; its text is kept by
             name, version, parameters and the source of the modules that define `parameters` and `build`.
-        parameters: A frozen keyword-only dataclass with a default for every field. Fields are checked strictly against
-            their annotations, so Annotated[int, pydantic.Field(ge=1)] bounds one; __post_init__ may raise ValueError.
+        parameters: A frozen keyword-only dataclass with a default for every field; see harness.options.
         build: Writes the model. Equal parameters must give equal bytes.
     """
 
@@ -95,34 +92,6 @@ def check_params(builder: Builder[P], params: Mapping[str, Any], where: str = "p
         where: The table and key of `params`, for error messages: `[models.rdb] params`.
 
     Raises:
-        SuiteError: An unknown key, or a value of the wrong type or out of range (true is no integer).
+        SuiteError: An unknown or missing key, or a value of the wrong type or out of range (true is no integer).
     """
-    fields = {field.name: field for field in dataclasses.fields(builder.parameters)}  # type: ignore[arg-type]
-    for key in params:
-        if key not in fields:
-            hint = did_you_mean(key, list(fields))
-            raise SuiteError(f"{where}.{key} is not a parameter of builder {builder.name!r}{hint}")
-    for name, field in fields.items():
-        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if required and name not in params:
-            raise SuiteError(f"{where}.{name} is missing; builder {builder.name!r} needs it")
-    adapters = _adapters(builder)
-    checked = {key: _check_value(adapters[key], value, f"{where}.{key}") for key, value in params.items()}
-    try:
-        return builder.parameters(**checked)
-    except ValueError as error:
-        raise SuiteError(f"{where}: {error}") from None
-
-
-@cache
-def _adapters(builder: Builder[Any]) -> dict[str, TypeAdapter[Any]]:
-    hints = get_type_hints(builder.parameters, include_extras=True)
-    return {field.name: TypeAdapter(hints[field.name]) for field in dataclasses.fields(builder.parameters)}
-
-
-def _check_value(adapter: TypeAdapter[Any], value: object, where: str) -> Any:
-    try:
-        return adapter.validate_python(value, strict=True)
-    except ValidationError as invalid:
-        message = invalid.errors(include_url=False)[0]["msg"]
-        raise SuiteError(f"{where}: {message[:1].lower()}{message[1:]}, not {str(value)[:60]!r}") from None
+    return check_options(builder.parameters, params, where=where, owner=f"builder {builder.name!r}", noun="parameter")

@@ -61,8 +61,8 @@ class Argument:
     def for_worker(self) -> dict[str, Any]:
         """As a worker's `load` takes it, see harness.measure.worker."""
         if self.npy is not None:
-            return {"file": str(self.file)}
-        return {"file": str(self.file), "raw": True, "shape": list(self.shape), "element_type": "BFLOAT_16"}
+            return {"file": str(self.file.absolute())}
+        return {"file": str(self.file.absolute()), "raw": True, "shape": list(self.shape), "element_type": "BFLOAT_16"}
 
 
 def describe(value: Input) -> str:

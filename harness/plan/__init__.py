@@ -1,7 +1,9 @@
 """Suite -> [Case]; pure."""
 
-from harness.plan.cases import Selection, plan_cases, suits, unknown_flags
+from harness.plan.cases import Selection, plan_cases, unknown_flags
+from harness.plan.cell import chain_of, suits
+from harness.plan.chain import Arranged
 from harness.plan.toolchains import across_toolchains
 from harness.plan.values import Case
 
-__all__ = ["Case", "Selection", "across_toolchains", "plan_cases", "suits", "unknown_flags"]
+__all__ = ["Arranged", "Case", "Selection", "across_toolchains", "chain_of", "plan_cases", "suits", "unknown_flags"]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from packaging.specifiers import SpecifierSet
-
 from harness.errors import SuiteError, UsageError
-from harness.plan.flags import find_trap, flag_name, merge_flags, normalised
+from harness.plan.cell import Cell, cell_of
+from harness.plan.flags import find_trap, flag_name
 from harness.plan.matching import matching
 from harness.plan.values import Case
-from harness.plugins import Plugin
-from harness.suite.values import Device, FlagSet, Suite, Variant
+from harness.plugins import Applied
+from harness.suite.values import Suite
 
 _ID_DIGITS = 16
 
@@ -33,24 +31,12 @@ class Selection:
     tags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Cell:
-    """One variant on one device: what all models share."""
-
-    variant: Variant
-    device: Device
-    compile_flags: tuple[str, ...]
-    run_flags: tuple[str, ...]
-    digest: str
-    skip: str | None
-
-
 def plan_cases(
     suite: Suite,
     *,
     model_ids: Mapping[str, str],
     toolchain: str,
-    plugins: Mapping[str, Plugin],
+    plugins: Mapping[str, Sequence[Applied]],
     unavailable: Mapping[str, str],
     selection: Selection = Selection(),
 ) -> tuple[Case, ...]:
@@ -61,7 +47,7 @@ def plan_cases(
     Args:
         model_ids: Content hash of each model's definition, by name.
         toolchain: Version of the compiler and runtime pair.
-        plugins: Loaded plugins by name; at least those that the suite's variants name.
+        plugins: By variant name, its plugins in order with their options; variants without plugins may be left out.
         unavailable: Why a device is not there, as a sentence, by device name.
         selection: What the user asked for; baselines of the groups that are left come along.
 
@@ -71,7 +57,9 @@ def plan_cases(
     """
     variants = sorted(suite.variants, key=lambda variant: variant.name != suite.baseline)
     cells = {
-        (variant.name, device.name): _cell(variant, device, toolchain, plugins, unavailable)
+        (variant.name, device.name): cell_of(
+            suite, variant, device, toolchain, plugins.get(variant.name, ()), unavailable
+        )
         for device in suite.devices
         for variant in variants
     }
@@ -89,63 +77,7 @@ def plan_cases(
     return _select(suite, chosen, selection)
 
 
-def _cell(
-    variant: Variant,
-    device: Device,
-    toolchain: str,
-    plugins: Mapping[str, Plugin],
-    unavailable: Mapping[str, str],
-) -> _Cell:
-    applied = [plugins[name] for name in variant.plugins]
-    compile_flags = merge_flags(
-        device.compile_flags,
-        *(one.compile for one in variant.flag_sets),
-        variant.compile_flags,
-        *(one.compile_flags for one in applied),
-    )
-    run_flags = merge_flags(device.run_flags, *(one.run for one in variant.flag_sets), variant.run_flags)
-    identity = [
-        device.uri,
-        device.pin,
-        _ordered(compile_flags),
-        _ordered(run_flags),
-        [one.identity for one in applied],
-    ]
-    return _Cell(
-        variant=variant,
-        device=device,
-        compile_flags=compile_flags,
-        run_flags=run_flags,
-        digest=_hash(identity),
-        skip=unavailable.get(device.name) or _not_applicable(variant, device, toolchain),
-    )
-
-
-def _ordered(flags: tuple[str, ...]) -> list[str]:
-    return list(normalised(flags))
-
-
-def suits(flag_set: FlagSet, toolchain: str) -> bool:
-    """Whether a flag set is for this release of IREE."""
-    return not flag_set.toolchains or SpecifierSet(flag_set.toolchains).contains(toolchain, prereleases=True)
-
-
-def _not_applicable(variant: Variant, device: Device, toolchain: str) -> str | None:
-    for flag_set in variant.flag_sets:
-        if flag_set.backends and device.backend not in flag_set.backends:
-            backends = ", ".join(flag_set.backends)
-            return f"flag set {flag_set.name} is for {backends}, and device {device.name} is {device.backend}"
-        if not suits(flag_set, toolchain):
-            return f"flag set {flag_set.name} is for IREE {flag_set.toolchains}, and this is {toolchain}"
-    return None
-
-
-def _hash(value: object) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _case(suite: Suite, model: str, model_id: str, model_tags: tuple[str, ...], cell: _Cell, toolchain: str) -> Case:
+def _case(suite: Suite, model: str, model_id: str, model_tags: tuple[str, ...], cell: Cell, toolchain: str) -> Case:
     return Case(
         id=hashlib.sha256(f"{model_id}:{cell.digest}".encode()).hexdigest()[:_ID_DIGITS],
         name=f"{model}/{cell.variant.name}@{cell.device.name}",
@@ -159,7 +91,7 @@ def _case(suite: Suite, model: str, model_id: str, model_tags: tuple[str, ...], 
         pin=cell.device.pin,
         compile_flags=cell.compile_flags,
         run_flags=cell.run_flags,
-        plugins=cell.variant.plugins,
+        plugins=tuple(one.label for one in cell.variant.plugins),
         tags=tuple(dict.fromkeys((*model_tags, *cell.variant.tags, *cell.device.tags))),
         skip=cell.skip,
     )
@@ -241,7 +173,7 @@ def unknown_flags(cases: Iterable[Case], known: frozenset[str]) -> list[tuple[Ca
     found: dict[tuple[str, str], tuple[Case, str]] = {}
     for case in cases:
         names = [flag_name(flag) for flag in case.compile_flags]
-        if "iree-load-plugin" in names:
+        if "iree-load-plugin" in names and "iree-load-plugin" in known:
             continue
         for name, flag in zip(names, case.compile_flags, strict=True):
             if name not in known:

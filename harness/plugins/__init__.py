@@ -1,5 +1,41 @@
-"""Preprocessing plugins, by their registered names."""
+"""Preprocessing plugins, by their registered names: what they are, and what a variant makes them do."""
 
-from harness.plugins.registry import Plugin, load_plugin, registered_plugins
+from harness.plugins.files import PluginFile, package_file, written_file
+from harness.plugins.registry import apply_plugin, load_plugin, registered_plugins
+from harness.plugins.values import (
+    Applied,
+    CompilerPlugin,
+    ExecutablePlugin,
+    Flags,
+    NoOptions,
+    PassPipeline,
+    PdlSpec,
+    Plugin,
+    Rewrite,
+    Step,
+    TransformLibrary,
+    TransformSpec,
+    TuningSpec,
+)
 
-__all__ = ["Plugin", "load_plugin", "registered_plugins"]
+__all__ = [
+    "Applied",
+    "CompilerPlugin",
+    "ExecutablePlugin",
+    "Flags",
+    "NoOptions",
+    "PassPipeline",
+    "PdlSpec",
+    "Plugin",
+    "PluginFile",
+    "Rewrite",
+    "Step",
+    "TransformLibrary",
+    "TransformSpec",
+    "TuningSpec",
+    "apply_plugin",
+    "load_plugin",
+    "package_file",
+    "registered_plugins",
+    "written_file",
+]

@@ -56,15 +56,35 @@ class Sizes:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PluginEffect:
+    """What one plugin, or one flag that preprocesses, did to a case's program.
+
+    Attributes:
+        name: The plugin's name, or the flag's, with its dashes, where a suite gives it itself.
+        matched: How many places a Python rewrite matched; None for other kinds.
+        changed: Whether the program is another one afterwards.
+        wall_ns: Of a Python rewrite's process.
+    """
+
+    name: str
+    changed: bool
+    matched: int | None = None
+    wall_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Build:
     """What compiling one case gave; facts are None where `failure` is set.
 
     Attributes:
-        command: The exact command line, run in a folder that holds the model as `model.mlir`.
+        command: The exact command line, run in a folder that holds the program as `model.mlir`.
         compile_ns: Wall time of iree-compile when it ran (cached builds keep the time of that run).
         peak_rss_bytes: Peak resident memory of iree-compile.
         outputs: Number of results of the entry function.
         warnings: Lines the compiler printed although it succeeded.
+        rewritten: Whether plugins made another program of the model; the build then keeps it.
+        files: Names of the files that plugins gave to the tools, as they lie in the working folder.
+        effects: What plugins and preprocessing flags did, in order, as far as it can be told.
     """
 
     case: str
@@ -78,6 +98,9 @@ class Build:
     statistics: Statistics | None = None
     outputs: int | None = None
     warnings: tuple[str, ...] = ()
+    rewritten: bool = False
+    files: tuple[str, ...] = ()
+    effects: tuple[PluginEffect, ...] = ()
     failure: Failure | None = None
 
 

@@ -50,7 +50,8 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
                 model_sha256=artifact.sha256,
                 function=artifact.function,
                 host_cpu=host_cpu,
-                plugins=tuple(prepared.plugins[name].identity for name in case.plugins),
+                plugins=prepared.plugins_of(case),
+                arranged=prepared.arranged_for(case),
                 limits=options.compile_limits,
             )
         )
@@ -93,7 +94,7 @@ def lay_out_stage(
         build, artifact = builds.get(case.name), artifacts.get(case.model)
         if build is None or build.failure is not None or not isinstance(artifact, ModelArtifact):
             continue
-        bench = lay_out(scratch / str(number), cache.module(build), artifact)
+        bench = lay_out(scratch / str(number), cache.module(build), artifact, cache.files(build))
         runnable.append(
             Runnable(
                 case=case,

@@ -20,6 +20,7 @@ from harness.suite.values import (
     Gate,
     Input,
     Model,
+    PluginUse,
     Suite,
     Tolerance,
     Variant,
@@ -137,7 +138,7 @@ def _variant(path: Path, name: str, table: VariantTable, flag_sets: Mapping[str,
         flag_sets=tuple(flag_sets[key] for key in table.flagsets),
         compile_flags=tuple(table.flags),
         run_flags=tuple(table.run_flags),
-        plugins=tuple(table.plugins),
+        plugins=tuple(PluginUse(name=one.name, options=one.options) for one in table.plugins),
         tags=tuple(table.tags),
     )
 

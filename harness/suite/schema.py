@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from harness.compare.metrics import METRICS, STATISTICAL
 from harness.suite.values import Direction
@@ -90,6 +90,23 @@ class ModelTable(_Table):
     tags: list[Name] = Field(default_factory=list)
 
 
+class PluginTable(_Table):
+    """A registered preprocessing plugin: its name, or a table of name and options."""
+
+    name: str = Field(min_length=1, description="Its registered name, e.g. share-concat.")
+    options: dict[str, Any] = Field(default_factory=dict, description="The plugin's options.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare_name(cls, value: object) -> object:
+        return {"name": value} if isinstance(value, str) else value
+
+
+def _or_bare_name(schema: dict[str, Any]) -> None:
+    """Tell editors of the short form too."""
+    schema["items"] = {"anyOf": [{"type": "string", "minLength": 1}, schema["items"]]}
+
+
 class VariantTable(_Table):
     """A way to compile and run: flag sets in order, then flags, then plugins."""
 
@@ -97,7 +114,11 @@ class VariantTable(_Table):
     flagsets: list[Name] = Field(default_factory=list, description="Names of flag sets from flagset_files.")
     flags: list[Flag] = Field(default_factory=list, description="More iree-compile flags.")
     run_flags: list[Flag] = Field(default_factory=list, description="More runtime flags.")
-    plugins: list[str] = Field(default_factory=list, description="Registered preprocessing plugins, in order.")
+    plugins: list[PluginTable] = Field(
+        default_factory=list,
+        description="Registered preprocessing plugins, in order: names, or { name = ..., options = { ... } }.",
+        json_schema_extra=_or_bare_name,
+    )
     tags: list[Name] = Field(default_factory=list)
 
 

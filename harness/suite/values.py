@@ -84,6 +84,24 @@ class FlagSet:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PluginUse:
+    """A plugin by its registered name, and the options that a variant gives it."""
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """How reports name it: `tuned(vector_width = 16)`, or the bare name."""
+        given = ", ".join(f"{key} = {_toml(value)}" for key, value in self.options.items())
+        return f"{self.name}({given})" if given else self.name
+
+
+def _toml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Variant:
     """A named way to compile and run: flag sets first, then its own flags, then plugins."""
 
@@ -92,7 +110,7 @@ class Variant:
     flag_sets: tuple[FlagSet, ...] = ()
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
-    plugins: tuple[str, ...] = ()
+    plugins: tuple[PluginUse, ...] = ()
     tags: tuple[str, ...] = ()
 
 

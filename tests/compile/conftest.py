@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.compile import BuildCache, CompileRequest
+from harness.plugins import Applied
 from harness.process import Limits
 from harness.toolchain import Toolchain
 from tests.builders import make_case
@@ -40,7 +41,7 @@ def make_request(tmp_path: Path, fake: Toolchain) -> MakeRequest:
         model_sha256: str = "00" * 32,
         function: str = "main",
         host_cpu: str = "a processor",
-        plugins: Sequence[str] = (),
+        plugins: Sequence[Applied] = (),
         limits: Limits = _LIMITS,
         toolchain: Toolchain = fake,
     ) -> CompileRequest:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.compile import BuildCache
-from harness.compile.build import compile_command
+from harness.compile.request import compile_command
 from harness.process import Limits
 from harness.results.records import Build, Failure
 from harness.toolchain import Toolchain

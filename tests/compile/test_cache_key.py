@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.compile import CompileRequest, cache_key
+from harness.plugins import ExecutablePlugin, written_file
 from harness.process import Limits
 from harness.toolchain import Toolchain
-from tests.builders import make_case
+from tests.builders import a_plugin, applied, flag_plugin, make_case
 
 _FLAGS = st.lists(st.sampled_from(["--a", "--b=1", "--c=x", "--d=true", "--e=false"]), unique=True)
 
@@ -41,6 +42,7 @@ def request_with(*flags: str, **changes: Any) -> CompileRequest:
     return replace(request, **changes)
 
 
+FOLD, PAD = applied(flag_plugin("fold")), applied(flag_plugin("pad"))
 BASE = request_with("--a", "--b=1")
 
 
@@ -51,7 +53,7 @@ BASE = request_with("--a", "--b=1")
         pytest.param(request_with("--a"), id="a flag less"),
         pytest.param(request_with("--a", "--b=1", model_sha256="bb" * 32), id="the model"),
         pytest.param(request_with("--a", "--b=1", function="other"), id="the entry function"),
-        pytest.param(request_with("--a", "--b=1", plugins=("fold@1",)), id="a plugin"),
+        pytest.param(request_with("--a", "--b=1", plugins=(FOLD,)), id="a plugin"),
         pytest.param(
             request_with("--a", "--b=1", toolchain=replace(BASE.toolchain, compiler_sha256="dd" * 32)),
             id="the compiler's binary",
@@ -95,8 +97,26 @@ def test_the_order_of_a_repeated_flag_does() -> None:
 
 
 def test_the_order_of_plugins_does() -> None:
-    first = request_with(plugins=("fold@1", "pad@1"))
-    assert cache_key(first) != cache_key(replace(first, plugins=("pad@1", "fold@1")))
+    first = request_with(plugins=(FOLD, PAD))
+    assert cache_key(first) != cache_key(replace(first, plugins=(PAD, FOLD)))
+
+
+def test_the_version_the_options_and_the_sources_of_a_plugin_do() -> None:
+    others = [
+        applied(flag_plugin("fold", version="2")),
+        replace(FOLD, options={"deep": True}),
+        replace(FOLD, sources_sha256="ee" * 32),
+    ]
+    keys = {cache_key(request_with(plugins=(one,))) for one in (FOLD, *others)}
+    assert len(keys) == 4
+
+
+def test_the_bytes_of_a_plugins_files_do() -> None:
+    keys = {
+        cache_key(request_with(plugins=(applied(a_plugin("link", ExecutablePlugin(file=written_file("x.so", text)))),)))
+        for text in ("one", "two")
+    }
+    assert len(keys) == 2
 
 
 @pytest.mark.parametrize("flag", ["--iree-llvmcpu-target-cpu=host", "--iree-llvmcpu-target-cpu-features=host"])
@@ -107,7 +127,8 @@ def test_the_processor_counts_where_a_flag_says_host(flag: str) -> None:
 
 def test_one_text_split_otherwise_is_another_key() -> None:
     assert cache_key(request_with("--a", "--b")) != cache_key(request_with("--a--b"))
-    assert cache_key(request_with(plugins=("ab",))) != cache_key(request_with(plugins=("a", "b")))
+    joined, split = applied(flag_plugin("ab")), (applied(flag_plugin("a")), applied(flag_plugin("b")))
+    assert cache_key(request_with(plugins=(joined,))) != cache_key(request_with(plugins=split))
 
 
 def test_the_content_of_a_file_that_a_flag_names_counts(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def _assert_refused(harness: Harness, finished: subprocess.CompletedProcess[str]
             "[variants.stock]",
             '[variants.stock]\nplugins = ["share-concat"]',
             "small.toml: [variants.stock] plugins: there is no plugin 'share-concat'; "
-            "no installed package registers a plugin",
+            "no installed package registers a plugin; install the package that brings it",
         ),
         (
             "[variants.stock]",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.plan import Case, Selection, plan_cases
-from harness.plugins import Plugin
+from harness.plugins import Applied
 from harness.suite.values import Device, Model, Suite, Variant
 
 
@@ -48,7 +48,7 @@ def plan(
     *,
     model_ids: Mapping[str, str] | None = None,
     toolchain: str = "3.13.0",
-    plugins: Mapping[str, Plugin] | None = None,
+    plugins: Mapping[str, Sequence[Applied]] | None = None,
     unavailable: Mapping[str, str] | None = None,
     patterns: tuple[str, ...] = (),
     tags: tuple[str, ...] = (),

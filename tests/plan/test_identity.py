@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from harness.plugins import Plugin
-from harness.suite.values import Device, FlagSet, Model, Suite, Variant
+from harness.plugins import Applied
+from harness.suite.values import Device, FlagSet, Model, PluginUse, Suite, Variant
+from tests.builders import applied, flag_plugin
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, plan
 
 MODEL, VARIANT, DEVICE = a_model(), a_variant(), a_device()
-SHARE = Plugin(name="share-concat", version="1", description="", compile_flags=("--iree-share-concat",))
+SHARE = applied(flag_plugin("share-concat", "--iree-share-concat"))
+SHARING = a_variant(plugins=(PluginUse(name="share-concat"),))
 
 
 def case_id(
@@ -21,10 +23,11 @@ def case_id(
     device: Device = DEVICE,
     model_id: str = "the definition of net",
     toolchain: str = "3.13.0",
-    share: Plugin = SHARE,
+    share: Applied = SHARE,
 ) -> str:
     suite: Suite = a_suite(variant, models=(model,), devices=(device,))
-    (case,) = plan(suite, model_ids={model.name: model_id}, toolchain=toolchain, plugins={"share-concat": share})
+    plugins = {variant.name: (share,)} if variant.plugins else {}
+    (case,) = plan(suite, model_ids={model.name: model_id}, toolchain=toolchain, plugins=plugins)
     return case.id
 
 
@@ -79,7 +82,7 @@ def test_the_id_does_not_depend_on(same: str) -> None:
         pytest.param(case_id(device=a_device(compile_flags=("--b",))), id="the device's compile flags"),
         pytest.param(case_id(device=a_device(uri="local-task")), id="the device's URI"),
         pytest.param(case_id(device=a_device(pin=True)), id="the device's pin"),
-        pytest.param(case_id(variant=a_variant(plugins=("share-concat",))), id="plugins"),
+        pytest.param(case_id(variant=SHARING), id="plugins"),
     ],
 )
 def test_the_id_depends_on(other: str) -> None:
@@ -91,12 +94,16 @@ def test_compile_and_run_flags_are_told_apart() -> None:
 
 
 def test_another_version_of_a_plugin_is_another_case() -> None:
-    variant = a_variant(plugins=("share-concat",))
-    assert case_id(variant=variant) != case_id(variant=variant, share=replace(SHARE, version="2"))
+    newer = applied(flag_plugin("share-concat", "--iree-share-concat", version="2"))
+    assert case_id(variant=SHARING) != case_id(variant=SHARING, share=newer)
+
+
+def test_other_options_of_a_plugin_are_another_case() -> None:
+    assert case_id(variant=SHARING) != case_id(variant=SHARING, share=replace(SHARE, options={"deep": True}))
 
 
 def test_a_plugin_is_more_than_the_flags_that_it_adds() -> None:
-    assert case_id(variant=a_variant(plugins=("share-concat",))) != with_flags("--iree-share-concat")
+    assert case_id(variant=SHARING) != with_flags("--iree-share-concat")
 
 
 def test_the_order_of_flags_does_not_matter() -> None:

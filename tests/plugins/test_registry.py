@@ -11,10 +11,9 @@ import pytest
 
 from harness.errors import ExitCode, UsageError
 from harness.plugins import Plugin, load_plugin, registered_plugins, registry
+from tests.builders import flag_plugin
 
-SHARE = Plugin(
-    name="share-concat", version="2", description="one buffer for a concatenation", compile_flags=("--iree-share",)
-)
+SHARE = flag_plugin("share-concat", "--iree-share", version="2")
 
 Register = Callable[..., None]
 
@@ -50,10 +49,6 @@ def test_a_registered_plugin_is_loaded_by_its_name(register: Register) -> None:
     assert registered_plugins() == ("share-concat",)
 
 
-def test_a_plugin_is_identified_by_name_and_version() -> None:
-    assert SHARE.identity == "share-concat==2"
-
-
 def test_names_are_sorted_and_other_groups_are_not_looked_at(register: Register) -> None:
     register(
         plugin_point("zeta", "a_package:ZETA"),
@@ -70,7 +65,10 @@ def test_listing_plugins_imports_none(register: Register) -> None:
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("share-concats", 'did you mean "share-concat"?'), ("unroll", "known: pad-early, share-concat")],
+    [
+        ("share-concats", 'did you mean "share-concat"?'),
+        ("unroll", "known: pad-early, share-concat; install the package that brings it"),
+    ],
 )
 def test_an_unknown_name(name: str, hint: str, register: Register) -> None:
     register(plugin_point("share-concat", "a_package:SHARE"), plugin_point("pad-early", "a_package:PAD"))
@@ -79,7 +77,10 @@ def test_an_unknown_name(name: str, hint: str, register: Register) -> None:
 
 def test_an_unknown_name_where_no_plugin_is_installed(register: Register) -> None:
     register()
-    assert refusal("unroll") == "there is no plugin 'unroll'; no installed package registers a plugin"
+    assert (
+        refusal("unroll")
+        == "there is no plugin 'unroll'; no installed package registers a plugin; install the package that brings it"
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_a_plugin_that_does_not_import(value: str, reason: str, register: Regist
     )
 
 
-@pytest.mark.parametrize("something", [Plugin, SHARE.compile_flags, lambda: SHARE], ids=["class", "flags", "function"])
+@pytest.mark.parametrize("something", [Plugin, SHARE.options, lambda: SHARE], ids=["class", "flags", "function"])
 def test_a_plugin_of_the_wrong_kind(something: object, register: Register) -> None:
     register(plugin_point("odd", "a_package:ODD"), ODD=something)
     assert refusal("odd") == ("plugin 'odd': a_package:ODD is not a harness.plugins.Plugin; ask its package's author")

@@ -1,0 +1,119 @@
+"""Model -> program: the Python rewrites of a case's plugins, each in a process of its own.
+
+The module goes through iree-compile up to the phase at which a rewrite stands, through the rewrite, and so on; the
+compile that follows goes on from the last phase. In between it is MLIR bytecode, in which weights keep their bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import site
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import harness
+from harness.compile.request import MODEL_FILE, CompileRequest
+from harness.compile.tool import compile_to
+from harness.errors import CaseError
+from harness.plan.chain import RewriteCall
+from harness.process import run
+from harness.results.records import PluginEffect
+from harness.toolchain.messages import tail
+
+CHILD = Path(harness.__file__).parent / "plugins" / "child.py"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What iree-compile is given.
+
+    Attributes:
+        flags: That say at which phase it begins.
+        rewritten: Whether it is another program than the model's.
+        effects: What each rewrite did.
+    """
+
+    flags: tuple[str, ...]
+    rewritten: bool
+    effects: tuple[PluginEffect, ...]
+
+
+def rewrite_model(request: CompileRequest, folder: Path) -> Program:
+    """Rewrite the program that lies in a folder as model.mlir; where nothing changed, it stays the model's.
+
+    Raises:
+        CaseError: iree-compile failed before a rewrite, or a rewrite failed (stage `compile`).
+        OSError: The folder cannot be written.
+    """
+    source, reached, changed = MODEL_FILE, "", False
+    effects: list[PluginEffect] = []
+    for number, call in enumerate(request.arranged.rewrites):
+        if call.phase != reached:
+            lowered = _step(folder, f"{number}-{call.phase}")
+            compile_to(request, source, lowered, call.phase, (*request.case.compile_flags, *_begin(reached)), folder)
+            source, reached = lowered, call.phase
+        rewritten = _step(folder, f"{number}-{call.plugin}")
+        effect = _rewrite(request, call, source, rewritten, folder)
+        effects.append(effect)
+        changed = changed or bool(effect.changed)
+        source = rewritten
+    if changed:
+        (folder / MODEL_FILE).unlink()
+        (folder / source).replace(folder / MODEL_FILE)
+    return Program(flags=_begin(reached) if changed else (), rewritten=changed, effects=tuple(effects))
+
+
+def _begin(phase: str) -> tuple[str, ...]:
+    return (f"--compile-from={phase}",) if phase else ()
+
+
+def _step(folder: Path, name: str) -> str:
+    """A new file for the module: always model.mlir, since the file's name becomes the module's."""
+    (folder / "steps" / name).mkdir(parents=True)
+    return f"steps/{name}/{MODEL_FILE}"
+
+
+def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: str, folder: Path) -> PluginEffect:
+    where = f"plugin {call.plugin}"
+    question, answer_file = folder / f"{output}.request.json", folder / f"{output}.answer.json"
+    question.write_text(
+        json.dumps(
+            {
+                "input": source,
+                "output": output,
+                "answer": str(answer_file),
+                "function": call.function,
+                "options": dict(call.options),
+                "sites": _sites(),
+            }
+        )
+    )
+    command = [*request.toolchain.python_command, str(CHILD), str(question)]
+    try:
+        finished = run(command, cwd=folder, limits=request.limits)
+    except OSError as error:
+        raise CaseError("compile", f"{where} cannot be started ({error.strerror}); reinstall the toolchain") from None
+    printed = tail(finished.stderr)
+    if not finished.ok or not answer_file.is_file():
+        raise CaseError("compile", f"{where} {finished.how_it_ended(request.limits)}{_last_words(printed)}", printed)
+    answer = json.loads(answer_file.read_text())
+    if "error" in answer:
+        raise CaseError("compile", f"{where} {answer['error']}", printed)
+    return PluginEffect(
+        name=call.plugin, matched=answer["matched"], changed=answer["changed"], wall_ns=finished.wall_ns
+    )
+
+
+def _last_words(printed: str) -> str:
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    return f": {lines[-1][:300]}" if lines else ""
+
+
+def _sites() -> Sequence[str]:
+    """Where the packages of this interpreter lie, of which one brings the rewrite."""
+    folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
+    if site.ENABLE_USER_SITE:
+        folders.append(site.getusersitepackages())
+    return list(dict.fromkeys(folders))

@@ -1,0 +1,204 @@
+"""Plugins in the order that a variant names them -> what is rewritten, and which flags and files the tools get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.errors import SuiteError
+from harness.plan.flags import flag_name, merge_flags
+from harness.plugins.files import PluginFile
+from harness.plugins.values import (
+    REWRITE_PHASES,
+    Applied,
+    CompilerPlugin,
+    ExecutablePlugin,
+    Flags,
+    PassPipeline,
+    PdlSpec,
+    Rewrite,
+    Step,
+    TransformLibrary,
+    TransformSpec,
+    TuningSpec,
+)
+
+PIPELINE_FLAG = "iree-preprocessing-pass-pipeline"
+TRANSFORM_SPEC_FLAG = "iree-preprocessing-transform-spec-filename"
+PDL_SPEC_FLAG = "iree-preprocessing-pdl-spec-filename"
+TUNING_SPEC_FLAG = "iree-codegen-tuning-spec-path"
+TRANSFORM_LIBRARY_FLAG = "iree-codegen-transform-dialect-library"
+
+_ANCHOR = "builtin.module("
+_LISTS = ("iree-load-plugin", "iree-plugin")
+# iree-compile takes one of each of these; and in its preprocessing phase it has its own order.
+_SINGLE: Mapping[type[Step], str] = {
+    TransformSpec: "transform spec",
+    PdlSpec: "PDL spec",
+    TuningSpec: "tuning spec",
+    TransformLibrary: "transform library",
+}
+_DURING_PREPROCESSING: tuple[type[Step], ...] = (PassPipeline, TransformSpec, PdlSpec)
+_DURING_CODEGEN: tuple[type[Step], ...] = (TuningSpec, TransformLibrary)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewriteCall:
+    """One rewrite of a chain, and the plugin that it belongs to.
+
+    Attributes:
+        options: The keyword arguments of the function.
+    """
+
+    plugin: str
+    function: str
+    phase: str
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arranged:
+    """What a chain of plugins comes to.
+
+    Attributes:
+        compile_flags: Flags that it adds to iree-compile's; files are named as they lie in the working folder.
+        run_flags: Flags that it adds to the runtime's.
+        rewrites: In the order in which they run, phases never going back.
+        files: What has to lie in the working folders, under its unique name.
+        pipelines: Where plugins run passes: each plugin and the pass pipeline up to its end, in order; "" stands for
+            the variant's own flag, which comes first.
+    """
+
+    compile_flags: tuple[str, ...] = ()
+    run_flags: tuple[str, ...] = ()
+    rewrites: tuple[RewriteCall, ...] = ()
+    files: tuple[PluginFile, ...] = ()
+    pipelines: tuple[tuple[str, str], ...] = ()
+
+
+def arrange(chain: Sequence[Applied], compile_flags: Sequence[str], where: str) -> Arranged:
+    """Put a chain of plugins together.
+
+    Args:
+        compile_flags: What the variant and its device give already; a pass pipeline of theirs runs before the plugins'.
+        where: The table and key that name the plugins, for error messages.
+
+    Raises:
+        SuiteError: The plugins cannot run in this order, or two of them need what iree-compile takes only once.
+    """
+    _check_order(chain, where)
+    _check_single(chain, where)
+    steps = [(applied, step) for applied in chain for step in applied.steps]
+    flags: tuple[str, ...] = ()
+    for _, step in steps:
+        added = tuple(_compile_flags(step))
+        lists = [flag for flag in added if flag_name(flag) in _LISTS]
+        flags = (*merge_flags(flags, [flag for flag in added if flag not in lists]), *lists)
+    pipelines = _pipelines(steps, compile_flags, where)
+    if pipelines:
+        flags = (*flags, f"--{PIPELINE_FLAG}={pipelines[-1][1]}")
+    return Arranged(
+        compile_flags=flags,
+        run_flags=tuple(
+            f"--executable_plugin={step.file.unique_name}" for _, step in steps if isinstance(step, ExecutablePlugin)
+        ),
+        rewrites=tuple(
+            RewriteCall(plugin=applied.name, function=step.function, phase=step.phase, options=applied.options)
+            for applied, step in steps
+            if isinstance(step, Rewrite)
+        ),
+        files=tuple(file for applied in chain for file in applied.files),
+        pipelines=pipelines,
+    )
+
+
+def gives(applied: Applied, flag: str) -> bool:
+    """Whether a plugin gives this flag of iree-compile by itself."""
+    return any(flag in _compile_flags(step) for step in applied.steps)
+
+
+def _compile_flags(step: Step) -> Iterator[str]:
+    match step:
+        case Flags():
+            yield from step.compile
+        case TransformSpec():
+            yield f"--{TRANSFORM_SPEC_FLAG}={step.file.unique_name}"
+        case PdlSpec():
+            yield f"--{PDL_SPEC_FLAG}={step.file.unique_name}"
+        case TuningSpec():
+            yield f"--{TUNING_SPEC_FLAG}={step.file.unique_name}"
+        case TransformLibrary():
+            yield f"--{TRANSFORM_LIBRARY_FLAG}={step.file.unique_name}{'@' + step.entry if step.entry else ''}"
+        case CompilerPlugin():
+            yield f"--iree-load-plugin=./{step.file.unique_name}"
+            yield from (f"--iree-plugin={one}" for one in step.activate)
+            yield from step.flags
+
+
+def _pipelines(
+    steps: Sequence[tuple[Applied, Step]], compile_flags: Sequence[str], where: str
+) -> tuple[tuple[str, str], ...]:
+    """See Arranged.pipelines."""
+    parts = [(applied.name, step.text) for applied, step in steps if isinstance(step, PassPipeline)]
+    if not parts:
+        return ()
+    own = [("", flag.partition("=")[2]) for flag in compile_flags if flag_name(flag) == PIPELINE_FLAG]
+    parts = [*own[-1:], *parts]
+    return tuple((owner, _joined([text for _, text in parts[:end]], where)) for end, (owner, _) in enumerate(parts, 1))
+
+
+def _joined(pipelines: Sequence[str], where: str) -> str:
+    """Pass pipelines as one, in order."""
+    if len(pipelines) == 1:
+        return pipelines[0]
+    for text in pipelines:
+        if not (text.startswith(_ANCHOR) and text.endswith(")")):
+            raise SuiteError(
+                f"{where}: {text!r} cannot be joined with another pass pipeline; write it as builtin.module(...)"
+            )
+    return f"{_ANCHOR}{','.join(text[len(_ANCHOR) : -1] for text in pipelines)})"
+
+
+def _place(step: Step) -> tuple[float, str] | None:
+    """Where a step stands on the compiler's way, and how to say that; None: it stands nowhere in particular."""
+    preprocessing = REWRITE_PHASES.index("preprocessing")
+    if isinstance(step, Rewrite):
+        return REWRITE_PHASES.index(step.phase), f"rewrites the module after phase {step.phase}"
+    if isinstance(step, _DURING_PREPROCESSING):
+        order = _DURING_PREPROCESSING.index(type(step))
+        names = ("runs passes", "applies a transform spec", "applies a PDL spec")
+        return preprocessing - 0.5 + 0.1 * order, f"{names[order]} in phase preprocessing"
+    if isinstance(step, _DURING_CODEGEN):
+        return len(REWRITE_PHASES), "works in code generation"
+    return None
+
+
+def _check_order(chain: Sequence[Applied], where: str) -> None:
+    before: tuple[float, str, str] | None = None
+    for applied in chain:
+        for step in applied.steps:
+            place = _place(step)
+            if place is None:
+                continue
+            if before is not None and place[0] < before[0]:
+                raise SuiteError(
+                    f"{where}: {applied.name} {place[1]}, and {before[2]}, named before it, {before[1]}; "
+                    f"name {applied.name} first"
+                )
+            before = (*place, applied.name)
+
+
+def _check_single(chain: Sequence[Applied], where: str) -> None:
+    owners: dict[type[Step], str] = {}
+    for applied in chain:
+        for step in applied.steps:
+            noun = _SINGLE.get(type(step))
+            if noun is None:
+                continue
+            if type(step) in owners:
+                raise SuiteError(
+                    f"{where}: {owners[type(step)]} and {applied.name} both bring a {noun}, and iree-compile takes "
+                    "one; keep one of them"
+                )
+            owners[type(step)] = applied.name

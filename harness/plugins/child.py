@@ -1,0 +1,89 @@
+"""Runs one rewrite on one module, under a toolchain's own Python, where the harness may not be installed.
+
+It is started by path with the path of a request, a JSON file:
+
+    {"input": file, "output": file, "answer": file,
+     "function": "package.module:name", "options": {...},
+     "sites": [folder, ...]}                     where packages of the harness's own Python lie, looked at last
+
+and writes the changed module as bytecode, and an answer: {"matched": n, "changed": bool}, or {"error": "one phrase"}.
+Standard library and iree.compiler only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import site
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+
+class Refused(Exception):
+    """What the rewrite did that it may not; the message is a phrase about it."""
+
+
+def _one_line(error: BaseException) -> str:
+    return (" ".join(str(error).split()) or "no reason given")[:500]
+
+
+def _load(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except Exception as error:
+        raise Refused(f"cannot be imported ({type(error).__name__}: {_one_line(error)})") from error
+
+
+def _bytecode(module: Any) -> bytes:
+    import io
+
+    out = io.BytesIO()
+    module.operation.write_bytecode(out)
+    return out.getvalue()
+
+
+def rewrite(request: dict[str, Any]) -> dict[str, Any]:
+    """Do what the request asks for; the answer."""
+    from iree.compiler import ir
+
+    function = _load(request["function"])
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(Path(request["input"]).read_bytes())
+        before = _bytecode(module)
+        try:
+            matched = function(module, **request["options"])
+        except Exception as error:
+            raise Refused(f"raised {type(error).__name__}: {_one_line(error)}") from error
+        if isinstance(matched, bool) or not isinstance(matched, int) or matched < 0:
+            raise Refused(f"returned {matched!r}, and not how many places it matched")
+        try:
+            module.operation.verify()
+        except Exception as error:
+            raise Refused(f"left a module that does not verify: {_one_line(error)}") from error
+        after = _bytecode(module)
+        if not matched and after != before:
+            raise Refused("changed the module, and says that it matched nothing")
+    Path(request["output"]).write_bytes(after)
+    return {"matched": matched, "changed": after != before}
+
+
+def main() -> None:
+    """Read the request, answer it."""
+    request = json.loads(Path(sys.argv[1]).read_text())
+    here = str(Path(__file__).parent)
+    sys.path[:] = [entry for entry in sys.path if entry != here]  # its modules are not top-level ones
+    for folder in request["sites"]:
+        site.addsitedir(folder)
+    try:
+        answer = rewrite(request)
+    except Refused as refused:
+        traceback.print_exc()
+        answer = {"error": str(refused)}
+    Path(request["answer"]).write_text(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

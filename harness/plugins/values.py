@@ -1,0 +1,162 @@
+"""What a plugin is, and the kinds of steps that it can be made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from harness.plugins.files import PluginFile
+
+O = TypeVar("O")  # noqa: E741 (options)
+
+# Where a rewrite may stand: after these of iree-compile's phases a module can be printed, changed and compiled on.
+REWRITE_PHASES = ("input", "abi", "preprocessing", "global-optimization", "dispatch-creation", "flow", "stream")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewrite:
+    """A Python function over the module, run in a process of its own under the toolchain's own Python.
+
+    Attributes:
+        function: `package.module:name`. It is called with an iree.compiler.ir.Module and the plugin's options as
+            keyword arguments, changes the module in place, and returns how many places it matched.
+        phase: Which of iree-compile's phases the module has gone through when the function sees it.
+    """
+
+    function: str
+    phase: str = "input"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassPipeline:
+    """Passes that iree-compile runs in its preprocessing phase: `builtin.module(util.func(...))`."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformSpec:
+    """A transform-dialect module for the preprocessing phase, with an entry @__transform_main."""
+
+    file: PluginFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class PdlSpec:
+    """A module of PDL patterns for the preprocessing phase."""
+
+    file: PluginFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningSpec:
+    """A transform-dialect module that gives lowering configurations to operations in codegen."""
+
+    file: PluginFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformLibrary:
+    """A transform-dialect module that codegen strategies are looked up in.
+
+    Attributes:
+        entry: The sequence to run on every executable; "": none, only what operations name themselves.
+    """
+
+    file: PluginFile
+    entry: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompilerPlugin:
+    """A shared object that iree-compile loads; it has to be built for exactly the compiler's own revision.
+
+    Attributes:
+        activate: The identifiers under which it registers what is to be switched on.
+        flags: The plugin's own flags.
+    """
+
+    file: PluginFile
+    activate: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutablePlugin:
+    """A shared object that the runtime of local devices loads, so that dispatches can call functions of it."""
+
+    file: PluginFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flags:
+    """Flags of iree-compile."""
+
+    compile: tuple[str, ...]
+
+
+Step = (
+    Rewrite
+    | PassPipeline
+    | TransformSpec
+    | PdlSpec
+    | TuningSpec
+    | TransformLibrary
+    | CompilerPlugin
+    | ExecutablePlugin
+    | Flags
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoOptions:
+    """The options of a plugin that has none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plugin(Generic[O]):
+    """A preprocessing step on a model's MLIR, before or inside iree-compile.
+
+    Attributes:
+        version: Changes whenever the plugin's effect does; part of a case's identity.
+        options: A frozen keyword-only dataclass of JSON-like types; see harness.options.
+        steps: What it does with these options, in order.
+        backends: Compiler backends that it is for; (): all.
+        toolchains: A PEP 440 specifier of the releases that it is for; "": all.
+    """
+
+    name: str
+    version: str
+    description: str
+    steps: Callable[[O], tuple[Step, ...]]
+    options: type[O]
+    backends: tuple[str, ...] = ()
+    toolchains: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """A plugin with the options that a variant gives it.
+
+    Attributes:
+        options: All of them, defaults included.
+        steps: What it does with them.
+        sources_sha256: Hash of the Python sources of its rewrites; "" where it has none.
+    """
+
+    plugin: Plugin[Any]
+    options: dict[str, Any]
+    steps: tuple[Step, ...]
+    sources_sha256: str
+
+    @property
+    def name(self) -> str:
+        """The plugin's name."""
+        return self.plugin.name
+
+    @property
+    def files(self) -> tuple[PluginFile, ...]:
+        """The files that its steps read."""
+        found = (getattr(step, "file", None) for step in self.steps)
+        return tuple(file for file in found if file is not None)
