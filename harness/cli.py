@@ -213,17 +213,21 @@ def doctor(
 
 
 @app.command
-def export(suite: Path, model: str, *, out: Path | None = None) -> int:
+def export(
+    suite: Path, model: str, *, variant: str | None = None, device: str | None = None, out: Path | None = None
+) -> int:
     """Write a model's MLIR and inputs to a folder, for use with plain iree-compile and iree-benchmark-module.
 
     Args:
         suite: The suite's TOML file.
         model: The model's name in it.
-        out: The folder (default: the model's name).
+        variant: The program as this variant's plugins rewrite it, and the files that they give to the tools.
+        device: For this device (default: the first).
+        out: The folder (default: the model's name, and the variant's).
     """
     from harness.commands import export_command
 
-    return export_command(suite, model, out or Path(model))
+    return export_command(suite, model, variant, device, out)
 
 
 @app.command

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 import psutil
 
-from harness.cache import cache_root, environments_root
-from harness.errors import ExitCode, RunError, SuiteError, ToolchainError, UsageError
+from harness.cache import environments_root
+from harness.errors import ExitCode, RunError, ToolchainError, UsageError
 from harness.plan import Case, Selection
 from harness.process import Limits
 from harness.progress import Terminal
@@ -231,26 +231,20 @@ def doctor_command(output_format: Literal["terminal", "json"]) -> int:
     return ExitCode.OK if isinstance(toolchain, Toolchain) else ExitCode.USAGE
 
 
-def export_command(suite: Path, model: str, out: Path) -> int:
-    """`harness export`: model.mlir, inputs and external weights, as the run's command lines name them."""
-    from harness.bench_folder import input_files
-    from harness.models.materialize import materialize
-    from harness.suite import load_suite
-    from harness.suite.toml_file import did_you_mean
-    from harness.toolchain import find_toolchain
+def export_command(suite: Path, model: str, variant: str | None, device: str | None, out: Path | None) -> int:
+    """`harness export`: program, inputs, external weights and plugins' files, as reports' command lines name them."""
+    from harness.exporting import export_model, export_variant
 
-    models = {one.name: one for one in load_suite(suite).suite.models}
-    if model not in models:
-        raise SuiteError(f"{suite}: there is no model {model!r}{did_you_mean(model, list(models))}")
-    artifact = materialize(
-        models[model], store=cache_root() / "models", toolchain=find_toolchain(), limits=Limits(seconds=900)
-    )
-    files = {artifact.mlir.name: artifact.mlir, **input_files(artifact)}
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, file in files.items():
-            shutil.copy(file, out / name)
-    except OSError as error:
-        raise RunError(f"{out}: cannot be written ({error.strerror}); choose another folder with --out") from None
-    sys.stderr.write(f"{out}: {', '.join(files)}; entry function {artifact.function}\n")
+    limits = Limits(seconds=900, memory_bytes=memory_limit())
+    if variant is None and device is not None:
+        raise UsageError("--device is for --variant, whose plugins may differ by device; give both or neither")
+    if variant is None:
+        folder = out or Path(model)
+        exported = export_model(suite, model, folder, limits=limits)
+    else:
+        folder = out or Path(".".join(part for part in (model, variant, device) if part))
+        exported = export_variant(suite, model, variant, device, folder, limits=limits)
+    for effect in exported.effects:
+        sys.stderr.write(f"{effect.name} matched {effect.matched}\n")
+    sys.stderr.write(f"{folder}: {', '.join(exported.files)}; entry function {exported.function}\n")
     return ExitCode.OK

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
+from harness.plan.chain import PIPELINE_FLAG
+from harness.plan.flags import flag_name
 from harness.plan.values import Case
 from harness.report.units import percent, with_unit
 from harness.report.values import Row, Status
@@ -77,6 +80,25 @@ def reference_remarks(row: Row, reference: Reference | None) -> Iterator[str]:
                 f"iree-benchmark-module, in one process of its own, says {with_unit(row.reference_ns)} "
                 f"({percent(ratio)}); the ratios do not depend on it"
             )
+
+
+def effect_remarks(case: Case, build: Build | None) -> Iterator[str]:
+    """What plugins and preprocessing flags did to the program, above all where that was nothing."""
+    for effect in build.effects if build is not None else ():
+        if effect.matched is not None:
+            places = "place" if effect.matched == 1 else "places"
+            nothing = ", and changed nothing" if effect.matched and not effect.changed else ""
+            yield f"{effect.name} matched {effect.matched} {places}{nothing}"
+        elif not effect.changed:
+            yield f"{effect.name} changed nothing{_wrong_anchor(case)}"
+
+
+def _wrong_anchor(case: Case) -> str:
+    """Why a pass pipeline matched nothing, where that is the usual mistake."""
+    pipelines = [flag for flag in case.compile_flags if flag_name(flag) == PIPELINE_FLAG]
+    if any(re.search(r"(?<![\w.])func\.func\(", flag) for flag in pipelines):
+        return " (its passes are for func.func, and functions are util.func by then)"
+    return ""
 
 
 def warning_remarks(build: Build | None) -> Iterator[str]:

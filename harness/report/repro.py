@@ -2,7 +2,7 @@
 
 The harness runs its tools in a folder of its own, in which every case's files have the same names. Here they get names
 that can lie side by side: `harness export` writes the model and its inputs into a folder named after the model, and
-each module goes beside them.
+each module goes beside them. A variant with plugins has a folder of its own, with the program as they made it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,20 @@ _LEFT_OUT = ("--iree-scheduling-dump-statistics", "--benchmark_format", "--bench
 
 @dataclass(frozen=True, kw_only=True)
 class _Names:
+    """How files are called after `harness export`.
+
+    Attributes:
+        files: Those that plugins gave to the tools.
+    """
+
     folder: str
     module: str
+    files: tuple[str, ...]
 
     def translate(self, argument: str) -> str:
         """An argument of a recorded command, with the file in it named as it lies after `harness export`."""
+        for given in self.files:
+            argument = argument.replace(f"=./{given}", f"={given}").replace(f"={given}", f"={self.folder}/{given}")
         found = _FILE_ARGUMENT.fullmatch(argument)
         if found is None:
             return argument
@@ -61,14 +70,16 @@ def repro_lines(
     if build is None or not build.command:
         return ()
     parts = (case.variant, case.device, *([case.toolchain] if several_toolchains else []))
-    names = _Names(folder=_file_name(case.model), module=f"{_file_name('.'.join(parts))}.vmfb")
-    lines = [shlex.join(["harness", "export", suite, case.model, "--out", names.folder])]
+    exported = ".".join((case.model, case.variant, case.device)) if case.plugins else case.model
+    names = _Names(folder=_file_name(exported), module=f"{_file_name('.'.join(parts))}.vmfb", files=build.files)
+    variant = ["--variant", case.variant, "--device", case.device] if case.plugins else []
+    lines = [shlex.join(["harness", "export", suite, case.model, *variant, "--out", names.folder])]
+    if case.plugins and build.failure is not None and build.compile_ns is None:
+        return tuple(lines)  # a plugin failed, and fails again there
     if several_toolchains:
         release = one_line(case.toolchain)
         packages = shlex.join([f"iree-base-compiler=={release}", f"iree-base-runtime=={release}"])
         lines.append(f"# the tools below are those of IREE {release}: pip install {packages}")
-    if case.plugins:
-        lines.append(f"# plugins change {names.folder}/model.mlir before this: {one_line(', '.join(case.plugins))}")
     lines.append(_line(build.command, names))
     runs = [record.command for record in (reference, check) if record is not None and record.command]
     if build.failure is None and runs:

@@ -11,6 +11,7 @@ from harness.plan.values import Case
 from harness.report.evidence import judge
 from harness.report.overview import baseline_label, collect_facts, collect_notes, count_rows
 from harness.report.remarks import (
+    effect_remarks,
     fate_remarks,
     measuring_remarks,
     reference_remarks,
@@ -140,6 +141,7 @@ def _row(case: Case, group: _Group) -> Row:
     remarks += measuring_remarks(row, generations=len(group.times.generations), unusable=unusable)
     if status == "measured":
         remarks += reference_remarks(row, evidence.references.get(case.name))
+    remarks += effect_remarks(case, build)
     remarks += warning_remarks(build)
     return replace(row, remarks=tuple(remarks))
 

@@ -83,9 +83,28 @@ def test_a_case_that_never_reached_the_compiler_has_no_commands(case: Case) -> N
     assert repro_lines(case, "s.toml", Build(case=case.name, command=(), cache_key=""), None, None) == ()
 
 
-def test_plugins_are_named_since_export_does_not_apply_them(case: Case, build: Build) -> None:
-    lines = repro_lines(replace(case, plugins=("share-concats", "fold")), "s.toml", build, None, None)
-    assert lines[1] == "# plugins change mm/model.mlir before this: share-concats, fold"
+def test_export_applies_plugins_and_brings_their_files(case: Case, build: Build) -> None:
+    rewritten = replace(
+        build,
+        command=(*build.command, "--compile-from=input", "--iree-codegen-tuning-spec-path=spec-0a.mlir"),
+        files=("spec-0a.mlir", "kernels-0b.so"),
+    )
+    reference = reference_of(case, "--executable_plugin=kernels-0b.so")
+    lines = repro_lines(replace(case, plugins=("tuned",)), "s.toml", rewritten, reference, None)
+    assert lines == (
+        "harness export s.toml mm --variant fast --device local-sync --out mm.fast.local-sync",
+        "iree-compile mm.fast.local-sync/model.mlir -o mm.fast.local-sync/fast.local-sync.vmfb "
+        "--iree-hal-target-device=local --iree-opt-level=O3 --iree-vm-emit-polyglot-zip=true --compile-from=input "
+        "--iree-codegen-tuning-spec-path=mm.fast.local-sync/spec-0a.mlir",
+        "iree-benchmark-module --module=mm.fast.local-sync/fast.local-sync.vmfb "
+        "--executable_plugin=mm.fast.local-sync/kernels-0b.so",
+    )
+
+
+def test_where_a_plugin_failed_exporting_fails_the_same_way(case: Case, build: Build) -> None:
+    failed = replace(build, compile_ns=None, failure=Failure(stage="compile", message="plugin tuned raised"))
+    lines = repro_lines(replace(case, plugins=("tuned",)), "s.toml", failed, None, None)
+    assert lines == ("harness export s.toml mm --variant fast --device local-sync --out mm.fast.local-sync",)
 
 
 def test_names_for_a_shell_are_quoted_or_made_harmless(case: Case, build: Build) -> None:

@@ -1,0 +1,121 @@
+"""`harness export`: a model's program and inputs as files, for use with IREE's tools by hand.
+
+The names in the folder are those of the command lines that reports print.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.bench_folder import input_files
+from harness.cache import cache_root
+from harness.compile.request import MODEL_FILE, CompileRequest
+from harness.compile.rewrite import rewrite_model
+from harness.errors import RunError, UsageError
+from harness.models.materialize import ModelArtifact, materialize
+from harness.plan import Case, Selection
+from harness.prepare import Prepared, prepare
+from harness.process import Limits
+from harness.results.records import PluginEffect
+from harness.suite import load_suite
+from harness.suite.toml_file import did_you_mean
+from harness.suite.values import Model
+from harness.toolchain import Toolchain, find_toolchain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """What lies in the folder now.
+
+    Attributes:
+        effects: What each rewrite did to the program.
+    """
+
+    files: tuple[str, ...]
+    function: str
+    effects: tuple[PluginEffect, ...] = ()
+
+
+def export_model(suite: Path, model: str, out: Path, *, limits: Limits) -> Exported:
+    """Write a model's own program.
+
+    Raises:
+        HarnessError: The suite is wrong, has no such model, or the folder cannot be written.
+    """
+    artifact = _artifact(_find(suite, model, load_suite(suite).suite.models), find_toolchain(), limits)
+    return Exported(files=_copy(out, artifact, artifact.mlir, ()), function=artifact.function)
+
+
+def export_variant(suite: Path, model: str, variant: str, device: str | None, out: Path, *, limits: Limits) -> Exported:
+    """Write the program that a variant's plugins make of a model, and the files that they give to the tools.
+
+    Args:
+        device: None: the first of the suite on which the variant is planned.
+
+    Raises:
+        HarnessError: The suite is wrong, has no such case, or the folder cannot be written.
+        CaseError: A plugin failed.
+    """
+    prepared = prepare(suite, Selection())
+    case = _case(prepared, suite, model, variant, device)
+    artifact = _artifact(_find(suite, model, prepared.suite.models), prepared.toolchain, limits)
+    arranged = prepared.arranged_for(case)
+    request = CompileRequest(
+        case=case,
+        toolchain=prepared.toolchain,
+        model=artifact.mlir,
+        model_sha256=artifact.sha256,
+        function=artifact.function,
+        host_cpu="",
+        limits=limits,
+        plugins=prepared.plugins_of(case),
+        arranged=arranged,
+    )
+    with tempfile.TemporaryDirectory(prefix="harness-export-") as scratch:
+        folder = Path(scratch)
+        (folder / MODEL_FILE).symlink_to(artifact.mlir.resolve())
+        for file in arranged.files:
+            file.put_into(folder)
+        program = rewrite_model(request, folder)
+        given = [folder / file.unique_name for file in arranged.files]
+        files = _copy(out, artifact, folder / MODEL_FILE, given)
+    return Exported(files=files, function=artifact.function, effects=program.effects)
+
+
+def _find(suite: Path, name: str, models: Iterable[Model]) -> Model:
+    known = {one.name: one for one in models}
+    if name not in known:
+        raise UsageError(f"{suite}: there is no model {name!r}{did_you_mean(name, list(known))}")
+    return known[name]
+
+
+def _case(prepared: Prepared, suite: Path, model: str, variant: str, device: str | None) -> Case:
+    for kind, name, known in (
+        ("variant", variant, [one.name for one in prepared.suite.variants]),
+        ("device", device, [one.name for one in prepared.suite.devices]),
+    ):
+        if name is not None and name not in known:
+            raise UsageError(f"{suite}: there is no {kind} {name!r}{did_you_mean(name, known)}")
+    for case in prepared.cases:
+        if case.model == model and case.variant == variant and device in (None, case.device):
+            return case
+    raise UsageError(f"{suite}: [matrix] leaves out {model}/{variant}@{device or '*'}; choose a case of `harness list`")
+
+
+def _artifact(model: Model, toolchain: Toolchain, limits: Limits) -> ModelArtifact:
+    return materialize(model, store=cache_root() / "models", toolchain=toolchain, limits=limits)
+
+
+def _copy(out: Path, artifact: ModelArtifact, program: Path, given: Sequence[Path]) -> tuple[str, ...]:
+    files = {MODEL_FILE: program, **input_files(artifact), **{file.name: file for file in given}}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, file in files.items():
+            shutil.copy(file, out / name)
+    except OSError as error:
+        raise RunError(f"{out}: cannot be written ({error.strerror}); choose another folder with --out") from None
+    return tuple(files)
