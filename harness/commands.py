@@ -48,6 +48,20 @@ class RunArguments:
 
 def run_command(arguments: RunArguments, output_format: Format) -> int:
     """`harness run`: exit status 3 if a case failed or is missing."""
+    path = run_for(arguments)
+    status = report_command(path, output_format, full=False, out=None)
+    tell_where(path)
+    return status
+
+
+def tell_where(path: Path) -> None:
+    """Say where a run is kept."""
+    program = "harness" if shutil.which("harness") else os.path.relpath(sys.argv[0])
+    sys.stderr.write(f"Kept in {path}; `{program} report {path} --format markdown` prints it for an issue.\n")
+
+
+def run_for(arguments: RunArguments) -> Path:
+    """Run what the arguments ask for; the run's directory."""
     from harness.run import run_suite
     from harness.stages.context import RunOptions
 
@@ -73,11 +87,7 @@ def run_command(arguments: RunArguments, output_format: Format) -> int:
         resume=arguments.resume,
     )
     with Terminal() as progress:
-        path = run_suite(options, progress)
-    status = report_command(path, output_format, full=False, out=None)
-    program = "harness" if shutil.which("harness") else os.path.relpath(sys.argv[0])
-    sys.stderr.write(f"Kept in {path}; `{program} report {path} --format markdown` prints it for an issue.\n")
-    return status
+        return run_suite(options, progress)
 
 
 def _what_to_run(arguments: RunArguments) -> tuple[Path, Selection, Path, tuple[str, ...]]:

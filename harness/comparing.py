@@ -18,7 +18,7 @@ from harness.compare.exact import exact_rows
 from harness.compare.gates import apply_gates, is_of
 from harness.compare.hosts import machine_facts, require_comparable, side_facts
 from harness.compare.judged import judge_by_upstream
-from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, METRICS
+from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, metric_named
 from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, what_is_known
 from harness.compare.recorded import recorded_rows
 from harness.compare.remeasure import MeasureOptions, remeasure
@@ -221,7 +221,7 @@ def _require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: st
     """
     for gate in gates:
         limits = [limit for limit in (gate.relative, gate.absolute) if limit is not None]
-        if gate.metric not in METRICS or not all(0 <= limit < math.inf for limit in limits):
+        if metric_named(gate.metric) is None or not all(0 <= limit < math.inf for limit in limits):
             raise UsageError(f"{suite}: [gates.{gate.name}] names no metric, or a limit that is none; mend it")
     apply_gates([blank_row(pair, LATENCY, "identical") for pair in pairs], gates, suite=suite, partial=partial)
 
@@ -229,12 +229,14 @@ def _require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: st
 def _exact(pair: Pair, base: Side, head: Side) -> tuple[Row, ...]:
     if pair.base is None or pair.head is None:
         return ()
+    named = ((base, pair.base.name), (head, pair.head.name))
     rows = exact_rows(
         pair.head,
         base.evidence.builds.get(pair.base.name),
         head.evidence.builds.get(pair.head.name),
         base.evidence.references.get(pair.base.name),
         head.evidence.references.get(pair.head.name),
+        *(one.counts if (one := side.evidence.ir.get(name)) else {} for side, name in named),
     )
     return tuple(replace(row, case=pair.name) for row in rows)
 

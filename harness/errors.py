@@ -52,7 +52,7 @@ class CaseError(HarnessError):
     """One case failed at a stage of its way.
 
     Attributes:
-        stage: `model`, `compile`, `verify`, `measure` or `reference`.
+        stage: `model`, `compile`, `ir`, `verify`, `measure` or `reference`.
         stderr: the last lines that the failing tool printed, possibly empty.
     """
 

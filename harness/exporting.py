@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.bench_folder import input_files
 from harness.cache import cache_root
-from harness.compile.request import MODEL_FILE, CompileRequest
+from harness.compile.request import MODEL_FILE
 from harness.compile.rewrite import rewrite_model
 from harness.errors import RunError, UsageError
 from harness.models.materialize import ModelArtifact, materialize
@@ -21,6 +21,7 @@ from harness.plan import Case, Selection
 from harness.prepare import Prepared, prepare
 from harness.process import Limits
 from harness.results.records import PluginEffect
+from harness.stages.build import request_for
 from harness.suite import load_suite
 from harness.suite.toml_file import did_you_mean
 from harness.suite.values import Model
@@ -63,25 +64,14 @@ def export_variant(suite: Path, model: str, variant: str, device: str | None, ou
     prepared = prepare(suite, Selection())
     case = _case(prepared, suite, model, variant, device)
     artifact = _artifact(_find(suite, model, prepared.suite.models), prepared.toolchain, limits)
-    arranged = prepared.arranged_for(case)
-    request = CompileRequest(
-        case=case,
-        toolchain=prepared.toolchain,
-        model=artifact.mlir,
-        model_sha256=artifact.sha256,
-        function=artifact.function,
-        host_cpu="",
-        limits=limits,
-        plugins=prepared.plugins_of(case),
-        arranged=arranged,
-    )
+    request = request_for(prepared, case, artifact, "", limits)
     with tempfile.TemporaryDirectory(prefix="harness-export-") as scratch:
         folder = Path(scratch)
         (folder / MODEL_FILE).symlink_to(artifact.mlir.resolve())
-        for file in arranged.files:
+        for file in request.arranged.files:
             file.put_into(folder)
         program = rewrite_model(request, folder)
-        given = [folder / file.unique_name for file in arranged.files]
+        given = [folder / file.unique_name for file in request.arranged.files]
         files = _copy(out, artifact, folder / MODEL_FILE, given)
     return Exported(files=files, function=artifact.function, effects=program.effects)
 

@@ -27,6 +27,7 @@ from harness.results.store import RunDirectory, new_run_id, require_writable
 from harness.stages.build import compile_stage, lay_out_stage
 from harness.stages.check import reference_stage, verify_stage
 from harness.stages.context import Context, Done, RunOptions, done_in
+from harness.stages.ir import ir_stage
 from harness.stages.measure import measure_stage
 from harness.stages.models import materialize_models
 
@@ -45,6 +46,7 @@ def run_suite(options: RunOptions, progress: Progress) -> Path:
     with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch, _told_how_to_go_on(directory):
         context = Context(prepared=prepared, options=options, directory=directory, done=done, progress=progress)
         builds = compile_stage(context, artifacts)
+        ir_stage(context, artifacts, builds)
         runnable = lay_out_stage(prepared, artifacts, builds, Path(scratch))
         right = verify_stage(context, runnable)
         with only_one_measures(lambda: progress.note("Another harness is measuring on this machine; waiting for it")):

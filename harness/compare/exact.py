@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from harness.compare.blank import row_of
-from harness.compare.metrics import BUILD_FACTS, REFERENCE_FACTS, Metric
+from harness.compare.metrics import BUILD_FACTS, REFERENCE_FACTS, Metric, ir_metric
 from harness.compare.values import Row, Verdict
 from harness.plan.values import Case
 from harness.results.records import Build, Reference
@@ -13,6 +15,7 @@ from harness.results.records import Build, Reference
 # One and many of what a metric counts; sizes count bytes.
 _NOUNS = {"dispatches": ("dispatch", "dispatches"), "copies": ("copy", "copies"), "fills": ("fill", "fills")}
 _BYTES = ("byte", "bytes")
+_OPS = ("op", "ops")
 
 
 def exact_rows(
@@ -21,6 +24,8 @@ def exact_rows(
     head_build: Build | None,
     base_reference: Reference | None,
     head_reference: Reference | None,
+    base_ir: Mapping[str, int] = MappingProxyType({}),
+    head_ir: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[Row, ...]:
     """One row for each exact metric of a case that both sides have a value of, in the order of the metrics.
 
@@ -30,6 +35,7 @@ def exact_rows(
     Args:
         case: Whose name, model, variant and device the rows get.
         base_build: None where that side has none; likewise the others.
+        base_ir: Op counts by `phase/op`.
     """
     rows = []
     for metric, of_build in BUILD_FACTS.items():
@@ -38,6 +44,7 @@ def exact_rows(
     for metric, of_reference in REFERENCE_FACTS.items():
         if base_reference is not None and head_reference is not None:
             rows.append(_row(case, metric, of_reference(base_reference), of_reference(head_reference)))
+    rows += [_row(case, ir_metric(name), base_ir[name], head_ir[name]) for name in base_ir if name in head_ir]
     return tuple(row for row in rows if row is not None)
 
 
@@ -60,7 +67,7 @@ def _verdict(base: float, head: float) -> Verdict:
 
 
 def _reason(metric: Metric, base: float, head: float) -> str:
-    one, many = _NOUNS.get(metric.name, _BYTES)
+    one, many = _NOUNS.get(metric.name, _OPS if metric.unit == "count" else _BYTES)
     text = f"{head:,.0f} {one if head == 1 else many}"
     if head == base:
         return f"{text} on both sides"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from harness.compare.metrics import LATENCY, METRICS
+from harness.compare.metrics import LATENCY, metric_named
 from harness.compare.values import Row, Verdict
 from harness.errors import UsageError
 from harness.plan.matching import matching
@@ -83,7 +83,7 @@ def _gated(row: Row, gates: Sequence[Gate]) -> Row:
 
 
 def _is_violated(gate: Gate, row: Row) -> bool:
-    if not METRICS[row.metric].exact and not _is_found(gate, row):
+    if not _is_exact(row) and not _is_found(gate, row):
         return False
     change = _change(row)
     if change is None:  # changed beyond a floor, by how much is not known: no limit can excuse it
@@ -107,7 +107,7 @@ def _change(row: Row) -> float | None:
     """Head less base, in the metric's unit; of a statistical metric by the estimate of the ratio, where it has one."""
     if row.base_value is None:
         return None
-    if not METRICS[row.metric].exact and row.ratio is not None:
+    if not _is_exact(row) and row.ratio is not None:
         return (row.ratio - 1) * row.base_value
     return None if row.head_value is None else row.head_value - row.base_value
 
@@ -119,8 +119,18 @@ def allowance(gate: Gate) -> str:
     if gate.relative:
         limits.append(f"{sign}{gate.relative * 100:g} %")
     if gate.absolute:
-        limits.append(f"{sign}{_amount(gate.absolute, METRICS[gate.metric].unit)}")
+        limits.append(f"{sign}{_amount(gate.absolute, _unit(gate))}")
     return " or ".join(limits) or f"no {'change' if gate.direction == 'any' else gate.direction}"
+
+
+def _is_exact(row: Row) -> bool:
+    metric = metric_named(row.metric)
+    return metric is not None and metric.exact
+
+
+def _unit(gate: Gate) -> str:
+    metric = metric_named(gate.metric)
+    return metric.unit if metric is not None else ""
 
 
 def _amount(value: float, unit: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.ir.values import PHASES
+
 if TYPE_CHECKING:  # suites name metrics, and records hold what suites say: importing them here would be a circle
     from harness.results.records import Build, Reference
 
@@ -61,6 +63,18 @@ REFERENCE_FACTS: dict[Metric, Callable[[Reference], float | None]] = {
     _exact("host-peak-memory", "Peak Host Memory", "bytes"): lambda one: one.host_peak_bytes,
     _exact("device-peak-memory", "Peak Device Memory", "bytes"): lambda one: one.device_peak_bytes,
 }
+
+
+def ir_metric(name: str) -> Metric:
+    """The metric of an op count by its key in results, `phase/op`."""
+    phase, _, op = name.partition("/")
+    return _exact(name, f"{op} at {phase}", "count")
+
+
+def metric_named(name: str) -> Metric | None:
+    """The metric of that name, an op count included; None: there is none."""
+    return METRICS.get(name) or (ir_metric(name) if name.partition("/")[0] in PHASES else None)
+
 
 EXACT = (*BUILD_FACTS, *REFERENCE_FACTS)
 METRICS: dict[str, Metric] = {metric.name: metric for metric in (*STATISTICAL, *EXACT)}

@@ -56,6 +56,27 @@ def main_columns(section: Section) -> list[Column]:
     return [column for column in columns if column is not None]
 
 
+def ir_columns(section: Section) -> list[Column]:
+    """Variant, toolchain where there are several, and how many of each op that the suite names; [] where it names none.
+
+    An op that nobody has is left out.
+    """
+    rows = section.rows
+    keys = dict.fromkeys(key for row in rows for key in row.ir)
+    found = [key for key in keys if any(row.ir.get(key) for row in rows)]
+    if not found:
+        return []
+    columns = [
+        Column(title="variant", cells=tuple(one_line(row.variant) for row in rows), number=False),
+        _toolchains(section),
+        *(
+            Column(title=op, unit=phase, cells=tuple(PLAIN.text(row.ir.get(f"{phase}/{op}")) for row in rows), rank=1)
+            for phase, _, op in (one_line(key).partition("/") for key in found)
+        ),
+    ]
+    return [column for column in columns if column is not None]
+
+
 def _toolchains(section: Section) -> Column | None:
     if len(section.toolchains) == 1:
         return None

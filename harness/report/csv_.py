@@ -17,7 +17,8 @@ def render_csv(report: Report) -> str:
 
     The commands that repeat a row are left to the other formats, since they take several lines.
     """
-    return csv_text([_record(row) for row in report.rows()])
+    counted = tuple(dict.fromkeys(key for row in report.rows() for key in row.ir))
+    return csv_text([_record(row, counted) for row in report.rows()])
 
 
 def csv_text(records: Sequence[Mapping[str, Scalar]]) -> str:
@@ -30,9 +31,10 @@ def csv_text(records: Sequence[Mapping[str, Scalar]]) -> str:
     return text.getvalue()
 
 
-def _record(row: Row) -> dict[str, Scalar]:
+def _record(row: Row, counted: Sequence[str]) -> dict[str, Scalar]:
     return {
         **flatten(row),
+        **{f"ir {key}": row.ir.get(key) for key in counted},
         "compile_flags": shlex.join(row.compile_flags),
         "run_flags": shlex.join(row.run_flags),
         "remarks": "; ".join(row.remarks),

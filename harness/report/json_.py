@@ -41,6 +41,8 @@ def _record(row: Row) -> dict[str, Any]:
     return {
         **flatten(row),
         "failure_stderr": row.failure.stderr if row.failure else None,
+        "ir": row.ir,
+        "plugin_effects": [asdict(effect) for effect in row.effects],
         "remarks": row.remarks,
         "repro": row.repro,
         "compile_flags": row.compile_flags,

@@ -10,7 +10,7 @@ import json
 import shlex
 from collections.abc import Sequence
 
-from harness.report.columns import main_columns
+from harness.report.columns import Column, ir_columns, main_columns
 from harness.report.markdown_changes import compile_changes, latency_changes
 from harness.report.markdown_comparison import comparison_table
 from harness.report.markdown_text import (
@@ -96,20 +96,29 @@ def _results(report: Report, *, full: bool) -> str:
         if fate := common_fate(section):
             parts.append(blocks(f"#### {escape(title)}", f"{escape(fate)}."))
         elif folded:
-            parts.append(details(title, blocks(how, _main_table(section))))
+            parts.append(details(title, blocks(how, _main_table(section), _ir_table(section))))
         else:
-            parts.append(blocks(f"#### {escape(title)}", how, _main_table(section)))
+            parts.append(blocks(f"#### {escape(title)}", how, _main_table(section), _ir_table(section)))
     return blocks("### Results", f"_{escape(LEGEND)}._" if report.compares else "", *parts)
 
 
 def _main_table(section: Section) -> str:
-    columns = main_columns(section)
-    with_remarks = any(row.remarks for row in section.rows)
+    remarks = [_remarks(row) for row in section.rows] if any(row.remarks for row in section.rows) else []
+    return _table_of(main_columns(section), remarks)
+
+
+def _ir_table(section: Section) -> str:
+    """Op counts, folded away; "" where the suite names no ops, or no case has any."""
+    columns = ir_columns(section)
+    return details("Operations, by phase of the compiler", _table_of(columns)) if columns else ""
+
+
+def _table_of(columns: Sequence[Column], remarks: Sequence[str] = ()) -> str:
     rows = [
-        [*(escape(column.cells[index]) for column in columns), *([_remarks(row)] if with_remarks else [])]
-        for index, row in enumerate(section.rows)
+        [*map(escape, cells), *remarks[index : index + 1]]
+        for index, cells in enumerate(zip(*(column.cells for column in columns), strict=True))
     ]
-    heads = [*(escape(column.head) for column in columns), *(["remarks"] if with_remarks else [])]
+    heads = [*(escape(column.head) for column in columns), *(["remarks"] if remarks else [])]
     return table(heads, rows, numbers=[column.number for column in columns])
 
 

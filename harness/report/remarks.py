@@ -12,7 +12,7 @@ from harness.plan.values import Case
 from harness.report.units import percent, with_unit
 from harness.report.values import Row, Status
 from harness.results.evidence import is_expected
-from harness.results.records import Build, Check, Failure, Reference
+from harness.results.records import Build, Check, Failure, IrCounts, Reference
 
 # Our median and iree-benchmark-module's come from different processes; on the machines this was written on, fresh
 # processes running one module differ by 6 to 14 %, so a smaller difference says nothing.
@@ -99,6 +99,12 @@ def _wrong_anchor(case: Case) -> str:
     if any(re.search(r"(?<![\w.])func\.func\(", flag) for flag in pipelines):
         return " (its passes are for func.func, and functions are util.func by then)"
     return ""
+
+
+def counting_remarks(counted: IrCounts | None) -> Iterator[str]:
+    """That the ops of a case could not be counted."""
+    if counted is not None and counted.failure is not None:
+        yield f"its ops were not counted: {counted.failure.message}"
 
 
 def warning_remarks(build: Build | None) -> Iterator[str]:

@@ -11,6 +11,7 @@ from harness.plan.values import Case
 from harness.report.evidence import judge
 from harness.report.overview import baseline_label, collect_facts, collect_notes, count_rows
 from harness.report.remarks import (
+    counting_remarks,
     effect_remarks,
     fate_remarks,
     measuring_remarks,
@@ -107,6 +108,7 @@ def _row(case: Case, group: _Group) -> Row:
     complete = evidence.finished and bool(group.header.settings.get("measure", True))
     status = judge(case, failure, timed=has_time, shared=stand_in is not None, finished=complete)
     build = evidence.builds.get(case.name)
+    counted = evidence.ir.get(case.name)
     reference = evidence.references.get(case.name) or evidence.references.get(timed.name)
     row = Row(
         case=case.name,
@@ -129,6 +131,7 @@ def _row(case: Case, group: _Group) -> Row:
         ),
         compile_flags=case.compile_flags,
         run_flags=case.run_flags,
+        ir=counted.counts if counted is not None else {},
     )
     row = _with_check(_with_reference(_with_build(row, build), reference), evidence.checks.get(case.name))
     if status in ("measured", "same"):
@@ -142,6 +145,7 @@ def _row(case: Case, group: _Group) -> Row:
     if status == "measured":
         remarks += reference_remarks(row, evidence.references.get(case.name))
     remarks += effect_remarks(case, build)
+    remarks += counting_remarks(counted)
     remarks += warning_remarks(build)
     return replace(row, remarks=tuple(remarks))
 
@@ -152,6 +156,7 @@ def _with_build(row: Row, build: Build | None) -> Row:
     row = replace(
         row,
         module_sha256=build.module_sha256,
+        effects=build.effects,
         compile_ns=build.compile_ns,
         peak_rss_bytes=build.peak_rss_bytes,
     )

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.report.columns import main_columns
+from harness.report.columns import ir_columns, main_columns
 from harness.report.terminal_text import (
     GAP,
     drawn,
@@ -82,6 +82,22 @@ def _print_section(console: Console, section: Section) -> None:
     console.print(table)
     if not beside:
         _print_remarks(console, section)
+    print_left_out(console, columns, shown)
+    _print_ir(console, section)
+
+
+def _print_ir(console: Console, section: Section) -> None:
+    """Op counts, in a table of their own, since their heads are long."""
+    columns = ir_columns(section)
+    if not columns:
+        return
+    shown = fitting(columns, console.width)
+    table = empty_table(shown)
+    for index, row in enumerate(section.rows):
+        table.add_row(*(Text(column.cells[index], style=_style(row)) for column in shown))
+    console.print()
+    console.print(Text("Operations, by phase of the compiler", style="dim"))
+    console.print(table)
     print_left_out(console, columns, shown)
 
 

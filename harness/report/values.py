@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from harness.results.records import Failure
+from harness.results.records import Failure, PluginEffect
 from harness.stats import Change, Estimate
 from harness.suite.values import VariantGroup
 
@@ -44,6 +44,8 @@ class Row:
         reference_ns: Median real time that one iree-benchmark-module process says.
         host_peak_bytes: Peak of the host-local allocator statistics of that process.
         device_peak_bytes: Peak of the device-local ones.
+        ir: Counts of the ops that the suite names, by `phase/op`.
+        effects: What plugins and preprocessing flags did.
         checked_against: What its outputs were compared with.
         max_absolute_error: Largest |a - b| over all outputs.
         max_relative_error: The largest over the outputs of max |a - b| / max |b|.
@@ -86,6 +88,8 @@ class Row:
     max_absolute_error: float | None = None
     max_relative_error: float | None = None
     failure: Failure | None = None
+    ir: Mapping[str, int] = field(default_factory=dict)
+    effects: tuple[PluginEffect, ...] = ()
     remarks: tuple[str, ...] = ()
     repro: tuple[str, ...] = ()
     compile_flags: tuple[str, ...] = ()

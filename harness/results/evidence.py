@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.plan.values import Case
-from harness.results.records import Build, Check, Failure, Lost, ModelRecord, Reference, Round, Run
+from harness.results.records import Build, Check, Failure, IrCounts, Lost, ModelRecord, Reference, Round, Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,6 +14,7 @@ class Evidence:
     """A run's records by name of the case; a later record of the same case (after --resume) replaces an earlier one."""
 
     builds: Mapping[str, Build]
+    ir: Mapping[str, IrCounts]
     checks: Mapping[str, Check]
     references: Mapping[str, Reference]
     lost: Mapping[str, Lost]
@@ -29,6 +30,7 @@ def gather(run: Run) -> Evidence:
         rounds.setdefault(one.group, []).append(one)
     return Evidence(
         builds={build.case: build for build in run.builds},
+        ir={counted.case: counted for counted in run.ir},
         checks={check.case: check for check in run.checks},
         references={reference.case: reference for reference in run.references},
         lost={lost.case: lost for lost in run.lost},

@@ -1,6 +1,6 @@
 """What a run directory holds, as values. Paths in them are relative to the place the commands ran in.
 
-A run is a header (run.json, written once) and append-only files with one JSON line a record: builds.jsonl,
+A run is a header (run.json, written once) and append-only files with one JSON line a record: builds.jsonl, ir.jsonl,
 checks.jsonl, references.jsonl, rounds.jsonl, and lost.jsonl for cases lost while measuring.
 """
 
@@ -20,7 +20,7 @@ class Failure:
     """Why a case went no further.
 
     Attributes:
-        stage: `model`, `compile`, `verify`, `measure` or `reference`.
+        stage: `model`, `compile`, `ir`, `verify`, `measure` or `reference`.
         message: One sentence.
         stderr: The last lines that the tool printed.
     """
@@ -101,6 +101,19 @@ class Build:
     rewritten: bool = False
     files: tuple[str, ...] = ()
     effects: tuple[PluginEffect, ...] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class IrCounts:
+    """How many of the ops that a suite names the IR of a case has.
+
+    Attributes:
+        counts: By `phase/op`, as in `flow/flow.tensor.update`; {} where `failure` is set.
+    """
+
+    case: str
+    counts: dict[str, int] = field(default_factory=dict)
     failure: Failure | None = None
 
 
@@ -260,6 +273,7 @@ class Run:
 
     header: Header
     builds: tuple[Build, ...] = ()
+    ir: tuple[IrCounts, ...] = ()
     checks: tuple[Check, ...] = ()
     references: tuple[Reference, ...] = ()
     rounds: tuple[Round, ...] = ()

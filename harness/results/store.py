@@ -2,7 +2,7 @@
 
     <results>/<run id>/
         run.json           the header, written first and once
-        builds.jsonl       and checks.jsonl, references.jsonl, rounds.jsonl, lost.jsonl: one JSON line a record
+        builds.jsonl       one JSON line a record; and ir.jsonl, checks.jsonl, references.jsonl, rounds.jsonl, lost.jsonl
         logs/              what iree-compile printed for builds that failed
         report.md          the full report
         finished.json      there once the run has finished; nothing is written after it
@@ -33,13 +33,14 @@ from harness.results.records import (
     Build,
     Check,
     Header,
+    IrCounts,
     Lost,
     Reference,
     Round,
     Run,
 )
 
-Record = Build | Check | Reference | Round | Lost
+Record = Build | IrCounts | Check | Reference | Round | Lost
 _T = TypeVar("_T")
 
 _HEADER_FILE = "run.json"
@@ -47,6 +48,7 @@ _FINISHED_FILE = "finished.json"
 _LOCK_FILE = ".lock"
 _FILES: dict[type[Any], str] = {
     Build: "builds.jsonl",
+    IrCounts: "ir.jsonl",
     Check: "checks.jsonl",
     Reference: "references.jsonl",
     Round: "rounds.jsonl",
@@ -230,6 +232,7 @@ def load_run(path: Path) -> Run:
     return Run(
         header=header,
         builds=_records(path, Build),
+        ir=_records(path, IrCounts),
         checks=_records(path, Check),
         references=_records(path, Reference),
         rounds=_records(path, Round),

@@ -12,7 +12,9 @@ from harness.compile import BuildCache, CompileRequest, compile_cases
 from harness.errors import RunError
 from harness.measure import last_core
 from harness.models.materialize import ModelArtifact
+from harness.plan import Case
 from harness.prepare import Prepared
+from harness.process import Limits
 from harness.results.records import Build, Failure
 from harness.stages.context import Context
 from harness.verify import Runnable
@@ -27,7 +29,7 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
     prepared, options, directory, progress = context.prepared, context.options, context.directory, context.progress
     cache = BuildCache(cache_root())
     cache.sweep()
-    host_cpu = _host_cpu(directory.header.environment)
+    host_cpu = host_cpu_of(directory.header.environment)
     builds = dict(context.done.builds)
     requests = []
     for case in prepared.cases:
@@ -42,19 +44,7 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
         before = builds.get(case.name)
         if before is not None and (before.failure or cache.find(before.cache_key, case.name)):
             continue
-        requests.append(
-            CompileRequest(
-                case=case,
-                toolchain=prepared.toolchain_of(case),
-                model=artifact.mlir,
-                model_sha256=artifact.sha256,
-                function=artifact.function,
-                host_cpu=host_cpu,
-                plugins=prepared.plugins_of(case),
-                arranged=prepared.arranged_for(case),
-                limits=options.compile_limits,
-            )
-        )
+        requests.append(request_for(prepared, case, artifact, host_cpu, options.compile_limits))
     progress.stage("Compile", len(requests))
     try:
         for build, stderr in compile_cases(
@@ -74,7 +64,24 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
     return builds
 
 
-def _host_cpu(environment: Mapping[str, Mapping[str, Any]]) -> str:
+def request_for(
+    prepared: Prepared, case: Case, artifact: ModelArtifact, host_cpu: str, limits: Limits
+) -> CompileRequest:
+    """What compiling a planned case needs."""
+    return CompileRequest(
+        case=case,
+        toolchain=prepared.toolchain_of(case),
+        model=artifact.mlir,
+        model_sha256=artifact.sha256,
+        function=artifact.function,
+        host_cpu=host_cpu,
+        plugins=prepared.plugins_of(case),
+        arranged=prepared.arranged_for(case),
+        limits=limits,
+    )
+
+
+def host_cpu_of(environment: Mapping[str, Mapping[str, Any]]) -> str:
     """What `host` means in a compiler flag on this machine."""
     cpu = environment.get("cpu", {})
     return f"{cpu.get('model', '')} {cpu.get('flags', '')}"

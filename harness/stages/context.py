@@ -10,7 +10,7 @@ from harness.plan import Selection
 from harness.prepare import Prepared
 from harness.process import Limits
 from harness.progress import Progress
-from harness.results.records import Build, Check, Reference, Run
+from harness.results.records import Build, Check, IrCounts, Reference, Run
 from harness.results.store import RunDirectory
 from harness.toolchain import Toolchain
 
@@ -47,6 +47,7 @@ class Done:
     """What an interrupted run had finished, by case; timed seconds and rounds by group and generation."""
 
     builds: Mapping[str, Build] = field(default_factory=dict)
+    ir: Mapping[str, IrCounts] = field(default_factory=dict)
     checks: Mapping[str, Check] = field(default_factory=dict)
     references: Mapping[str, Reference] = field(default_factory=dict)
     generations: Mapping[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
@@ -62,6 +63,7 @@ def done_in(run: Run) -> Done:
         generations[one.group, one.generation] = (seconds + timed_s, rounds + 1)
     return Done(
         builds={one.case: one for one in run.builds},
+        ir={one.case: one for one in run.ir},
         checks={one.case: one for one in run.checks},
         references={one.case: one for one in run.references},
         generations=generations,

@@ -10,7 +10,8 @@ from pathlib import Path
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from harness.compare.metrics import METRICS
-from harness.errors import SuiteError
+from harness.errors import SuiteError, UsageError
+from harness.ir.values import PHASES, check_wanted
 from harness.suite.schema import FlagSetFile, GateTable, InputTable, ModelTable, SuiteFile, VariantTable
 from harness.suite.toml_file import did_you_mean, read_toml, shown
 from harness.suite.values import (
@@ -76,7 +77,8 @@ def load_suite(path: Path) -> LoadedSuite:
         expectations=tuple(Expectation(cases=one.cases, message=one.fails) for one in table.expect),
         groups=tuple(VariantGroup(title=one.title, variants=tuple(one.variants)) for one in table.groups),
         floors=_floors(path, table.floors),
-        gates=tuple(_gate(path, name, gate) for name, gate in table.gates.items()),
+        gates=tuple(_gate(path, name, gate, table.ir) for name, gate in table.gates.items()),
+        ir=_ir(path, table.ir),
         budget_s=table.measure.budget_s,
         generations=table.measure.generations,
     )
@@ -143,6 +145,18 @@ def _variant(path: Path, name: str, table: VariantTable, flag_sets: Mapping[str,
     )
 
 
+def _ir(path: Path, wanted: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    for phase, ops in wanted.items():
+        if phase not in PHASES:
+            raise SuiteError(f"{path}: [ir]: there is no phase {phase!r}{did_you_mean(phase, PHASES)}")
+        _check_once(f"{path}: [ir] {phase}", ops)
+    try:
+        check_wanted(wanted)
+    except UsageError as error:
+        raise SuiteError(f"{path}: [ir]: {error}") from None
+    return {phase: tuple(ops) for phase, ops in wanted.items()}
+
+
 def _floors(path: Path, floors: Mapping[str, float]) -> dict[str, float]:
     for name in floors:
         _check_metric(path, f"[floors] {name}", name)
@@ -154,8 +168,8 @@ def _floors(path: Path, floors: Mapping[str, float]) -> dict[str, float]:
     return dict(floors)
 
 
-def _gate(path: Path, name: str, table: GateTable) -> Gate:
-    _check_metric(path, f"[gates.{name}] metric", table.metric)
+def _gate(path: Path, name: str, table: GateTable, ir: Mapping[str, Sequence[str]]) -> Gate:
+    _check_metric(path, f"[gates.{name}] metric", table.metric, [f"{phase}/{op}" for phase in ir for op in ir[phase]])
     return Gate(
         name=name,
         metric=table.metric,
@@ -166,9 +180,10 @@ def _gate(path: Path, name: str, table: GateTable) -> Gate:
     )
 
 
-def _check_metric(path: Path, where: str, name: str) -> None:
-    if name not in METRICS:
-        raise SuiteError(f"{path}: {where}: there is no metric {shown(name)}{did_you_mean(name, list(METRICS))}")
+def _check_metric(path: Path, where: str, name: str, counted: Sequence[str] = ()) -> None:
+    known = [*METRICS, *counted]
+    if name not in known:
+        raise SuiteError(f"{path}: {where}: there is no metric {shown(name)}{did_you_mean(name, known)}")
 
 
 def _model(path: Path, name: str, table: ModelTable) -> Model:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from harness.compare.metrics import METRICS, STATISTICAL
+from harness.ir.values import PHASES
 from harness.suite.values import Direction
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
@@ -33,7 +34,8 @@ Floor = Annotated[float, Field(gt=0, lt=1)]
 _NAMED: dict[str, JsonValue] = {"additionalProperties": False, "propertyNames": {"maxLength": 100}}
 
 # What editors offer and underline; loading checks these names itself, since it can say what was meant.
-_METRIC: dict[str, JsonValue] = {"enum": [*METRICS]}
+_METRIC: dict[str, JsonValue] = {"anyOf": [{"enum": [*METRICS]}, {"pattern": f"^({'|'.join(PHASES)})/."}]}
+_PHASES: dict[str, JsonValue] = {"propertyNames": {"enum": [*PHASES]}}
 _FLOORED: dict[str, JsonValue] = {"propertyNames": {"enum": [metric.name for metric in STATISTICAL]}}
 
 
@@ -160,7 +162,10 @@ class GroupTable(_Table):
 class GateTable(_Table):
     """How much a metric may change before `harness compare` fails; no limit: not at all."""
 
-    metric: str = Field(description="What is limited.", json_schema_extra=_METRIC)
+    metric: str = Field(
+        description="What is limited: a metric, or an op count of [ir] as 'flow/tensor.empty'.",
+        json_schema_extra=_METRIC,
+    )
     cases: Pattern = "*"
     direction: Direction = Field(
         "increase", description="The direction of change that may fail; all metrics are better when smaller."
@@ -203,6 +208,12 @@ class SuiteFile(_Table):
         json_schema_extra=_FLOORED,
     )
     gates: dict[Name, GateTable] = Field(default_factory=dict, json_schema_extra=_NAMED)
+    ir: dict[str, list[Annotated[str, Field(min_length=1)]]] = Field(
+        default_factory=dict,
+        description="By phase of the compiler, the ops to be counted there: 'tensor.empty', 'linalg.*', "
+        "'executables:memref.alloc'.",
+        json_schema_extra=_PHASES,
+    )
     measure: MeasureTable = MeasureTable()
 
 

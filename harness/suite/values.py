@@ -183,6 +183,7 @@ class Suite:
 
     Attributes:
         floors: By metric, the relative change below which nothing is called changed, in place of the metric's own.
+        ir: By phase of the compiler, the ops that are counted; see harness.ir.
     """
 
     name: str
@@ -198,5 +199,6 @@ class Suite:
     groups: tuple[VariantGroup, ...] = ()
     floors: Mapping[str, float] = field(default_factory=dict)
     gates: tuple[Gate, ...] = ()
+    ir: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     budget_s: float = 120.0
     generations: int = 5

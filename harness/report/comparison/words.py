@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, METRICS
+from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, metric_named
 from harness.compare.values import Comparison, Row, Verdict
 from harness.report.comparison.selection import (
     CHANGED,
@@ -42,16 +42,19 @@ def marked(verdict: Verdict) -> str:
 
 def list_title(metric: str) -> str:
     """What a list of rows of a metric is headed with: `Latencies`."""
-    if metric in UPSTREAM_TITLES:
-        return UPSTREAM_TITLES[metric]
-    return METRICS[metric].title if metric in METRICS else one_line(metric)
+    return UPSTREAM_TITLES[metric] if metric in UPSTREAM_TITLES else _title(metric)
 
 
 def figure_title(metric: str) -> str:
     """What one value of a metric is called: `Median Latency`."""
     if metric == LATENCY.name:
         return "Median Latency"
-    return METRICS[metric].title if metric in METRICS else one_line(metric)
+    return _title(metric)
+
+
+def _title(metric: str) -> str:
+    known = metric_named(metric)
+    return one_line(known.title if known is not None else metric)
 
 
 def unit_of(rows: list[Row]) -> Unit:

@@ -1,0 +1,68 @@
+"""The command line: parses, calls, prints. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from cyclopts import CycloptsError
+
+from harness.cli import compare, ir, run
+from harness.cli.app import app
+from harness.errors import ExitCode, HarnessError
+
+__all__ = ["app", "compare", "ir", "main", "run", "run_command_line"]
+
+
+def main() -> None:
+    """Entry point of the `harness` command."""
+    sys.exit(run_command_line(sys.argv[1:]))
+
+
+def run_command_line(arguments: Sequence[str]) -> int:
+    """Run one command line; its exit status. Errors are one sentence on stderr."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, _interrupt)
+    try:
+        status = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except HarnessError as error:
+        _stop_children()
+        _complain(str(error))
+        return int(error.exit_code)
+    except CycloptsError as error:
+        _complain(" ".join(str(error).split()) + " (see harness --help)")
+        return int(ExitCode.USAGE)
+    except KeyboardInterrupt:
+        _stop_children()
+        _complain("interrupted")
+        return int(ExitCode.INTERRUPTED)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.OK)
+    except Exception as error:  # a defect: still one sentence, and never the status of a regression
+        _stop_children()
+        if "HARNESS_TRACEBACK" in os.environ:
+            raise
+        text = " ".join(str(error).split())[:300]
+        _complain(f"internal error: {type(error).__name__}: {text}; HARNESS_TRACEBACK=1 shows where, please report it")
+        return int(ExitCode.INTERNAL)
+    return int(status) if isinstance(status, int) else int(ExitCode.OK)
+
+
+def _stop_children() -> None:
+    if "harness.process" in sys.modules:  # else none was started
+        from harness.process import stop_all
+
+        stop_all()
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _complain(sentence: str) -> None:
+    sys.stderr.write(f"harness: {sentence}\n")

@@ -1,0 +1,99 @@
+"""[Build] -> how many of the ops that the suite names each case's IR has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+
+from harness.cache import cache_root, read_memo, write_memo
+from harness.compile import BuildCache
+from harness.errors import CaseError
+from harness.ir import OpCounts, count_ops, select_counts
+from harness.models.materialize import ModelArtifact
+from harness.process import Limits
+from harness.results.records import Build, Failure, IrCounts
+from harness.stages.context import Context
+from harness.toolchain import Toolchain
+
+
+def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]) -> None:
+    """Count the ops of every case that compiled, where the suite's [ir] names any.
+
+    Raises:
+        RunError: The run's directory cannot be written.
+    """
+    wanted = context.prepared.suite.ir
+    if not wanted:
+        return
+    todo: dict[str, list[tuple[Build, Path, Toolchain]]] = {}
+    for case in context.prepared.cases:
+        build, artifact = builds.get(case.name), artifacts.get(case.model)
+        if build is None or build.failure is not None or case.name in context.done.ir:
+            continue
+        if isinstance(artifact, ModelArtifact):
+            todo.setdefault(build.cache_key, []).append((build, artifact.mlir, context.prepared.toolchain_of(case)))
+    progress = context.progress
+    progress.stage("IR", sum(len(alike) for alike in todo.values()))
+
+    def count(alike: list[tuple[Build, Path, Toolchain]]) -> dict[str, OpCounts] | Failure:
+        build, model, toolchain = alike[0]
+        return _counts(build, model, toolchain, tuple(wanted), context.options.compile_limits)
+
+    with ThreadPoolExecutor(max_workers=context.options.jobs, thread_name_prefix="ir") as pool:
+        counted = pool.map(count, todo.values())
+        for alike, counts in zip(todo.values(), counted, strict=True):
+            for build, _, _ in alike:
+                if isinstance(counts, Failure):
+                    record = IrCounts(case=build.case, failure=counts)
+                else:
+                    record = IrCounts(case=build.case, counts=select_counts(counts, wanted))
+                context.directory.append(record)
+                progress.step(build.case)
+
+
+def _counts(
+    build: Build, model: Path, toolchain: Toolchain, phases: tuple[str, ...], limits: Limits
+) -> dict[str, OpCounts] | Failure:
+    """All ops of a build's IR at these phases; kept in the cache, since most suites ask for the same ones again."""
+    memo = cache_root() / "ir" / f"{build.cache_key}.json"
+    kept = read_memo(memo)
+    known = kept if isinstance(kept, dict) else {}
+    if missing := [phase for phase in phases if phase not in known]:
+        try:
+            found = count_build(build, model, missing, toolchain=toolchain, limits=limits)
+        except CaseError as error:
+            return Failure(stage="ir", message=str(error), stderr=error.stderr)
+        known = {**known, **{phase: asdict(counts) for phase, counts in found.items()}}
+        write_memo(memo, known)
+    return {phase: OpCounts(**known[phase]) for phase in phases}
+
+
+def count_build(
+    build: Build, model: Path, phases: list[str], *, toolchain: Toolchain, limits: Limits
+) -> dict[str, OpCounts]:
+    """All ops of a build's IR at these phases.
+
+    Args:
+        model: The model's own program, for builds that plugins did not rewrite.
+
+    Raises:
+        CaseError: The IR cannot be had (stage `ir`).
+    """
+    cache = BuildCache(cache_root())
+    return count_ops(
+        ir_flags(build),
+        cache.program(build) or model,
+        phases,
+        toolchain=toolchain,
+        limits=limits,
+        files=cache.files(build),
+    )
+
+
+def ir_flags(build: Build) -> tuple[str, ...]:
+    """The flags with which a build was compiled, without those that name its output."""
+    position = build.command.index("-o")
+    flags = (*build.command[2:position], *build.command[position + 2 :])
+    return tuple(flag for flag in flags if not flag.startswith("--iree-scheduling-dump-statistics"))
