@@ -19,7 +19,7 @@ from harness.progress import Progress
 from harness.results.environment import capture_environment
 from harness.results.records import Failure
 from harness.stages.build import host_cpu_of, request_for
-from harness.stages.ir import ir_flags
+from harness.stages.ir import ir_flags, reached_phases
 from harness.stages.models import materialize_models
 from harness.suite.toml_file import did_you_mean
 
@@ -74,7 +74,7 @@ def inspect_case(
     progress.step(name)
     if build.failure is not None:
         raise CaseError(build.failure.stage, f"{name}: {build.failure.message}", build.failure.stderr)
-    wanted = sorted(phases or TELLING_PHASES, key=PHASES.index)
+    wanted = sorted(phases or reached_phases(build, TELLING_PHASES), key=PHASES.index)
     progress.stage("IR", 1)
     with tempfile.TemporaryDirectory(prefix="harness-ir-") as folder:
         files = dump_phases(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.cache import cache_root, read_memo, write_memo
 from harness.compile import BuildCache
 from harness.errors import CaseError
-from harness.ir import OpCounts, count_ops, select_counts
+from harness.ir import PHASES, OpCounts, count_ops, entry_phase, select_counts
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.results.records import Build, Failure, IrCounts
@@ -39,7 +39,7 @@ def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure],
 
     def count(alike: list[tuple[Build, Path, Toolchain]]) -> dict[str, OpCounts] | Failure:
         build, model, toolchain = alike[0]
-        return _counts(build, model, toolchain, tuple(wanted), context.options.compile_limits)
+        return _counts(build, model, toolchain, reached_phases(build, wanted), context.options.compile_limits)
 
     with ThreadPoolExecutor(max_workers=context.options.jobs, thread_name_prefix="ir") as pool:
         counted = pool.map(count, todo.values())
@@ -48,7 +48,8 @@ def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure],
                 if isinstance(counts, Failure):
                     record = IrCounts(case=build.case, failure=counts)
                 else:
-                    record = IrCounts(case=build.case, counts=select_counts(counts, wanted))
+                    counted_here = {phase: ops for phase, ops in wanted.items() if phase in counts}
+                    record = IrCounts(case=build.case, counts=select_counts(counts, counted_here))
                 context.directory.append(record)
                 progress.step(build.case)
 
@@ -90,6 +91,12 @@ def count_build(
         limits=limits,
         files=cache.files(build),
     )
+
+
+def reached_phases(build: Build, phases: Iterable[str]) -> tuple[str, ...]:
+    """Those of the phases that a build went through: a program that was rewritten at a phase begins there."""
+    entry = PHASES.index(entry_phase(build.command))
+    return tuple(phase for phase in phases if PHASES.index(phase) >= entry)
 
 
 def ir_flags(build: Build) -> tuple[str, ...]:

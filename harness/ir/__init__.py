@@ -1,0 +1,20 @@
+"""Case -> its IR at named phases of the compiler: how many of which ops it has, and its text."""
+
+from harness.ir.count import count_files, count_ops
+from harness.ir.dump import dump_phases, entry_phase
+from harness.ir.text import print_ir
+from harness.ir.values import BUFFERIZED, PHASES, PLACES, OpCounts, check_wanted, select_counts
+
+__all__ = [
+    "BUFFERIZED",
+    "PHASES",
+    "PLACES",
+    "OpCounts",
+    "check_wanted",
+    "count_files",
+    "count_ops",
+    "dump_phases",
+    "entry_phase",
+    "print_ir",
+    "select_counts",
+]

@@ -1,0 +1,152 @@
+"""Model -> files with its IR at the named phases: one run of iree-compile that stops at the last of them.
+
+Printing the IR changes nothing of the module that is compiled. Weights are left out of what is printed: those of a
+network of 67 MB would be 1.6 GB of text in all phases, and the IR parses as well without them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from harness.errors import CaseError
+from harness.ir.counter import SEPARATOR
+from harness.ir.tools import failure, start
+from harness.ir.values import BUFFERIZED, PHASES, START, check_phases
+from harness.process import Limits
+from harness.toolchain import Toolchain
+from harness.toolchain.messages import error_lines, tail
+
+MODEL_FILE = "model.mlir"
+_OUTPUT_FILE = "output.mlir"
+_PHASES_FOLDER = "phases"
+_DISPATCHES_FOLDER = "dispatches"
+_BUFFERIZED_FILE = "bufferized.mlir"
+
+# Lists of numbers that ops have as attributes are shorter; weights are longer.
+ELIDE_FLAGS = ("--mlir-elide-elementsattrs-if-larger=64", "--mlir-elide-resource-strings-if-larger=64")
+
+# With every backend it is this pass that makes buffers of a dispatch's tensors: while dispatches are configured if one
+# only copies, else while they are translated.
+_BUFFERIZATION = "iree-codegen-iree-comprehensive-bufferize"
+# A dispatch with a transform script of its own does it there, and this is the pass that runs next.
+_AFTER_SCRIPT = "iree-transform-dialect-drop-schedule"
+_BUFFERIZED_BY = "executable-targets"
+
+_UNWRITTEN = re.compile(r"^Error while (?:creating|opening).+: (?P<why>.+)$", re.MULTILINE)
+
+
+def dump_phases(
+    flags: Sequence[str],
+    model: Path,
+    phases: Collection[str],
+    *,
+    toolchain: Toolchain,
+    folder: Path,
+    limits: Limits,
+    files: Sequence[Path] = (),
+) -> dict[str, Path]:
+    """Write a model's IR at the named phases into files.
+
+    Args:
+        flags: The case's compiler flags. With `--compile-from` among them, the model is the IR of that phase.
+        model: The MLIR file, text or bytecode.
+        phases: Which of `PHASES`.
+        folder: An empty folder for the files.
+        limits: What iree-compile may use.
+        files: What flags name without a folder, such as a plugin's spec.
+
+    Returns:
+        A file for each phase, in the compiler's order; the model itself for the phase that it enters at. The file of
+        `bufferized` has the dispatches one by one, with `SEPARATOR` between them.
+
+    Raises:
+        UsageError: There is no such phase.
+        CaseError: There is no IR of a phase: iree-compile failed before it, was stopped by a limit, or cannot be
+            started (stage `ir`).
+    """
+    check_phases(phases)
+    first = entry_phase(flags)
+    if earlier := [phase for phase in PHASES[: PHASES.index(first)] if phase in phases]:
+        message = f"the model enters the compiler at phase {first!r}, so it has no IR at {earlier[0]!r}"
+        raise CaseError("ir", f"{message}; take a later phase")
+    dumps = {first: model} if first in phases else {}
+    if later := [phase for phase in PHASES if phase in phases and phase != first]:
+        (folder / MODEL_FILE).symlink_to(model.resolve())
+        for file in files:
+            (folder / file.name).symlink_to(file.resolve())
+        _compile(flags, later, toolchain, folder, limits)
+        dumps |= {phase: _file_of(phase, folder) for phase in later}
+    return dumps
+
+
+def entry_phase(flags: Sequence[str]) -> str:
+    """The phase whose IR the model is; iree-compile takes the last of flags that are given twice."""
+    entries = [flag.partition("=")[2] for flag in flags if flag.startswith("--compile-from=")]
+    return entries[-1] if entries and entries[-1] in PHASES else START
+
+
+def _compile(flags: Sequence[str], phases: Sequence[str], toolchain: Toolchain, folder: Path, limits: Limits) -> None:
+    last = _BUFFERIZED_BY if phases[-1] == BUFFERIZED else phases[-1]
+    command = [str(toolchain.iree_compile), MODEL_FILE, "-o", _OUTPUT_FILE, *flags, *ELIDE_FLAGS]
+    command += [f"--compile-to={last}", f"--dump-compilation-phases-to={_PHASES_FOLDER}"]
+    if BUFFERIZED in phases:
+        command += [f"--mlir-print-ir-after={_BUFFERIZATION},{_AFTER_SCRIPT}"]
+        command += [f"--mlir-print-ir-tree-dir={_DISPATCHES_FOLDER}"]
+    finished = start("iree-compile", command, cwd=folder, limits=limits)
+    if not finished.ok or error_lines(finished.stderr):
+        where = f", on its way to phase {last!r}"
+        reached = [phase for phase in PHASES[: PHASES.index(last)] if _dumped(phase, folder)]
+        if reached and not finished.ok:  # with status 0 it went on after the error
+            where = f" after phase {reached[-1]!r}{where}"
+        remedy = "take an earlier phase, or make the case compile"
+        raise failure("iree-compile", finished, limits, where=where, remedy=remedy)
+    if unwritten := _UNWRITTEN.search(finished.stderr):
+        message = f"the IR of a dispatch cannot be written ({unwritten['why']}); give the model's function a short name"
+        raise CaseError("ir", message, stderr=tail(finished.stderr))
+
+
+def _dumped(phase: str, folder: Path) -> Path | None:
+    """A phase's dump, named after the module, whose name may have slashes in it, and the phase's number."""
+    name = re.compile(rf".*\.\d+\.{phase}\.mlir")
+    return next((file for file in (folder / _PHASES_FOLDER).rglob("*.mlir") if name.fullmatch(file.name)), None)
+
+
+def _file_of(phase: str, folder: Path) -> Path:
+    if phase == BUFFERIZED:
+        return _join_dispatches(folder)
+    file = _dumped(phase, folder)
+    if file is None:
+        raise CaseError("ir", f"iree-compile wrote no IR at phase {phase!r}; run its command line by hand")
+    return file
+
+
+def _join_dispatches(folder: Path) -> Path:
+    """One file of all dispatches, each as it was when its tensors had become buffers."""
+    functions = _last_dumps(_BUFFERIZATION, folder)
+    with_functions = {above for function in functions for above in function.parents}
+    scripted = _last_dumps(_AFTER_SCRIPT, folder)
+    files = [*functions.values(), *(file for module, file in scripted.items() if module not in with_functions)]
+    joined = folder / _BUFFERIZED_FILE
+    joined.write_bytes(SEPARATOR.join(_text(file) for file in sorted(files, key=_order)))
+    return joined
+
+
+def _last_dumps(name: str, folder: Path) -> dict[Path, Path]:
+    """What a pass left behind last, by the folder of the op that it ran on.
+
+    Executables deeper down are of programs that the compiler ran by itself, to fold constants.
+    """
+    files = (folder / _DISPATCHES_FOLDER).glob(f"builtin_module_*/hal_executable_*/**/*_{name}.mlir")
+    return {file.parent: file for file in sorted(files, key=_order)}
+
+
+def _order(file: Path) -> list[str | int]:
+    """The compiler's order, where dispatch 10 comes after dispatch 9."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", str(file))]
+
+
+def _text(file: Path) -> bytes:
+    """A dump without its first line, which names the pass."""
+    return file.read_bytes().partition(b"\n")[2]

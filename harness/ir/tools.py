@@ -1,0 +1,56 @@
+"""Running a tool on IR, and saying in one sentence why it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.errors import CaseError
+from harness.process import Finished, Limits, run
+from harness.toolchain.messages import error_lines, tail
+
+_MORE = {"time": "give it more with --compile-timeout", "memory": "give it more with --compile-memory"}
+_LONGEST_REASON = 300
+
+
+def start(tool: str, command: Sequence[str], *, limits: Limits, cwd: Path | None = None) -> Finished:
+    """Run a tool to its end, whichever.
+
+    Raises:
+        CaseError: It cannot be started (stage `ir`).
+    """
+    try:
+        return run(command, cwd=cwd, limits=limits)
+    except OSError as error:
+        raise CaseError("ir", f"{tool} cannot be started ({error.strerror}); reinstall the toolchain") from None
+
+
+def failure(tool: str, finished: Finished, limits: Limits, *, where: str, remedy: str) -> CaseError:
+    """The error of a tool that failed: `iree-opt exited with status 1 on x.mlir: expected ')'; take another phase`.
+
+    Args:
+        where: What follows on how it ended, with a leading blank or comma.
+        remedy: What to do, unless a limit was hit.
+    """
+    ended = "printed an error" if finished.ok else finished.how_it_ended(limits)
+    if finished.limit is not None:
+        message = f"{tool} {ended}{where}; {_MORE[finished.limit]}"
+    else:
+        reason = shortened(_reason(finished))
+        message = f"{tool} {ended}{where}{f': {reason}' if reason else ''}; {remedy}"
+    return CaseError("ir", message, stderr=tail(finished.stderr))
+
+
+def shortened(reason: str) -> str:
+    """A diagnostic without what is too long of it: it may repeat an op with all its attributes."""
+    return reason[:_LONGEST_REASON].rstrip(".;")
+
+
+def _reason(finished: Finished) -> str:
+    """The first error; where none is marked as one, what a tool says first, and Python last."""
+    if errors := error_lines(finished.stderr):
+        return errors[0]
+    lines = [line.strip() for line in finished.stderr.splitlines() if line.strip()]
+    if not lines or finished.returncode < 0:  # a crash begins with how to report it
+        return ""
+    return lines[-1 if lines[0].startswith("Traceback") else 0]

@@ -1,0 +1,116 @@
+"""Phases of the compiler, op counts at a phase, and the choice of those that a user asks for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from harness.errors import UsageError
+
+START = "start"
+BUFFERIZED = "bufferized"
+
+# In the compiler's order, as iree-compile's --compile-to names them. `start` is the model itself. `bufferized` is none
+# of iree-compile's: it is each dispatch right after its tensors became buffers, where its allocations show.
+PHASES = (
+    START,
+    "input",
+    "abi",
+    "preprocessing",
+    "global-optimization",
+    "dispatch-creation",
+    "flow",
+    "stream",
+    "executable-sources",
+    "executable-configurations",
+    BUFFERIZED,
+    "executable-targets",
+    "hal",
+    "vm",
+)
+HOST = "host"
+EXECUTABLES = "executables"
+PLACES = (HOST, EXECUTABLES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpCounts:
+    """How many of which ops the IR has at one phase, by op name.
+
+    All that MLIR walks over is counted, but for the outermost module: a terminator too, and the body of a named linalg
+    op, which its text does not show. An executable counts once, however often it is dispatched.
+
+    Attributes:
+        host: Ops outside executables, the ops that hold executables among them.
+        executables: Ops inside executables, and inside dispatch regions, which are to become executables.
+    """
+
+    host: Mapping[str, int]
+    executables: Mapping[str, int]
+
+    @property
+    def total(self) -> dict[str, int]:
+        """Ops anywhere."""
+        return dict(Counter(self.host) + Counter(self.executables))
+
+    def count(self, pattern: str) -> int:
+        """How many ops a pattern matches: `memref.alloc`, `linalg.*`, `host:arith.*`, `executables:memref.alloc*`.
+
+        Raises:
+            UsageError: The pattern names a place that there is not.
+        """
+        place, name = _split(pattern)
+        places = {"": (self.host, self.executables), HOST: (self.host,), EXECUTABLES: (self.executables,)}[place]
+        return sum(count for ops in places for op, count in ops.items() if fnmatchcase(op, name))
+
+
+def check_phases(phases: Iterable[str]) -> None:
+    """Refuse a phase that there is not.
+
+    Raises:
+        UsageError: The compiler has no such phase.
+    """
+    for phase in phases:
+        if phase not in PHASES:
+            raise UsageError(f"there is no phase {phase!r}; name one of {', '.join(PHASES)}")
+
+
+def check_wanted(wanted: Mapping[str, Sequence[str]]) -> None:
+    """Refuse phases and places that there are not. An op that no dialect has is fine: its count is 0.
+
+    Raises:
+        UsageError: There is no such phase or place.
+    """
+    check_phases(wanted)
+    for patterns in wanted.values():
+        for pattern in patterns:
+            _split(pattern)
+
+
+def select_counts(counts: Mapping[str, OpCounts], wanted: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """The counts that a user asks for.
+
+    Args:
+        counts: Counts by phase; every wanted phase is among them.
+        wanted: Patterns by phase, as `OpCounts.count` takes them.
+
+    Returns:
+        Counts by `phase/pattern`, in the order of `wanted`; 0 where nothing matches.
+
+    Raises:
+        UsageError: A wanted phase or place that there is not.
+    """
+    check_wanted(wanted)
+    return {
+        f"{phase}/{pattern}": counts[phase].count(pattern) for phase, patterns in wanted.items() for pattern in patterns
+    }
+
+
+def _split(pattern: str) -> tuple[str, str]:
+    """A pattern's place, "" for anywhere, and its op name with wildcards."""
+    place, colon, name = pattern.rpartition(":")
+    if colon and place not in PLACES:
+        raise UsageError(f"there is no place {place!r}, as in {pattern!r}; write {HOST}:... or {EXECUTABLES}:...")
+    return place, name
