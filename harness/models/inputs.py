@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from harness.cache import write_atomically
 from harness.errors import SuiteError
+from harness.models.bf16 import bf16_bits, from_bf16_bits
 from harness.models.tools import file_sha256
 from harness.suite.values import Input
 
@@ -107,7 +108,7 @@ def make_array(value: Input, where: str = "input") -> Array:
         array = np.full(value.shape, _constant(value, where), dtype=held)
     else:
         array = _random(value, held)
-    return _from_bf16_bits(_bf16_bits(array)) if value.dtype == "bf16" else array
+    return from_bf16_bits(bf16_bits(array)) if value.dtype == "bf16" else array
 
 
 def write_arguments(inputs: Sequence[Input], folder: Path, where: str = "inputs") -> tuple[Argument, ...]:
@@ -139,7 +140,7 @@ def load_argument(argument: Argument) -> Array:
     if argument.npy is not None:
         array: Array = np.load(argument.npy, allow_pickle=False)
         return array
-    return _from_bf16_bits(np.fromfile(argument.file, dtype="<u2").reshape(argument.shape))
+    return from_bf16_bits(np.fromfile(argument.file, dtype="<u2").reshape(argument.shape))
 
 
 def _type(value: Input) -> str:
@@ -163,7 +164,7 @@ def _write_argument(value: Input, stem: Path, where: str) -> Argument:
         array = make_array(value, where)
         buffer = io.BytesIO()
         if is_bf16:
-            buffer.write(_bf16_bits(array).tobytes())
+            buffer.write(bf16_bits(array).tobytes())
         else:
             np.save(buffer, array, allow_pickle=False)
         write_atomically(file, buffer.getvalue())
@@ -223,14 +224,3 @@ def _load_npy(value: Input, where: str) -> Array:
         shapes = [" x ".join(map(str, shape)) or "a scalar" for shape in (array.shape, value.shape)]
         raise SuiteError(f"{where} npy: {value.path} is {shapes[0]}, not {shapes[1]}; correct shape, or leave it out")
     return array
-
-
-def _bf16_bits(array: Array) -> NDArray[np.uint16]:
-    """Round float32 to bf16, ties to even; its upper 16 bits."""
-    bits = np.asarray(array, dtype="<f4").view("<u4")
-    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
-    return np.asarray(np.where(np.isnan(array), np.uint32(0x7FC0), rounded), dtype="<u2")
-
-
-def _from_bf16_bits(bits: NDArray[np.uint16]) -> Array:
-    return np.asarray(np.asarray(bits, dtype="<u4") << np.uint32(16), dtype="<u4").view("<f4")

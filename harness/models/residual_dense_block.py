@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from harness.models.builder import Builder, BuiltModel
+from harness.models.mlir_text import Body, Tensor, tensor_type
 from harness.suite.values import Input
 
 Size = Annotated[int, Field(ge=1)]
@@ -33,7 +34,6 @@ _SAME = "#same"
 _PREAMBLE = """\
 #channel = affine_map<(d0, d1, d2, d3) -> (d1)>
 #same = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
-module {
 """
 _COPY_BODY = """\
     ^bb0(%in: f32, %out: f32):
@@ -74,55 +74,22 @@ class Parameters:
     seed: Annotated[int, Field(ge=0)] = 0
 
 
-class _Tensor(NamedTuple):
-    """An SSA value of a ranked f32 tensor type."""
+class BlockBody(Body):
+    """The body of a function of such blocks."""
 
-    name: str
-    shape: tuple[int, ...]
+    def __init__(self, seed: int) -> None:
+        super().__init__("f32", inline_bytes=0)
+        self.rng = np.random.default_rng(seed)
 
-    @property
-    def type(self) -> str:
-        return _type(self.shape)
+    def random(self, name: str, shape: Sequence[int], scale: float) -> Tensor:
+        """A weight of random values."""
+        return self.weight(name, self.rng.standard_normal(shape, dtype=np.float32) * np.float32(scale))
 
-
-def _type(shape: Sequence[int]) -> str:
-    return f"tensor<{'x'.join(map(str, shape))}xf32>"
-
-
-@dataclass
-class _Program:
-    """A function's body while it is written: one entry of `lines` an operation, weights by resource name."""
-
-    rng: np.random.Generator
-    lines: list[str] = field(default_factory=list)
-    resources: list[str] = field(default_factory=list)
-
-    def add(self, operation: str, shape: Sequence[int]) -> _Tensor:
-        """Append one operation; its result."""
-        result = _Tensor(f"%{len(self.lines)}", tuple(shape))
-        self.lines.append(f"    {result.name} = {operation}")
-        return result
-
-    def weight(self, name: str, shape: Sequence[int], scale: float) -> _Tensor:
-        values = (self.rng.standard_normal(shape, dtype=np.float32) * np.float32(scale)).astype("<f4")
-        # The blob's first four bytes are its alignment, little-endian.
-        self.resources.append(f'      {name}: "0x04000000{values.tobytes().hex()}"')
-        return self.add(f"arith.constant dense_resource<{name}> : {_type(shape)}", shape)
-
-    def empty(self, shape: Sequence[int]) -> _Tensor:
-        return self.add(f"tensor.empty() : {_type(shape)}", shape)
-
-    def generic(self, inputs: Sequence[_Tensor], maps: Sequence[str], out: _Tensor, body: str) -> _Tensor:
+    def pointwise(self, inputs: Sequence[Tensor], maps: Sequence[str], out: Tensor, body: str) -> Tensor:
         """A linalg.generic that is parallel in all four dimensions."""
-        names, types = ", ".join(one.name for one in inputs), ", ".join(one.type for one in inputs)
-        return self.add(
-            f"linalg.generic {{indexing_maps = [{', '.join(maps)}], "
-            'iterator_types = ["parallel", "parallel", "parallel", "parallel"]} '
-            f"ins({names} : {types}) outs({out.name} : {out.type}) {{\n{body}\n    }} -> {out.type}",
-            out.shape,
-        )
+        return self.generic(maps, ["parallel"] * 4, inputs, out, body)
 
-    def pad(self, x: _Tensor) -> _Tensor:
+    def pad(self, x: Tensor) -> Tensor:
         """One row or column of zeros on every side."""
         n, channels, height, width = x.shape
         shape = (n, channels, height + 2, width + 2)
@@ -130,28 +97,28 @@ class _Program:
             f"tensor.pad {x.name} low[0, 0, 1, 1] high[0, 0, 1, 1] {{\n"
             "    ^bb0(%n: index, %c: index, %h: index, %w: index):\n"
             "      tensor.yield %zero : f32\n"
-            f"    }} : {x.type} to {_type(shape)}",
+            f"    }} : {x.type} to {tensor_type(shape, self.dtype)}",
             shape,
         )
 
-    def convolution(self, x: _Tensor, channels: int, name: str, *, activate: bool) -> _Tensor:
+    def convolution(self, x: Tensor, channels: int, name: str, *, activate: bool) -> Tensor:
         """A padded 3x3 convolution with bias, then a leaky ReLU if wanted."""
         n, channels_in, height, width = x.shape
         padded = self.pad(x)
-        bias = self.weight(f"{name}_bias", (channels,), _BIAS_SCALE)
+        bias = self.random(f"{name}_bias", (channels,), _BIAS_SCALE)
         weight_shape = (channels, channels_in, 3, 3)
-        weight = self.weight(f"{name}_weight", weight_shape, _WEIGHT_GAIN / math.sqrt(9 * channels_in))
+        weight = self.random(f"{name}_weight", weight_shape, _WEIGHT_GAIN / math.sqrt(9 * channels_in))
         empty = self.empty((n, channels, height, width))
-        start = self.generic([bias], [_CHANNEL, _SAME], empty, _COPY_BODY)
+        start = self.pointwise([bias], [_CHANNEL, _SAME], empty, _COPY_BODY)
         result = self.add(
             "linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>} "
             f"ins({padded.name}, {weight.name} : {padded.type}, {weight.type}) "
             f"outs({start.name} : {start.type}) -> {start.type}",
             start.shape,
         )
-        return self.generic([result], [_SAME, _SAME], empty, _LEAKY_RELU_BODY) if activate else result
+        return self.pointwise([result], [_SAME, _SAME], empty, _LEAKY_RELU_BODY) if activate else result
 
-    def concatenate(self, parts: Sequence[_Tensor]) -> _Tensor:
+    def concatenate(self, parts: Sequence[Tensor]) -> Tensor:
         """Join along the channels: every part is inserted into a fresh tensor."""
         n, _, height, width = parts[0].shape
         whole = self.empty((n, sum(part.shape[1] for part in parts), height, width))
@@ -165,7 +132,7 @@ class _Program:
             offset += part.shape[1]
         return whole
 
-    def block(self, x: _Tensor, growth: int, name: str) -> _Tensor:
+    def block(self, x: Tensor, growth: int, name: str) -> Tensor:
         """One residual dense block."""
         parts = [x]
         for number in range(1, DENSE_CONVOLUTIONS):
@@ -173,29 +140,26 @@ class _Program:
             parts.append(self.convolution(joined, growth, f"{name}_conv{number}", activate=True))
         last = f"{name}_conv{DENSE_CONVOLUTIONS}"
         update = self.convolution(self.concatenate(parts), x.shape[1], last, activate=False)
-        return self.generic([update, x], [_SAME, _SAME, _SAME], self.empty(x.shape), _SCALE_AND_ADD_BODY)
+        return self.scale_and_add(update, x)
+
+    def scale_and_add(self, update: Tensor, x: Tensor) -> Tensor:
+        """0.2 * update + x."""
+        return self.pointwise([update, x], [_SAME, _SAME, _SAME], self.empty(x.shape), _SCALE_AND_ADD_BODY)
+
+    def text(self, argument: Tensor, result: Tensor) -> str:
+        """The whole module."""
+        scalars = ["%zero = arith.constant 0.0 : f32", "%slope = arith.constant 0.2 : f32"]
+        return self.module(_PREAMBLE, argument, scalars, result)
 
 
 def build(params: Parameters) -> BuiltModel:
     """Write `blocks` residual dense blocks, one after the other, with random weights of the seed."""
     shape = (1, params.channels, params.height, params.width)
-    program = _Program(np.random.default_rng(params.seed))
-    result = argument = _Tensor("%arg0", shape)
+    body = BlockBody(params.seed)
+    result = argument = Tensor("%arg0", shape, "f32")
     for number in range(params.blocks):
-        result = program.block(result, params.growth, f"block{number}")
-    text = "".join(
-        [
-            _PREAMBLE,
-            f"  func.func @main({argument.name}: {argument.type}) -> {result.type} {{\n",
-            "    %zero = arith.constant 0.0 : f32\n",
-            "    %slope = arith.constant 0.2 : f32\n",
-            "\n".join(program.lines),
-            f"\n    return {result.name} : {result.type}\n  }}\n}}\n",
-            "{-#\n  dialect_resources: {\n    builtin: {\n",
-            ",\n".join(program.resources),
-            "\n    }\n  }\n#-}\n",
-        ]
-    )
+        result = body.block(result, params.growth, f"block{number}")
+    text = body.text(argument, result)
     return BuiltModel(text=text, function="main", inputs=(Input(shape=shape, dtype="f32", seed=params.seed),))
 
 

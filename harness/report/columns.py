@@ -57,21 +57,17 @@ def main_columns(section: Section) -> list[Column]:
 
 
 def ir_columns(section: Section) -> list[Column]:
-    """Variant, toolchain where there are several, and how many of each op that the suite names; [] where it names none.
-
-    An op that nobody has is left out.
-    """
+    """Variant, toolchain where there are several, and how many of each op that the suite names; [] where it names none."""
     rows = section.rows
-    keys = dict.fromkeys(key for row in rows for key in row.ir)
-    found = [key for key in keys if any(row.ir.get(key) for row in rows)]
-    if not found:
+    keys = tuple(dict.fromkeys(key for row in rows for key in row.ir))
+    if not keys:
         return []
     columns = [
         Column(title="variant", cells=tuple(one_line(row.variant) for row in rows), number=False),
         _toolchains(section),
         *(
             Column(title=op, unit=phase, cells=tuple(PLAIN.text(row.ir.get(f"{phase}/{op}")) for row in rows), rank=1)
-            for phase, _, op in (one_line(key).partition("/") for key in found)
+            for phase, _, op in (one_line(key).partition("/") for key in keys)
         ),
     ]
     return [column for column in columns if column is not None]

@@ -84,20 +84,25 @@ def reference_remarks(row: Row, reference: Reference | None) -> Iterator[str]:
 
 def effect_remarks(case: Case, build: Build | None) -> Iterator[str]:
     """What plugins and preprocessing flags did to the program, above all where that was nothing."""
-    for effect in build.effects if build is not None else ():
+    effects = build.effects if build is not None else ()
+    told_apart = sum(effect.matched is None for effect in effects) == 1
+    reason = _wrong_anchor(case) if any(not effect.changed for effect in effects if effect.matched is None) else ""
+    for effect in effects:
         if effect.matched is not None:
             places = "place" if effect.matched == 1 else "places"
             nothing = ", and changed nothing" if effect.matched and not effect.changed else ""
             yield f"{effect.name} matched {effect.matched} {places}{nothing}"
         elif not effect.changed:
-            yield f"{effect.name} changed nothing{_wrong_anchor(case)}"
+            yield f"{effect.name} changed nothing{f' ({reason})' if reason and told_apart else ''}"
+    if reason and not told_apart:
+        yield reason
 
 
 def _wrong_anchor(case: Case) -> str:
-    """Why a pass pipeline matched nothing, where that is the usual mistake."""
+    """Why a pass pipeline matches nothing, where it makes the usual mistake."""
     pipelines = [flag for flag in case.compile_flags if flag_name(flag) == PIPELINE_FLAG]
     if any(re.search(r"(?<![\w.])func\.func\(", flag) for flag in pipelines):
-        return " (its passes are for func.func, and functions are util.func by then)"
+        return "passes for func.func find nothing, since functions are util.func by then"
     return ""
 
 

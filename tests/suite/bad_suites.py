@@ -25,7 +25,7 @@ STOCK = "[variants.stock]\n"
 
 FORM = [
     Row("a misspelt key", 'name = "small"', 'name = "small"\nbudget = 3', "budget is not a known key; known: "
-        "baseline, description, devices, expect, flagset_files, floors, gates, groups, matrix, measure, models, name, "
+        "baseline, description, devices, expect, flagset_files, floors, gates, groups, ir, matrix, measure, models, name, "
         "variants"),
     Row("a misspelt key of a table", STOCK, f"{STOCK}flag = []", '[variants.stock] flag is not a known key; did you '
         'mean "flags"?'),

@@ -1,0 +1,143 @@
+"""One 3x3 convolution with bias and ReLU over channels-last images: the program of Halide's conv_layer example.
+
+    conv[n, y, x, c] = bias[c] + sum over r of filter[r.z, c, ...] * input[n, y + r.y, x + r.x, r.z]
+    result           = max(0, conv)
+
+MLIR's Transform tutorial (chapter H, https://mlir.llvm.org/docs/Tutorials/transform/ChH/) reproduces Halide's schedule
+for it, so one number here can be held against two other compilers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from harness.models.builder import Builder, BuiltModel
+from harness.suite.values import Input
+
+Size = Annotated[int, Field(ge=1)]
+
+KERNEL = 3
+_BIAS_SCALE = 0.05
+
+# The tutorial's own text of the convolution: the filter comes first, with its input channels outermost.
+_GENERIC = """\
+linalg.generic {{
+      indexing_maps = [
+        affine_map<(n, y, x, c, rz, ry, rx) -> (rx, rz, ry, c)>,
+        affine_map<(n, y, x, c, rz, ry, rx) -> (n, y + rz, x + ry, rx)>,
+        affine_map<(n, y, x, c, rz, ry, rx) -> (n, y, x, c)>
+      ],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]
+    }} ins(%filter, %input : {filter}, {input}) outs(%biased : {output}) {{
+    ^bb0(%f: f32, %in: f32, %b: f32):
+      %m1 = arith.mulf %in, %f fastmath<fast> : f32
+      %0 = arith.addf %b, %m1 fastmath<fast> : f32
+      linalg.yield %0 : f32
+    }} -> {output}"""
+_NAMED = """\
+linalg.conv_2d_nhwc_hwcf {{dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}}
+        ins(%input, %filter : {input}, {filter}) outs(%biased : {output}) -> {output}"""
+_CONVOLUTIONS = {"named": _NAMED, "generic": _GENERIC}
+
+_MODULE = """\
+#same = affine_map<(n, y, x, c) -> (n, y, x, c)>
+module {{
+  func.func @main(%input: {input}) -> {output} {{
+    %zero = arith.constant 0.0 : f32
+    %filter = arith.constant dense_resource<filter> : {filter}
+    %bias = arith.constant dense_resource<bias> : {bias}
+    %empty = tensor.empty() : {output}
+    %biased = linalg.broadcast ins(%bias : {bias}) outs(%empty : {output}) dimensions = [0, 1, 2]
+    %convolved = {convolution}
+    %result = linalg.generic {{
+      indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel", "parallel", "parallel"]
+    }} ins(%convolved : {output}) outs(%empty : {output}) {{
+    ^bb0(%in: f32, %out: f32):
+      %rectified = arith.maxnumf %in, %zero : f32
+      linalg.yield %rectified : f32
+    }} -> {output}
+    return %result : {output}
+  }}
+}}
+{{-#
+  dialect_resources: {{
+    builtin: {{
+      filter: "0x04000000{filter_blob}",
+      bias: "0x04000000{bias_blob}"
+    }}
+  }}
+#-}}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Sizes of the convolution; the defaults are those of the tutorial, 11.8 GFLOP.
+
+    Attributes:
+        batch: Images.
+        height: Rows of the result; the input has 2 more, since nothing is padded.
+        width: Columns of the result; the input has 2 more.
+        channels_in: Channels of the input.
+        channels_out: Channels of the result.
+        form: `named` is linalg.conv_2d_nhwc_hwcf, filter [kh, kw, channels_in, channels_out]; `generic` is the
+            tutorial's linalg.generic, filter [channels_in, kh, kw, channels_out]. Both hold the same weights.
+        seed: Of the weights and of the input.
+    """
+
+    batch: Size = 5
+    height: Size = 80
+    width: Size = 100
+    channels_in: Size = 128
+    channels_out: Size = 128
+    form: Literal["named", "generic"] = "named"
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+def weights(params: Parameters) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Filter [kh, kw, channels_in, channels_out] and bias [channels_out]; the result's values are of order 1."""
+    rng = np.random.default_rng(params.seed)
+    shape = (KERNEL, KERNEL, params.channels_in, params.channels_out)
+    scale = np.float32(1 / math.sqrt(KERNEL * KERNEL * params.channels_in))
+    bias = rng.standard_normal(params.channels_out, dtype=np.float32) * np.float32(_BIAS_SCALE)
+    return rng.standard_normal(shape, dtype=np.float32) * scale, bias
+
+
+def _type(*shape: int) -> str:
+    return f"tensor<{'x'.join(map(str, shape))}xf32>"
+
+
+def build(params: Parameters) -> BuiltModel:
+    """Write the convolution with random weights of the seed."""
+    filter_, bias = weights(params)
+    if params.form == "generic":
+        filter_ = np.ascontiguousarray(filter_.transpose(2, 0, 1, 3))
+    input_shape = (params.batch, params.height + KERNEL - 1, params.width + KERNEL - 1, params.channels_in)
+    types = {
+        "input": _type(*input_shape),
+        "filter": _type(*filter_.shape),
+        "bias": _type(*bias.shape),
+        "output": _type(params.batch, params.height, params.width, params.channels_out),
+    }
+    text = _MODULE.format(
+        **types,
+        convolution=_CONVOLUTIONS[params.form].format(**types),
+        filter_blob=filter_.astype("<f4").tobytes().hex(),
+        bias_blob=bias.astype("<f4").tobytes().hex(),
+    )
+    return BuiltModel(text=text, function="main", inputs=(Input(shape=input_shape, dtype="f32", seed=params.seed),))
+
+
+BUILDER = Builder(
+    name="channelled-convolution",
+    version="1",
+    description="A 3x3 channels-last convolution with bias and ReLU, as in MLIR's Transform tutorial, chapter H.",
+    parameters=Parameters,
+    build=build,
+)

@@ -1,0 +1,110 @@
+"""Writing a function on ranked tensors as MLIR text, its weights as dense_resource blobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.models.bf16 import bf16_bits
+
+# Constants of up to this size IREE moves into the dispatches that read them, and there IREE 3.13 fails on a
+# dense_resource of bf16 (it gives the operation another type, and not the value).
+_INLINE_BYTES = 256
+
+
+class Tensor(NamedTuple):
+    """An SSA value of a ranked tensor type."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def type(self) -> str:
+        """As MLIR writes it."""
+        return tensor_type(self.shape, self.dtype)
+
+
+def tensor_type(shape: Sequence[int], dtype: str) -> str:
+    """A ranked tensor type: `tensor<4x8xbf16>`."""
+    return f"tensor<{'x'.join(map(str, [*shape, dtype]))}>"
+
+
+@dataclass
+class Body:
+    """A function's body while it is written: one entry of `lines` an operation, weights by resource name.
+
+    Attributes:
+        dtype: f32 or bf16, the element type of all its tensors.
+        inline_bytes: Constants of at most this size are written in place.
+    """
+
+    dtype: str
+    inline_bytes: int = _INLINE_BYTES
+    lines: list[str] = field(default_factory=list)
+    resources: list[str] = field(default_factory=list)
+
+    def add(self, operation: str, shape: Sequence[int]) -> Tensor:
+        """Append one operation that gives a tensor; its result."""
+        result = Tensor(f"%{len(self.lines)}", tuple(shape), self.dtype)
+        self.lines.append(f"    {result.name} = {operation}")
+        return result
+
+    def weight(self, name: str, values: NDArray[np.float32]) -> Tensor:
+        """A constant tensor, its values rounded to the element type; small ones are written in place."""
+        elements = bf16_bits(values) if self.dtype == "bf16" else values.astype("<f4")
+        type_ = tensor_type(values.shape, self.dtype)
+        if elements.nbytes <= self.inline_bytes:
+            return self.add(f'arith.constant dense<"0x{elements.tobytes().hex()}"> : {type_}', values.shape)
+        # The blob's first four bytes are its alignment.
+        blob = elements.itemsize.to_bytes(4, "little") + elements.tobytes()
+        self.resources.append(f'      {name}: "0x{blob.hex()}"')
+        return self.add(f"arith.constant dense_resource<{name}> : {type_}", values.shape)
+
+    def empty(self, shape: Sequence[int]) -> Tensor:
+        """A tensor of no particular values."""
+        return self.add(f"tensor.empty() : {tensor_type(shape, self.dtype)}", shape)
+
+    def generic(
+        self, maps: Sequence[str], loops: Sequence[str], inputs: Sequence[Tensor], out: Tensor, body: str
+    ) -> Tensor:
+        """A linalg.generic.
+
+        Args:
+            maps: Indexing maps of the inputs and the init, by their names in the text.
+            loops: "parallel" or "reduction", one a dimension.
+            inputs: May be none.
+            body: Its block, indented as it shall stand.
+        """
+        kinds = ", ".join(f'"{kind}"' for kind in loops)
+        names, types = ", ".join(one.name for one in inputs), ", ".join(one.type for one in inputs)
+        ins = f"ins({names} : {types}) " if inputs else ""
+        return self.add(
+            f"linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = [{kinds}]}} "
+            f"{ins}outs({out.name} : {out.type}) {{\n{body}\n    }} -> {out.type}",
+            out.shape,
+        )
+
+    def module(self, preamble: str, argument: Tensor, scalars: Sequence[str], result: Tensor) -> str:
+        """The whole text: a module with a function `main` of one argument and one result.
+
+        Args:
+            preamble: Lines before the module, such as names of affine maps.
+            scalars: Operations at the function's begin, such as `%zero = arith.constant 0.0 : f32`.
+        """
+        resources = "{-#\n  dialect_resources: {\n    builtin: {\n" + ",\n".join(self.resources) + "\n    }\n  }\n#-}\n"
+        return "".join(
+            [
+                preamble,
+                "module {\n",
+                f"  func.func @main({argument.name}: {argument.type}) -> {result.type} {{\n",
+                *(f"    {scalar}\n" for scalar in scalars),
+                "\n".join(self.lines),
+                f"\n    return {result.name} : {result.type}\n  }}\n}}\n",
+                resources if self.resources else "",
+            ]
+        )

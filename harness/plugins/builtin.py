@@ -1,0 +1,132 @@
+"""The plugins that come with the harness, registered like any other package's.
+
+What they do is in harness.rewrites; here are their names, versions and options. A version goes up whenever the same
+program would be rewritten into another one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from harness.plugins.values import Plugin, Rewrite
+
+_SINCE = ">=3.12"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareConcatOptions:
+    """See harness.rewrites.share_concat."""
+
+    padding: bool = True
+
+
+SHARE_CONCAT = Plugin(
+    name="share-concat",
+    version="1",
+    description="Concatenations that are a contiguous run of a larger one's parts share its buffer",
+    options=ShareConcatOptions,
+    steps=lambda _: (Rewrite(function="harness.rewrites.share_concat:share_concat"),),
+    toolchains=_SINCE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplicateStoresOptions:
+    """See harness.rewrites.replicate_stores."""
+
+    strided: bool = False
+
+
+REPLICATE_STORES = Plugin(
+    name="replicate-stores",
+    version="1",
+    description="A dispatch writes its result into each tensor that it is inserted into",
+    options=ReplicateStoresOptions,
+    steps=lambda _: (Rewrite(function="harness.rewrites.replicate_stores:replicate_stores", phase="flow"),),
+    toolchains=_SINCE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngressOptions:
+    """See harness.rewrites.ingress."""
+
+    fill_init: bool = True
+    outs_style: bool = True
+    fold_transpose: bool = True
+    generic_matmul: bool = True
+    relu_to_maximum: bool = True
+
+
+INGRESS_CANONICALIZE = Plugin(
+    name="ingress-canonicalize",
+    version="1",
+    description="The linalg of PyTorch exporters in the form that tpp-mlir's generator writes",
+    options=IngressOptions,
+    steps=lambda _: (Rewrite(function="harness.rewrites.ingress:ingress_canonicalize"),),
+    toolchains=_SINCE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelsLastOptions:
+    """See harness.rewrites.channels_last."""
+
+    propagate: bool = True
+    depthwise: bool = True
+
+
+CHANNELS_LAST = Plugin(
+    name="channels-last",
+    version="1",
+    description="NCHW convolutions become NHWC ones, and what is around them goes along",
+    options=ChannelsLastOptions,
+    steps=lambda _: (Rewrite(function="harness.rewrites.channels_last:channels_last"),),
+    toolchains=_SINCE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunedOptions:
+    """See harness.rewrites.tuned and harness.rewrites.tuned_convolutions.
+
+    Attributes:
+        vector_bytes: Of the target's vector registers; 0: of this machine's.
+        registers: How many the target has; 0: as many as this machine.
+        derive: Derive configurations for convolutions whose shapes are known.
+        configurations: Entries of harness.rewrites.tuned.tune, which come first.
+    """
+
+    vector_bytes: Literal[0, 16, 32, 64, 128] = 0
+    registers: Annotated[int, Field(ge=0, le=128)] = 0
+    derive: bool = True
+    configurations: list[dict[str, Any]] = field(default_factory=list)
+
+
+def _tuned(options: TunedOptions) -> tuple[Rewrite, ...]:
+    steps = []
+    if options.configurations:
+        arguments = {"configurations": options.configurations}
+        steps.append(Rewrite(function="harness.rewrites.tuned:tune", arguments=arguments))
+    if options.derive:
+        unit = {"vector_bytes": options.vector_bytes, "registers": options.registers}
+        steps += [
+            Rewrite(function="harness.rewrites.tuned_forms:name_convolutions", arguments={}),
+            Rewrite(function="harness.rewrites.tuned_convolutions:tune_convolutions", arguments=unit),
+            Rewrite(function="harness.rewrites.regions_in_place:regions_in_place", arguments={}),
+        ]
+    return tuple(steps)
+
+
+TUNED = Plugin(
+    name="tuned",
+    version="1",
+    description="Lowering configurations on operations: given ones, and derived ones for channels-last convolutions",
+    options=TunedOptions,
+    steps=_tuned,
+    backends=("llvm-cpu",),
+    toolchains=_SINCE,
+)

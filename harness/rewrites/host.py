@@ -1,0 +1,42 @@
+"""The vector unit of the machine that compiles, for code that is to run on it."""
+
+from __future__ import annotations
+
+import platform
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+class VectorUnit(NamedTuple):
+    """Bytes of a vector register, and how many registers there are."""
+
+    vector_bytes: int
+    registers: int
+
+
+def vector_unit(cpuinfo: str, machine: str) -> VectorUnit:
+    """What a processor has: AVX-512 or NEON with 32 registers, AVX2 or SSE with 16.
+
+    Args:
+        cpuinfo: The text of Linux's /proc/cpuinfo; "" elsewhere.
+        machine: What platform.machine() says.
+    """
+    if machine.lower() in ("aarch64", "arm64"):
+        return VectorUnit(16, 32)
+    found = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
+    flags = found[1].split() if found else []
+    if "avx512f" in flags:
+        return VectorUnit(64, 32)
+    return VectorUnit(32 if "avx2" in flags else 16, 16)
+
+
+def host_vector_unit() -> VectorUnit:
+    """This machine's."""
+    try:
+        cpuinfo = _CPUINFO.read_text()
+    except OSError:
+        cpuinfo = ""
+    return vector_unit(cpuinfo, platform.machine())

@@ -1,0 +1,153 @@
+"""ReLU and leaky ReLU as arith.maximumf: which forms, and that no value changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.rewrites.ingress_programs import MAPS, Array, Compiled, assert_left_alone, assert_rewritten, rewrite
+
+
+def function(body: str, name: str = "main", element_type: str = "f32", slope: str = "0.2 : f32") -> str:
+    """A function that applies a body of `%in` to each element; `%zero` and `%slope` are constants."""
+    tensor = f"tensor<?x16x{element_type}>"
+    return f"""
+func.func @{name}(%x: {tensor}, %rows: index) -> {tensor} {{
+  %zero = arith.constant 0.0 : {element_type}
+  %slope = arith.constant {slope}
+  %empty = tensor.empty(%rows) : {tensor}
+  %y = linalg.generic {{indexing_maps = [#whole, #whole], iterator_types = ["parallel", "parallel"]}}
+      ins(%x : {tensor}) outs(%empty : {tensor}) {{
+  ^bb0(%in: {element_type}, %out: {element_type}):
+    {body}
+  }} -> {tensor}
+  return %y : {tensor}
+}}
+"""
+
+
+ZERO = "  %zero = arith.constant 0.0 : f32\n"
+
+
+def relu(comparison: str, selection: str, element_type: str = "f32") -> str:
+    return f"""%p = arith.cmpf {comparison} : {element_type}
+    %y0 = arith.select %p, {selection} : {element_type}
+    linalg.yield %y0 : {element_type}"""
+
+
+RELUS = {
+    "as_exported": relu("ugt, %in, %zero", "%in, %zero"),
+    "zero_first": relu("ult, %zero, %in", "%in, %zero"),
+    "values_exchanged": relu("ole, %in, %zero", "%zero, %in"),
+    "both": relu("oge, %zero, %in", "%zero, %in"),
+}
+# As PyTorch computes it, and as in the ESRGAN of https://github.com/iree-org/iree/issues/11102.
+SELECTED = """%scaled = arith.mulf {1} : f32
+    %p = arith.cmpf {0}, %in, %zero : f32
+    %y0 = arith.select %p, %in, %scaled : f32
+    linalg.yield %y0 : f32"""
+SUMMED = """%p = arith.cmpf {0}, %in, %zero : f32
+    %above = arith.select %p, %in, %zero : f32
+    %below = arith.select %p, %zero, %in : f32
+    %scaled = arith.mulf {1} : f32
+    %y0 = arith.addf {2} : f32
+    linalg.yield %y0 : f32"""
+LEAKY = {
+    "selected": SELECTED.format("ogt", "%in, %slope"),
+    "selected_at_zero_too": SELECTED.format("oge", "%slope, %in"),
+    "selected_unordered": SELECTED.format("ugt", "%in, %slope"),
+    "summed": SUMMED.format("ugt", "%below, %slope", "%above, %scaled"),
+    "summed_the_other_way": SUMMED.format("ogt", "%slope, %below", "%scaled, %above"),
+}
+
+
+@pytest.mark.parametrize("form", RELUS)
+def test_relu_becomes_a_maximum(form: str) -> None:
+    maximum = "%y0 = arith.maximumf %in, %zero : f32\nlinalg.yield %y0 : f32"
+    assert_rewritten(MAPS + function(RELUS[form]), MAPS + function(maximum), "relu_to_maximum", places=1)
+
+
+def test_relu_that_updates_its_init_becomes_a_maximum() -> None:
+    text = MAPS + function(RELUS["as_exported"]).replace("%in,", "%out,").replace("outs(%empty", "outs(%x")
+    matched, after = rewrite(text, "relu_to_maximum")
+    assert matched == 1
+    assert "arith.maximumf %out, %cst" in after
+
+
+@pytest.mark.parametrize("form", LEAKY)
+def test_leaky_relu_becomes_a_maximum(form: str) -> None:
+    factors = "%slope, %in" if "%slope, %in :" in LEAKY[form] else "%in, %slope"
+    maximum = f"""%scaled = arith.mulf {factors} : f32
+    %y0 = arith.maximumf %in, %scaled : f32
+    linalg.yield %y0 : f32"""
+    assert_rewritten(
+        MAPS + function(LEAKY[form]), MAPS + function(maximum).replace(ZERO, ""), "relu_to_maximum", places=1
+    )
+
+
+def test_a_slope_may_be_rounded_on_the_spot() -> None:
+    rounded = "%narrow = arith.truncf %slope : f64 to f32\n"
+    body = SUMMED.format("ugt", "%below, %narrow", "%above, %scaled")
+    after = f"""{rounded}
+    %scaled = arith.mulf %in, %narrow : f32
+    %y0 = arith.maximumf %in, %scaled : f32
+    linalg.yield %y0 : f32"""
+    before, after = (MAPS + function(text, slope="0.2 : f64") for text in (rounded + body, after))
+    assert_rewritten(before, after.replace(ZERO, ""), "relu_to_maximum", places=1)
+
+
+@pytest.mark.parametrize("slope", ["0.0", "-0.5", "1.5", "1.0e-5", "0x7FC00000"])
+@pytest.mark.parametrize("form", ["selected", "summed_the_other_way"])
+def test_other_slopes_are_left_alone(form: str, slope: str) -> None:
+    assert_left_alone(MAPS + function(LEAKY[form], slope=f"{slope} : f32"), "relu_to_maximum")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        relu("ogt, %in, %zero", "%in, %zero"),  # a NaN gives 0
+        relu("uge, %in, %zero", "%in, %zero"),  # -0.0 stays
+        relu("ugt, %in, %zero", "%zero, %in"),  # a minimum
+        relu("ult, %in, %zero", "%in, %zero"),
+        relu("ugt, %in, %slope", "%in, %slope"),  # not at 0
+        relu("ugt, %in, %zero", "%slope, %zero"),
+        relu("une, %in, %zero", "%in, %zero"),
+        SUMMED.replace("%p, %zero, %in", "%p, %zero, %slope").format("ogt", "%below, %slope", "%above, %scaled"),
+    ],
+)
+def test_other_selections_are_left_alone(body: str) -> None:
+    assert_left_alone(MAPS + function(body), "relu_to_maximum")
+
+
+def test_halves_that_treat_nan_differently_are_left_alone() -> None:
+    body = SUMMED.replace("%below =", "%q = arith.cmpf ugt, %in, %zero : f32\n%below =").replace(
+        "%p, %zero", "%q, %zero"
+    )
+    assert_left_alone(MAPS + function(body.format("ogt", "%below, %slope", "%above, %scaled")), "relu_to_maximum")
+
+
+def edge_cases() -> Array:
+    """Zeros of both signs, infinities, NaN, the smallest and largest of each kind, and ordinary numbers."""
+    limits = np.finfo(np.float32)
+    some = [0.0, 1.0, 2.5, np.inf, limits.max, limits.tiny, limits.smallest_subnormal, 3 * limits.smallest_subnormal]
+    values = np.array([*some, *(-one for one in some), np.nan, *np.linspace(-3, 3, 31)], dtype=np.float32)
+    return values.reshape(-1, 16)
+
+
+def flushed(values: Array) -> Array:
+    """Subnormal numbers as 0: compiled programs read them so, but may pass them on unread in a selection."""
+    return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.float32(0), values)
+
+
+def test_no_value_changes() -> None:
+    functions = {**RELUS, **LEAKY}
+    fixed = {"?": "3", ", %rows: index": "", "(%rows)": "()"}
+    before = MAPS + "".join(function(body, name) for name, body in functions.items())
+    for old, new in fixed.items():
+        before = before.replace(old, new)
+    matched, after = rewrite(before, "relu_to_maximum")
+    assert matched == len(functions)
+    selecting, maximum = Compiled(before), Compiled(after)
+    for name in functions:
+        expected, actual = (flushed(program(name, edge_cases())) for program in (selecting, maximum))
+        np.testing.assert_array_equal(actual, expected, err_msg=name)
