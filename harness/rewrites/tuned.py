@@ -1,0 +1,68 @@
+"""Lowering configurations put on operations: tile sizes that a person or a search has chosen, instead of IREE's.
+
+An operation that carries `compilation_info` keeps it through dispatch formation, and the CPU backend then takes its
+tile sizes and its pipeline from there (`iree-compile --compile-to=executable-configurations` shows what was taken).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from iree.compiler import ir
+
+from harness.rewrites.tuned_configuration import Configuration, read_configuration
+from harness.rewrites.tuned_loops import Loops, structured_ops
+from harness.rewrites.tuned_regions import in_region, isolate
+
+ATTRIBUTE = "compilation_info"
+
+
+def tune(module: ir.Module, *, configurations: Sequence[Mapping[str, Any]]) -> int:
+    """Put lowering configurations on structured linalg operations.
+
+    An entry says which operations are meant, and how they are lowered:
+
+        {"op": "linalg.conv_2d_nhwc_hwcf",         name of the operations
+         "loops": [5, 80, 100, 128, 3, 3, null],   their loop ranges, null for any (optional: all of that name)
+         "attribute": "here",                      an attribute that they carry (optional)
+         "pipeline": "ConvTileAndDecomposeExpert", or DoubleTilingExpert, Mmt4dTilingExpert
+         "isolate": true,                          a dispatch region of their own (optional: IREE chooses)
+         "distribution": [1, 4, 100, 64, 0, 0, 0], tile sizes by level, one a loop; 0 leaves a loop whole
+         "vector_common_parallel": [1, 1, 5, 64, 0, 0, 0],
+         "vector_reduction": [0, 0, 0, 0, 1, 1, 8]}
+
+    The further levels are cache_parallel, cache_reduction and vector_inner_parallel. The first entry that matches an
+    operation counts. What carries a configuration already keeps it. Tiles that do not divide their loops are right, but
+    the CPU backend does not vectorise what is left over, nor then the rest: expect a thirtieth of the speed.
+    A convolution of one image needs `isolate`, else IREE drops its configuration together with the unit dimension.
+
+    Args:
+        module: At phase `input`; its context is active.
+
+    Returns:
+        How many operations were given a configuration.
+
+    Raises:
+        ValueError: An entry has an unknown key, lacks one, has a value of the wrong type, not as many sizes as the
+            matched operation has loops, or a size for a loop of the wrong kind.
+    """
+    entries = [read_configuration(entry, f"configurations[{i}]") for i, entry in enumerate(configurations)]
+    chosen = [(op, loops, found) for op, loops in structured_ops(module) if (found := _choose(op, loops, entries))]
+    # All are checked before the first is changed.
+    attributes = [entry.attribute_for(loops.kinds, where) for _, loops, (entry, where) in chosen]
+    for (op, _, (entry, _)), attribute in zip(chosen, attributes, strict=True):
+        op.attributes[ATTRIBUTE] = attribute
+        if entry.isolate and not in_region(op):
+            isolate(op)
+    return len(chosen)
+
+
+def _choose(op: ir.Operation, loops: Loops, entries: Sequence[Configuration]) -> tuple[Configuration, str] | None:
+    names = list(op.attributes)
+    if ATTRIBUTE in names:
+        return None
+    for number, entry in enumerate(entries):
+        if entry.matches(op.name, loops.ranges, names):
+            return entry, f"configurations[{number}]"
+    return None
