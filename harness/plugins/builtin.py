@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from harness.plugins.values import Plugin, Rewrite
+from harness.plugins.values import NoOptions, Plugin, Rewrite
 
 _SINCE = ">=3.12"
 
@@ -33,19 +33,22 @@ SHARE_CONCAT = Plugin(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReplicateStoresOptions:
-    """See harness.rewrites.replicate_stores."""
-
-    strided: bool = False
-
-
 REPLICATE_STORES = Plugin(
     name="replicate-stores",
     version="1",
     description="A dispatch writes its result into each tensor that it is inserted into",
-    options=ReplicateStoresOptions,
+    options=NoOptions,
     steps=lambda _: (Rewrite(function="harness.rewrites.replicate_stores:replicate_stores", phase="flow"),),
+    toolchains=_SINCE,
+)
+
+
+FUSE_PADDING = Plugin(
+    name="fuse-padding",
+    version="1",
+    description="Padding is written by the dispatch whose result it surrounds; contiguous insertions stay apart",
+    options=NoOptions,
+    steps=lambda _: (Rewrite(function="harness.rewrites.fuse_padding:fuse_padding", phase="flow"),),
     toolchains=_SINCE,
 )
 
@@ -75,7 +78,6 @@ INGRESS_CANONICALIZE = Plugin(
 class ChannelsLastOptions:
     """See harness.rewrites.channels_last."""
 
-    propagate: bool = True
     depthwise: bool = True
 
 

@@ -1,0 +1,97 @@
+"""A dispatch whose result is padded writes it into the padded tensor itself.
+
+    %v = flow.dispatch @conv(...)
+    %fill = flow.tensor.splat %zero                    %fill = flow.tensor.splat %zero
+    %padded = flow.dispatch @copy(%v, %fill)    ->     %padded = flow.dispatch @conv(..., %fill) -> %fill
+
+IREE does so by itself where nothing else uses the result. Where something does, it has a dispatch that only copies, as
+rows of a padded tensor have gaps between them; that one goes. The fill stays by itself. What becomes one contiguous
+span of a larger tensor is flow.tensor.update and stays so: it needs no dispatch, and one that wrote it would hold on to
+the whole tensor, and make whoever writes the rest wait.
+
+Asked for in https://github.com/iree-org/iree/pull/8662.
+"""
+
+from __future__ import annotations
+
+from iree.compiler import ir
+
+from harness.rewrites.replicate_stores_code import Part, add_stores, find_code, part_copied_by
+from harness.rewrites.replicate_stores_flow import (
+    dispatches_in,
+    erase_if_unused,
+    executable_of,
+    has_own_result,
+    own_executable,
+    with_results,
+)
+
+
+def fuse_padding(module: ir.Module) -> int:
+    """Let dispatches write their result into the tensor it is padded to. All results stay the same to the bit.
+
+    Only dispatches with one result, of a static shape, that end in elementwise arithmetic. Where a result is padded in
+    several ways, one of them is fused.
+
+    Args:
+        module: Changed in place; as at IREE's phase `flow`.
+
+    Returns:
+        How many paddings were fused.
+    """
+    # A copy comes after what it copies, so it is not looked at again once it is erased.
+    return sum(_fuse(module, dispatch) for dispatch in reversed(dispatches_in(module)))
+
+
+def _fuse(module: ir.Module, dispatch: ir.Operation) -> bool:
+    """Fuse one padding of a dispatch's result; whether there was any."""
+    if not has_own_result(dispatch) or find_code(module, dispatch) is None:
+        return False
+    copies = [use.owner.operation for use in dispatch.result.uses if _is_padding(use)]
+    for copy in copies:
+        part = part_copied_by(module, copy)
+        if part is not None:
+            own_executable(module, dispatch)
+            _replace(module, dispatch, copy, part)
+            return True
+    return False
+
+
+def _is_padding(use: ir.OpOperand) -> bool:
+    """Whether a dispatch of a value and of a tensor filled with a constant gives the tensor back, changed."""
+    user = use.owner.operation
+    if user.name != "flow.dispatch" or use.operand_number != 0 or len(user.operands) != 2:
+        return False
+    fill = user.operands[1].owner
+    return (
+        list(user.attributes["operandSegmentSizes"]) == [0, 2, 0, 0]
+        and [one.value for one in user.attributes.get("tied_operands", ())] == [1]
+        and not isinstance(fill, ir.Block)
+        and fill.name == "flow.tensor.splat"
+        and len(fill.operands) == 1
+        and not isinstance(fill.operands[0].owner, ir.Block)
+        and fill.operands[0].owner.name == "arith.constant"
+    )
+
+
+def _replace(module: ir.Module, dispatch: ir.Operation, copy: ir.Operation, part: Part) -> None:
+    """Put a dispatch that writes a part of the copy's target in the place of both."""
+    uses = len(list(dispatch.result.uses))
+    wholes = int(uses > 1)  # something else needs the result as it is
+    code = find_code(module, dispatch)
+    if code is not None:  # always: its executable is at most a copy of what it was
+        add_stores(code, wholes, part)
+    fill = copy.operands[1].owner.operation
+    here = ir.InsertionPoint(dispatch)
+    own_fill = fill.clone(ip=here)
+    own_fill.operands[0] = fill.operands[0].owner.operation.clone(ip=ir.InsertionPoint(own_fill)).result
+    results = with_results(dispatch, wholes, own_fill.result)
+    copy.result.replace_all_uses_with(results[0])
+    executable = executable_of(copy)
+    copy.erase()
+    erase_if_unused(module, executable)
+    if not list(fill.result.uses):
+        fill.erase()
+    if wholes:
+        dispatch.result.replace_all_uses_with(results[1])
+    dispatch.erase()
