@@ -1,0 +1,180 @@
+"""Dispatch regions read their operands where these lie and write their result where it goes.
+
+A flow.dispatch.region becomes one dispatch. Around it, a slice that does not lie in one piece costs a dispatch that
+copies it out, and an insertion one that copies it in: with the channels last this is so for every part of a
+concatenation along the channels. Inside it, the slices are only strides of its loads and stores.
+
+    %in = tensor.extract_slice %buffer[...]                %next = flow.dispatch.region {
+    %part = flow.dispatch.region {                           %in = tensor.extract_slice %buffer[...]
+      ... %in ...                                     ->     ... %in ...
+      flow.return %0                                         %1 = tensor.insert_slice %0 into %buffer[...]
+    }                                                        flow.return %1
+    %next = tensor.insert_slice %part into %buffer[...]    }
+
+The compiler lets such a result take the place of the buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iree.compiler import ir
+
+from harness.rewrites.ingress_ops import body_of, find, is_parallel, producer
+
+_REGION = "flow.dispatch.region"
+_STARTS = frozenset({"linalg.fill", "linalg.broadcast", "tensor.empty"})
+
+
+def regions_in_place(module: ir.Module, *, reads: bool = True, writes: bool = True) -> int:
+    """Move slices into the dispatch regions that read or make them.
+
+    Args:
+        module: Changed in place; with flow.dispatch.region, as other rewrites leave them at IREE's phase `input`.
+        reads: Slices that a region reads; and what its operations start from, a fill or a broadcast.
+        writes: The insertion of a region's only result into a larger tensor, where it is all that reads the result,
+            and where no slice of that tensor that the region reads overlaps it.
+
+    Returns:
+        How many operations were moved or copied into regions.
+    """
+    moved = 0
+    for region in find(module, _REGION):
+        if len(region.regions[0].blocks) == 1:
+            moved += _take_reads(region) if reads else 0
+            moved += _take_write(region) if writes else 0
+    return moved
+
+
+def _take_reads(region: ir.Operation) -> int:
+    """Copy into a region what gives it its operands and costs nothing there."""
+    own = [view.operation for view in body_of(region).operations]
+    copies: dict[ir.Value, ir.Value] = {}
+    originals: list[ir.Operation] = []
+
+    def take(value: ir.Value) -> ir.Value:
+        """A value's copy in the region, in front of all that was there; the value itself if it is not to be copied."""
+        source = producer(value)
+        if source is None or not _costs_nothing(source) or source.block == own[0].block:
+            return value
+        if value not in copies:
+            operands = [take(operand) for operand in source.operands]
+            copy = source.clone(ip=ir.InsertionPoint(own[0]))
+            _set_operands(copy, operands)
+            copies[value] = copy.result
+            originals.append(source)
+        return copies[value]
+
+    for op in own:
+        _set_operands(op, [take(operand) for operand in op.operands])
+    for original in reversed(originals):
+        if not list(original.result.uses):
+            original.erase()
+    return len(copies)
+
+
+def _costs_nothing(op: ir.Operation) -> bool:
+    """Whether a dispatch reads as quickly through this operation as it reads the operation's result."""
+    if op.name == "tensor.extract_slice":
+        return _is_plain(op, op.operands[0])
+    return op.name in _STARTS or _is_broadcast(op)
+
+
+def _is_broadcast(op: ir.Operation) -> bool:
+    """Whether a generic only repeats a tensor of fewer dimensions."""
+    if op.name != "linalg.generic" or len(op.operands) != 2 or not is_parallel(op):
+        return False
+    body = body_of(op)
+    source = op.operands[0].type
+    return (
+        len(body.operations) == 1
+        and body.operations[0].operands[0] == body.arguments[0]
+        and isinstance(source, ir.RankedTensorType)
+        and source.rank < op.result.type.rank
+    )
+
+
+def _take_write(region: ir.Operation) -> int:
+    """Let a region insert its result itself, where it can be done in place."""
+    uses = list(region.results[0].uses) if len(region.results) == 1 else []
+    if len(uses) != 1 or uses[0].operand_number != 0:
+        return 0
+    insertion = uses[0].owner.operation
+    if insertion.name != "tensor.insert_slice" or insertion.block != region.block or len(insertion.operands) != 2:
+        return 0
+    buffer = insertion.operands[1]
+    if not _can_store(insertion) or not all(_is_apart(reader, insertion) for reader in _readers_inside(region, buffer)):
+        return 0
+    new = ir.Operation.create(
+        _REGION,
+        results=[insertion.result.type],
+        attributes={name: region.attributes[name] for name in region.attributes},
+        regions=len(region.regions),
+        loc=region.location,
+        ip=ir.InsertionPoint(insertion),
+    )
+    insertion.result.replace_all_uses_with(new.result)
+    for old_region, new_region in zip(region.regions, new.regions, strict=True):
+        for block in list(old_region.blocks):
+            block.append_to(new_region)
+    end = [view.operation for view in body_of(new).operations][-1]
+    insertion.move_before(end)
+    insertion.operands[0] = end.operands[0]
+    end.operands[0] = insertion.result
+    region.erase()
+    return 1
+
+
+def _can_store(insertion: ir.Operation) -> bool:
+    """Whether the compiler can store a dispatch's result by this insertion.
+
+    IREE 3.13 joins dimensions of one element with their neighbours, and then fails to compile most insertions that
+    leave a gap. What it does compile are those without such dimensions, and those where they come first and the part
+    does not fill the next one, such as a padded image.
+    """
+    if not _is_plain(insertion, insertion.operands[0]):
+        return False
+    sizes = list(zip(insertion.operands[0].type.shape, insertion.result.type.shape, strict=True))
+    while sizes[0] == (1, 1) and len(sizes) > 1:
+        sizes.pop(0)
+    has_ones = len(sizes) < insertion.result.type.rank
+    return all(part > 1 for part, _ in sizes) and (not has_ones or sizes[0][0] < sizes[0][1])
+
+
+def _readers_inside(region: ir.Operation, value: ir.Value) -> list[ir.Operation]:
+    """The operations in a region that have a value as an operand."""
+    readers = []
+    for use in value.uses:
+        holder = reader = use.owner.operation
+        while holder is not None and holder != region:
+            holder = holder.parent
+        if holder is not None:
+            readers.append(reader)
+    return readers
+
+
+def _is_apart(reader: ir.Operation, insertion: ir.Operation) -> bool:
+    """Whether an operation reads nothing of a buffer but a slice that the insertion leaves as it is."""
+    if reader.name != "tensor.extract_slice" or not _is_plain(reader, reader.operands[0]):
+        return False
+    return any(
+        first.stop <= second.start or second.stop <= first.start
+        for first, second in zip(_extents(reader), _extents(insertion), strict=True)
+    )
+
+
+def _extents(op: ir.Operation) -> list[range]:
+    """What a slice covers in each dimension of the larger tensor."""
+    offsets, sizes = op.attributes["static_offsets"], op.attributes["static_sizes"]
+    return [range(offset, offset + size) for offset, size in zip(offsets, sizes, strict=True)]
+
+
+def _is_plain(op: ir.Operation, operand: ir.Value) -> bool:
+    """Whether a slice has constant offsets and sizes, leaves nothing out in between, and keeps all dimensions."""
+    dynamic = len(op.operands) - (2 if op.name == "tensor.insert_slice" else 1)
+    return dynamic == 0 and set(op.attributes["static_strides"]) == {1} and operand.type.rank == op.result.type.rank
+
+
+def _set_operands(op: ir.Operation, operands: Sequence[ir.Value]) -> None:
+    for number, operand in enumerate(operands):
+        op.operands[number] = operand
