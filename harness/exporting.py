@@ -62,8 +62,9 @@ def export_variant(suite: Path, model: str, variant: str, device: str | None, ou
         CaseError: A plugin failed.
     """
     prepared = prepare(suite, Selection())
+    found = _find(suite, model, prepared.suite.models)
     case = _case(prepared, suite, model, variant, device)
-    artifact = _artifact(_find(suite, model, prepared.suite.models), prepared.toolchain, limits)
+    artifact = _artifact(found, prepared.toolchain, limits)
     request = request_for(prepared, case, artifact, "", limits)
     with tempfile.TemporaryDirectory(prefix="harness-export-") as scratch:
         folder = Path(scratch)

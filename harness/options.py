@@ -1,17 +1,21 @@
 """Tables of a suite -> dataclasses of installed code: a builder's parameters, a plugin's options.
 
 The dataclass is frozen and keyword-only. Fields are checked strictly against their annotations, so that true is no
-integer, and Annotated[int, pydantic.Field(ge=1)] bounds one; its __post_init__ may raise ValueError.
+integer, and Annotated[int, pydantic.Field(ge=1)] bounds one; a list becomes a tuple where that is asked for. Its
+__post_init__ may raise ValueError.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+from pydantic_core import PydanticSerializationError
 
 from harness.errors import SuiteError
 from harness.suite.toml_file import did_you_mean
@@ -28,8 +32,10 @@ def check_options(kind: type[_T], values: Mapping[str, Any], *, where: str, owne
         noun: What one of them is called: `parameter`.
 
     Raises:
-        SuiteError: An unknown or missing key, or a value of the wrong type or out of range.
+        SuiteError: An unknown or missing key, a value of the wrong type or out of range, or a class that is none to
+            check values by.
     """
+    adapters = _adapters_of(kind, where, owner, noun)
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
@@ -39,7 +45,6 @@ def check_options(kind: type[_T], values: Mapping[str, Any], *, where: str, owne
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in values:
             raise SuiteError(f"{where}.{name} is missing; {owner} needs it")
-    adapters = _adapters(kind)  # type: ignore[arg-type]
     checked = {key: _check_value(adapters[key], value, f"{where}.{key}") for key, value in values.items()}
     try:
         return kind(**checked)
@@ -47,8 +52,31 @@ def check_options(kind: type[_T], values: Mapping[str, Any], *, where: str, owne
         raise SuiteError(f"{where}: {error}") from None
 
 
+def as_json(options: Any) -> dict[str, Any]:
+    """Checked options as values of JSON, as they identify what is done with them and go to other processes.
+
+    Raises:
+        ValueError: One of them is none.
+    """
+    try:
+        values: dict[str, Any] = TypeAdapter(type(options)).dump_python(options, mode="json")
+    except PydanticSerializationError as error:
+        raise ValueError(str(error)) from None
+    return values
+
+
 def _article(noun: str) -> str:
     return "an" if noun[0] in "aeiou" else "a"
+
+
+def _adapters_of(kind: Any, where: str, owner: str, noun: str) -> dict[str, TypeAdapter[Any]]:
+    try:
+        return _adapters(kind)
+    except (TypeError, NameError, PydanticUserError) as error:
+        text = str(error).splitlines()[0]
+        raise SuiteError(
+            f"{where}: the {noun}s of {owner} cannot be checked ({text}); ask its package's author"
+        ) from None
 
 
 @cache
@@ -59,7 +87,16 @@ def _adapters(kind: Any) -> dict[str, TypeAdapter[Any]]:
 
 def _check_value(adapter: TypeAdapter[Any], value: object, where: str) -> Any:
     try:
-        return adapter.validate_python(value, strict=True)
+        return _validated(adapter, value)
     except ValidationError as invalid:
         message = invalid.errors(include_url=False)[0]["msg"]
         raise SuiteError(f"{where}: {message[:1].lower()}{message[1:]}, not {str(value)[:60]!r}") from None
+
+
+def _validated(adapter: TypeAdapter[Any], value: object) -> Any:
+    """The value, checked as JSON, whose lists may be tuples and whose strings may be members of an Enum."""
+    try:
+        text = json.dumps(value)
+    except TypeError:  # a date, which TOML has
+        return adapter.validate_python(value, strict=True)
+    return adapter.validate_json(text, strict=True)

@@ -28,18 +28,26 @@ from harness.results.records import PluginEffect
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind:
-    """A flag of which something can be told, the phase after which it shows, and the step that gives it."""
+    """A flag of which something can be told.
+
+    Attributes:
+        phase: After which it shows.
+        step: That gives the flag.
+        folds: Whether the pass behind it tidies up whatever its file says, so that it is compared with an empty one.
+    """
 
     flag: str
     phase: str
     step: type[Step]
+    folds: bool = False
 
 
+_EMPTY_FILE = "steps/empty.mlir"
 # In the order in which iree-compile comes to them.
 _KINDS = (
     _Kind(flag=PIPELINE_FLAG, phase="preprocessing", step=PassPipeline),
     _Kind(flag=TRANSFORM_SPEC_FLAG, phase="preprocessing", step=TransformSpec),
-    _Kind(flag=PDL_SPEC_FLAG, phase="preprocessing", step=PdlSpec),
+    _Kind(flag=PDL_SPEC_FLAG, phase="preprocessing", step=PdlSpec, folds=True),
     _Kind(flag=TUNING_SPEC_FLAG, phase="executable-configurations", step=TuningSpec),
     _Kind(flag=TRANSFORM_LIBRARY_FLAG, phase="executable-configurations", step=TransformLibrary),
 )
@@ -47,20 +55,20 @@ _KINDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Added:
-    """One more flag than before: whose it is, and the flags of its phase up to it."""
+    """One more flag than before: whose it is, and the flags of its phase without and with it."""
 
     owner: str
+    without: tuple[str, ...]
     flags: tuple[str, ...]
 
 
 def effects_of_flags(request: CompileRequest, program: Program, folder: Path) -> tuple[PluginEffect, ...]:
     """Whether each pass pipeline and spec among a case's flags changed the program, each beside the ones before it.
 
-    What cannot be told is left out: where the program begins after the flag's phase, or the compiler fails without
-    the flag.
+    What cannot be told is left out: where the compiler fails without the flag.
 
     Args:
-        program: What was compiled; it lies in the folder.
+        program: What was compiled; it lies in the folder, as do its steps.
 
     Raises:
         OSError: The folder cannot be written.
@@ -68,8 +76,8 @@ def effects_of_flags(request: CompileRequest, program: Program, folder: Path) ->
     effects: list[PluginEffect] = []
     for phase in dict.fromkeys(kind.phase for kind in _KINDS):
         added = _added(request, phase)
-        if added and not _begins_after(program, phase):
-            effects += _compared(request, program, phase, added, folder)
+        source, flags = program.early if phase == "preprocessing" else (MODEL_FILE, program.flags)
+        effects += _compared(request, source, flags, phase, added, folder) if added else []
     return tuple(effects)
 
 
@@ -80,13 +88,13 @@ def _added(request: CompileRequest, phase: str) -> list[_Added]:
     for kind in _KINDS:
         if kind.phase != phase or kind.flag not in given:
             continue
-        if kind.flag == PIPELINE_FLAG and request.arranged.pipelines:
-            for owner, text in request.arranged.pipelines:
-                steps.append(_Added(owner=owner or f"--{kind.flag}", flags=(*flags, f"--{kind.flag}={text}")))
-            flags = steps[-1].flags
-        else:
-            flags = (*flags, given[kind.flag])
-            steps.append(_Added(owner=_owner(request, kind), flags=flags))
+        pipelines = request.arranged.pipelines if kind.flag == PIPELINE_FLAG else ()
+        owned = [(owner or f"--{kind.flag}", f"--{kind.flag}={text}") for owner, text in pipelines]
+        without = (*flags, f"--{kind.flag}={_EMPTY_FILE}") if kind.folds else flags
+        for owner, flag in owned or [(_owner(request, kind), given[kind.flag])]:
+            steps.append(_Added(owner=owner, without=without, flags=(*flags, flag)))
+            without = steps[-1].flags
+        flags = without
     return steps
 
 
@@ -96,27 +104,19 @@ def _owner(request: CompileRequest, kind: _Kind) -> str:
     return next(owners, f"--{kind.flag}")
 
 
-def _begins_after(program: Program, phase: str) -> bool:
-    """Whether a program has gone through a phase already: then it lies there as it was after it."""
-    early = ("--compile-from=input", "--compile-from=abi")
-    return phase == "preprocessing" and any(flag not in early for flag in program.flags)
-
-
 def _compared(
-    request: CompileRequest, program: Program, phase: str, added: Sequence[_Added], folder: Path
+    request: CompileRequest, source: str, begin: Sequence[str], phase: str, added: Sequence[_Added], folder: Path
 ) -> list[PluginEffect]:
     ours = {kind.flag for kind in _KINDS if kind.phase == phase}
     others = [flag for flag in request.case.compile_flags if flag_name(flag) not in ours]
-    outputs = []
-    for number, flags in enumerate([(), *(one.flags for one in added)]):
-        output = f"steps/{phase}-{number}.mlirbc"
+    outputs: dict[tuple[str, ...], bytes] = {}
+    (folder / _EMPTY_FILE).parent.mkdir(exist_ok=True)
+    (folder / _EMPTY_FILE).write_text("module {}")
+    for flags in dict.fromkeys(flags for one in added for flags in (one.without, one.flags)):
+        output = f"steps/{phase}-{len(outputs)}.mlirbc"
         try:
-            (folder / "steps").mkdir(exist_ok=True)
-            compile_to(request, MODEL_FILE, output, phase, (*others, *flags, *program.flags), folder)
+            compile_to(request, source, output, phase, (*others, *flags, *begin), folder)
         except CaseError:
             return []
-        outputs.append((folder / output).read_bytes())
-    return [
-        PluginEffect(name=one.owner, changed=after != before)
-        for one, before, after in zip(added, outputs, outputs[1:], strict=False)
-    ]
+        outputs[flags] = (folder / output).read_bytes()
+    return [PluginEffect(name=one.owner, changed=outputs[one.flags] != outputs[one.without]) for one in added]

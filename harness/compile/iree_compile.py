@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +13,11 @@ from harness.compile.request import MODEL_FILE, MODULE_FILE, STATISTICS_FILE, Co
 from harness.compile.rewrite import rewrite_model
 from harness.compile.tool import run_compiler, what_went_wrong
 from harness.errors import CaseError
-from harness.plugins import PassPipeline
 from harness.process import Finished, Limits, run
 from harness.results.records import Build, Failure
 from harness.toolchain.messages import status_text, tail, warning_lines
 
 _DUMP_LIMITS = Limits(seconds=120)
-_PIPELINE_ERROR = re.compile(r"does not refer to a registered pass|in pass pipeline|pass pipeline")
 
 
 def compile_request(request: CompileRequest, key: str, folder: Path) -> tuple[Build, str]:
@@ -59,29 +56,14 @@ def _compile(request: CompileRequest, key: str, folder: Path) -> tuple[Build, st
     except CaseError as error:
         return replace(started, failure=Failure(stage="compile", message=str(error))), ""
     build = replace(started, compile_ns=finished.wall_ns, peak_rss_bytes=finished.peak_rss_bytes)
-    complaint = what_went_wrong(finished, request.limits, wrote=(folder / MODULE_FILE).is_file())
+    complaint = what_went_wrong(request, finished, wrote=(folder / MODULE_FILE).is_file())
     if complaint is not None:
-        return replace(build, failure=_failure(finished, complaint, request)), finished.stderr
+        failure = Failure(stage="compile", message=complaint, stderr=tail(finished.stderr))
+        return replace(build, failure=failure), finished.stderr
     build = _with_facts(request, build, folder, finished)
     if build.failure is None:
         build = replace(build, effects=(*build.effects, *effects_of_flags(request, program, folder)))
     return build, finished.stderr
-
-
-def _failure(finished: Finished, complaint: str, request: CompileRequest) -> Failure:
-    blamed = _blamed_plugin(request, finished.stderr)
-    message = f"plugin {blamed}: {complaint}" if blamed else complaint
-    return Failure(stage="compile", message=message, stderr=tail(finished.stderr))
-
-
-def _blamed_plugin(request: CompileRequest, stderr: str) -> str | None:
-    """The plugin that what the compiler prints is about: it names one of its files, or its pass pipeline."""
-    for applied in request.plugins:
-        if any(file.unique_name in stderr for file in applied.files):
-            return applied.name
-        if _PIPELINE_ERROR.search(stderr) and any(isinstance(step, PassPipeline) for step in applied.steps):
-            return applied.name
-    return None
 
 
 def _with_facts(request: CompileRequest, build: Build, folder: Path, finished: Finished) -> Build:

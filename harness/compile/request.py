@@ -74,10 +74,12 @@ def cache_key(request: CompileRequest) -> str:
             [one.name, one.plugin.version, one.options, one.sources_sha256, [file.unique_name for file in one.files]]
             for one in request.plugins
         ],
+        "rewrites": [[one.function, one.phase, dict(one.options)] for one in request.arranged.rewrites],
         "flags": normalised((*flags, *REPRODUCIBLE_FLAGS)),
         "files": _named_files(flags),
         "compiler": [request.toolchain.version, request.toolchain.compiler_sha256],
-        "host": request.host_cpu if any(flag.endswith("=host") for flag in flags) else "",
+        # A rewrite runs on this machine, and may ask what it is.
+        "host": request.host_cpu if request.arranged.rewrites or any(flag.endswith("=host") for flag in flags) else "",
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

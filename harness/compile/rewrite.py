@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import site
+import sys
 import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +16,14 @@ from pathlib import Path
 
 import harness
 from harness.compile.request import MODEL_FILE, CompileRequest
-from harness.compile.tool import compile_to
+from harness.compile.tool import MORE, compile_to
 from harness.errors import CaseError
 from harness.plan.chain import RewriteCall
 from harness.process import run
 from harness.results.records import PluginEffect
 from harness.toolchain.messages import tail
 
+_EARLY = ("input", "abi")
 CHILD = Path(harness.__file__).parent / "plugins" / "child.py"
 
 
@@ -33,11 +35,13 @@ class Program:
         flags: That say at which phase it begins.
         rewritten: Whether it is another program than the model's.
         effects: What each rewrite did.
+        early: File and flags of the program as it was when it came to iree-compile's preprocessing.
     """
 
     flags: tuple[str, ...]
     rewritten: bool
     effects: tuple[PluginEffect, ...]
+    early: tuple[str, tuple[str, ...]]
 
 
 def rewrite_model(request: CompileRequest, folder: Path) -> Program:
@@ -49,7 +53,10 @@ def rewrite_model(request: CompileRequest, folder: Path) -> Program:
     """
     source, reached, changed = MODEL_FILE, "", False
     effects: list[PluginEffect] = []
+    early = None
     for number, call in enumerate(request.arranged.rewrites):
+        if early is None and call.phase not in _EARLY:
+            early = (source if source != MODEL_FILE else str(request.model.resolve()), _begin(reached))
         if call.phase != reached:
             lowered = _step(folder, f"{number}-{call.phase}")
             compile_to(request, source, lowered, call.phase, (*request.case.compile_flags, *_begin(reached)), folder)
@@ -62,7 +69,8 @@ def rewrite_model(request: CompileRequest, folder: Path) -> Program:
     if changed:
         (folder / MODEL_FILE).unlink()
         (folder / source).replace(folder / MODEL_FILE)
-    return Program(flags=_begin(reached) if changed else (), rewritten=changed, effects=tuple(effects))
+    flags = _begin(reached) if changed else ()
+    return Program(flags=flags, rewritten=changed, effects=tuple(effects), early=early or (MODEL_FILE, flags))
 
 
 def _begin(phase: str) -> tuple[str, ...]:
@@ -97,7 +105,12 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
         raise CaseError("compile", f"{where} cannot be started ({error.strerror}); reinstall the toolchain") from None
     printed = tail(finished.stderr)
     if not finished.ok or not answer_file.is_file():
-        raise CaseError("compile", f"{where} {finished.how_it_ended(request.limits)}{_last_words(printed)}", printed)
+        how = finished.how_it_ended(request.limits)
+        if finished.limit is not None:
+            raise CaseError("compile", f"{where} {how}; {MORE[finished.limit]}", printed)
+        if finished.ok:
+            how = f"{how}, but gave no module back"
+        raise CaseError("compile", f"{where} {how}{_last_words(printed)}", printed)
     answer = json.loads(answer_file.read_text())
     if "error" in answer:
         raise CaseError("compile", f"{where} {answer['error']}", printed)
@@ -112,8 +125,11 @@ def _last_words(printed: str) -> str:
 
 
 def _sites() -> Sequence[str]:
-    """Where the packages of this interpreter lie, of which one brings the rewrite."""
+    """Where packages of this interpreter may lie, of which one brings the rewrite."""
     folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
     if site.ENABLE_USER_SITE:
         folders.append(site.getusersitepackages())
-    return list(dict.fromkeys(folders))
+    folders += [entry for entry in sys.path if Path(entry).is_dir()]
+    library = Path(sysconfig.get_path("stdlib"))  # of which the other interpreter has its own
+    places = dict.fromkeys(Path(folder).absolute() for folder in folders)
+    return [str(place) for place in places if place not in (library, library / "lib-dynload")]

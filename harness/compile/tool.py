@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.compile.blame import blamed_plugin
 from harness.compile.request import CompileRequest
 from harness.errors import CaseError
 from harness.process import Finished, Limits, run
 from harness.toolchain.messages import error_lines, tail
 
-_MORE = {"time": "give it more with --compile-timeout", "memory": "give it more with --compile-memory"}
+MORE = {"time": "give it more with --compile-timeout", "memory": "give it more with --compile-memory"}
 
 
 def run_compiler(request: CompileRequest, arguments: Sequence[str], folder: Path) -> Finished:
@@ -43,23 +44,33 @@ def compile_to(
     arguments = [source, f"--compile-to={phase}", "--emit-mlir-bytecode", "-o", output, *flags]
     finished = run_compiler(request, arguments, folder)
     complaint = what_went_wrong(
-        finished, request.limits, wrote=(folder / output).is_file(), what=f"iree-compile --compile-to={phase}"
+        request, finished, wrote=(folder / output).is_file(), what=f"iree-compile --compile-to={phase}"
     )
     if complaint is not None:
         raise CaseError("compile", complaint, tail(finished.stderr))
 
 
-def what_went_wrong(finished: Finished, limits: Limits, *, wrote: bool, what: str = "iree-compile") -> str | None:
+def what_went_wrong(
+    request: CompileRequest, finished: Finished, *, wrote: bool, what: str = "iree-compile"
+) -> str | None:
     """A sentence about a compile that failed, which one that exits with 0 can have done too; None: it did not.
+
+    It begins with the plugin that the error is about, where that can be told.
 
     Args:
         wrote: Whether its output is there.
         what: Which command it was.
     """
+    complaint = _complaint(finished, request.limits, wrote, what)
+    blamed = blamed_plugin(request, finished.stderr) if complaint is not None and finished.limit is None else None
+    return f"plugin {blamed}: {complaint}" if blamed is not None else complaint
+
+
+def _complaint(finished: Finished, limits: Limits, wrote: bool, what: str) -> str | None:
     errors: Sequence[str] = error_lines(finished.stderr)
     how = f"{what} {finished.how_it_ended(limits)}"
     if finished.limit is not None:
-        return f"{how}; {_MORE[finished.limit]}"
+        return f"{how}; {MORE[finished.limit]}"
     if finished.ok and errors:
         how = f"{what} printed an error, though it exited with status 0"
     elif finished.ok and wrote:

@@ -32,15 +32,13 @@ TRANSFORM_LIBRARY_FLAG = "iree-codegen-transform-dialect-library"
 
 _ANCHOR = "builtin.module("
 _LISTS = ("iree-load-plugin", "iree-plugin")
-# iree-compile takes one of each of these; and in its preprocessing phase it has its own order.
+# iree-compile takes one of each of these.
 _SINGLE: Mapping[type[Step], str] = {
     TransformSpec: "transform spec",
     PdlSpec: "PDL spec",
     TuningSpec: "tuning spec",
     TransformLibrary: "transform library",
 }
-_DURING_PREPROCESSING: tuple[type[Step], ...] = (PassPipeline, TransformSpec, PdlSpec)
-_DURING_CODEGEN: tuple[type[Step], ...] = (TuningSpec, TransformLibrary)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +90,7 @@ def arrange(chain: Sequence[Applied], compile_flags: Sequence[str], where: str) 
     steps = [(applied, step) for applied in chain for step in applied.steps]
     flags: tuple[str, ...] = ()
     for _, step in steps:
-        added = tuple(_compile_flags(step))
+        added = [flag for flag in _compile_flags(step) if flag_name(flag) != PIPELINE_FLAG]
         lists = [flag for flag in added if flag_name(flag) in _LISTS]
         flags = (*merge_flags(flags, [flag for flag in added if flag not in lists]), *lists)
     pipelines = _pipelines(steps, compile_flags, where)
@@ -100,22 +98,39 @@ def arrange(chain: Sequence[Applied], compile_flags: Sequence[str], where: str) 
         flags = (*flags, f"--{PIPELINE_FLAG}={pipelines[-1][1]}")
     return Arranged(
         compile_flags=flags,
-        run_flags=tuple(
-            f"--executable_plugin={step.file.unique_name}" for _, step in steps if isinstance(step, ExecutablePlugin)
-        ),
+        run_flags=tuple(flag for _, step in steps for flag in _run_flags(step)),
         rewrites=tuple(
-            RewriteCall(plugin=applied.name, function=step.function, phase=step.phase, options=applied.options)
+            RewriteCall(
+                plugin=applied.name,
+                function=step.function,
+                phase=step.phase,
+                options=applied.options if step.arguments is None else step.arguments,
+            )
             for applied, step in steps
             if isinstance(step, Rewrite)
         ),
-        files=tuple(file for applied in chain for file in applied.files),
+        files=tuple({file.unique_name: file for applied in chain for file in applied.files}.values()),
         pipelines=pipelines,
     )
 
 
 def gives(applied: Applied, flag: str) -> bool:
-    """Whether a plugin gives this flag of iree-compile by itself."""
-    return any(flag in _compile_flags(step) for step in applied.steps)
+    """Whether a plugin gives this flag by itself, be it iree-compile's or the runtime's."""
+    return any(flag in (*_compile_flags(step), *_run_flags(step)) for step in applied.steps)
+
+
+def pipelines_of(step: Step) -> Sequence[str]:
+    """The pass pipelines that a step runs."""
+    match step:
+        case PassPipeline():
+            return [step.text]
+        case Flags():
+            return _given(step.compile)
+    return []
+
+
+def _given(flags: Sequence[str]) -> list[str]:
+    return [flag.partition("=")[2] for flag in flags if flag_name(flag) == PIPELINE_FLAG]
 
 
 def _compile_flags(step: Step) -> Iterator[str]:
@@ -136,15 +151,19 @@ def _compile_flags(step: Step) -> Iterator[str]:
             yield from step.flags
 
 
+def _run_flags(step: Step) -> Iterator[str]:
+    if isinstance(step, ExecutablePlugin):
+        yield f"--executable_plugin=./{step.file.unique_name}"  # without a folder, the system's search path is meant
+
+
 def _pipelines(
     steps: Sequence[tuple[Applied, Step]], compile_flags: Sequence[str], where: str
 ) -> tuple[tuple[str, str], ...]:
     """See Arranged.pipelines."""
-    parts = [(applied.name, step.text) for applied, step in steps if isinstance(step, PassPipeline)]
+    parts = [(applied.name, text) for applied, step in steps for text in pipelines_of(step)]
     if not parts:
         return ()
-    own = [("", flag.partition("=")[2]) for flag in compile_flags if flag_name(flag) == PIPELINE_FLAG]
-    parts = [*own[-1:], *parts]
+    parts = [*(("", text) for text in _given(compile_flags)[-1:]), *parts]
     return tuple((owner, _joined([text for _, text in parts[:end]], where)) for end, (owner, _) in enumerate(parts, 1))
 
 
@@ -157,20 +176,27 @@ def _joined(pipelines: Sequence[str], where: str) -> str:
             raise SuiteError(
                 f"{where}: {text!r} cannot be joined with another pass pipeline; write it as builtin.module(...)"
             )
-    return f"{_ANCHOR}{','.join(text[len(_ANCHOR) : -1] for text in pipelines)})"
+    inner = (text[len(_ANCHOR) : -1] for text in pipelines)
+    return f"{_ANCHOR}{','.join(text for text in inner if text)})"
 
 
 def _place(step: Step) -> tuple[float, str] | None:
-    """Where a step stands on the compiler's way, and how to say that; None: it stands nowhere in particular."""
+    """Where a step stands on the compiler's way, and how to say that; None: it stands nowhere in particular.
+
+    Passes, transform spec and PDL spec run in this order, which is iree-compile's own.
+    """
     preprocessing = REWRITE_PHASES.index("preprocessing")
-    if isinstance(step, Rewrite):
-        return REWRITE_PHASES.index(step.phase), f"rewrites the module after phase {step.phase}"
-    if isinstance(step, _DURING_PREPROCESSING):
-        order = _DURING_PREPROCESSING.index(type(step))
-        names = ("runs passes", "applies a transform spec", "applies a PDL spec")
-        return preprocessing - 0.5 + 0.1 * order, f"{names[order]} in phase preprocessing"
-    if isinstance(step, _DURING_CODEGEN):
-        return len(REWRITE_PHASES), "works in code generation"
+    if pipelines_of(step):
+        return preprocessing - 0.5, "runs passes in phase preprocessing"
+    match step:
+        case Rewrite():
+            return REWRITE_PHASES.index(step.phase), f"rewrites the module after phase {step.phase}"
+        case TransformSpec():
+            return preprocessing - 0.4, "applies a transform spec in phase preprocessing"
+        case PdlSpec():
+            return preprocessing - 0.3, "applies a PDL spec in phase preprocessing"
+        case TuningSpec() | TransformLibrary():
+            return len(REWRITE_PHASES), "works in code generation"
     return None
 
 
@@ -181,6 +207,11 @@ def _check_order(chain: Sequence[Applied], where: str) -> None:
             place = _place(step)
             if place is None:
                 continue
+            if before is not None and place[0] < before[0] and before[2] == applied.name:
+                raise SuiteError(
+                    f"{where}: {applied.name} {before[1]}, and after that {place[1]}, where the compiler has been "
+                    "already; ask its author to order its steps"
+                )
             if before is not None and place[0] < before[0]:
                 raise SuiteError(
                     f"{where}: {applied.name} {place[1]}, and {before[2]}, named before it, {before[1]}; "
@@ -197,8 +228,8 @@ def _check_single(chain: Sequence[Applied], where: str) -> None:
             if noun is None:
                 continue
             if type(step) in owners:
-                raise SuiteError(
-                    f"{where}: {owners[type(step)]} and {applied.name} both bring a {noun}, and iree-compile takes "
-                    "one; keep one of them"
-                )
+                both = f"{owners[type(step)]} and {applied.name} both bring a {noun}"
+                if owners[type(step)] == applied.name:
+                    both = f"{applied.name} brings a second {noun}"
+                raise SuiteError(f"{where}: {both}, and iree-compile takes one; keep one of them")
             owners[type(step)] = applied.name

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import site
 import sys
 import traceback
@@ -27,6 +28,12 @@ class Refused(Exception):
 
 def _one_line(error: BaseException) -> str:
     return (" ".join(str(error).split()) or "no reason given")[:500]
+
+
+def _first_error(error: BaseException) -> str:
+    """What the verifier says, without where that is and the operation that it prints below."""
+    found = re.search(r"error: (?:\S+:\d+:\d+: )?(.+)", str(error))
+    return found[1] if found is not None else _one_line(error)
 
 
 def _load(name: str) -> Any:
@@ -62,7 +69,7 @@ def rewrite(request: dict[str, Any]) -> dict[str, Any]:
         try:
             module.operation.verify()
         except Exception as error:
-            raise Refused(f"left a module that does not verify: {_one_line(error)}") from error
+            raise Refused(f"left a module that does not verify: {_first_error(error)}") from error
         after = _bytecode(module)
         if not matched and after != before:
             raise Refused("changed the module, and says that it matched nothing")

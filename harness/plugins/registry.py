@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import importlib.util
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 from harness.errors import SuiteError
-from harness.options import check_options
+from harness.options import as_json, check_options
 from harness.plugins.values import REWRITE_PHASES, Applied, Plugin, Rewrite, Step
 from harness.registered import load_registered
 from harness.suite.toml_file import did_you_mean
@@ -28,13 +28,17 @@ def load_plugin(name: str) -> Plugin[Any]:
     """The plugin of that registered name.
 
     Raises:
-        SuiteError: No package registers it, or the one that does fails to import or gives something else than a Plugin.
+        SuiteError: No package registers it, or several do, or the one that does fails to import or gives something
+            else than a Plugin.
     """
     points = tuple(entry_points(group=ENTRY_POINT_GROUP, name=name))
     if not points:
         hint = did_you_mean(name, registered_plugins()) or "; no installed package registers a plugin"
         advice = "" if hint.endswith("?") else "; install the package that brings it"
         raise SuiteError(f"there is no plugin {name!r}{hint}{advice}")
+    values = sorted({point.value for point in points})
+    if len(values) > 1:
+        raise SuiteError(f"plugin {name!r} is registered by {' and by '.join(values)}; remove all packages but one")
     return load_registered(points[0], Plugin, "harness.plugins.Plugin", f"plugin {name!r}")
 
 
@@ -52,8 +56,11 @@ def apply_plugin(name: str, options: Mapping[str, Any], where: str = "plugins") 
     except SuiteError as error:
         raise SuiteError(f"{where}: {error}") from error.__cause__
     label = f"plugin {name!r}"
+    if plugin.name != name:
+        raise SuiteError(f"{where}: {label} calls itself {plugin.name!r}; ask its package's author")
     checked = check_options(plugin.options, options, where=f"{where}: {name}", owner=label, noun="option")
     try:
+        values = as_json(checked)
         steps = tuple(plugin.steps(checked))
         sources = _sources_sha256(steps)
         for file in (getattr(step, "file", None) for step in steps):
@@ -66,11 +73,11 @@ def apply_plugin(name: str, options: Mapping[str, Any], where: str = "plugins") 
             f"{where}: {label}: {error.filename} cannot be read ({error.strerror}); install its package again"
         ) from None
     except Exception as error:
-        text = " ".join(str(error).split()) or "no reason given"
         raise SuiteError(
-            f"{where}: {label} refuses these options ({type(error).__name__}: {text}); change them or repair it"
+            f"{where}: {label} refuses these options ({type(error).__name__}: {_one_line(error)}); "
+            "change them or repair it"
         ) from error
-    return Applied(plugin=plugin, options=dataclasses.asdict(checked), steps=steps, sources_sha256=sources)
+    return Applied(plugin=plugin, options=values, steps=steps, sources_sha256=sources)
 
 
 def _sources_sha256(steps: tuple[Step, ...]) -> str:
@@ -78,29 +85,52 @@ def _sources_sha256(steps: tuple[Step, ...]) -> str:
 
     Raises:
         SuiteError: A rewrite names no function of an installed package, or a phase that rewrites cannot stand at.
+        TypeError: Its arguments are no JSON.
     """
-    folders: set[Path] = set()
+    sources: set[Path] = set()
     for step in steps:
         if isinstance(step, Rewrite):
             if step.phase not in REWRITE_PHASES:
                 hint = did_you_mean(step.phase, REWRITE_PHASES)
                 raise SuiteError(f"its rewrite stands at phase {step.phase!r}, where none can{hint}")
-            folders.add(_folder_of(step.function))
+            json.dumps(dict(step.arguments or {}))
+            sources.update(_sources_of(step.function))
     digest = hashlib.sha256()
-    for file in sorted(file for folder in folders for file in folder.glob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest() if folders else ""
+    for file in sorted(sources):
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest() if sources else ""
 
 
-def _folder_of(function: str) -> Path:
-    """The folder of the module that a rewrite's function lies in; the module itself is not imported here."""
+def _sources_of(function: str) -> Iterator[Path]:
+    """The Python files that a rewrite may be made of: its module, or all of the package that it lies in.
+
+    The module itself is not imported. Of the harness's own only the package of rewrites counts.
+    """
     point = EntryPoint(name="rewrite", value=function, group=ENTRY_POINT_GROUP)
     try:
-        spec = importlib.util.find_spec(point.module) if point.attr else None
-    except (ImportError, AttributeError, ValueError):
-        spec = None
-    if spec is None or spec.origin is None:
+        module = point.module if point.attr else ""
+        spec = importlib.util.find_spec(module) if module else None
+        parts = module.split(".")
+        package = ".".join(parts[: 2 if parts[0] == "harness" else 1])
+        root = importlib.util.find_spec(package) if spec else None
+    except (AttributeError, ValueError):  # no name of a module
+        spec = root = None
+    except Exception as error:  # the packages around the module are imported
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing is None or not f"{point.module}.".startswith(f"{missing}."):
+            raise SuiteError(
+                f"its rewrite {function!r} lies in a package that cannot be imported "
+                f"({type(error).__name__}: {_one_line(error)}); repair or remove it"
+            ) from error
+        spec = root = None
+    if spec is None or spec.origin is None or not spec.has_location or root is None:
         raise SuiteError(
             f"its rewrite {function!r} names no function of an installed package, as in 'package.module:name'"
         )
-    return Path(spec.origin).parent
+    yield Path(spec.origin)
+    for folder in root.submodule_search_locations or ():
+        yield from Path(folder).rglob("*.py")
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or "no reason given"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -22,10 +22,12 @@ class Rewrite:
         function: `package.module:name`. It is called with an iree.compiler.ir.Module and the plugin's options as
             keyword arguments, changes the module in place, and returns how many places it matched.
         phase: Which of iree-compile's phases the module has gone through when the function sees it.
+        arguments: Keyword arguments in place of the plugin's options, for a plugin of several rewrites.
     """
 
     function: str
     phase: str = "input"
+    arguments: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,7 @@ class TransformLibrary:
     """A transform-dialect module that codegen strategies are looked up in.
 
     Attributes:
-        entry: The sequence to run on every executable; "": none, only what operations name themselves.
+        entry: The sequence to run on every executable; "": the one called __kernel_config, which it has to have.
     """
 
     file: PluginFile

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from harness.plan.chain import PIPELINE_FLAG
 from harness.plan.flags import flag_name
@@ -12,7 +13,7 @@ from harness.plan.values import Case
 from harness.report.units import percent, with_unit
 from harness.report.values import Row, Status
 from harness.results.evidence import is_expected
-from harness.results.records import Build, Check, Failure, IrCounts, Reference
+from harness.results.records import Build, Check, Failure, IrCounts, PluginEffect, Reference
 
 # Our median and iree-benchmark-module's come from different processes; on the machines this was written on, fresh
 # processes running one module differ by 6 to 14 %, so a smaller difference says nothing.
@@ -87,15 +88,25 @@ def effect_remarks(case: Case, build: Build | None) -> Iterator[str]:
     effects = build.effects if build is not None else ()
     told_apart = sum(effect.matched is None for effect in effects) == 1
     reason = _wrong_anchor(case) if any(not effect.changed for effect in effects if effect.matched is None) else ""
-    for effect in effects:
-        if effect.matched is not None:
-            places = "place" if effect.matched == 1 else "places"
-            nothing = ", and changed nothing" if effect.matched and not effect.changed else ""
-            yield f"{effect.name} matched {effect.matched} {places}{nothing}"
-        elif not effect.changed:
-            yield f"{effect.name} changed nothing{f' ({reason})' if reason and told_apart else ''}"
+    for (name, rewrites), one in itertools.groupby(effects, key=lambda one: (one.name, one.matched is not None)):
+        steps = tuple(one)
+        idle = sum(not step.changed for step in steps)
+        if rewrites:
+            yield f"{name} {_matched(steps)}"
+        elif idle == len(steps):
+            yield f"{name} changed nothing{f' ({reason})' if reason and told_apart else ''}"
+        elif idle:
+            yield f"{idle} of the {len(steps)} steps of {name} changed nothing"
     if reason and not told_apart:
         yield reason
+
+
+def _matched(effects: Sequence[PluginEffect]) -> str:
+    """How many places the rewrites of one plugin matched, one after the other."""
+    counts = [str(effect.matched) for effect in effects]
+    text = f"{', '.join(counts[:-1])} and {counts[-1]}" if len(counts) > 1 else counts[0]
+    nothing = any(effect.matched for effect in effects) and not any(effect.changed for effect in effects)
+    return f"matched {text} {'place' if counts == ['1'] else 'places'}{', and changed nothing' if nothing else ''}"
 
 
 def _wrong_anchor(case: Case) -> str:

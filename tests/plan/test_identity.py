@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -100,6 +102,13 @@ def test_another_version_of_a_plugin_is_another_case() -> None:
 
 def test_other_options_of_a_plugin_are_another_case() -> None:
     assert case_id(variant=SHARING) != case_id(variant=SHARING, share=replace(SHARE, options={"deep": True}))
+
+
+def test_options_may_be_any_values_of_json() -> None:
+    odd: dict[str, Any] = {"scale": math.nan, "limit": math.inf, "deep": {"a": [1, {"b": None}]}, "name": 'a\n"`|'}
+    first = case_id(variant=SHARING, share=replace(SHARE, options=odd))
+    assert first == case_id(variant=SHARING, share=replace(SHARE, options=dict(reversed(odd.items()))))
+    assert first != case_id(variant=SHARING, share=replace(SHARE, options={**odd, "scale": 1.0}))
 
 
 def test_a_plugin_is_more_than_the_flags_that_it_adds() -> None:

@@ -58,6 +58,18 @@ def test_names_are_sorted_and_other_groups_are_not_looked_at(register: Register)
     assert registered_plugins() == ("alpha", "zeta")
 
 
+def test_a_name_that_two_packages_register_is_nobodys(register: Register) -> None:
+    register(plugin_point("tile", "a_package:TILE"), plugin_point("tile", "b_package:TILE"), TILE=SHARE)
+    assert refusal("tile") == (
+        "plugin 'tile' is registered by a_package:TILE and by b_package:TILE; remove all packages but one"
+    )
+
+
+def test_a_package_that_is_installed_twice_is_one(register: Register) -> None:
+    register(plugin_point("tile", "a_package:TILE"), plugin_point("tile", "a_package:TILE"), TILE=SHARE)
+    assert load_plugin("tile") is SHARE
+
+
 def test_listing_plugins_imports_none(register: Register) -> None:
     register(plugin_point("broken", "no_such_package:PLUGIN"))
     assert registered_plugins() == ("broken",)

@@ -1,0 +1,305 @@
+"""Plugins of an installed package, from a suite that names them to reports that say what they did."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.results.records import Run
+from harness.results.store import load_run
+from harness.toolchain import Toolchain
+from tests.end_to_end.plugin_package import COMPILER, EXAMPLE, Installed, install
+from tests.end_to_end.test_toolchains import OLDER, older  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.timeout(1800)  # the older toolchain may have to be downloaded first
+QUICK = ("--budget", "0.3", "--generations", "1")
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the programs of the environment lie."""
+    return install(tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture
+def installed(tools: Path, tmp_path: Path) -> Installed:
+    """The command, in a folder with the example's suites."""
+    for name in ("example.toml", "own_product.toml", "product.mlir"):
+        shutil.copy(EXAMPLE / name, tmp_path)
+    return Installed(tmp_path, tools)
+
+
+@pytest.fixture(scope="session")
+def example(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """A folder in which the example's suite was run; tests only read it."""
+    folder = tmp_path_factory.mktemp("example")
+    for name in ("example.toml", "product.mlir"):
+        shutil.copy(EXAMPLE / name, folder)
+    harness = Installed(folder, tools)
+    finished = harness("run", "example.toml", *QUICK, "--results", "results")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    return harness
+
+
+def edit(harness: Installed, *replacements: tuple[str, str], suite: str = "example.toml") -> None:
+    path = harness.folder / suite
+    text = path.read_text()
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+
+
+def told(run: Run, variant: str) -> list[tuple[str, int | None, bool]]:
+    """What each plugin of a variant did: name, matches, whether the program changed."""
+    (build,) = [build for build in run.builds if build.case == f"product/{variant}@cpu"]
+    return [(effect.name, effect.matched, effect.changed) for effect in build.effects]
+
+
+def test_every_kind_of_plugin_does_something_that_is_recorded(example: Installed) -> None:
+    run = example.run()
+    assert {case.variant: case.plugins for case in run.header.cases} == {
+        "stock": (),
+        "one-exp": ("one-exp",),
+        "one-exp-once": ("one-exp(limit = 1)",),
+        "one-exp-pdl": ("one-exp-pdl",),
+        "padded": ("padded-product(size = 32)",),
+        "generic": ("generic-product",),
+        "tiles": ("product-tiles(tiles = [2, 32, 4])",),
+        "small-tiles": ("small-tiles",),
+        "strong": ("strong",),
+        "several": ("one-exp", "padded-product", "generic-product", "one-exp-pdl", "product-tiles"),
+    }
+    assert told(run, "one-exp") == [("one-exp", 2, True)]
+    assert told(run, "one-exp-once") == [("one-exp", 1, True)]
+    for variant, plugin in (
+        ("one-exp-pdl", "one-exp-pdl"),
+        ("padded", "padded-product"),
+        ("generic", "generic-product"),
+        ("tiles", "product-tiles"),
+        ("small-tiles", "small-tiles"),
+    ):
+        assert told(run, variant) == [(plugin, None, True)]
+    assert told(run, "strong") == []
+    assert told(run, "several") == [
+        ("one-exp", 2, True),
+        ("padded-product", None, True),
+        ("generic-product", None, True),
+        ("one-exp-pdl", None, False),
+        ("product-tiles", None, False),
+    ], "one-exp left nothing for one-exp-pdl, and generic-product no linalg.matmul for product-tiles"
+
+
+def test_they_make_other_modules_that_compute_the_same(example: Installed) -> None:
+    run = example.run()
+    modules = {build.case: build.module_sha256 for build in run.builds}
+    assert all(build.failure is None for build in run.builds)
+    assert len(run.checks) == len(modules)
+    assert all(check.failure is None for check in run.checks)
+    assert len({modules[f"product/{one}@cpu"] for one in ("stock", "one-exp", "padded", "generic", "tiles")}) == 5
+    assert modules["product/one-exp@cpu"] == modules["product/one-exp-pdl@cpu"], "the same, written in two ways"
+
+
+def test_the_report_says_what_they_did(example: Installed) -> None:
+    (path,) = example.runs()
+    rows = csv.DictReader(io.StringIO(example("report", str(path), "--format", "csv").stdout))
+    remarks = {row["variant"]: row["remarks"] for row in rows}
+    assert "one-exp matched 2 places" in remarks["one-exp"]
+    assert "one-exp matched 1 place" in remarks["one-exp-once"]
+    assert "product-tiles changed nothing" in remarks["several"]
+    assert "changed" not in remarks["tiles"]
+
+
+def test_the_printed_commands_make_the_same_modules(example: Installed, installed: Installed) -> None:
+    """As they stand, in another folder, with the tools on the path."""
+    (path,) = example.runs()
+    text = example("report", str(path), "--format", "markdown", "--full").stdout
+    modules = {build.case: build.module_sha256 for build in example.run().builds}
+    for variant in ("one-exp-once", "several"):
+        script = re.search(rf"product/{variant}@cpu</summary>\n\n```sh\n(.*?)\n```", text, re.DOTALL)
+        assert script is not None
+        assert f"harness export example.toml product --variant {variant} --device cpu" in script[1]
+        done = installed.shell(["sh", "-e", "-c", script[1]])
+        assert done.returncode == 0, done.stderr
+        assert "BM_main" in done.stdout
+        (module,) = (installed.folder / f"product.{variant}.cpu").glob("*.vmfb")
+        assert hashlib.sha256(module.read_bytes()).hexdigest() == modules[f"product/{variant}@cpu"]
+
+
+def test_export_tells_what_rewrites_did(installed: Installed) -> None:
+    finished = installed("export", "example.toml", "product", "--variant", "several", "--out", "there")
+    assert finished.returncode == 0
+    told, files = finished.stderr.splitlines()
+    assert told == "one-exp matched 2"
+    assert re.fullmatch(
+        r"there: model\.mlir, input0\.npy, input1\.npy, input2\.npy, generic_product-[0-9a-f]{16}\.mlir, "
+        r"one_exp\.pdl-[0-9a-f]{16}\.mlir, product_tiles-[0-9a-f]{16}\.mlir; entry function main",
+        files,
+    )
+
+
+def test_two_runs_with_plugins_are_the_same(example: Installed) -> None:
+    (path,) = example.runs()
+    shutil.copytree(path, example.folder / "copied" / "head")
+    command = ("compare", str(path), "copied/head", "--row-budget", "0.01", "--compile-budget", "0", "--format", "json")
+    finished = example(*command, "--results", "compared")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    rows = [row for row in json.loads(finished.stdout)["rows"] if row["metric"] == "latency"]
+    assert len(rows) == 10
+    assert {row["verdict"] for row in rows} == {"identical"}
+
+
+def test_compile_times_are_compared_of_what_plugins_made_with_their_files(example: Installed) -> None:
+    """Everything is compiled again for it, from what the cache keeps."""
+    (path,) = example.runs()
+    command = ("compare", "--within", str(path), "--filter", "product/several@cpu", "--format", "json")
+    finished = example(*command, "--row-budget", "0.01", "--compile-budget", "0.01", "--results", "compared")
+    (row,) = [row for row in json.loads(finished.stdout)["rows"] if row["metric"] == "compile-time"]
+    assert row["generations"] > 0, row["reason"]
+
+
+def test_a_relative_cache_folder(installed: Installed) -> None:
+    here = Installed(installed.folder, installed.tools, {"HARNESS_CACHE": "cache here"})
+    finished = here("run", "example.toml", "--filter", "product/one-exp@cpu", *QUICK)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert told(here.run(), "one-exp") == [("one-exp", 2, True)]
+    assert (here.folder / "cache here" / "builds").is_dir()
+
+
+def test_under_another_toolchain_the_rewrites_run_in_its_own_python(
+    installed: Installed,
+    older: Toolchain,  # noqa: F811
+) -> None:
+    patterns = ("--filter", "product/one-exp@cpu", "--filter", "product/padded@cpu")
+    finished = installed("run", "example.toml", "--toolchain", OLDER, *patterns, *QUICK)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    run = installed.run()
+    assert [one.version for one in run.header.toolchains] == [OLDER]
+    assert told(run, "one-exp") == [("one-exp", 2, True)]
+    assert told(run, "padded") == [("padded-product", None, True)]
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler, cc")
+def test_a_kernel_of_ones_own_is_called(installed: Installed) -> None:
+    finished = installed("run", "own_product.toml", *QUICK)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    (path,) = installed.runs()
+    run = load_run(path)
+    assert told(run, "own") == [("own-product", None, True)]
+    assert all(check.failure is None for check in run.checks), "its products are the same"
+    assert any(turn.case == "product/own@cpu" for one in run.rounds for turn in one.turns)
+    text = installed("report", str(path), "--format", "markdown").stdout
+    script = re.search(r"product/own@cpu</summary>\n\n```sh\n(.*?)\n```", text, re.DOTALL)
+    assert script is not None
+    done = installed.shell(["sh", "-e", "-c", script[1]])
+    assert done.returncode == 0, done.stderr
+    without = re.sub(r" --executable_plugin=\S+", "", script[1].splitlines()[-1])
+    done = installed.shell(["sh", "-e", "-c", without])
+    assert done.returncode != 0, "without the plugin nothing has the function"
+
+
+# --- What can be wrong ---
+
+
+def refusal(harness: Installed) -> str:
+    """The one sentence with which a suite is refused, without where."""
+    finished = harness("list", "example.toml")
+    assert finished.returncode == 2
+    assert finished.stdout == ""
+    (line,) = finished.stderr.splitlines()
+    return line.removeprefix("harness: example.toml: ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            "limit = 1",
+            "limit = 0",
+            "[variants.one-exp-once] plugins: one-exp.limit: input should be greater than or equal to 1, not '0'",
+        ),
+        (
+            "limit = 1",
+            "limits = 1",
+            "[variants.one-exp-once] plugins: one-exp.limits is not an option of plugin 'one-exp'; "
+            'did you mean "limit"?',
+        ),
+        (
+            "tiles = [2, 32, 4]",
+            "tiles = [64, 32, 4]",
+            "[variants.tiles] plugins: product-tiles: 64 x 32 values do not fit the registers; choose smaller tiles",
+        ),
+        (
+            "tiles = [2, 32, 4]",
+            "tiles = [2, 32]",
+            "[variants.tiles] plugins: product-tiles.tiles: field required, not '[2, 32]'",
+        ),
+        (
+            '["generic-product"]',
+            '["generic-produkt"]',
+            "[variants.generic] plugins: there is no plugin 'generic-produkt'; did you mean \"generic-product\"?",
+        ),
+        (
+            '["generic-product"]',
+            '["generic-product", "one-exp"]',
+            "[variants.generic] plugins: one-exp rewrites the module after phase input, and generic-product, named "
+            "before it, applies a transform spec in phase preprocessing; name one-exp first",
+        ),
+        (
+            '["generic-product"]',
+            '["generic-product", "generic-product"]',
+            "[variants.generic] plugins: generic-product brings a second transform spec, and iree-compile takes one; "
+            "keep one of them",
+        ),
+    ],
+)
+def test_a_wrong_use_of_a_plugin_is_refused_in_one_sentence(
+    installed: Installed, old: str, new: str, sentence: str
+) -> None:
+    edit(installed, (old, new))
+    assert refusal(installed) == sentence
+
+
+def test_a_package_that_does_not_import_is_named(installed: Installed, tmp_path: Path) -> None:
+    """And only where a suite names its plugin."""
+    broken = tmp_path / "site" / "broken-1.dist-info"
+    broken.mkdir(parents=True)
+    (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (broken / "entry_points.txt").write_text("[harness.plugins]\nbroken = broken_package:PLUGIN\n")
+    (tmp_path / "site" / "broken_package.py").write_text("import no_such_dependency\n")
+    here = Installed(installed.folder, installed.tools, {"PYTHONPATH": str(tmp_path / "site")})
+    assert here("list", "example.toml").returncode == 0
+    edit(here, ('["generic-product"]', '["broken"]'))
+    assert refusal(here) == (
+        "[variants.generic] plugins: plugin 'broken': broken_package:PLUGIN cannot be loaded "
+        "(No module named 'no_such_dependency'); repair or remove the package that registers it"
+    )
+
+
+def test_a_compiler_plugin_that_is_no_shared_object_fails_its_case_only(installed: Installed) -> None:
+    edit(installed, ('["generic-product"]', '["own-pass"]'))
+    finished = installed(
+        "run", "example.toml", "--filter", "product/stock@cpu", "--filter", "product/generic@cpu", *QUICK
+    )
+    assert finished.returncode == 3
+    (failure,) = [build.failure for build in installed.run().builds if build.failure is not None]
+    assert re.fullmatch(
+        r"plugin own-pass: iree-compile exited with status 1: \[IREE Dynamic Plugin ERROR\]: could not load plugin "
+        r"library './own_pass-[0-9a-f]{16}\.so': .*file too short.*",
+        failure.message,
+    )
+
+
+def test_a_plugin_for_another_backend_or_release_skips_its_cases(installed: Installed) -> None:
+    edit(installed, ('backend = "llvm-cpu"', 'backend = "vmvx"'), ("backends=llvm-cpu", "backends=vmvx"))
+    document = json.loads(installed("list", "example.toml", "--format", "json").stdout)
+    skips = {case["variant"]: case["skip"] for case in document["cases"]}
+    assert skips["one-exp"] is None
+    assert skips["tiles"] == "plugin product-tiles is for llvm-cpu, and device cpu is vmvx"

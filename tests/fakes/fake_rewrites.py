@@ -1,0 +1,138 @@
+"""Rewrites that do one thing each, most of them wrong; they are run by the harness's child process, by name."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+
+import iree.compiler
+from iree.compiler import ir
+from iree.compiler.dialects import arith
+
+NO_FUNCTION = 3
+
+
+def _ops(module: ir.Module, name: str) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == name:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def _scalars(module: ir.Module) -> Iterator[ir.Operation]:
+    for op in _ops(module, "arith.constant"):
+        if isinstance(op.attributes["value"], ir.FloatAttr):
+            yield op
+
+
+def nothing(module: ir.Module) -> int:
+    return 0
+
+
+def times(module: ir.Module, *, factor: float = 2.0) -> int:
+    """Multiply all scalar constants."""
+    constants = list(_scalars(module))
+    for op in constants:
+        value = op.attributes["value"]
+        op.attributes["value"] = ir.FloatAttr.get(value.type, value.value * factor)
+    return len(constants)
+
+
+def plus(module: ir.Module, *, term: float = 1.0) -> int:
+    """Add to all scalar constants."""
+    constants = list(_scalars(module))
+    for op in constants:
+        value = op.attributes["value"]
+        op.attributes["value"] = ir.FloatAttr.get(value.type, value.value + term)
+    return len(constants)
+
+
+def matched_and_left_alone(module: ir.Module) -> int:
+    return 3
+
+
+def unroll(module: ir.Module, **options: object) -> int:
+    """Say which options came."""
+    raise ValueError(f"{options!r}")
+
+
+def raises(module: ir.Module) -> int:
+    raise KeyError("two\nlines")
+
+
+def returns_none(module: ir.Module) -> None:
+    times(module)
+
+
+def returns_true(module: ir.Module) -> bool:
+    return True
+
+
+def returns_float(module: ir.Module) -> float:
+    return 1.0
+
+
+def returns_negative(module: ir.Module) -> int:
+    return -1
+
+
+def breaks(module: ir.Module) -> int:
+    """Leave a sum without its second operand's type."""
+    for op in _ops(module, "linalg.generic"):
+        del op.attributes["iterator_types"]
+    return 1
+
+
+def denies(module: ir.Module) -> int:
+    """Change something, and say that nothing matched."""
+    times(module)
+    return 0
+
+
+def prints(module: ir.Module) -> int:
+    """Print on both streams, much."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.write('{"matched": 99}\n' * 10_000)
+    return times(module)
+
+
+def hangs(module: ir.Module) -> int:
+    time.sleep(600)
+    return 0
+
+
+def hoards(module: ir.Module) -> int:
+    """Use more and more memory, for as long as it is let."""
+    hoard = []
+    while True:
+        hoard.append(b"x" * (1 << 24))
+
+
+def aborts(module: ir.Module) -> int:
+    sys.stderr.write("Assertion `it is so' failed.\n")
+    sys.stderr.flush()
+    os.abort()
+
+
+def exits(module: ir.Module, *, status: int = 0) -> int:
+    sys.exit(status)
+
+
+def tells_whose_compiler(module: ir.Module) -> int:
+    raise ValueError(f"iree.compiler is in {next(iter(iree.compiler.__path__))}, isolated {sys.flags.isolated}")
+
+
+def adds(module: ir.Module) -> int:
+    """Put an op in front of every return that no one uses."""
+    returns = [op for name in ("func.return", "util.return") for op in _ops(module, name)]
+    for op in returns:
+        with ir.InsertionPoint(op), op.location:
+            arith.constant(ir.IndexType.get(), 7)
+    return len(returns)

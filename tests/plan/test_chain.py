@@ -1,0 +1,239 @@
+"""Plugins in a row: what their steps come to, and which rows are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import SuiteError
+from harness.plan.chain import PIPELINE_FLAG, Arranged, arrange, gives
+from harness.plugins import (
+    Applied,
+    CompilerPlugin,
+    ExecutablePlugin,
+    Flags,
+    PassPipeline,
+    PdlSpec,
+    Rewrite,
+    Step,
+    TransformLibrary,
+    TransformSpec,
+    TuningSpec,
+    written_file,
+)
+from harness.plugins.values import REWRITE_PHASES
+from tests.builders import a_plugin, applied
+
+WHERE = "s.toml: [variants.wide] plugins"
+SPEC, KERNEL = written_file("spec.mlir", "module {}"), written_file("kernel.so", "code")
+NAMES = ("alpha", "beta", "gamma", "delta", "epsilon")
+
+
+def a_chain(*steps: Step | Sequence[Step]) -> tuple[Applied, ...]:
+    """Plugins alpha, beta, ..., each with one step or with several."""
+    return tuple(
+        applied(a_plugin(name, *(one if isinstance(one, Sequence) else (one,))))
+        for name, one in zip(NAMES, steps, strict=False)
+    )
+
+
+def arranged(*steps: Step | Sequence[Step], flags: Sequence[str] = ()) -> Arranged:
+    return arrange(a_chain(*steps), flags, WHERE)
+
+
+def refusal(*steps: Step | Sequence[Step], flags: Sequence[str] = ()) -> str:
+    with pytest.raises(SuiteError) as caught:
+        arranged(*steps, flags=flags)
+    return str(caught.value).removeprefix(f"{WHERE}: ")
+
+
+def at(phase: str) -> Rewrite:
+    return Rewrite(function="a_package:fold", phase=phase)
+
+
+def running(*passes: str) -> PassPipeline:
+    return PassPipeline(text=f"builtin.module({','.join(passes)})")
+
+
+def test_no_plugins_come_to_nothing() -> None:
+    assert arranged() == Arranged()
+
+
+@pytest.mark.parametrize(
+    ("step", "flags"),
+    [
+        (Flags(compile=("--a", "--b=1")), ("--a", "--b=1")),
+        (TransformSpec(file=SPEC), (f"--iree-preprocessing-transform-spec-filename={SPEC.unique_name}",)),
+        (PdlSpec(file=SPEC), (f"--iree-preprocessing-pdl-spec-filename={SPEC.unique_name}",)),
+        (TuningSpec(file=SPEC), (f"--iree-codegen-tuning-spec-path={SPEC.unique_name}",)),
+        (TransformLibrary(file=SPEC), (f"--iree-codegen-transform-dialect-library={SPEC.unique_name}",)),
+        (
+            TransformLibrary(file=SPEC, entry="tile"),
+            (f"--iree-codegen-transform-dialect-library={SPEC.unique_name}@tile",),
+        ),
+        (
+            CompilerPlugin(file=KERNEL, activate=("one", "two"), flags=("--one-fast",)),
+            ("--one-fast", f"--iree-load-plugin=./{KERNEL.unique_name}", "--iree-plugin=one", "--iree-plugin=two"),
+        ),
+        (ExecutablePlugin(file=KERNEL), ()),
+        (at("flow"), ()),
+    ],
+)
+def test_what_each_kind_of_step_gives_to_iree_compile(step: Step, flags: tuple[str, ...]) -> None:
+    (plugin,) = a_chain(step)
+    assert arrange([plugin], (), WHERE).compile_flags == flags
+    assert all(gives(plugin, flag) for flag in flags)
+    assert not gives(plugin, "--other")
+
+
+def test_the_runtime_loads_a_plugin_by_a_path_with_a_folder() -> None:
+    """A bare name would be looked for where the system keeps its libraries."""
+    (flag,) = arranged(ExecutablePlugin(file=KERNEL)).run_flags
+    assert flag == f"--executable_plugin=./{KERNEL.unique_name}"
+    assert gives(a_chain(ExecutablePlugin(file=KERNEL))[0], flag), "or else a suite would have to answer for it"
+
+
+def test_a_file_that_two_steps_read_lies_there_once() -> None:
+    assert arranged(TransformLibrary(file=SPEC), TuningSpec(file=SPEC)).files == (SPEC,)
+    assert arranged([PdlSpec(file=SPEC), ExecutablePlugin(file=KERNEL)]).files == (SPEC, KERNEL)
+
+
+def test_rewrites_are_called_in_order_with_their_plugins_options() -> None:
+    first = applied(a_plugin("first", at("input"), at("flow")), deep=True)
+    own = Rewrite(function="a_package:tile", phase="flow", arguments={"width": 8})
+    second = applied(a_plugin("second", own), deep=False)
+    calls = arrange([first, second], (), WHERE).rewrites
+    assert [(one.plugin, one.function, one.phase, dict(one.options)) for one in calls] == [
+        ("first", "a_package:fold", "input", {"deep": True}),
+        ("first", "a_package:fold", "flow", {"deep": True}),
+        ("second", "a_package:tile", "flow", {"width": 8}),
+    ]
+
+
+def test_a_later_plugins_flag_replaces_an_earlier_ones() -> None:
+    assert arranged(Flags(compile=("--a=1", "--b")), Flags(compile=("--a=2",))).compile_flags == ("--b", "--a=2")
+
+
+def test_flags_that_load_compiler_plugins_are_a_list() -> None:
+    other = written_file("other.so", "code")
+    flags = arranged(CompilerPlugin(file=KERNEL, activate=("one",)), CompilerPlugin(file=other, activate=("two",)))
+    assert flags.compile_flags == (
+        f"--iree-load-plugin=./{KERNEL.unique_name}",
+        "--iree-plugin=one",
+        f"--iree-load-plugin=./{other.unique_name}",
+        "--iree-plugin=two",
+    )
+
+
+def test_pass_pipelines_are_joined_and_the_variants_own_comes_first() -> None:
+    whole = arranged(
+        running("cse"),
+        running("util.func(canonicalize)", "cse"),
+        flags=("--x", f"--{PIPELINE_FLAG}=builtin.module(inline)"),
+    )
+    texts = [
+        "builtin.module(inline)",
+        "builtin.module(inline,cse)",
+        "builtin.module(inline,cse,util.func(canonicalize),cse)",
+    ]
+    assert whole.pipelines == (("", texts[0]), ("alpha", texts[1]), ("beta", texts[2]))
+    assert whole.compile_flags == (f"--{PIPELINE_FLAG}={texts[2]}",)
+
+
+def test_a_pass_pipeline_that_a_plugin_gives_as_a_flag_is_joined_too() -> None:
+    whole = arranged(running("cse"), Flags(compile=("--a", f"--{PIPELINE_FLAG}=builtin.module(inline)")))
+    assert whole.compile_flags == ("--a", f"--{PIPELINE_FLAG}=builtin.module(cse,inline)")
+
+
+def test_a_variants_own_pipeline_stays_a_flag_where_no_plugin_runs_passes() -> None:
+    own = f"--{PIPELINE_FLAG}=builtin.module(inline)"
+    assert arranged(Flags(compile=("--a",)), flags=(own,)) == Arranged(compile_flags=("--a",))
+
+
+@pytest.mark.parametrize("text", ["cse", "util.func(cse)", "builtin.module(cse", ""])
+def test_a_pipeline_of_another_form_cannot_be_joined(text: str) -> None:
+    alone = arranged(PassPipeline(text=text))
+    assert alone.compile_flags == (f"--{PIPELINE_FLAG}={text}",), "alone it is iree-compile's to judge"
+    assert refusal(running("cse"), PassPipeline(text=text)) == (
+        f"{text!r} cannot be joined with another pass pipeline; write it as builtin.module(...)"
+    )
+
+
+_PASSES = st.lists(st.sampled_from(["cse", "canonicalize", "util.func(cse,cse)", "inline{a=1}"]), max_size=3)
+
+
+@given(parts=st.lists(_PASSES, min_size=1, max_size=5), own=_PASSES)
+def test_a_joined_pipeline_is_all_passes_in_order(parts: list[list[str]], own: list[str]) -> None:
+    flags = [f"--{PIPELINE_FLAG}=builtin.module({','.join(own)})"]
+    whole = arranged(*(running(*passes) for passes in parts), flags=flags)
+    assert whole.pipelines[-1][1] == f"builtin.module({','.join([*own, *chain.from_iterable(parts)])})"
+    assert [owner for owner, _ in whole.pipelines] == ["", *NAMES[: len(parts)]]
+
+
+_AT: dict[str, Step] = {
+    **{phase: at(phase) for phase in REWRITE_PHASES},
+    "passes": running("cse"),
+    "transform spec": TransformSpec(file=SPEC),
+    "PDL spec": PdlSpec(file=SPEC),
+    "tuning spec": TuningSpec(file=SPEC),
+    "flags": Flags(compile=("--a",)),
+    "kernel": ExecutablePlugin(file=KERNEL),
+}
+_WAY = (
+    *("input", "abi", "passes", "transform spec", "PDL spec", "preprocessing", "global-optimization"),
+    *("dispatch-creation", "flow", "stream", "tuning spec"),
+)
+
+
+@given(names=st.lists(st.sampled_from(list(_AT)), unique=True, max_size=5))
+def test_steps_run_in_the_order_in_which_they_are_named_or_not_at_all(names: list[str]) -> None:
+    places = [_WAY.index(name) for name in names if name in _WAY]
+    steps = [_AT[name] for name in names]
+    if places != sorted(places):
+        assert refusal(*steps).endswith(" first")
+        return
+    phases = [REWRITE_PHASES.index(call.phase) for call in arranged(*steps).rewrites]
+    assert phases == sorted(phases)
+
+
+def test_a_plugin_that_comes_too_late_is_named_with_the_one_before_it() -> None:
+    assert refusal(at("flow"), Flags(compile=("--a",)), running("cse")) == (
+        "gamma runs passes in phase preprocessing, and alpha, named before it, rewrites the module after phase flow; "
+        "name gamma first"
+    )
+    assert refusal(PdlSpec(file=SPEC), TransformSpec(file=SPEC)) == (
+        "beta applies a transform spec in phase preprocessing, and alpha, named before it, applies a PDL spec in phase "
+        "preprocessing; name beta first"
+    )
+    assert refusal(TuningSpec(file=SPEC), at("input")) == (
+        "beta rewrites the module after phase input, and alpha, named before it, works in code generation; "
+        "name beta first"
+    )
+
+
+def test_steps_of_one_plugin_in_the_wrong_order_are_its_authors_to_mend() -> None:
+    assert refusal([at("flow"), at("input")]) == (
+        "alpha rewrites the module after phase flow, and after that rewrites the module after phase input, where the "
+        "compiler has been already; ask its author to order its steps"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "noun"),
+    [
+        (TransformSpec, "transform spec"),
+        (PdlSpec, "PDL spec"),
+        (TuningSpec, "tuning spec"),
+        (TransformLibrary, "transform library"),
+    ],
+)
+def test_of_some_kinds_there_is_one(kind: type, noun: str) -> None:
+    step = kind(file=SPEC)
+    assert refusal(step, Flags(compile=("--a",)), step) == (
+        f"alpha and gamma both bring a {noun}, and iree-compile takes one; keep one of them"
+    )
+    assert refusal([step, step]) == f"alpha brings a second {noun}, and iree-compile takes one; keep one of them"

@@ -1,0 +1,200 @@
+"""The process that runs one rewrite: what it answers, and that it needs nothing but a toolchain's own Python."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import iree.compiler
+import pytest
+
+from harness.compile.rewrite import CHILD
+
+FAKES = Path(__file__).parent.parent / "fakes"
+PROGRAM = """
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %slope = arith.constant 0.25 : f32
+  %empty = tensor.empty() : tensor<4xf32>
+  %y = linalg.generic {
+    indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]
+  } ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %z = arith.mulf %in, %slope : f32
+    linalg.yield %z : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What one child left behind."""
+
+    answer: dict[str, Any] | None
+    module: bytes | None
+    finished: subprocess.CompletedProcess[str]
+
+
+Ask = Callable[..., Ended]
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Ask:
+    """Run the child with a function of tests/fakes/fake_rewrites.py."""
+    (tmp_path / "in.mlir").write_text(PROGRAM)
+
+    def ask_it(
+        function: str,
+        *,
+        python: Sequence[str] = (sys.executable,),
+        sites: Sequence[str] = (str(FAKES),),
+        text: str = PROGRAM,
+        **options: Any,
+    ) -> Ended:
+        (tmp_path / "in.mlir").write_text(text)
+        output, answer = tmp_path / "out.mlir", tmp_path / "answer.json"
+        request = {
+            "input": "in.mlir",
+            "output": "out.mlir",
+            "answer": str(answer),
+            "function": function,
+            "options": options,
+            "sites": list(sites),
+        }
+        (tmp_path / "request.json").write_text(json.dumps(request))
+        finished = subprocess.run(
+            [*python, str(CHILD), str(tmp_path / "request.json")],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        return Ended(
+            answer=json.loads(answer.read_text()) if answer.exists() else None,
+            module=output.read_bytes() if output.exists() else None,
+            finished=finished,
+        )
+
+    return ask_it
+
+
+def told(ended: Ended) -> str:
+    """The one phrase with which a rewrite was refused; nothing else came of it."""
+    assert ended.finished.returncode == 0
+    assert ended.module is None
+    assert ended.answer is not None
+    assert list(ended.answer) == ["error"]
+    assert "\n" not in ended.answer["error"]
+    return str(ended.answer["error"])
+
+
+def test_a_rewrite_changes_the_module_and_says_how_often(ask: Ask) -> None:
+    ended = ask("fake_rewrites:times", factor=2.0)
+    assert ended.answer == {"matched": 1, "changed": True}
+    assert ended.module is not None
+    assert ended.module.startswith(b"ML\xefR"), "it is bytecode, whatever came in"
+
+
+@pytest.mark.parametrize(
+    ("function", "answer"),
+    [
+        ("fake_rewrites:nothing", {"matched": 0, "changed": False}),
+        ("fake_rewrites:matched_and_left_alone", {"matched": 3, "changed": False}),
+    ],
+)
+def test_a_rewrite_that_changed_nothing_says_so(ask: Ask, function: str, answer: dict[str, Any]) -> None:
+    assert ask(function).answer == answer
+
+
+def test_options_come_as_keyword_arguments_of_json(ask: Ask) -> None:
+    options = {"width": 8, "deep": True, "sizes": [1, 2], "name": 'a\n"b" | `c`', "none": None, "scale": 1e300}
+    assert told(ask("fake_rewrites:unroll", **options)) == f"raised ValueError: {options!r}"
+    assert told(ask("fake_rewrites:unroll", scale=float("nan"))) == "raised ValueError: {'scale': nan}"
+
+
+def test_an_option_that_the_function_does_not_take(ask: Ask) -> None:
+    assert told(ask("fake_rewrites:nothing", deep=True)) == (
+        "raised TypeError: nothing() got an unexpected keyword argument 'deep'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "phrase"),
+    [
+        ("fake_rewrites:raises", "raised KeyError: 'two\\nlines'"),
+        ("fake_rewrites:returns_none", "returned None, and not how many places it matched"),
+        ("fake_rewrites:returns_true", "returned True, and not how many places it matched"),
+        ("fake_rewrites:returns_float", "returned 1.0, and not how many places it matched"),
+        ("fake_rewrites:returns_negative", "returned -1, and not how many places it matched"),
+        ("fake_rewrites:denies", "changed the module, and says that it matched nothing"),
+        ("fake_rewrites:NO_FUNCTION", "raised TypeError: 'int' object is not callable"),
+    ],
+)
+def test_what_a_rewrite_may_not_do(ask: Ask, function: str, phrase: str) -> None:
+    assert told(ask(function)) == phrase
+
+
+def test_a_module_that_does_not_verify_is_not_given_back(ask: Ask) -> None:
+    ended = ask("fake_rewrites:breaks")
+    assert told(ended) == "left a module that does not verify: 'linalg.generic' op requires attribute 'iterator_types'"
+    assert "see current operation" in ended.finished.stderr, "all of it is kept for the author"
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        ("no_such_package.rewrites:fold", "ModuleNotFoundError: No module named 'no_such_package'"),
+        ("fake_rewrites:no_such_function", "AttributeError: module 'fake_rewrites' has no attribute"),
+    ],
+)
+def test_a_function_that_cannot_be_imported(ask: Ask, function: str, reason: str) -> None:
+    assert told(ask(function)).startswith(f"cannot be imported ({reason}")
+
+
+def test_a_module_that_fails_to_import(ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "broken_rewrites.py").write_text("raise RuntimeError('needs\\na GPU')\n")
+    ended = ask("broken_rewrites:fold", sites=[str(tmp_path / "site")])
+    assert told(ended) == "cannot be imported (RuntimeError: needs a GPU)"
+    assert "broken_rewrites.py" in ended.finished.stderr, "the traceback is kept for the author"
+
+
+def test_what_a_rewrite_prints_is_no_answer(ask: Ask) -> None:
+    assert ask("fake_rewrites:prints").answer == {"matched": 1, "changed": True}
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_rewrite_that_ends_the_process_gives_no_answer(ask: Ask, status: int) -> None:
+    ended = ask("fake_rewrites:exits", status=status)
+    assert (ended.answer, ended.module, ended.finished.returncode) == (None, None, status)
+
+
+def test_the_harness_is_not_needed_and_the_toolchains_own_compiler_is_taken(ask: Ask, tmp_path: Path) -> None:
+    """In an environment with another iree.compiler, isolated as toolchains are; the rewrite is found beside us."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)
+    python = tmp_path / "env" / "bin" / "python"
+    printed = subprocess.run(
+        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    own = Path(printed.stdout.strip())
+    (own / "iree").mkdir()
+    (own / "iree" / "compiler").symlink_to(next(iter(iree.compiler.__path__)))
+    (own / "numpy").symlink_to(Path(sysconfig.get_path("platlib")) / "numpy")
+    sites = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(FAKES)]
+    ended = ask("fake_rewrites:tells_whose_compiler", python=(str(python), "-I"), sites=sites)
+    assert told(ended) == f"raised ValueError: iree.compiler is in {own}/iree/compiler, isolated 1"
+
+
+def test_files_beside_the_child_are_no_modules(ask: Ask) -> None:
+    """It is started by its path, which Python puts first in the search path: `files` there is harness.plugins.files."""
+    assert told(ask("files:package_file")) == "cannot be imported (ModuleNotFoundError: No module named 'files')"
