@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: run test install lint types unit vulkan schema overhead verdicts clean
+.PHONY: run test install lint types unit vulkan schema overhead verdicts plugins clean
 
 run: install
 	$(BIN)/harness run suites/esrgan.toml $(ARGS)
@@ -46,6 +46,13 @@ overhead: install
 # How often verdicts are right: records for about an hour and a half, then rewrites the tables of docs/statistics.md.
 verdicts: install
 	$(BIN)/python -m benchmarks.verdicts $(ARGS)
+
+# What the built-in plugins gain beside ONNX Runtime and Halide: measures for some minutes, then rewrites the tables of
+# docs/seeds.md. Where an engine has no package for this machine, its rows are left out.
+plugins: install
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
+	$(BIN)/python -m benchmarks.plugins esrgan $(ARGS)
+	$(BIN)/python -m benchmarks.plugins convolution $(ARGS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,123 @@
+"""A suite -> its modules, compiled and checked by the harness itself, and what a generation needs to call them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from harness.cache import cache_root
+from harness.commands import memory_limit
+from harness.compare.modules import find_module
+from harness.compare.pairs import side_of
+from harness.compare.sides import toolchains_here
+from harness.measure import Loadable
+from harness.plan import Selection
+from harness.process import Limits
+from harness.progress import Terminal
+from harness.report.overview import collect_facts
+from harness.results.evidence import find_failure
+from harness.results.store import load_run
+from harness.run import run_suite
+from harness.stages.context import RunOptions
+from harness.suite import load_suite
+from harness.suite.values import Model
+
+_COMPILE_LIMIT_S = 900.0
+_CALL_LIMIT_S = 300.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Module:
+    """One variant of a model, as a worker loads it.
+
+    Attributes:
+        arguments: As harness.measure.worker takes them; each has the file of its values.
+    """
+
+    model: str
+    variant: str
+    path: str
+    function: str
+    arguments: tuple[dict[str, JsonValue], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """A suite whose modules give the right outputs; those that do not are told on stderr and left out.
+
+    Attributes:
+        iree: Release and revision.
+        machine: Its processor and cores.
+    """
+
+    description: str
+    baseline: str
+    iree: str
+    machine: str
+    models: tuple[Model, ...]
+    modules: tuple[Module, ...]
+
+    def of(self, model: Model) -> tuple[Module, ...]:
+        """The modules of a model, the baseline first."""
+        own = [one for one in self.modules if one.model == model.name]
+        return tuple(sorted(own, key=lambda one: one.variant != self.baseline))
+
+
+def compile_suite(suite: Path, results: Path) -> Compiled:
+    """Compile and check a suite as `harness run` does, without timing anything.
+
+    Args:
+        results: Folder in which the harness keeps the run.
+
+    Raises:
+        HarnessError: The suite or the toolchain cannot be used.
+    """
+    options = RunOptions(
+        suite=suite,
+        results=results,
+        selection=Selection(),
+        jobs=1,
+        budget_s=None,
+        generations=None,
+        seed=0,
+        compile_limits=Limits(seconds=_COMPILE_LIMIT_S, memory_bytes=memory_limit()),
+        call_limit_s=_CALL_LIMIT_S,
+        command=("benchmarks.plugins", suite.stem),
+        measure=False,
+    )
+    with Terminal() as progress:
+        path = run_suite(options, progress)
+        run = load_run(path)
+        side = side_of(run, str(path))
+        toolchains = toolchains_here([side], progress.note)
+    modules = []
+    for case in run.header.cases:
+        failure = find_failure(case, side.evidence, timed=True)
+        if failure is not None or case.skip is not None:
+            sys.stderr.write(f"{case.name} is left out: {failure.message if failure else case.skip}\n")
+            continue
+        loadable = find_module(side, case, toolchains[case.toolchain], cache_root()).loadable
+        modules.append(_module(case.model, case.variant, loadable))
+    facts = collect_facts(run)
+    virtual = ", a virtual machine" if facts.environment["machine"].get("virtual") else ""
+    return Compiled(
+        description=run.header.suite_description,
+        baseline=run.header.baseline,
+        iree=" and ".join(facts.toolchains),
+        machine=f"{facts.cpu}, {facts.environment['cpu'].get('logical_cores')} cores{virtual}",
+        models=load_suite(suite).suite.models,
+        modules=tuple(modules),
+    )
+
+
+def _module(model: str, variant: str, loadable: Loadable) -> Module:
+    return Module(
+        model=model,
+        variant=variant,
+        path=str(loadable.module.absolute()),
+        function=loadable.function,
+        arguments=tuple(dict(argument) for argument in loadable.arguments),
+    )

@@ -1,0 +1,250 @@
+"""The benchmark of the built-in plugins: how ratios are taken, what its tables say, and that all compute the same."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
+
+from benchmarks.plugins import __main__ as command
+from benchmarks.plugins import engines, halide_convolution, onnx_block
+from benchmarks.plugins.generation import Job, Timed, rounds
+from benchmarks.plugins.ratios import compare, fastest, median_ns
+from benchmarks.plugins.recorded import (
+    Group,
+    Header,
+    Recording,
+    Round,
+    engine_of,
+    iree_program,
+    line,
+    name_of,
+    read,
+)
+from benchmarks.plugins.tables import render, write_tables
+from harness.models import channelled_convolution, residual_dense_block
+from harness.suite import load_suite
+from tests.models.test_residual_dense_block import TINY, reference, text_of, weights_of
+
+ROOT = Path(__file__).parents[2]
+STOCK, TUNED = iree_program("block", "stock"), iree_program("block", "tuned")
+HEADER = Header(
+    benchmark="convolution",
+    started="2026-01-02T03:04:05+00:00",
+    machine="Processor X, 4 cores",
+    baseline="stock",
+    peer="Halide",
+    versions={"IREE": "3.13.0", "Halide": "21.0.0", "sgemm": "OpenBLAS 0.3"},
+    missing=(),
+    programs=(STOCK, TUNED),
+    groups=(Group(name="block", title="one block", gflop=2.0),),
+)
+
+Times = dict[str, float]
+
+
+def measured(*generations: list[Times], group: str = "block") -> tuple[Round, ...]:
+    """Rounds of so many generations, times in milliseconds."""
+    return tuple(
+        Round(group=group, generation=number, round=place, ns={name: ms * 1e6 for name, ms in times.items()})
+        for number, several in enumerate(generations)
+        for place, times in enumerate(several)
+    )
+
+
+@pytest.fixture
+def recording() -> Recording:
+    """Two generations: the second is slower for all, and `stock` has its turn in the first round only."""
+    peers = {"Halide: tile 4x5": 25.0, "Halide: tile 4x4": 30.0, "sgemm: 9x9 by 9x9": 20.0}
+    first = [{STOCK: 300.0, TUNED: 24.0, **peers}, {TUNED: 23.0, **peers}, {TUNED: 26.0, **peers}]
+    second = [{name: 1.1 * ms for name, ms in times.items()} | {TUNED: 30.0} for times in first]
+    return Recording(header=HEADER, rounds=measured(first, second))
+
+
+# ---------------------------------------------------------------------------------------------------------- ratios
+
+
+def test_a_generation_counts_once_however_many_of_its_rounds_agree() -> None:
+    ratio = compare(measured([{"a": 9, "b": 10}] * 5, [{"a": 11, "b": 10}], [{"a": 8, "b": 10}]), "a", "b")
+    assert ratio is not None
+    assert (ratio.centre, ratio.low, ratio.high) == pytest.approx((0.9, 0.8, 1.1))
+    assert (ratio.ahead, ratio.generations, ratio.rounds_ahead, ratio.rounds) == (2, 3, 6, 7)
+
+
+def test_only_rounds_in_which_both_had_a_turn_count() -> None:
+    ratio = compare(measured([{"a": 1, "b": 2}, {"a": 9}], [{"b": 3}]), "a", "b")
+    assert ratio is not None
+    assert (ratio.centre, ratio.generations, ratio.rounds) == (0.5, 1, 1)
+    assert compare(measured([{"a": 1}, {"b": 1}]), "a", "b") is None
+
+
+TIMES = st.floats(0.1, 1e4)
+GENERATIONS = st.lists(st.lists(st.tuples(TIMES, TIMES), min_size=1, max_size=5), min_size=1, max_size=5)
+
+
+@given(GENERATIONS)
+def test_turned_around_it_is_the_inverse(pairs: list[list[tuple[float, float]]]) -> None:
+    every = measured(*[[{"a": a, "b": b} for a, b in generation] for generation in pairs])
+    there, back = compare(every, "a", "b"), compare(every, "b", "a")
+    assert there is not None
+    assert back is not None
+    assert there.centre * back.centre == pytest.approx(1)
+    assert there.low * back.high == pytest.approx(1)
+    assert there.low <= there.centre <= there.high
+
+
+@given(GENERATIONS, st.floats(0.5, 2))
+def test_a_machine_that_slows_down_changes_no_ratio(pairs: list[list[tuple[float, float]]], drift: float) -> None:
+    def slowed(by: float) -> tuple[Round, ...]:
+        return measured(
+            *[
+                [{"a": a * by**place, "b": b * by**place} for place, (a, b) in enumerate(generation)]
+                for generation in pairs
+            ]
+        )
+
+    still, slowing = compare(slowed(1), "a", "b"), compare(slowed(drift), "a", "b")
+    assert still is not None
+    assert slowing is not None
+    assert slowing.centre == pytest.approx(still.centre)
+
+
+def test_the_fastest_program_stands_for_its_engine(recording: Recording) -> None:
+    assert fastest(recording.rounds, "Halide") == "Halide: tile 4x5"
+    assert fastest(recording.rounds, "ONNX Runtime") is None
+    assert median_ns(recording.rounds, TUNED) == pytest.approx(27e6), "the median of two generations' medians"
+
+
+def test_a_name_says_its_engine() -> None:
+    assert (STOCK, engine_of(STOCK), name_of(STOCK)) == ("IREE: block/stock", "IREE", "block/stock")
+    assert (engine_of("ONNX Runtime"), name_of("ONNX Runtime")) == ("ONNX Runtime", "ONNX Runtime")
+
+
+# ---------------------------------------------------------------------------------------------------------- rounds
+
+
+def test_turns_come_in_pairs_of_orders_and_slow_programs_once() -> None:
+    job = Job(benchmark="convolution", group="block", generation=3, rounds=4, parameters={}, modules=(), cores=())
+    names = ["a", "b", "c", "d"]
+    programs = {name: Timed(call=lambda calls: 7 * calls, calls=2, ns=7) for name in names}
+    programs["slow"] = Timed(call=lambda _: 100, calls=1, ns=100)
+    first, second, third, fourth = rounds(job, programs)
+    assert sorted(first.ns) == sorted(programs)
+    assert first.ns["a"] == 7
+    assert [name for name in first.ns if name != "slow"] == list(second.ns)[::-1]
+    assert list(third.ns) == list(fourth.ns)[::-1]
+    assert sorted(second.ns) == names
+
+
+# ---------------------------------------------------------------------------------------------------------- tables
+
+
+def test_the_table(recording: Recording, snapshot: SnapshotAssertion) -> None:
+    assert render(recording) == snapshot
+
+
+def test_an_engine_that_is_not_there_has_no_rows_and_is_told(recording: Recording, snapshot: SnapshotAssertion) -> None:
+    header = Header(
+        **{
+            **vars(HEADER),
+            "missing": ("Halide is not installed; pip install it",),
+            "versions": {"IREE": "3.13.0", "sgemm": "X"},
+        }
+    )
+    without = [
+        Round(**{**vars(one), "ns": {name: ns for name, ns in one.ns.items() if engine_of(name) != "Halide"}})
+        for one in recording.rounds
+    ]
+    assert render(Recording(header=header, rounds=tuple(without))) == snapshot
+
+
+def test_replaying_writes_between_the_marks_and_nowhere_else(
+    recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, document = tmp_path / "recording.jsonl", tmp_path / "document.md"
+    file.write_text(line(recording.header) + "".join(map(line, recording.rounds)))
+    assert read(file) == recording
+    document.write_text("before\n<!-- convolution -->\nold\n<!-- /convolution -->\nafter\n")
+    arguments = ["plugins", "convolution", "--replay", "--recording", str(file), "--document", str(document)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    for _ in range(2):
+        command.main()
+        text = document.read_text()
+        table = render(recording)
+        assert text == f"before\n<!-- convolution -->\n\n{table}\n\n<!-- /convolution -->\nafter\n"
+    document.write_text("no marks")
+    with pytest.raises(RuntimeError, match="has no lines <!-- convolution -->"):
+        write_tables(document, recording)
+
+
+@pytest.mark.parametrize("mark", command.SUITES)
+def test_the_document_has_the_marks(mark: str) -> None:
+    text = (ROOT / "docs" / "seeds.md").read_text()
+    assert text.count(f"<!-- {mark} -->") == text.count(f"<!-- /{mark} -->") == 1
+
+
+# ------------------------------------------------------------------------------------------------------- contenders
+
+
+def test_the_steps_are_variants_of_the_suite() -> None:
+    steps = load_suite(command.SUITES["esrgan"]).suite
+    suite = load_suite(ROOT / "suites" / "esrgan.toml").suite
+    known = {one.name: (one.flag_sets, one.compile_flags, one.plugins) for one in suite.variants}
+    for one in steps.variants:
+        if one.name in known:
+            assert (one.flag_sets, one.compile_flags, one.plugins) == known[one.name], one.name
+    assert {one.name for one in steps.variants} - set(known) == {"maximum-nhwc-share-tuned"}
+    (rdb,) = (one for one in suite.models if one.name == "rdb")
+    ours = next(one for one in steps.models if one.name == "rdb")
+    parameters = residual_dense_block.BUILDER.parameters
+    assert parameters(**ours.params) == parameters(**rdb.params)
+
+
+def test_the_onnx_model_computes_what_the_builder_wrote() -> None:
+    pytest.importorskip("onnxruntime")
+    params = residual_dense_block.Parameters(
+        height=TINY.height, width=TINY.width, channels=TINY.channels, growth=TINY.growth, blocks=2
+    )
+    weights = weights_of(text_of(params))
+    own = onnx_block.block_weights(params)
+    assert list(own) == list(weights)
+    assert all(np.array_equal(own[name], weights[name]) for name in own)
+    x = np.random.default_rng(1).standard_normal((1, 8, 4, 5), dtype=np.float32)
+    result = onnx_block.onnxruntime_block(params, x)()
+    np.testing.assert_allclose(result, reference(x, weights, params.blocks), rtol=1e-4, atol=1e-5)
+
+
+def test_halide_computes_the_same_convolution() -> None:
+    pytest.importorskip("halide")
+    vector = halide_convolution.natural_vector()
+    params = channelled_convolution.Parameters(
+        batch=1, height=2, width=60, channels_in=4, channels_out=4 * vector, form="generic"
+    )
+    x = np.random.default_rng(1).standard_normal((1, 4, 62, 4), dtype=np.float32)
+    weights, bias = channelled_convolution.weights(params)
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(1, 2))
+    expected = np.maximum(np.einsum("nyxcij,ijco->nyxo", windows, weights) + bias, 0)
+    filters = np.ascontiguousarray(weights.transpose(2, 0, 1, 3))
+    for schedule in halide_convolution.schedules(vector):
+        run, result = halide_convolution.compile_convolution(x, filters, bias, schedule)
+        run()
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5, err_msg=schedule.name)
+
+
+@pytest.mark.parametrize("benchmark_name", command.SUITES)
+def test_sgemm_does_just_as_much_work(benchmark_name: engines.Benchmark) -> None:
+    for model in load_suite(command.SUITES[benchmark_name]).suite.models:
+        total = engines.gflop(benchmark_name, model.params)
+        for depth, columns in engines.SGEMM_SHAPES[benchmark_name]:
+            rows = total * 1e9 / (2 * depth * columns)
+            assert rows == pytest.approx(round(rows), rel=1e-12)
+
+
+def test_work_is_counted_as_the_suites_say() -> None:
+    assert engines.gflop("esrgan", {}) == pytest.approx(2.67, abs=0.005)
+    assert engines.gflop("convolution", {}) == pytest.approx(11.8, abs=0.05)
