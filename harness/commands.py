@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import psutil
-
 from harness.cache import environments_root
+from harness.command_output import memory_limit, print_text, tell_where
 from harness.errors import ExitCode, RunError, ToolchainError, UsageError
 from harness.plan import Case, Selection
 from harness.process import Limits
@@ -23,7 +22,6 @@ from harness.results.records import SCHEMA_VERSION
 if TYPE_CHECKING:
     from harness.toolchain.values import Toolchain
 
-_MEMORY_SHARE = 0.8
 Format = Literal["terminal", "markdown", "json", "csv"]
 
 
@@ -52,12 +50,6 @@ def run_command(arguments: RunArguments, output_format: Format) -> int:
     status = report_command(path, output_format, full=False, out=None)
     tell_where(path)
     return status
-
-
-def tell_where(path: Path) -> None:
-    """Say where a run is kept."""
-    program = "harness" if shutil.which("harness") else os.path.relpath(sys.argv[0])
-    sys.stderr.write(f"Kept in {path}; `{program} report {path} --format markdown` prints it for an issue.\n")
 
 
 def run_for(arguments: RunArguments) -> Path:
@@ -122,26 +114,6 @@ def _toolchains(versions: tuple[str, ...], suite: Path, on_install: Callable[[st
 
     load_suite(suite)  # a suite that is wrong is told before minutes of installing
     return get_toolchains(versions, root=environments_root(), on_install=on_install)
-
-
-def memory_limit() -> int:
-    """Bytes at which a compile is stopped where nobody said otherwise."""
-    return int(psutil.virtual_memory().total * _MEMORY_SHARE)
-
-
-def print_text(text: str, out: Path | None) -> None:
-    """Write a report to a file, or to stdout.
-
-    Raises:
-        RunError: The file cannot be written.
-    """
-    if out is None:
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
-        return
-    try:
-        out.write_text(text)
-    except OSError as error:
-        raise RunError(f"{out}: cannot be written ({error.strerror}); choose another file") from None
 
 
 def report_command(path: Path, output_format: Format, *, full: bool, out: Path | None) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.commands import memory_limit, print_text
+from harness.command_output import memory_limit, print_text
 from harness.compare.pairs import Side, require_whole, side_of
 from harness.compare.sides import is_toolchain, require_two, resolve, suite_of, toolchains_here
 from harness.compare.values import Comparison, RuleName
