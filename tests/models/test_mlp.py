@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from harness import process
 from harness.errors import SuiteError
 from harness.models import Argument, check_params, find_builder, load_argument
+from harness.models.bf16 import bf16_bits
 from harness.models.inputs import write_arguments
-from harness.models.mlir_text import bf16_bits
 from harness.models.mlp import BUILDER, Parameters, build
 from harness.suite.values import Input
 from harness.toolchain import Toolchain
