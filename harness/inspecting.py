@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.cache import cache_root
 from harness.compile import BuildCache
-from harness.errors import CaseError, UsageError
+from harness.errors import CaseError, RunError, UsageError
 from harness.ir import PHASES, OpCounts, count_files, dump_phases, print_ir
 from harness.ir.values import check_phases
 from harness.plan import Case, Selection
@@ -53,6 +53,7 @@ def inspect_case(
 
     Raises:
         UsageError: The suite is wrong, or has no such case or the compiler no such phase.
+        RunError: The cache cannot be written.
         CaseError: The case does not compile, or its IR cannot be had.
     """
     check_phases(phases)
@@ -64,13 +65,18 @@ def inspect_case(
         raise UsageError(f"{suite}: there is no case {name!r}{hint}")
     if case.skip is not None:
         raise CaseError("compile", f"{name} is skipped here: {case.skip}")
-    prepared = prepare(suite, Selection(patterns=(name,)))
+    prepared = replace(prepared, cases=(case,))
     artifact = materialize_models(prepared, limits, progress)[case.model]
     if isinstance(artifact, Failure):
         raise CaseError(artifact.stage, f"{name}: {artifact.message}", artifact.stderr)
     cache = BuildCache(cache_root())
     progress.stage("Compile", 1)
-    build, _ = cache.compile(request_for(prepared, case, artifact, host_cpu_of(capture_environment()), limits))
+    try:
+        build, _ = cache.compile(request_for(prepared, case, artifact, host_cpu_of(capture_environment()), limits))
+    except OSError as error:
+        raise RunError(
+            f"{cache_root()}: the cache cannot be written ({error.strerror}); make room or set HARNESS_CACHE"
+        ) from None
     progress.step(name)
     if build.failure is not None:
         raise CaseError(build.failure.stage, f"{name}: {build.failure.message}", build.failure.stderr)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
 from typing import Literal
 
 from harness.ablating import Ablation, write_ablation
-from harness.commands import Format, RunArguments, memory_limit, print_text, report_command, run_for, tell_where
+from harness.command_output import memory_limit, print_text, tell_where
+from harness.commands import Format, RunArguments, report_command, run_for
 from harness.errors import ExitCode, UsageError
 from harness.inspecting import inspect_case
+from harness.ir.values import check_ops
 from harness.process import Limits
 from harness.progress import Terminal
 from harness.report.ablation import render_ablation
@@ -32,9 +35,12 @@ def ir_command(
     out: Path | None,
 ) -> int:
     """`harness ir`: op counts by phase, or the IR of one phase."""
-    texts = output_format == "mlir"
+    phases, texts = tuple(dict.fromkeys(phases)), output_format == "mlir"
     if texts and len(phases) != 1:
         raise UsageError("--format mlir prints one phase; say which with --phase")
+    if ops and output_format != "terminal":
+        raise UsageError(f"--ops chooses what the table shows; leave it out with --format {output_format}")
+    check_ops(ops)
     limits = Limits(seconds=compile_timeout_s, memory_bytes=memory_limit())
     with Terminal() as progress:
         inspected = inspect_case(suite, case, phases, texts=texts, limits=limits, progress=progress)
@@ -52,7 +58,7 @@ def ir_command(
 def ablate_command(suite: Path, ablation: Ablation, results: Path, output_format: Format) -> int:
     """`harness ablate`: a run of a suite that is made for it; exit status as of `harness run`."""
     path = write_ablation(suite, ablation, results)
-    sys.stderr.write(f"{path}: each option as a variant; `harness run {path}` repeats this\n")
+    sys.stderr.write(f"{path}: each option as a variant; `harness run {shlex.quote(str(path))}` repeats this\n")
     run = run_for(
         RunArguments(
             suite=path,

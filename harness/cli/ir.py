@@ -28,7 +28,8 @@ def ir(
         suite: The suite's TOML file.
         case: The case's name, as `harness list` shows it.
         phases: At this phase; repeatable (default: input, flow, stream, bufferized, executable-targets).
-        ops: Only operations that match this shell pattern; repeatable (default: those that tell of buffers and copies).
+        ops: Only operations that match this pattern, such as linalg.* or executables:memref.alloc; repeatable (default:
+            those that tell of buffers and copies).
         compile_timeout: Seconds after which a compile is stopped.
         format: Counts, or with mlir the IR itself, without the values of weights.
         out: Write it to this file instead of stdout.
@@ -52,14 +53,14 @@ def ablate(
     results: Path = Path("results"),
     format: Format = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
-    """Run a model with each option of a plugin alone, with all but each, and with all, and show what each does.
+    """Run a model with no option of a plugin, with each alone, all but each, and all, and show what each does.
 
     Args:
         suite: The suite's TOML file.
         models: Its name in the suite; repeatable.
         plugin: The plugin's registered name; its options that are true or false are ablated.
         devices: On this device; repeatable (default: the suite's first).
-        on: The variant that the plugin is added to (default: the suite's baseline).
+        on: The variant that the plugin is added to, or that has it already (default: the suite's baseline).
         budget: Seconds of timed rounds (default: the suite's).
         results: Where the run's directory goes, and the suite that is made for it.
         format: How to print it; markdown is one table.

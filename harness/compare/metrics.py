@@ -73,7 +73,8 @@ def ir_metric(name: str) -> Metric:
 
 def metric_named(name: str) -> Metric | None:
     """The metric of that name, an op count included; None: there is none."""
-    return METRICS.get(name) or (ir_metric(name) if name.partition("/")[0] in PHASES else None)
+    phase, _, op = name.partition("/")
+    return METRICS.get(name) or (ir_metric(name) if phase in PHASES and op else None)
 
 
 EXACT = (*BUILD_FACTS, *REFERENCE_FACTS)

@@ -55,15 +55,23 @@ class OpCounts:
         """Ops anywhere."""
         return dict(Counter(self.host) + Counter(self.executables))
 
-    def count(self, pattern: str) -> int:
-        """How many ops a pattern matches: `memref.alloc`, `linalg.*`, `host:arith.*`, `executables:memref.alloc*`.
+    def matching(self, pattern: str) -> dict[str, int]:
+        """The ops that a pattern matches: `memref.alloc`, `linalg.*`, `host:arith.*`, `executables:memref.alloc*`.
 
         Raises:
             UsageError: The pattern names a place that there is not.
         """
         place, name = _split(pattern)
-        places = {"": (self.host, self.executables), HOST: (self.host,), EXECUTABLES: (self.executables,)}[place]
-        return sum(count for ops in places for op, count in ops.items() if fnmatchcase(op, name))
+        ops = {"": self.total, HOST: self.host, EXECUTABLES: self.executables}[place]
+        return {op: count for op, count in ops.items() if fnmatchcase(op, name)}
+
+    def count(self, pattern: str) -> int:
+        """How many ops a pattern matches.
+
+        Raises:
+            UsageError: The pattern names a place that there is not.
+        """
+        return sum(self.matching(pattern).values())
 
 
 def check_phases(phases: Iterable[str]) -> None:
@@ -77,16 +85,25 @@ def check_phases(phases: Iterable[str]) -> None:
             raise UsageError(f"there is no phase {phase!r}; name one of {', '.join(PHASES)}")
 
 
+def check_ops(patterns: Iterable[str]) -> None:
+    """Refuse a place that there is not. An op that no dialect has is fine: its count is 0.
+
+    Raises:
+        UsageError: A pattern names a place that there is not.
+    """
+    for pattern in patterns:
+        _split(pattern)
+
+
 def check_wanted(wanted: Mapping[str, Sequence[str]]) -> None:
-    """Refuse phases and places that there are not. An op that no dialect has is fine: its count is 0.
+    """Refuse phases and places that there are not.
 
     Raises:
         UsageError: There is no such phase or place.
     """
     check_phases(wanted)
     for patterns in wanted.values():
-        for pattern in patterns:
-            _split(pattern)
+        check_ops(patterns)
 
 
 def select_counts(counts: Mapping[str, OpCounts], wanted: Mapping[str, Sequence[str]]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from harness.report.columns import Column, ir_columns, main_columns
 from harness.report.markdown_text import blocks, escape, name, table
@@ -14,7 +14,7 @@ _LEFT_OUT = ("instr/call", "module", "compile")
 
 
 def render_ablation(report: Report) -> str:
-    """Markdown: facts of the run, then a table for each model and device."""
+    """Markdown: facts of the run, then a table for each model and device, and why variants failed."""
     parts = [
         f"## {escape(report.facts.suite_description or report.facts.suite_name)}",
         escape(run_line(report.facts, report.sections)),
@@ -30,6 +30,7 @@ def render_ablation(report: Report) -> str:
             part for part in (escape(section.device_facts), name(section.call), sampling((section,))) if part
         )
         parts += [f"#### {escape(f'{section.model} on {section.device}')}", how, ablation_table(section, first)]
+        parts.append("\n".join(_failures(section)))
     return blocks(*parts) + "\n"
 
 
@@ -46,6 +47,12 @@ def ablation_table(section: Section, first: Mapping[str, Row]) -> str:
     columns = [*main, *counted, *module]
     rows = [[escape(cell) for cell in cells] for cells in zip(*(column.cells for column in columns), strict=True)]
     return table([escape(column.head) for column in columns], rows, numbers=[column.number for column in columns])
+
+
+def _failures(section: Section) -> Iterator[str]:
+    for row in section.rows:
+        if row.failure is not None:
+            yield f"- {escape(row.variant)}: {escape(row.remarks[0])}"
 
 
 def _same(row: Row, first: Mapping[str, Row]) -> str:

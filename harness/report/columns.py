@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.report.units import PLAIN, Unit, byte_unit, count_unit, time_unit
-from harness.report.values import Section
+from harness.report.values import Row, Section
 from harness.report.words import one_line, outcome_text
 
 
@@ -57,7 +57,7 @@ def main_columns(section: Section) -> list[Column]:
 
 
 def ir_columns(section: Section) -> list[Column]:
-    """Variant, toolchain where there are several, and how many of each op that the suite names; [] where it names none."""
+    """Variant, toolchain where there are several, and how many of each op; [] where the suite names none."""
     rows = section.rows
     keys = tuple(dict.fromkeys(key for row in rows for key in row.ir))
     if not keys:
@@ -65,12 +65,14 @@ def ir_columns(section: Section) -> list[Column]:
     columns = [
         Column(title="variant", cells=tuple(one_line(row.variant) for row in rows), number=False),
         _toolchains(section),
-        *(
-            Column(title=op, unit=phase, cells=tuple(PLAIN.text(row.ir.get(f"{phase}/{op}")) for row in rows), rank=1)
-            for phase, _, op in (one_line(key).partition("/") for key in keys)
-        ),
+        *(_counts(key, rows) for key in keys),
     ]
     return [column for column in columns if column is not None]
+
+
+def _counts(key: str, rows: Sequence[Row]) -> Column:
+    phase, _, op = one_line(key).partition("/")
+    return Column(title=op, unit=phase, cells=tuple(PLAIN.text(row.ir.get(key)) for row in rows), rank=1)
 
 
 def _toolchains(section: Section) -> Column | None:

@@ -34,7 +34,7 @@ def csv_text(records: Sequence[Mapping[str, Scalar]]) -> str:
 def _record(row: Row, counted: Sequence[str]) -> dict[str, Scalar]:
     return {
         **flatten(row),
-        **{f"ir {key}": row.ir.get(key) for key in counted},
+        **{one_line(f"ir {key}"): row.ir.get(key) for key in counted},
         "compile_flags": shlex.join(row.compile_flags),
         "run_flags": shlex.join(row.run_flags),
         "remarks": "; ".join(row.remarks),

@@ -2,7 +2,8 @@
 
     <results>/<run id>/
         run.json           the header, written first and once
-        builds.jsonl       one JSON line a record; and ir.jsonl, checks.jsonl, references.jsonl, rounds.jsonl, lost.jsonl
+        builds.jsonl       one JSON line a record; and ir.jsonl, checks.jsonl, references.jsonl, rounds.jsonl,
+                           lost.jsonl
         logs/              what iree-compile printed for builds that failed
         report.md          the full report
         finished.json      there once the run has finished; nothing is written after it

@@ -2,8 +2,8 @@
 
 ESRGAN's dense block computes cat(x, x1), cat(x, x1, x2), cat(x, x1, x2, x3) and cat(x, x1, x2, x3, x4): x is copied
 four times, x1 four times, and so on, each time into a buffer of its own. The first three are the beginning of the last.
-So one buffer of the last one's size is enough: every part is inserted once, as soon as it exists, and each
-concatenation is a slice of the buffer.
+So one buffer of the last one's size is enough: every part is inserted once, when it comes to exist, and each
+concatenation is a slice of the buffer as far as it is filled.
 
     %0 = tensor.empty() : tensor<1x192x90x62xf32>
     %1 = tensor.insert_slice %x into %0[0, 0, 0, 0] ...

@@ -86,7 +86,7 @@ def plan(block: ir.Block, family: Family, *, padding: bool) -> Plan:
     frame = choose_frame(family, joining) if padding else no_frame(family)
     parts = _lay_out(family)
     concats = _find_runs(family, parts)
-    pads = _find_pads([*concats, *parts], frame)
+    pads = _find_pads([*concats, *parts], frame, order)
     gone = {**pads, **dict.fromkeys(joining)}
     reads = [read for concat in concats for read in _find_reads(concat, order) if read.user not in gone]
     for pad, piece in pads.items():
@@ -132,13 +132,14 @@ def _find_runs(family: Family, parts: Sequence[Piece]) -> list[Piece]:
     return pieces
 
 
-def _find_pads(pieces: Sequence[Piece], frame: Frame) -> dict[ir.Operation, Piece]:
-    """The operations that add the frame to a piece."""
+def _find_pads(pieces: Sequence[Piece], frame: Frame, order: Order) -> dict[ir.Operation, Piece]:
+    """The operations that add the frame to a piece; not those of other blocks, which may come before the buffer."""
     pads: dict[ir.Operation, Piece] = {}
     for piece in pieces:
         for use in piece.value.uses:
-            if read_frame(use.owner.operation) == frame:
-                pads.setdefault(use.owner.operation, piece)
+            user = use.owner.operation
+            if read_frame(user) == frame and order.holds(user):
+                pads.setdefault(user, piece)
     return pads
 
 

@@ -47,8 +47,8 @@ def find_free(earlier: Sequence[Buffer], plan: Plan, kind: ir.Type) -> ir.Value 
         last = buffer.states[-1]
         if buffer.frame == plan.frame and last.type == kind and not _is_taken(last):
             readers = _find_readers(buffer, plan.order)
-            over = readers and max(readers) < opening
-            if over and any(_depends(part, readers, plan.order) for part in first):
+            is_over = readers and max(readers) < opening
+            if is_over and any(_depends(part, readers, plan.order) for part in first):
                 return last
     return None
 

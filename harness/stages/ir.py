@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
 
 from harness.cache import cache_root, read_memo, write_memo
 from harness.compile import BuildCache
@@ -16,6 +17,8 @@ from harness.process import Limits
 from harness.results.records import Build, Failure, IrCounts
 from harness.stages.context import Context
 from harness.toolchain import Toolchain
+
+_COUNTS = TypeAdapter(dict[str, OpCounts])
 
 
 def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]) -> None:
@@ -41,17 +44,22 @@ def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure],
         build, model, toolchain = alike[0]
         return _counts(build, model, toolchain, reached_phases(build, wanted), context.options.compile_limits)
 
-    with ThreadPoolExecutor(max_workers=context.options.jobs, thread_name_prefix="ir") as pool:
+    pool = ThreadPoolExecutor(max_workers=context.options.jobs, thread_name_prefix="ir")
+    try:
         counted = pool.map(count, todo.values())
         for alike, counts in zip(todo.values(), counted, strict=True):
             for build, _, _ in alike:
-                if isinstance(counts, Failure):
-                    record = IrCounts(case=build.case, failure=counts)
-                else:
-                    counted_here = {phase: ops for phase, ops in wanted.items() if phase in counts}
-                    record = IrCounts(case=build.case, counts=select_counts(counts, counted_here))
-                context.directory.append(record)
+                context.directory.append(_record(build.case, counts, wanted))
                 progress.step(build.case)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # an interrupted run does not wait for a compiler
+
+
+def _record(case: str, counts: dict[str, OpCounts] | Failure, wanted: Mapping[str, tuple[str, ...]]) -> IrCounts:
+    if isinstance(counts, Failure):
+        return IrCounts(case=case, failure=counts)
+    reached = {phase: ops for phase, ops in wanted.items() if phase in counts}
+    return IrCounts(case=case, counts=select_counts(counts, reached))
 
 
 def _counts(
@@ -59,16 +67,22 @@ def _counts(
 ) -> dict[str, OpCounts] | Failure:
     """All ops of a build's IR at these phases; kept in the cache, since most suites ask for the same ones again."""
     memo = cache_root() / "ir" / f"{build.cache_key}.json"
-    kept = read_memo(memo)
-    known = kept if isinstance(kept, dict) else {}
+    known = _kept(memo)
     if missing := [phase for phase in phases if phase not in known]:
         try:
             found = count_build(build, model, missing, toolchain=toolchain, limits=limits)
         except CaseError as error:
             return Failure(stage="ir", message=str(error), stderr=error.stderr)
-        known = {**known, **{phase: asdict(counts) for phase, counts in found.items()}}
-        write_memo(memo, known)
-    return {phase: OpCounts(**known[phase]) for phase in phases}
+        known = {**known, **found}
+        write_memo(memo, _COUNTS.dump_python(known))
+    return {phase: known[phase] for phase in phases}
+
+
+def _kept(memo: Path) -> dict[str, OpCounts]:
+    try:
+        return _COUNTS.validate_python(read_memo(memo))
+    except ValidationError:  # there is none, or it is damaged
+        return {}
 
 
 def count_build(

@@ -169,7 +169,14 @@ def _floors(path: Path, floors: Mapping[str, float]) -> dict[str, float]:
 
 
 def _gate(path: Path, name: str, table: GateTable, ir: Mapping[str, Sequence[str]]) -> Gate:
-    _check_metric(path, f"[gates.{name}] metric", table.metric, [f"{phase}/{op}" for phase in ir for op in ir[phase]])
+    where = f"[gates.{name}] metric"
+    counted = [f"{phase}/{op}" for phase, ops in ir.items() for op in ops]
+    phase, slash, op = table.metric.partition("/")
+    if not (slash and phase in PHASES):
+        _check_metric(path, where, table.metric)
+    elif table.metric not in counted:
+        hint = did_you_mean(table.metric, counted, f"; add {shown(op)} to {phase} in [ir]")
+        raise SuiteError(f"{path}: {where}: {shown(table.metric)} is not counted{hint}")
     return Gate(
         name=name,
         metric=table.metric,
@@ -180,10 +187,9 @@ def _gate(path: Path, name: str, table: GateTable, ir: Mapping[str, Sequence[str
     )
 
 
-def _check_metric(path: Path, where: str, name: str, counted: Sequence[str] = ()) -> None:
-    known = [*METRICS, *counted]
-    if name not in known:
-        raise SuiteError(f"{path}: {where}: there is no metric {shown(name)}{did_you_mean(name, known)}")
+def _check_metric(path: Path, where: str, name: str) -> None:
+    if name not in METRICS:
+        raise SuiteError(f"{path}: {where}: there is no metric {shown(name)}{did_you_mean(name, list(METRICS))}")
 
 
 def _model(path: Path, name: str, table: ModelTable) -> Model:

@@ -14,8 +14,11 @@ from harness.ir.values import PHASES
 from harness.suite.values import Direction
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
+OP_PATTERN = r"^[A-Za-z0-9_.$*?!:\[\]-]+$"
+LONGEST_NAME = 100
 
-Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100)]
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
+Op = Annotated[str, Field(pattern=OP_PATTERN, min_length=1, max_length=LONGEST_NAME)]
 Dtype = Literal["f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "i1"]
 Flag = Annotated[
     str, Field(pattern=r"^--?[A-Za-z]", description="One flag as the tool takes it, e.g. --iree-opt-level=O3.")
@@ -31,7 +34,7 @@ Pattern = Annotated[
 Floor = Annotated[float, Field(gt=0, lt=1)]
 
 # What pydantic leaves out of the JSON Schema of a dict[Name, ...], so that editors see a bad name too.
-_NAMED: dict[str, JsonValue] = {"additionalProperties": False, "propertyNames": {"maxLength": 100}}
+_NAMED: dict[str, JsonValue] = {"additionalProperties": False, "propertyNames": {"maxLength": LONGEST_NAME}}
 
 # What editors offer and underline; loading checks these names itself, since it can say what was meant.
 _METRIC: dict[str, JsonValue] = {"anyOf": [{"enum": [*METRICS]}, {"pattern": f"^({'|'.join(PHASES)})/."}]}
@@ -208,7 +211,7 @@ class SuiteFile(_Table):
         json_schema_extra=_FLOORED,
     )
     gates: dict[Name, GateTable] = Field(default_factory=dict, json_schema_extra=_NAMED)
-    ir: dict[str, list[Annotated[str, Field(min_length=1)]]] = Field(
+    ir: dict[str, Annotated[list[Op], Field(min_length=1)]] = Field(
         default_factory=dict,
         description="By phase of the compiler, the ops to be counted there: 'tensor.empty', 'linalg.*', "
         "'executables:memref.alloc'.",

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from harness.errors import SuiteError
-from harness.suite.schema import NAME_PATTERN
+from harness.suite.schema import NAME_PATTERN, OP_PATTERN
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -123,6 +123,8 @@ def _need(detail: ErrorDetails) -> str:
     match kind:
         case "string_pattern_mismatch" if limits["pattern"] == NAME_PATTERN:
             return "must start with a letter or digit and hold only letters, digits, '.', '_', '+' and '-'"
+        case "string_pattern_mismatch" if limits["pattern"] == OP_PATTERN:
+            return "must be an operation's name, like linalg.*, host:arith.addf or executables:memref.alloc"
         case "string_pattern_mismatch":
             return "must start with a dash and a letter, like --iree-opt-level=O3"
         case "string_too_short":

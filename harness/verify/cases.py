@@ -79,8 +79,10 @@ class _References:
 def _outside_reference(model: Model, artifact: ModelArtifact) -> _Right | None:
     if model.expected:
         return _Right(source="expected files", outputs=[_load_expected(path) for path in model.expected])
+    if model.onnx is None or model.reference == "baseline":
+        return None
     version = onnxruntime_version()
-    if model.onnx is None or model.reference == "baseline" or (model.reference == "auto" and version is None):
+    if model.reference == "auto" and version is None:
         return None
     inputs = [load_argument(argument) for argument in artifact.arguments]
     return _Right(source=f"ONNX Runtime {version}", outputs=run_onnx(model.onnx, inputs))

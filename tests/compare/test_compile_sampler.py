@@ -37,8 +37,7 @@ def a_module(toolchain: Toolchain, folder: Path, *flags: str) -> Module:
         run_flags=(),
         toolchain=toolchain,
     )
-    return Module(
-        files=(),case=CASE, loadable=loadable, mlir=mlir, build=a_build(CASE, command=command))
+    return Module(files=(), case=CASE, loadable=loadable, mlir=mlir, build=a_build(CASE, command=command))
 
 
 def a_sampler(base: Module, head: Module, seconds: float = 60) -> CompileSampler:

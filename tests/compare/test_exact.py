@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.compare.exact import exact_rows
-from harness.compare.metrics import EXACT
+from harness.compare.metrics import BUILD_FACTS, EXACT
 from harness.compare.values import Row
 from harness.results.records import Build, Failure, Reference, Sizes, Statistics
 from tests.builders import make_case
@@ -102,20 +102,73 @@ def test_what_one_side_does_not_have_is_left_out() -> None:
     assert [(row.metric, row.verdict) for row in rows] == [("device-peak-memory", "improved")]
 
 
+# ------------------------------------------------------------------------------------------------------- op counts
+
+
+def test_op_counts_are_rows_after_the_other_figures_in_the_order_in_which_they_were_counted() -> None:
+    counts = {"input/tensor.empty": 3, "flow/flow.tensor.update": 13, "bufferized/executables:memref.alloc*": 0}
+    rows = exact_rows(CASE, a_build(), a_build(), None, None, counts, counts)
+    assert [row.metric for row in rows] == [*(metric.name for metric in BUILD_FACTS), *counts]
+    assert {row.verdict for row in rows} == {"unchanged"}
+
+
+def test_a_row_of_an_op_count_says_all_there_is_to_say() -> None:
+    before, after = {"flow/flow.tensor.update": 13}, {"flow/flow.tensor.update": 1}
+    assert exact_rows(CASE, None, None, None, None, before, after) == (
+        Row(
+            case="net/tiled@cpu",
+            model="net",
+            variant="tiled",
+            device="cpu",
+            metric="flow/flow.tensor.update",
+            verdict="improved",
+            ratio=1 / 13,
+            base_value=13,
+            head_value=1,
+            unit="count",
+            reason="1 op where there were 13",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "verdict", "reason"),
+    [
+        (0, 2, "regressed", "2 ops where there were 0"),
+        (1, 0, "improved", "0 ops where there was 1"),
+        (1200, 1200, "unchanged", "1,200 ops on both sides"),
+    ],
+)
+def test_more_ops_are_worse(base: int, head: int, verdict: str, reason: str) -> None:
+    key = "input/linalg.*"
+    (row,) = exact_rows(CASE, None, None, None, None, {key: base}, {key: head})
+    assert (row.verdict, row.reason) == (verdict, reason)
+
+
+def test_a_count_that_one_side_did_not_take_gives_no_row() -> None:
+    """A program that a plugin rewrote after a phase has no IR before it, and a suite may count other ops by now."""
+    here, there = {"input/linalg.*": 1, "flow/flow.*": 2}, {"flow/flow.*": 2, "vm/vm.call": 3}
+    rows = exact_rows(CASE, None, None, None, None, here, there)
+    assert [row.metric for row in rows] == ["flow/flow.*"]
+    assert exact_rows(CASE, None, None, None, None, here, {}) == ()
+
+
 COUNTS = st.integers(min_value=0, max_value=2**40)
 BUILDS = st.builds(a_build, copies=COUNTS, transient=COUNTS, dispatches=COUNTS, size=st.integers(1024, 2**40))
 REFERENCES = st.builds(a_reference, host=st.none() | COUNTS, device=st.none() | COUNTS)
+OPS = st.dictionaries(st.sampled_from(["input/linalg.*", "flow/tensor.empty", "vm/vm.call"]), COUNTS)
 
 
-@given(builds=st.tuples(BUILDS, BUILDS), references=st.tuples(REFERENCES, REFERENCES))
+@given(builds=st.tuples(BUILDS, BUILDS), references=st.tuples(REFERENCES, REFERENCES), ops=st.tuples(OPS, OPS))
 def test_swapping_the_sides_mirrors_every_row(
-    builds: tuple[Build, Build], references: tuple[Reference, Reference]
+    builds: tuple[Build, Build], references: tuple[Reference, Reference], ops: tuple[dict[str, int], dict[str, int]]
 ) -> None:
     mirrored = {"regressed": "improved", "improved": "regressed", "unchanged": "unchanged"}
-    there = exact_rows(CASE, *builds, *references)
-    back = exact_rows(CASE, *builds[::-1], *references[::-1])
-    assert [row.metric for row in there] == [row.metric for row in back]
-    for one, other in zip(there, back, strict=True):
+    there = exact_rows(CASE, *builds, *references, *ops)
+    back = {row.metric: row for row in exact_rows(CASE, *builds[::-1], *references[::-1], *ops[::-1])}
+    assert {row.metric for row in there} == back.keys()
+    for one in there:
+        other = back[one.metric]
         assert mirrored[one.verdict] == other.verdict
         assert (one.base_value, one.head_value) == (other.head_value, other.base_value)
         if one.ratio and other.ratio:

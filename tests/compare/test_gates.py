@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from harness.compare.gates import allowance, apply_gates
-from harness.compare.metrics import METRICS
+from harness.compare.metrics import METRICS, ir_metric
 from harness.compare.values import VERDICTS, Row, Verdict
 from harness.errors import ExitCode, UsageError
 from harness.suite.values import Direction, Gate
@@ -33,7 +33,7 @@ def a_row(metric: str = "copies", base: float | None = 10, head: float | None = 
             "ratio": (head or 0) / base if known and base else None,
             "base_value": base,
             "head_value": head,
-            "unit": METRICS[metric].unit,
+            "unit": (METRICS.get(metric) or ir_metric(metric)).unit,
             "reason": "because",
             **fields,
         }
@@ -117,6 +117,26 @@ def test_of_several_gates_one_is_enough_to_be_violated() -> None:
 )
 def test_exact_metrics_go_by_their_values(base: float, head: float, limits: dict[str, Any], expected: str) -> None:
     assert outcome(a_row(base=base, head=head), a_gate(**limits)) == expected
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "limits", "expected", "reason"),
+    [
+        (13, 13, {}, "passed", "because"),
+        (13, 1, {}, "passed", "because"),
+        (0, 1, {}, "violated", "because; gate limit allows no increase"),
+        (13, 15, {"absolute": 1}, "violated", "because; gate limit allows +1"),
+        (13, 14, {"absolute": 1}, "passed", "because"),
+        (1, 0, {"direction": "decrease"}, "violated", "because; gate limit allows no decrease"),
+    ],
+)
+def test_a_count_of_ops_is_an_exact_metric(
+    base: float, head: float, limits: dict[str, Any], expected: str, reason: str
+) -> None:
+    rows = [a_row("flow/flow.tensor.update", base, head), a_row("flow/flow.dispatch", 1, 9)]
+    gated, other = apply_gates(rows, [a_gate("flow/flow.tensor.update", **limits)], suite=SUITE)
+    assert (gated.gate, gated.reason) == (expected, reason)
+    assert other.gate is None
 
 
 def test_exact_metrics_go_by_their_values_whatever_another_rule_calls_them() -> None:

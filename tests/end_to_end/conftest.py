@@ -122,6 +122,30 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def counted_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the suite of counted.py was run."""
+    from tests.end_to_end.counted import WithPackages, lay_out
+
+    folder = tmp_path_factory.mktemp("counted")
+    lay_out(folder)
+    finished = WithPackages(folder)("run", "counted.toml", "--results", "run")
+    assert finished.returncode == 0, finished.stderr
+    (path,) = (folder / "run").iterdir()
+    shutil.copytree(path, folder / "results/base")
+    (folder / "stdout.txt").write_text(finished.stdout)
+    return folder
+
+
+@pytest.fixture
+def counted(counted_once: Path, tmp_path: Path) -> Harness:
+    """That run as results/base, for the test to change."""
+    from tests.end_to_end.counted import WithPackages
+
+    shutil.copytree(counted_once, tmp_path / "here")
+    return WithPackages(tmp_path / "here")
+
+
 @pytest.fixture
 def runs(twice: Path, tmp_path: Path) -> Harness:
     """Two runs of one suite, results/base and results/head, for the test to change."""

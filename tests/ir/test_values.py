@@ -49,6 +49,13 @@ def test_a_wanted_op_may_have_a_place_and_wildcards(phase: str, pattern: str, co
     assert select_counts(COUNTS, {phase: [pattern]}) == {f"{phase}/{pattern}": count}
 
 
+def test_the_ops_behind_a_count_are_told_by_name() -> None:
+    assert COUNTS["bufferized"].matching("memref.alloc*") == {"memref.alloc": 2, "memref.alloca": 15}
+    assert COUNTS["flow"].matching("arith.*") == {"arith.constant": 8}
+    assert COUNTS["flow"].matching("host:arith.*") == {"arith.constant": 3}
+    assert COUNTS["flow"].matching("executables:flow.*") == {}
+
+
 def test_what_is_not_wanted_is_left_out() -> None:
     wanted = {"bufferized": ["memref.alloca"], "flow": ["tensor.pad", "flow.dispatch"]}
     selected = select_counts(COUNTS, wanted)

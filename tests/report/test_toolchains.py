@@ -15,7 +15,7 @@ from harness.report.table import build_report
 from harness.report.values import Report, Row
 from harness.results.records import Build, Run, ToolchainRecord
 from harness.suite.values import VariantGroup
-from tests.report.conftest import make_build, make_case, make_check, make_header, make_reference, make_rounds
+from tests.report.made import make_build, make_case, make_check, make_header, make_reference, make_rounds
 
 NEW, OLD = "3.13.0", "3.12.0"
 GROUP = VariantGroup(title="Tiling", variants=("stock", "tiled"))

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from harness.errors import RunError
 from harness.plan.values import Case
-from harness.results.records import Build, Check, Failure, Header, Lost, ModelRecord, Reference, Round, Run
+from harness.results.records import Build, Check, Failure, Header, IrCounts, Lost, ModelRecord, Reference, Round, Run
 from harness.results.store import Record, RunDirectory, load_run, new_run_id
 from harness.suite.values import Gate, VariantGroup
 from tests.builders import make_header, make_round
@@ -32,6 +32,7 @@ _counts = st.none() | st.integers()
 
 RECORDS: dict[type[Any], st.SearchStrategy[Any]] = {
     Build: st.from_type(Build),
+    IrCounts: st.from_type(IrCounts),
     Check: st.builds(
         Check,
         relative_tolerance=_finite,
@@ -65,6 +66,7 @@ _headers = st.builds(
 )
 
 BUILD = Build(case="net/stock@cpu", command=("iree-compile",), cache_key="ab")
+COUNTS = IrCounts(case="net/stock@cpu", counts={"flow/flow.dispatch": 3, "flow/executables:linalg.*": 0})
 CHECK = Check(case="net/stock@cpu", against="", command=(), relative_tolerance=1e-4, absolute_tolerance=0.0)
 REFERENCE = Reference(case="net/stock@cpu", command=(), real_time_ns=(1.0, 2.0))
 LOST = Lost(case="net/fast@cpu", generation=1, failure=Failure(stage="measure", message="the worker died"))
@@ -85,6 +87,7 @@ def test_every_kind_of_record_comes_back_as_it_was(kind: type[Any], data: st.Dat
         run = load_run(directory.path)
     read: dict[type[Any], tuple[Record, ...]] = {
         Build: run.builds,
+        IrCounts: run.ir,
         Check: run.checks,
         Reference: run.references,
         Round: run.rounds,
@@ -108,6 +111,17 @@ def test_a_run_that_is_older_than_floors_and_gates_has_none(tmp_path: Path) -> N
     assert load_run(directory.path).header == make_header()
 
 
+def test_a_run_that_is_older_than_plugins_effects_and_op_counts_has_none(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path, make_header()) as directory:
+        directory.append(BUILD)
+    file = directory.path / "builds.jsonl"
+    stored = json.loads(file.read_text())
+    assert (stored.pop("rewritten"), stored.pop("files"), stored.pop("effects")) == (False, [], [])
+    file.write_text(json.dumps(stored) + "\n")
+    run = load_run(directory.path)
+    assert (run.builds, run.ir) == ((BUILD,), ())
+
+
 def test_a_new_run_has_a_header_and_nothing_else(tmp_path: Path) -> None:
     directory = RunDirectory.create(tmp_path / "deep" / "results", make_header())
     assert files(directory.path) == ["run.json"]
@@ -116,11 +130,12 @@ def test_a_new_run_has_a_header_and_nothing_else(tmp_path: Path) -> None:
 
 def test_records_come_back_in_the_order_they_were_written(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path, make_header()) as directory:
-        for record in (BUILD, CHECK, make_round(0), REFERENCE, LOST, make_round(1)):
+        for record in (BUILD, COUNTS, CHECK, make_round(0), REFERENCE, LOST, make_round(1)):
             directory.append(record)
     assert load_run(directory.path) == Run(
         header=make_header(),
         builds=(BUILD,),
+        ir=(COUNTS,),
         checks=(CHECK,),
         references=(REFERENCE,),
         rounds=(make_round(0), make_round(1)),

@@ -56,6 +56,25 @@ def test_without_the_option_every_reader_adds_its_padding() -> None:
     assert "tensor.extract_slice %inserted_slice_1[0, 0, 0, 0] [1, 3, 4, 3] [1, 1, 1, 1]" in text
 
 
+@pytest.mark.parametrize(("kind", "zero"), [("f16", "0.0"), ("bf16", "0.0"), ("f64", "0.0"), ("i8", "0"), ("i32", "0")])
+def test_elements_may_be_of_any_kind(kind: str, zero: str) -> None:
+    text = program(*TWO, pad("%a", "%two", 2), results={"%a": "tensor<4x2xf32>"})
+    text = text.replace("%one = arith.constant 1.0 : f32", "").replace("0.0 : f32", f"{zero} : {kind}")
+    matched, shared = rewrite(text.replace("f32", kind))
+    assert matched == 1
+    assert "tensor.pad" not in shared
+
+
+def test_padding_in_a_block_before_the_buffer_stays() -> None:
+    """%p is a part of the family, and is padded where there is no buffer yet."""
+    before, after = pad("%early", "%p", 1), pad("%a", "%two", 2) + pad("%b", "%three", 3)
+    kinds = {"%early": "tensor<4x1xf32>", "%a": "tensor<4x2xf32>", "%b": "tensor<4x3xf32>"}
+    matched, text = rewrite(program(before, "cf.br ^later\n^later:\n", *TWO, after, results=kinds))
+    assert matched == 1
+    assert text.count("tensor.pad") == 1
+    assert text.count("linalg.fill") == 1
+
+
 def test_a_reader_without_padding_gets_the_inside() -> None:
     before = program(
         *TWO,

@@ -20,13 +20,14 @@ class Row(NamedTuple):
 
 
 NAMES = "must start with a letter or digit and hold only letters, digits, '.', '_', '+' and '-'"
+OP = "must be an operation's name, like linalg.*, host:arith.addf or executables:memref.alloc"
 INPUT = "inputs = [{ shape = [4, 8] }]"
 STOCK = "[variants.stock]\n"
 
 FORM = [
     Row("a misspelt key", 'name = "small"', 'name = "small"\nbudget = 3', "budget is not a known key; known: "
-        "baseline, description, devices, expect, flagset_files, floors, gates, groups, ir, matrix, measure, models, name, "
-        "variants"),
+        "baseline, description, devices, expect, flagset_files, floors, gates, groups, ir, matrix, measure, models, "
+        "name, variants"),
     Row("a misspelt key of a table", STOCK, f"{STOCK}flag = []", '[variants.stock] flag is not a known key; did you '
         'mean "flags"?'),
     Row("a misspelt key of an input", INPUT, "inputs = [{ shape = [4], sede = 1 }]",
@@ -95,6 +96,9 @@ FORM = [
         "dispatches, fills, host-peak-memory, instructions, latency, module-size, transient-memory"),
     Row("a gate of a misspelt metric", "", '[gates.memory]\nmetric = "transient-memori"',
         "[gates.memory] metric: there is no metric 'transient-memori'; did you mean \"transient-memory\"?"),
+    Row("a gate of an op count at no phase", "", '[ir]\nflow = ["flow.*"]\n[gates.ops]\nmetric = "flows/flow.*"',
+        "[gates.ops] metric: there is no metric 'flows/flow.*'; known: compile-time, copies, device-peak-memory, "
+        "dispatch-size, dispatches, fills, host-peak-memory, instructions, latency, module-size, transient-memory"),
     Row("a gate without metric", "", "[gates.memory]\nrelative = 0.1", "[gates.memory] metric is missing; add it"),
     Row("a gate that limits below nothing", "", '[gates.memory]\nmetric = "copies"\nrelative = -0.1',
         "[gates.memory] relative: -0.1 must be at least 0"),
@@ -109,6 +113,21 @@ FORM = [
     Row("a gate's name with a blank", "", '[gates."the memory"]\nmetric = "copies"',
         f"[gates]: the name 'the memory' {NAMES}"),
     Row("a gate without a table", "", '[gates]\nmetric = "copies"', "[gates] metric: 'copies' must be a table"),
+    Row("ops at a misspelt phase", "", '[ir]\nflows = ["flow.*"]',
+        "[ir]: there is no phase 'flows'; did you mean \"flow\"?"),
+    Row("an op that is not in a list", "", '[ir]\nflow = "flow.*"', "[ir] flow: 'flow.*' must be a list"),
+    Row("a phase without ops", "", "[ir]\nflow = []", "[ir] flow: [] must have at least 1 entry"),
+    Row("an op without a name", "", '[ir]\nflow = ["flow.*", ""]', "[ir] flow[1]: '' must not be empty"),
+    Row("an op that is none", "", '[ir]\nflow = ["flow.dispatch, flow.tensor.update"]',
+        f"[ir] flow[0]: 'flow.dispatch, flow.tensor.update' {OP}"),
+    Row("an op on two lines", "", '[ir]\nflow = ["flow.*\\nhal.*"]', f"[ir] flow[0]: 'flow.*\\nhal.*' {OP}"),
+    Row("an op with a name that is too long", "", f'[ir]\nflow = ["{"x" * 101}"]',
+        f"[ir] flow[0]: '{'x' * 59}... must have at most 100 characters"),
+    Row("a number where an op belongs", "", "[ir]\nflow = [1]", "[ir] flow[0]: 1 must be a string"),
+    Row("ops without a phase", "", '[ir]\nops = ["flow.*"]',
+        "[ir]: there is no phase 'ops'; known: abi, bufferized, dispatch-creation, executable-configurations, "
+        "executable-sources, executable-targets, flow, global-optimization, hal, input, preprocessing, start, stream, "
+        "vm"),
     Row("a group of one", "", '[[groups]]\ntitle = "Tiling"\nvariants = ["stock"]',
         "[[groups]] #1 variants: ['stock'] must have at least 2 entries"),
 ]  # fmt: skip
@@ -131,6 +150,20 @@ MEANING = [
         "[[groups]] #2 variants: there is no variant 'tile'; did you mean \"tiled\"?"),
     Row("a group that names a variant twice", "", '[[groups]]\ntitle = "A"\nvariants = ["stock", "stock"]',
         "[[groups]] #1 variants: 'stock' is there twice; remove one of them"),
+    Row("ops at a place that is none", "", '[ir]\nflow = ["dispatch:arith.addf"]',
+        "[ir]: there is no place 'dispatch', as in 'dispatch:arith.addf'; write host:... or executables:..."),
+    Row("ops at two places", "", '[ir]\nflow = ["host:executables:arith.addf"]',
+        "[ir]: there is no place 'host:executables', as in 'host:executables:arith.addf'; write host:... or "
+        "executables:..."),
+    Row("an op that is counted twice", "", '[ir]\nstart = ["a.*"]\nflow = ["a.*", "b.*", "a.*"]',
+        "[ir] flow: 'a.*' is there twice; remove one of them"),
+    Row("a gate of an op that is not counted", "", '[ir]\nflow = ["flow.*"]\n[gates.ops]\nmetric = "input/linalg.fill"',
+        "[gates.ops] metric: 'input/linalg.fill' is not counted; add 'linalg.fill' to input in [ir]"),
+    Row("a gate of an op where none is counted", "", '[gates.ops]\nmetric = "flow/flow.tensor.update"',
+        "[gates.ops] metric: 'flow/flow.tensor.update' is not counted; add 'flow.tensor.update' to flow in [ir]"),
+    Row("a gate of a misspelt op", "",
+        '[ir]\nflow = ["flow.tensor.update"]\n[gates.ops]\nmetric = "flow/flow.tensor.updates"',
+        "[gates.ops] metric: 'flow/flow.tensor.updates' is not counted; did you mean \"flow/flow.tensor.update\"?"),
     Row("a model of no kind", 'mlir = "net.mlir"\n', "",
         "[models.net] needs exactly one of builder, mlir and onnx, and has none"),
     Row("a model of two kinds", 'mlir = "net.mlir"\n', 'mlir = "net.mlir"\nonnx = "net.onnx"\n',

@@ -79,6 +79,7 @@ def test_a_suite_that_says_no_more_than_it_must(write_suite: WriteSuite) -> None
         groups=(),
         floors={},
         gates=(),
+        ir={},
         budget_s=120.0,
         generations=5,
     )
@@ -150,6 +151,13 @@ cases = "*@gpu"
 direction = "any"
 relative = 0.1
 absolute = 50_000
+
+[gates.updates]
+metric = "flow/flow.tensor.update"
+
+[ir]
+flow = ["flow.tensor.update", "host:arith.*"]
+bufferized = ["executables:memref.alloc[ac]"]
 
 [measure]
 budget_s = 1.5
@@ -248,7 +256,9 @@ def test_a_suite_that_says_everything(tmp_path: Path) -> None:
                 relative=0.1,
                 absolute=50_000.0,
             ),
+            Gate(name="updates", metric="flow/flow.tensor.update"),
         ),
+        ir={"flow": ("flow.tensor.update", "host:arith.*"), "bufferized": ("executables:memref.alloc[ac]",)},
         budget_s=1.5,
         generations=3,
     )

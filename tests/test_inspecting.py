@@ -1,0 +1,142 @@
+"""What one case's IR is at phases of the real compiler: which phases, which case, and what can be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.errors import CaseError, ExitCode, HarnessError, RunError, UsageError
+from harness.inspecting import TELLING_PHASES, Inspected, inspect_case
+from harness.ir import PHASES
+from harness.process import Limits
+from harness.progress import Silent
+from tests.end_to_end.counted import LONG, MARKED, STOCK, SUITE, lay_out
+
+LIMITS = Limits(seconds=120)
+DOUBLED, BROKEN = "twice/doubled@vm", "twice/broken@vm"
+MORE = """
+[variants.doubled]
+plugins = ["switches"]
+
+[variants.broken]
+flags = ["--iree-preprocessing-pass-pipeline=builtin.module(util.func(no-such-pass))"]
+
+[models.gone]
+mlir = "gone.mlir"
+function = "other"
+inputs = []
+
+[devices.gpu]
+uri = "cuda://99"
+backend = "vmvx"
+"""
+
+Inspect = Callable[..., Inspected]
+
+
+@pytest.fixture
+def inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inspect:
+    """Look at a case of a suite in the current folder, where a plugin is as if it were installed."""
+    lay_out(tmp_path)
+    (tmp_path / "gone.mlir").write_text("func.func @other() { return")
+    (tmp_path / "counted.toml").write_text(SUITE.replace('"long/marked@*"', '"long/[bdm]*@*", "long/*@gpu"') + MORE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+
+    def inspect(case: str, *phases: str, texts: bool = False, limits: Limits = LIMITS) -> Inspected:
+        return inspect_case(Path("counted.toml"), case, phases, texts=texts, limits=limits, progress=Silent())
+
+    return inspect
+
+
+def refusal(inspect: Inspect, kind: type[HarnessError], case: str, *phases: str) -> str:
+    with pytest.raises(kind) as caught:
+        inspect(case, *phases)
+    assert caught.value.exit_code == (ExitCode.CASE_FAILED if kind is CaseError else ExitCode.USAGE)
+    return str(caught.value)
+
+
+# -------------------------------------------------------------------------------------------------------- what there is
+
+
+def test_by_default_the_phases_that_tell_most_and_no_text(inspect: Inspect) -> None:
+    found = inspect(STOCK)
+    assert found.case.name == STOCK
+    assert tuple(found.counts) == TELLING_PHASES
+    assert found.counts["input"].host["arith.addf"] == 1
+    assert found.counts["flow"].executables["arith.addf"] == 1
+    assert found.texts == {}
+
+
+def test_phases_come_in_the_compilers_order_each_once_and_with_their_text(inspect: Inspect) -> None:
+    found = inspect(STOCK, "stream", "start", "stream", "flow", texts=True)
+    assert list(found.counts) == list(found.texts) == ["start", "flow", "stream"]
+    assert "func.func @main(%arg0: tensor<4x8xf32>)" in found.texts["start"]
+    for phase, op in {"start": "arith.addf", "flow": "flow.dispatch", "stream": "stream.cmd.dispatch"}.items():
+        assert found.texts[phase].count(f"{op} ") == found.counts[phase].count(op) == 1
+
+
+def test_a_plugins_rewrite_shows_from_its_phase_on(inspect: Inspect) -> None:
+    assert inspect(DOUBLED, "input").counts["input"].count("arith.addf") == 0
+    found = inspect(MARKED)
+    assert tuple(found.counts) == tuple(phase for phase in TELLING_PHASES if phase != "input")
+    assert refusal(inspect, CaseError, MARKED, "flow", "input") == (
+        "the model enters the compiler at phase 'flow', so it has no IR at 'input'; take a later phase"
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- what is wrong
+
+
+def test_a_phase_that_there_is_not(inspect: Inspect) -> None:
+    assert refusal(inspect, UsageError, STOCK, "flow", "llvm") == (
+        f"there is no phase 'llvm'; name one of {', '.join(PHASES)}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "hint"),
+    [
+        ("twice/stock", 'did you mean "twice/stock@vm"?'),
+        ("*", "`harness list counted.toml` shows them all"),
+    ],
+)
+def test_a_case_that_there_is_not(inspect: Inspect, case: str, hint: str) -> None:
+    assert refusal(inspect, UsageError, case) == f"counted.toml: there is no case {case!r}; {hint}"
+
+
+def test_a_case_that_is_skipped_here(inspect: Inspect) -> None:
+    assert refusal(inspect, CaseError, "twice/stock@gpu").startswith("twice/stock@gpu is skipped here: no ")
+
+
+def test_a_case_that_does_not_compile(inspect: Inspect) -> None:
+    assert refusal(inspect, CaseError, BROKEN) == (
+        f"{BROKEN}: iree-compile printed an error, though it exited with status 0: 'no-such-pass' does not refer to a "
+        "registered pass or pass pipeline"
+    )
+
+
+def test_a_model_that_cannot_be_read(inspect: Inspect) -> None:
+    assert refusal(inspect, CaseError, "gone/stock@vm").startswith("gone/stock@vm: ")
+
+
+def test_ir_that_cannot_be_had(inspect: Inspect) -> None:
+    assert refusal(inspect, CaseError, LONG, "bufferized") == (
+        "the IR of a dispatch cannot be written (File name too long); give the model's function a short name"
+    )
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["at once", "once the model is there"])
+def test_a_cache_that_cannot_be_written(
+    inspect: Inspect, made: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    monkeypatch.setenv("HARNESS_CACHE", str(cache))
+    if made:
+        refusal(inspect, CaseError, BROKEN)
+        (cache / "builds").rmdir()
+    (cache / ("builds" if made else "models")).write_text("no folder")
+    assert refusal(inspect, RunError, STOCK).startswith(f"{cache}: the cache cannot be written (")
