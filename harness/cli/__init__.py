@@ -15,6 +15,8 @@ from harness.errors import ExitCode, HarnessError
 
 __all__ = ["app", "compare", "ir", "main", "run", "run_command_line"]
 
+_interruptions: list[int] = []
+
 
 def main() -> None:
     """Entry point of the `harness` command."""
@@ -23,9 +25,12 @@ def main() -> None:
 
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command line; its exit status. Errors are one sentence on stderr."""
+    _interruptions.clear()
     signal.signal(signal.SIGTERM, _interrupt)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else somebody wants it to be ignored
+        signal.signal(signal.SIGINT, _interrupt)
     try:
         status = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
@@ -45,6 +50,9 @@ def run_command_line(arguments: Sequence[str]) -> int:
         return int(ExitCode.OK)
     except Exception as error:  # a defect: still one sentence, and never the status of a regression
         _stop_children()
+        if _interruptions:  # C code that one comes in the way of may raise something else, as numpy's does
+            _complain("interrupted")
+            return int(ExitCode.INTERRUPTED)
         if "HARNESS_TRACEBACK" in os.environ:
             raise
         text = " ".join(str(error).split())[:300]
@@ -60,7 +68,8 @@ def _stop_children() -> None:
         stop_all()
 
 
-def _interrupt(*_: object) -> None:
+def _interrupt(number: int, _: object) -> None:
+    _interruptions.append(number)
     raise KeyboardInterrupt
 
 

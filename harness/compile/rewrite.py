@@ -94,6 +94,7 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
                 "answer": str(answer_file),
                 "function": call.function,
                 "options": dict(call.options),
+                "entry": request.function,
                 "sites": _sites(),
             }
         )

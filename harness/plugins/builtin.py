@@ -107,6 +107,14 @@ class TunedOptions:
     derive: bool = True
     configurations: list[dict[str, Any]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        from harness.rewrites.tuned_configuration import read_configuration
+
+        if 0 < self.registers < 4:
+            raise ValueError(f"registers is {self.registers}, and no vector unit has fewer than 4")
+        for number, entry in enumerate(self.configurations):
+            read_configuration(entry, f"configurations[{number}]")
+
 
 def _tuned(options: TunedOptions) -> tuple[Rewrite, ...]:
     steps = []

@@ -4,6 +4,7 @@ It is started by path with the path of a request, a JSON file:
 
     {"input": file, "output": file, "answer": file,
      "function": "package.module:name", "options": {...},
+     "entry": name                               of the function that has to be there afterwards too
      "sites": [folder, ...]}                     where packages of the harness's own Python lie, looked at last
 
 and writes the changed module as bytecode, and an answer: {"matched": n, "changed": bool}, or {"error": "one phrase"}.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import operator
 import re
 import site
 import sys
@@ -27,7 +29,8 @@ class Refused(Exception):
 
 
 def _one_line(error: BaseException) -> str:
-    return (" ".join(str(error).split()) or "no reason given")[:500]
+    text = " ".join(str(error).split()) or "no reason given"
+    return text.encode(errors="replace").decode()[:500]  # a path may have been no text
 
 
 def _first_error(error: BaseException) -> str:
@@ -52,6 +55,24 @@ def _bytecode(module: Any) -> bytes:
     return out.getvalue()
 
 
+def _names(module: Any) -> set[str]:
+    """Of the symbols at the module's top."""
+    return {
+        str(op.attributes["sym_name"].value) for op in module.body.operations if "sym_name" in op.operation.attributes
+    }
+
+
+def _count(matched: Any) -> int:
+    """What a rewrite returned, as a number of places."""
+    try:
+        count = -1 if isinstance(matched, bool) else operator.index(matched)
+    except TypeError:
+        count = -1
+    if not 0 <= count < 2**63:
+        raise Refused(f"returned {repr(matched)[:100]}, and not how many places it matched")
+    return count
+
+
 def rewrite(request: dict[str, Any]) -> dict[str, Any]:
     """Do what the request asks for; the answer."""
     from iree.compiler import ir
@@ -59,13 +80,14 @@ def rewrite(request: dict[str, Any]) -> dict[str, Any]:
     function = _load(request["function"])
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(Path(request["input"]).read_bytes())
-        before = _bytecode(module)
+        before, names = _bytecode(module), _names(module)
         try:
             matched = function(module, **request["options"])
         except Exception as error:
             raise Refused(f"raised {type(error).__name__}: {_one_line(error)}") from error
-        if isinstance(matched, bool) or not isinstance(matched, int) or matched < 0:
-            raise Refused(f"returned {matched!r}, and not how many places it matched")
+        matched = _count(matched)
+        if request["entry"] in names and request["entry"] not in _names(module):
+            raise Refused(f"removed or renamed the entry function {request['entry']!r}")
         try:
             module.operation.verify()
         except Exception as error:
@@ -87,7 +109,8 @@ def main() -> None:
     try:
         answer = rewrite(request)
     except Refused as refused:
-        traceback.print_exc()
+        if refused.__cause__ is not None:
+            traceback.print_exception(refused.__cause__)
         answer = {"error": str(refused)}
     Path(request["answer"]).write_text(json.dumps(answer))
 

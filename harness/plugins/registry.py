@@ -61,7 +61,9 @@ def apply_plugin(name: str, options: Mapping[str, Any], where: str = "plugins") 
     checked = check_options(plugin.options, options, where=f"{where}: {name}", owner=label, noun="option")
     try:
         values = as_json(checked)
-        steps = tuple(plugin.steps(checked))
+        steps = plugin.steps(checked)
+        if not isinstance(steps, tuple) or not all(isinstance(step, Step) for step in steps):
+            raise SuiteError("its steps are no tuple of steps; ask its package's author")
         sources = _sources_sha256(steps)
         for file in (getattr(step, "file", None) for step in steps):
             if file is not None:

@@ -20,12 +20,15 @@ from harness.rewrites.channels_last_twins import FROM_LAST, TO_LAST, Twins, empt
 from harness.rewrites.ingress_ops import erase, find, producer
 from harness.rewrites.tuned_regions import in_region
 
+_FUNCTIONS = ("util.func", "func.func")
+
 
 def channels_last(module: ir.Module, *, depthwise: bool = True) -> int:
     """Turn NCHW convolutions into NHWC ones.
 
     Every product stays the same; a compiler may add them up in another order. Convolutions of other layouts, with
-    groups, without a static shape or in a dispatch region are left alone.
+    groups, without a static shape or in a dispatch region are left alone; and so is a function with loops or branches,
+    since IREE 3.13 overwrites what stands before a loop if a convolution in the loop starts from it.
 
     Args:
         module: Changed in place; linalg on tensors, as at IREE's phase `input`.
@@ -35,10 +38,20 @@ def channels_last(module: ir.Module, *, depthwise: bool = True) -> int:
         How many convolutions were turned.
     """
     names = CONVOLUTIONS if depthwise else CONVOLUTIONS - DEPTHWISE
-    convolutions = [op for op in find(module, *names) if is_known(op) and not in_region(op)]
+    convolutions = [op for op in find(module, *names) if is_known(op) and not in_region(op) and _is_straight(op)]
     for group in _by_block(convolutions):
         _turn(find_reach(group))
     return len(convolutions)
+
+
+def _is_straight(op: ir.Operation) -> bool:
+    """Whether an operation stands in a function without loops and branches."""
+    function = op.parent
+    return (
+        function.name in _FUNCTIONS
+        and len(function.regions[0].blocks) == 1
+        and not any(one.operation.name.startswith("scf.") for one in function.regions[0].blocks[0].operations)
+    )
 
 
 def _by_block(ops: Sequence[ir.Operation]) -> list[list[ir.Operation]]:
@@ -62,15 +75,19 @@ def _turn(reach: list[ir.Operation]) -> None:
     skipped = dict.fromkeys(op for op in before if op is not None and op.name == "linalg.transpose")
     # Last ones first, so that what still reads a result has not been turned.
     for op in reversed(reach):
-        _restore(op, twins)
+        _restore(op, twins, skipped)
         erase(op)
     for op in skipped:
         if not list(op.result.uses):
             erase(op)
 
 
-def _restore(op: ir.Operation, twins: Twins) -> None:
-    """Give what still reads an old result that layout again, unless it is about to transpose it to the new one."""
+def _restore(op: ir.Operation, twins: Twins, skipped: dict[ir.Operation, None]) -> None:
+    """Give what still reads an old result that layout again, unless it is about to transpose it to the new one.
+
+    Args:
+        skipped: Transposes that may have become needless; those that are erased here are taken out.
+    """
     twin = twins.known(op.result)
     for use in list(op.result.uses):
         user = use.owner.operation
@@ -80,6 +97,7 @@ def _restore(op: ir.Operation, twins: Twins) -> None:
             and tuple(user.attributes["permutation"]) == TO_LAST
         ):
             user.result.replace_all_uses_with(twin)
+            skipped.pop(user, None)
             erase(user)
     if list(op.result.uses):
         with ir.InsertionPoint(op), op.location:

@@ -40,7 +40,7 @@ def regions_in_place(module: ir.Module, *, reads: bool = True, writes: bool = Tr
     """
     moved = 0
     for region in find(module, _REGION):
-        if len(region.regions[0].blocks) == 1:
+        if len(region.regions[0].blocks) == 1 and not list(region.operands):  # which would be dynamic sizes
             moved += _take_reads(region) if reads else 0
             moved += _take_write(region) if writes else 0
     return moved

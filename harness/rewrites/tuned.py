@@ -24,7 +24,7 @@ def tune(module: ir.Module, *, configurations: Sequence[Mapping[str, Any]]) -> i
     An entry says which operations are meant, and how they are lowered:
 
         {"op": "linalg.conv_2d_nhwc_hwcf",         name of the operations
-         "loops": [5, 80, 100, 128, 3, 3, null],   their loop ranges, null for any (optional: all of that name)
+         "loops": [5, 80, 100, 128, 3, 3, -1],     their loop ranges, -1 or null for any (optional: all of that name)
          "attribute": "here",                      an attribute that they carry (optional)
          "pipeline": "ConvTileAndDecomposeExpert", or DoubleTilingExpert, Mmt4dTilingExpert
          "isolate": true,                          a dispatch region of their own (optional: IREE chooses)
@@ -35,6 +35,7 @@ def tune(module: ir.Module, *, configurations: Sequence[Mapping[str, Any]]) -> i
     The further levels are cache_parallel, cache_reduction and vector_inner_parallel. The first entry that matches an
     operation counts. What carries a configuration already keeps it. Tiles that do not divide their loops are right, but
     the CPU backend does not vectorise what is left over, nor then the rest: expect a thirtieth of the speed.
+    With `isolate`, operations of dynamic shapes are left alone.
     A convolution of one image needs `isolate`, else IREE drops its configuration together with the unit dimension.
 
     Args:
@@ -63,6 +64,9 @@ def _choose(op: ir.Operation, loops: Loops, entries: Sequence[Configuration]) ->
     if ATTRIBUTE in names:
         return None
     for number, entry in enumerate(entries):
+        # A region's results need their sizes, and nobody has those of dynamic ones at hand.
+        if entry.isolate and not all(result.type.has_static_shape for result in op.results):
+            continue
         if entry.matches(op.name, loops.ranges, names):
             return entry, f"configurations[{number}]"
     return None

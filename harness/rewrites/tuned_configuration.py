@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from iree.compiler import ir
+if TYPE_CHECKING:  # entries are checked where a suite is read, too, and that needs no compiler
+    from iree.compiler import ir
 
 PIPELINES = ("ConvTileAndDecomposeExpert", "DoubleTilingExpert", "Mmt4dTilingExpert")
 
@@ -19,6 +20,9 @@ LEVELS = {
     "vector_reduction": "reduction",
     "vector_inner_parallel": "parallel",
 }
+# TOML has no null.
+_ANY = -1
+_MOST = 2**31 - 1
 _KEYS = ("op", "loops", "attribute", "pipeline", "isolate", *LEVELS)
 
 
@@ -68,6 +72,8 @@ class Configuration:
                 if size and kind != LEVELS[level]:
                     raise ValueError(f"{where}.{level}[{number}] must be 0, since loop {number} is a {kind} loop")
         levels = ", ".join(f"{level} = {list(self.tiles[level])}" for level in LEVELS if level in self.tiles)
+        from iree.compiler import ir
+
         return ir.Attribute.parse(
             f"#iree_codegen.compilation_info<lowering_config = #iree_cpu.lowering_config<{levels}>, translation_info = "
             f"#iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<{self.pipeline}>>>"
@@ -112,7 +118,9 @@ def _sizes(values: object, where: str, *, allow_any: bool) -> tuple[int | None, 
     if not isinstance(values, list):
         raise ValueError(f"{where} must be a list of whole numbers")
     for value in values:
-        if (value is None and allow_any) or (type(value) is int and value >= 0):
+        if (value in (None, _ANY) and allow_any) or (type(value) is int and 0 <= value <= _MOST):
             continue
-        raise ValueError(f"{where} must hold whole numbers from 0 up{' or null' if allow_any else ''}, not {value!r}")
-    return tuple(values)
+        raise ValueError(
+            f"{where} must hold whole numbers from 0 up{' or -1 for any' if allow_any else ''}, not {value!r}"
+        )
+    return tuple(None if value == _ANY else value for value in values)

@@ -152,7 +152,7 @@ def test_an_interrupted_ablation_says_how_to_go_on(counted: Harness) -> None:
         # Some shells start background jobs with SIGINT ignored, and children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    wait_for(lambda: bool(list(counted.folder.glob("results/*ablate*/builds.jsonl"))))
+    wait_for(lambda: bool(list(counted.folder.glob("results/*ablate*/rounds.jsonl"))))
     child.send_signal(signal.SIGINT)
     stdout, stderr = child.communicate(timeout=60)
     (run,) = (one for one in counted.runs() if "ablate" in one.name)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 
 import iree.compiler
+import numpy as np
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
@@ -81,6 +82,25 @@ def returns_float(module: ir.Module) -> float:
 
 def returns_negative(module: ir.Module) -> int:
     return -1
+
+
+def returns_endlessly_many(module: ir.Module) -> int:
+    return 10**400
+
+
+def returns_numpys_integer(module: ir.Module) -> np.int64:
+    return np.int64(times(module))
+
+
+def renames_the_entry(module: ir.Module) -> int:
+    for op in module.body.operations:
+        op.operation.attributes["sym_name"] = ir.StringAttr.get("other")
+    return 1
+
+
+def raises_no_text(module: ir.Module) -> int:
+    """Raise with a path that is no UTF-8, as Python decodes it."""
+    raise ValueError("\udcff.mlir")
 
 
 def breaks(module: ir.Module) -> int:

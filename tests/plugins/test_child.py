@@ -66,6 +66,7 @@ def ask(tmp_path: Path) -> Ask:
             "answer": str(answer),
             "function": function,
             "options": options,
+            "entry": "main",
             "sites": list(sites),
         }
         (tmp_path / "request.json").write_text(json.dumps(request))
@@ -102,6 +103,10 @@ def test_a_rewrite_changes_the_module_and_says_how_often(ask: Ask) -> None:
     assert ended.module.startswith(b"ML\xefR"), "it is bytecode, whatever came in"
 
 
+def test_numpys_integers_count_too(ask: Ask) -> None:
+    assert ask("fake_rewrites:returns_numpys_integer").answer == {"matched": 1, "changed": True}
+
+
 @pytest.mark.parametrize(
     ("function", "answer"),
     [
@@ -133,6 +138,9 @@ def test_an_option_that_the_function_does_not_take(ask: Ask) -> None:
         ("fake_rewrites:returns_true", "returned True, and not how many places it matched"),
         ("fake_rewrites:returns_float", "returned 1.0, and not how many places it matched"),
         ("fake_rewrites:returns_negative", "returned -1, and not how many places it matched"),
+        ("fake_rewrites:returns_endlessly_many", f"returned 1{'0' * 99}, and not how many places it matched"),
+        ("fake_rewrites:renames_the_entry", "removed or renamed the entry function 'main'"),
+        ("fake_rewrites:raises_no_text", "raised ValueError: ?.mlir"),
         ("fake_rewrites:denies", "changed the module, and says that it matched nothing"),
         ("fake_rewrites:NO_FUNCTION", "raised TypeError: 'int' object is not callable"),
     ],

@@ -221,6 +221,34 @@ def test_transpositions_that_are_there_already_cancel_out() -> None:
     assert agree(text, [last], channels_last) == [1]
 
 
+def test_a_transposition_between_two_convolutions_is_no_longer_needed() -> None:
+    """The second convolution takes the pixels of the first one's result for its channels."""
+    last = (2, 5, 4, 3)
+    weights = (2, 5, 1, 1)
+    body = f"""{constant("k", POINTWISE)}{constant("l", weights, seed=1)}
+    {turn("a", "x")}
+    %e = tensor.empty() : {tensor(last)}
+    %b = linalg.transpose ins(%a : {tensor(X)}) outs(%e : {tensor(last)}) permutation = [0, 2, 3, 1]
+    {convolution("c", "b", "l", (last, weights, (2, 2, 4, 3)))}"""
+    text = function(body, {"x": X}, "c", (2, 2, 4, 3))
+    assert agree(text, [X], channels_last) == [2]
+
+
+def test_a_function_with_a_loop_is_left_alone() -> None:
+    """IREE 3.13 would overwrite what stands before the loop, where a convolution in the loop starts from it."""
+    body = f"""{constant("k", POINTWISE)}
+    {turn("a", "x")}
+    %from = arith.constant 0 : index
+    %step = arith.constant 1 : index
+    %to = arith.constant 3 : index
+    %r = scf.for %i = %from to %to step %step iter_args(%v = %a) -> ({tensor(X)}) {{
+      {turn("c", "v")}
+      scf.yield %c : {tensor(X)}
+    }}"""
+    text = function(body, {"x": X}, "r", X)
+    assert rewritten(text, channels_last) == (rewritten(text)[0], [0])
+
+
 STEPS = st.lists(st.sampled_from(["turn", "double", "pad", "join", "cut", "unknown"]), min_size=1, max_size=7)
 
 

@@ -103,6 +103,7 @@ def test_what_is_not_meant_stays_as_it_is() -> None:
         ({}, 2),
         ({"loops": [16, 16, 32]}, 1),
         ({"loops": [16, None, None]}, 2),
+        ({"loops": [16, -1, -1]}, 2),
         ({"loops": [None, 32, 8]}, 1),
         ({"loops": [16, 16]}, 0),
         ({"attribute": "here"}, 1),
@@ -188,7 +189,7 @@ def test_results_of_matmuls_stay() -> None:
         ({"distribution": [1, -4, 10, 32, 0, 0, 0]}, r"distribution must hold whole numbers from 0 up, not -4"),
         ({"distribution": [True, 4, 10, 32, 0, 0, 0]}, r"distribution must hold whole numbers from 0 up, not True"),
         ({"distribution": 4}, r"distribution must be a list of whole numbers"),
-        ({"loops": [2, 4, "10"]}, r"loops must hold whole numbers from 0 up or null, not '10'"),
+        ({"loops": [2, 4, "10"]}, r"loops must hold whole numbers from 0 up or -1 for any, not '10'"),
         ({"isolate": 1}, r"attribute must be a string, and isolate true or false"),
     ],
 )
@@ -200,3 +201,13 @@ def test_a_wrong_entry_is_refused_by_its_key(change: dict[str, Any], message: st
 def test_an_entry_must_tile_something() -> None:
     with pytest.raises(ValueError, match=r"configurations\[1\] tiles nothing"):
         tuned(program(), CONVOLUTION, {"op": "linalg.matmul", "pipeline": "DoubleTilingExpert"})
+
+
+def test_a_dynamic_operation_gets_no_region() -> None:
+    text = """
+func.func @main(%a: tensor<?x64xf32>, %b: tensor<64x64xf32>, %c: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %r = linalg.matmul ins(%a, %b : tensor<?x64xf32>, tensor<64x64xf32>) outs(%c : tensor<?x64xf32>) -> tensor<?x64xf32>
+  return %r : tensor<?x64xf32>
+}"""
+    assert tuned(text, MATMUL | {"isolate": True})[1] == 0
+    assert tuned(text, MATMUL)[1] == 1

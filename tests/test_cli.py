@@ -1,0 +1,84 @@
+"""How a command line ends: one sentence on stderr, and the exit status that docs/architecture.md promises."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from harness import cli
+from harness.cli import run_command_line
+from harness.errors import CaseError, Interrupted, UsageError
+
+
+@pytest.fixture(autouse=True)
+def _same_handlers_afterwards() -> Iterator[None]:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+def ends(monkeypatch: pytest.MonkeyPatch, command: Callable[[], object]) -> int:
+    """The exit status of a command that does this."""
+    monkeypatch.delenv("HARNESS_TRACEBACK", raising=False)
+    monkeypatch.setattr(cli, "app", lambda *_, **__: command())
+    return run_command_line(["run"])
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "sentence"),
+    [
+        (UsageError("suite.toml: there is no such file"), 2, "suite.toml: there is no such file"),
+        (CaseError("compile", "it does not compile"), 3, "it does not compile"),
+        (Interrupted("interrupted; go on with --resume"), 130, "interrupted; go on with --resume"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (
+            ZeroDivisionError("two\nlines"),
+            70,
+            "internal error: ZeroDivisionError: two lines; HARNESS_TRACEBACK=1 shows where, please report it",
+        ),
+    ],
+)
+def test_every_error_has_its_status(
+    error: BaseException,
+    status: int,
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def command() -> None:
+        raise error
+
+    assert ends(monkeypatch, command) == status
+    assert capsys.readouterr().err == f"harness: {sentence}\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_interrupts(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ends(monkeypatch, lambda: os.kill(os.getpid(), number)) == 130
+    assert capsys.readouterr().err == "harness: interrupted\n"
+
+
+def test_an_interrupt_that_other_code_turned_into_another_error_is_still_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt:
+            raise TypeError("expected str, bytes or os.PathLike object, not BufferedReader") from None
+
+    assert ends(monkeypatch, command) == 130
+    assert capsys.readouterr().err == "harness: interrupted\n"
+
+
+def test_a_shell_may_have_said_that_interrupts_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    assert ends(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGINT)) == 0
