@@ -15,6 +15,9 @@ from dataclasses import dataclass, replace
 
 from iree.compiler import ir
 
+# A concatenation of concatenations is taken apart up to here: ten doublings would make a thousand parts of two.
+_MOST_PARTS = 64
+
 
 @dataclass(frozen=True, kw_only=True)
 class Concat:
@@ -83,7 +86,7 @@ def find_concats(block: ir.Block) -> list[Concat]:
             for part in concat.parts:
                 inner = found.get(part)
                 parts += inner.parts if inner is not None and inner.axis == concat.axis else [part]
-            found[concat.result] = replace(concat, parts=tuple(parts))
+            found[concat.result] = replace(concat, parts=tuple(parts)) if len(parts) <= _MOST_PARTS else concat
     return list(found.values())
 
 

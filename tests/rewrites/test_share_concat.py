@@ -292,3 +292,22 @@ def test_what_cannot_share_is_left_alone(why: str) -> None:
     }}
     """
     assert rewrite(text) == (0, printed(text))
+
+
+def test_repeated_doubling_is_not_taken_apart_without_end() -> None:
+    """Twelve doublings would be 4,096 parts of one operand."""
+    levels = 12
+    body = "\n".join(
+        f"  %v{n + 1} = tensor.concat dim(0) %v{n}, %v{n} : (tensor<{2**n}xf32>, tensor<{2**n}xf32>) "
+        f"-> tensor<{2 ** (n + 1)}xf32>"
+        for n in range(levels)
+    )
+    text = f"""
+    func.func @main(%v0: tensor<1xf32>) -> tensor<{2**levels}xf32> {{
+    {body}
+      return %v{levels} : tensor<{2**levels}xf32>
+    }}
+    """
+    matched, after = rewrite(text)
+    assert 0 < matched <= levels
+    assert len(after.splitlines()) < 1_000

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from harness.models.residual_dense_block import Parameters, build
 from harness.toolchain import Toolchain
 from tests.rewrites.share_concat_models import (
     SHAPE,
@@ -104,6 +105,15 @@ def test_memory_goes_down(name: str, target: Sequence[str]) -> None:
     assert padded <= plain < stock
     if "densenet" not in name:  # nothing pads what it joins
         assert padded <= stock / 2
+
+
+@pytest.mark.parametrize("target", [CPU, VULKAN], ids=["cpu", "vulkan"])
+def test_the_block_of_the_issue_at_its_own_size(target: Sequence[str]) -> None:
+    """1x64x90x62, as in https://github.com/iree-org/iree/issues/11102: 13 copies, and 19.8 MB on a CPU."""
+    text = to_input_phase(str(build(Parameters()).text))
+    statistics = compile_module(rewrite(text)[1], *target).statistics
+    assert statistics.copies <= 1
+    assert statistics.transient_bytes <= 10_300_000
 
 
 @pytest.mark.parametrize("padding", [True, False])
