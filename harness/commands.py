@@ -228,5 +228,6 @@ def export_command(suite: Path, model: str, variant: str | None, device: str | N
         exported = export_variant(suite, model, variant, device, folder, limits=limits)
     for effect in exported.effects:
         sys.stderr.write(f"{effect.name} matched {effect.matched}\n")
-    sys.stderr.write(f"{folder}: {', '.join(exported.files)}; entry function {exported.function}\n")
+    begin = f"; compile it with {' '.join(exported.flags)}" if exported.flags else ""
+    sys.stderr.write(f"{folder}: {', '.join(exported.files)}; entry function {exported.function}{begin}\n")
     return ExitCode.OK

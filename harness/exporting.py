@@ -34,11 +34,13 @@ class Exported:
 
     Attributes:
         effects: What each rewrite did to the program.
+        flags: That say where iree-compile has to begin.
     """
 
     files: tuple[str, ...]
     function: str
     effects: tuple[PluginEffect, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 def export_model(suite: Path, model: str, out: Path, *, limits: Limits) -> Exported:
@@ -74,7 +76,7 @@ def export_variant(suite: Path, model: str, variant: str, device: str | None, ou
         program = rewrite_model(request, folder)
         given = [folder / file.unique_name for file in request.arranged.files]
         files = _copy(out, artifact, folder / MODEL_FILE, given)
-    return Exported(files=files, function=artifact.function, effects=program.effects)
+    return Exported(files=files, function=artifact.function, effects=program.effects, flags=program.flags)
 
 
 def _find(suite: Path, name: str, models: Iterable[Model]) -> Model:

@@ -58,6 +58,10 @@ def apply_plugin(name: str, options: Mapping[str, Any], where: str = "plugins") 
     label = f"plugin {name!r}"
     if plugin.name != name:
         raise SuiteError(f"{where}: {label} calls itself {plugin.name!r}; ask its package's author")
+    try:
+        json.dumps(dict(options))
+    except TypeError:
+        raise SuiteError(f"{where}: {name}: its options hold a date or a time; write that as a string") from None
     checked = check_options(plugin.options, options, where=f"{where}: {name}", owner=label, noun="option")
     try:
         values = as_json(checked)

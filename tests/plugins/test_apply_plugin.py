@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -100,6 +101,30 @@ def test_steps_are_made_of_the_options_and_options_are_json(installed: Install) 
 def test_wrong_options(installed: Install, options: dict[str, Any], sentence: str) -> None:
     installed(tiling(lambda _: ()))
     assert refusal("tile", **options) == sentence
+
+
+def test_a_date_is_no_option(installed: Install) -> None:
+    installed(tiling(lambda _: ()))
+    assert (
+        refusal("tile", width=date(2026, 11, 21)) == "tile: its options hold a date or a time; write that as a string"
+    )
+
+
+@pytest.mark.parametrize("steps", [Flags(compile=()), [Flags(compile=())], ("--flag",), None])
+def test_steps_are_a_tuple_of_steps(installed: Install, steps: Any) -> None:
+    installed(tiling(lambda _: steps))
+    assert refusal("tile") == "plugin 'tile': its steps are no tuple of steps; ask its package's author"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"registers": 3}, "tuned: registers is 3, and no vector unit has fewer than 4"),
+        ({"configurations": [{"op": "linalg.matmul"}]}, "tuned: configurations[0].pipeline must be a string"),
+    ],
+)
+def test_lowering_configurations_are_checked_with_the_suite(options: dict[str, Any], sentence: str) -> None:
+    assert refusal("tuned", **options) == sentence
 
 
 def test_an_option_of_a_plugin_that_has_none(installed: Install) -> None:
