@@ -63,9 +63,8 @@ def _assert_refused(harness: Harness, finished: subprocess.CompletedProcess[str]
         ),
         (
             "[variants.stock]",
-            '[variants.stock]\nplugins = ["share-concat"]',
-            "small.toml: [variants.stock] plugins: there is no plugin 'share-concat'; "
-            "no installed package registers a plugin; install the package that brings it",
+            '[variants.stock]\nplugins = ["share-concats"]',
+            "small.toml: [variants.stock] plugins: there is no plugin 'share-concats'; did you mean \"share-concat\"?",
         ),
         (
             "[variants.stock]",

@@ -140,7 +140,8 @@ def test_export_tells_what_rewrites_did(installed: Installed) -> None:
     assert told == "one-exp matched 2"
     assert re.fullmatch(
         r"there: model\.mlir, input0\.npy, input1\.npy, input2\.npy, generic_product-[0-9a-f]{16}\.mlir, "
-        r"one_exp\.pdl-[0-9a-f]{16}\.mlir, product_tiles-[0-9a-f]{16}\.mlir; entry function main",
+        r"one_exp\.pdl-[0-9a-f]{16}\.mlir, product_tiles-[0-9a-f]{16}\.mlir; entry function main; "
+        r"compile it with --compile-from=input",
         files,
     )
 
