@@ -146,10 +146,11 @@ class BlockBody(Body):
         """0.2 * update + x."""
         return self.pointwise([update, x], [_SAME, _SAME, _SAME], self.empty(x.shape), _SCALE_AND_ADD_BODY)
 
-    def text(self, argument: Tensor, result: Tensor) -> str:
-        """The whole module."""
+    def built(self, argument: Tensor, result: Tensor, seed: int) -> BuiltModel:
+        """The whole module, to be called with random values of the seed."""
         scalars = ["%zero = arith.constant 0.0 : f32", "%slope = arith.constant 0.2 : f32"]
-        return self.module(_PREAMBLE, argument, scalars, result)
+        text = self.module(_PREAMBLE, argument, scalars, result)
+        return BuiltModel(text=text, function="main", inputs=(Input(shape=argument.shape, dtype="f32", seed=seed),))
 
 
 def build(params: Parameters) -> BuiltModel:
@@ -159,8 +160,7 @@ def build(params: Parameters) -> BuiltModel:
     result = argument = Tensor("%arg0", shape, "f32")
     for number in range(params.blocks):
         result = body.block(result, params.growth, f"block{number}")
-    text = body.text(argument, result)
-    return BuiltModel(text=text, function="main", inputs=(Input(shape=shape, dtype="f32", seed=params.seed),))
+    return body.built(argument, result, params.seed)
 
 
 BUILDER = Builder(

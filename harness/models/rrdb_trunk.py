@@ -15,7 +15,6 @@ from pydantic import Field
 from harness.models.builder import Builder, BuiltModel
 from harness.models.mlir_text import Tensor
 from harness.models.residual_dense_block import BlockBody, Size
-from harness.suite.values import Input
 
 DENSE_BLOCKS = 3
 
@@ -51,8 +50,7 @@ def build(params: Parameters) -> BuiltModel:
         for dense in range(DENSE_BLOCKS):
             inner = body.block(inner, params.growth, f"block{number}_dense{dense}")
         result = body.scale_and_add(inner, result)
-    text = body.text(argument, result)
-    return BuiltModel(text=text, function="main", inputs=(Input(shape=shape, dtype="f32", seed=params.seed),))
+    return body.built(argument, result, params.seed)
 
 
 BUILDER = Builder(

@@ -138,7 +138,10 @@ def test_iree_s_flags_leave_contiguous_insertions_alone_as_well(flag: str) -> No
     assert captured(flow) == []
 
 
-@pytest.mark.xfail(reason="IREE 3.13 pads a fused convolution's result wrongly, without a word")
+# Kept, so that the release that mends it is noticed: only wrong numbers count, and right ones fail the test.
+@pytest.mark.xfail(
+    raises=AssertionError, strict=True, reason="IREE 3.13 pads a fused convolution's result wrongly, without a word"
+)
 def test_iree_s_flag_for_producers_gives_the_right_numbers(tmp_path: Path) -> None:
     program = padded_convolutions(concatenated=False)
     stock = compiled(at_flow(program), tmp_path / "stock")
