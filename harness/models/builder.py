@@ -35,6 +35,19 @@ class BuiltModel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BuiltOnnx:
+    """What a builder gives that writes its model in ONNX: iree-import-onnx makes the program of it.
+
+    Attributes:
+        onnx: The model, serialised, its weights inside.
+        inputs: The graph's inputs, in order, of static shapes.
+    """
+
+    onnx: bytes
+    inputs: tuple[Input, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Builder(Generic[P]):
     """A registered way to write a model.
 
@@ -43,13 +56,15 @@ class Builder(Generic[P]):
             name, version, parameters and the source of the modules that define `parameters` and `build`.
         parameters: A frozen keyword-only dataclass with a default for every field; see harness.options.
         build: Writes the model. Equal parameters must give equal bytes.
+        onnx: Writes the same function in ONNX, serialised, where `build` gives MLIR and peers shall have it too.
     """
 
     name: str
     version: str
     description: str
     parameters: type[P]
-    build: Callable[[P], BuiltModel]
+    build: Callable[[P], BuiltModel | BuiltOnnx]
+    onnx: Callable[[P], bytes] | None = None
 
 
 @cache
