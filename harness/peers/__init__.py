@@ -1,0 +1,7 @@
+"""Engines that are measured beside IREE."""
+
+from __future__ import annotations
+
+from harness.peers.values import Peer, PeerModel, Ready, Setting
+
+__all__ = ["Peer", "PeerModel", "Ready", "Setting"]
