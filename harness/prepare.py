@@ -9,22 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.devices import DRIVERS, DeviceInfo, DeviceProbe, driver_of, probe_driver
+from harness.devices import find_devices
 from harness.errors import SuiteError
 from harness.models.identity import model_id
+from harness.peers.registry import AppliedPeer, apply_peer
 from harness.plan import Arranged, Case, Selection, across_toolchains, chain_of, plan_cases, suits, unknown_flags
 from harness.plan.chain import gives
 from harness.plan.flags import flag_name, refusal
 from harness.plugins import Applied, apply_plugin
-from harness.process import Limits
 from harness.suite import LoadedSuite, load_suite
 from harness.suite.toml_file import did_you_mean
 from harness.suite.values import Suite, Variant
 from harness.toolchain import Toolchain, compiler_flags, find_toolchain, runtime_flags
-
-_PROBE_LIMITS = Limits(seconds=60)
-# Those of IREE's drivers that a runtime may be built without; any other that offers nothing is a misspelt one.
-_DRIVERS = (*DRIVERS, "amdgpu", "metal", "null", "webgpu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +31,14 @@ class Prepared:
         toolchains: All that the cases are run under. The first one also makes the models, so that every toolchain
             compiles the same text; and the others are compared with it.
         plugins: By variant name, its plugins in order with their options.
+        peers: With their options, by label.
         devices: What the suite's devices are here, with their driver's version, by name; those that are there.
     """
 
     loaded: LoadedSuite
     toolchains: tuple[Toolchain, ...]
     plugins: dict[str, tuple[Applied, ...]]
+    peers: dict[str, AppliedPeer]
     cases: tuple[Case, ...]
     devices: dict[str, str]
 
@@ -84,25 +82,35 @@ def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = 
     loaded = load_suite(path)
     suite = loaded.suite
     plugins = _plugins(suite)
+    peers = tuple(apply_peer(one.name, one.options, one.label, f"{path}: peers") for one in suite.peers)
+    missing_peers = {one.label: reason for one in peers if (reason := one.missing) is not None}
     model_ids = {model.name: model_id(model, path) for model in suite.models}
     toolchains = tuple(toolchains) or (find_toolchain(),)
     plans: list[tuple[Case, ...]] = []
     devices: dict[str, str] = {}
     for toolchain in toolchains:
-        found = _devices(suite, toolchain)
+        found = find_devices(suite, toolchain)
         cases = plan_cases(
             suite,
             model_ids=model_ids,
             toolchain=toolchain.version,
             plugins=plugins,
-            unavailable={name: reason for name, reason in found.items() if isinstance(reason, str)},
+            unavailable={name: one.missing for name, one in found.items() if one.missing is not None},
+            environments={name: one.environment for name, one in found.items()},
+            peers=peers,
+            missing_peers=missing_peers,
             selection=selection,
         )
         _check_flags(suite, cases, toolchain, plugins)
         plans.append(cases)
-        devices = {name: device.facts for name, device in found.items() if isinstance(device, DeviceInfo)} | devices
+        devices = {name: one.facts for name, one in found.items() if one.missing is None} | devices
     return Prepared(
-        loaded=loaded, toolchains=toolchains, plugins=plugins, cases=across_toolchains(plans), devices=devices
+        loaded=loaded,
+        toolchains=toolchains,
+        plugins=plugins,
+        peers={one.label: one for one in peers},
+        cases=across_toolchains(plans),
+        devices=devices,
     )
 
 
@@ -117,41 +125,12 @@ def _plugins(suite: Suite) -> dict[str, tuple[Applied, ...]]:
     }
 
 
-def _devices(suite: Suite, toolchain: Toolchain) -> dict[str, DeviceInfo | str]:
-    """Each of the suite's devices as a toolchain's runtime sees it, or why it is not there, as a sentence.
-
-    Raises:
-        SuiteError: A device's URI names a driver that IREE does not have.
-    """
-    probes: dict[str, DeviceProbe] = {}
-    for device in suite.devices:
-        driver = driver_of(device.uri)
-        if driver not in probes:
-            probes[driver] = probe_driver(toolchain, driver, limits=_PROBE_LIMITS)
-        if probes[driver].reason is not None and driver not in _DRIVERS:
-            hint = did_you_mean(driver, _DRIVERS)
-            raise SuiteError(f"{suite.path}: [devices.{device.name}] uri: there is no driver {driver!r}{hint}")
-    return {device.name: _find(probes[driver_of(device.uri)], device.uri) for device in suite.devices}
-
-
-def _find(probe: DeviceProbe, uri: str) -> DeviceInfo | str:
-    """The device of that URI, or why it is not there, as a sentence."""
-    if probe.reason is not None:
-        return f"{probe.reason}; {probe.advice}" if probe.advice else probe.reason
-    wanted = uri.partition("://")[2]
-    if not wanted:
-        return probe.devices[0]
-    if wanted.isdecimal() and int(wanted) < len(probe.devices):
-        return probe.devices[int(wanted)]
-    named = next((device for device in probe.devices if device.uri == uri), None)
-    return named or f"no device {uri}; {probe.driver} has {', '.join(device.uri for device in probe.devices)}"
-
-
 def _check_flags(
     suite: Suite, cases: Sequence[Case], toolchain: Toolchain, plugins: Mapping[str, Sequence[Applied]]
 ) -> None:
     """Refuse flags that the tools do not know, but for those that are meant for other releases."""
     variants = {variant.name: variant for variant in suite.variants}
+    cases = [case for case in cases if case.peer is None]
     cases = [case for case in cases if all(suits(one, toolchain.version) for one in variants[case.variant].flag_sets)]
     for case in cases:
         for at_run, flags in ((False, case.compile_flags), (True, case.run_flags)):

@@ -22,11 +22,14 @@ from typing import IO
 
 import psutil
 
+from harness.stillness import Gate
+
 KILL_AFTER_S = 2.0
 _WATCH_EVERY_S = 0.05
 
 _children: set[subprocess.Popen[bytes]] = set()
 _children_lock = threading.Lock()
+_gate = Gate()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +139,7 @@ def _signal_group(child: subprocess.Popen[bytes], *, kill: bool) -> None:
     if hasattr(os, "killpg"):
         try:
             os.killpg(child.pid, signal.SIGKILL if kill else signal.SIGTERM)
+            os.killpg(child.pid, signal.SIGCONT)  # one that is held still would not hear of it
         except (ProcessLookupError, PermissionError):
             return
     elif kill:
@@ -203,15 +207,22 @@ def _peak_bytes(rusage_bytes: int | None, sampled_bytes: int) -> int | None:
 
 
 def _watch(
-    child: subprocess.Popen[bytes], limits: Limits, ended: threading.Event, hit: list[str], peaks: list[int]
+    child: subprocess.Popen[bytes],
+    limits: Limits,
+    ended: threading.Event,
+    hit: list[str],
+    peaks: list[int],
+    *,
+    pausable: bool,
 ) -> None:
-    started = time.monotonic()
+    started, held_ns = time.monotonic(), _gate.held_ns()
     while True:
         if limits.memory_bytes is not None:
             peaks.append(_high_water_bytes(child.pid))
         if ended.wait(_WATCH_EVERY_S):
             return
-        if limits.seconds is not None and time.monotonic() - started > limits.seconds:
+        held_s = (_gate.held_ns() - held_ns) / 1e9 if pausable else 0.0
+        if limits.seconds is not None and time.monotonic() - started - held_s > limits.seconds:
             hit.append("time")
         elif limits.memory_bytes is not None and _resident_bytes(child.pid) > limits.memory_bytes:
             hit.append("memory")
@@ -239,6 +250,17 @@ def _wait(child: subprocess.Popen[bytes]) -> tuple[int, int | None]:
     return returncode, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+@contextmanager
+def hold_still() -> Iterator[None]:
+    """Hold all pausable children still, and start none, while something is timed."""
+
+    def spawn_holder(command: list[str]) -> subprocess.Popen[bytes]:
+        return spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    with _gate.hold(spawn_holder, forget):
+        yield
+
+
 def run(
     command: Sequence[str],
     *,
@@ -246,19 +268,30 @@ def run(
     limits: Limits = Limits(),
     env: Mapping[str, str] | None = None,
     cpus: frozenset[int] | None = None,
+    pausable: bool = False,
 ) -> Finished:
     """Run a command to its end and keep everything it printed.
+
+    Args:
+        pausable: Whether `hold_still` may hold it; the time that it is held counts neither for its limit nor for
+            `wall_ns`.
 
     Raises:
         OSError: The program cannot be started.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        started = time.perf_counter_ns()
-        child = spawn(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd, env=env, cpus=cpus)
+
+        def begin() -> subprocess.Popen[bytes]:
+            return spawn(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd, env=env, cpus=cpus)
+
+        child = _gate.start(begin) if pausable else begin()
+        started, held_ns = time.perf_counter_ns(), _gate.held_ns()
         ended, hit, peaks = threading.Event(), list[str](), [0]
         watchdog = None
         if limits != Limits():
-            watchdog = threading.Thread(target=_watch, args=(child, limits, ended, hit, peaks), daemon=True)
+            watchdog = threading.Thread(
+                target=_watch, args=(child, limits, ended, hit, peaks), kwargs={"pausable": pausable}, daemon=True
+            )
             watchdog.start()
         try:
             returncode, rusage_bytes = _wait(child)
@@ -267,9 +300,10 @@ def run(
             raise
         finally:
             ended.set()
+            _gate.end(child)
             if watchdog is not None:
                 watchdog.join()
-        wall_ns = time.perf_counter_ns() - started
+        wall_ns = time.perf_counter_ns() - started - (_gate.held_ns() - held_ns if pausable else 0)
         _signal_group(child, kill=True)  # whatever it left behind in its group
         forget(child)
         out.seek(0)

@@ -19,17 +19,20 @@ from harness.errors import Interrupted, RunError
 from harness.measure.turn_lock import only_one_measures
 from harness.models.materialize import ModelArtifact, record
 from harness.prepare import Prepared, prepare
+from harness.process import hold_still
 from harness.progress import Progress
 from harness.report import render
 from harness.results.environment import capture_environment, harness_commit
 from harness.results.records import SCHEMA_VERSION, Failure, Header, ModelRecord, ToolchainRecord
 from harness.results.store import RunDirectory, new_run_id, require_writable
-from harness.stages.build import compile_stage, lay_out_stage
+from harness.stages.build import Batch, compile_stage
 from harness.stages.check import reference_stage, verify_stage
 from harness.stages.context import Context, Done, RunOptions, done_in
 from harness.stages.ir import ir_stage
+from harness.stages.lay_out import lay_out_stage
 from harness.stages.measure import measure_stage
 from harness.stages.models import materialize_models
+from harness.stages.peers import skip_unfit_peers
 
 
 def run_suite(options: RunOptions, progress: Progress) -> Path:
@@ -42,19 +45,31 @@ def run_suite(options: RunOptions, progress: Progress) -> Path:
     require_writable(options.results)
     prepared = prepare(options.suite, options.selection, options.toolchains)
     artifacts = materialize_models(prepared, options.compile_limits, progress)
+    prepared = skip_unfit_peers(prepared, artifacts)
     directory, done = _open(prepared, artifacts, options)
     with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch, _told_how_to_go_on(directory):
         context = Context(prepared=prepared, options=options, directory=directory, done=done, progress=progress)
-        builds = compile_stage(context, artifacts)
-        ir_stage(context, artifacts, builds)
-        runnable = lay_out_stage(prepared, artifacts, builds, Path(scratch))
-        right = verify_stage(context, runnable)
-        with only_one_measures(lambda: progress.note("Another harness is measuring on this machine; waiting for it")):
-            reference_stage(context, right)
-            if options.measure:
-                measure_stage(context, right)
+        for batch in compile_stage(context, artifacts):
+            _check_and_measure(context, artifacts, batch, Path(scratch))
         directory.finish(lambda run: render(run, "markdown", full=True))
     return directory.path
+
+
+def _check_and_measure(
+    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], batch: Batch, scratch: Path
+) -> None:
+    """What becomes of models that are compiled; compilers of others are held still while anything is timed."""
+    progress, options = context.progress, context.options
+    ir_stage(context, artifacts, batch.builds)
+    runnable = lay_out_stage(context.prepared, artifacts, batch, scratch, peers=options.measure)
+    right = verify_stage(context, runnable)
+    with (
+        only_one_measures(lambda: progress.note("Another harness is measuring on this machine; waiting for it")),
+        hold_still(),
+    ):
+        reference_stage(context, right)
+        if options.measure:
+            measure_stage(context, right, groups_elsewhere=batch.groups_elsewhere)
 
 
 @contextmanager
@@ -118,8 +133,14 @@ def _header(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]
         floors=dict(suite.floors),
         gates=suite.gates,
         settings=_settings(prepared, options),
-        environment={**capture_environment(), "devices": dict(prepared.devices)},
+        environment={**capture_environment(), "devices": dict(prepared.devices), "peers": _peer_versions(prepared)},
     )
+
+
+def _peer_versions(prepared: Prepared) -> dict[str, str]:
+    """`ONNX Runtime 1.31.1`, by label, of the peers that are run."""
+    run = {case.variant for case in prepared.cases if case.peer is not None and case.skip is None}
+    return {label: f"{one.peer.title} {one.peer.version()}" for label, one in prepared.peers.items() if label in run}
 
 
 def _model_record(name: str, artifact: ModelArtifact | Failure, suite: Path) -> ModelRecord:

@@ -11,8 +11,8 @@ import numpy as np
 from harness import process
 from harness.cache import cache_root, write_atomically
 from harness.compile.request import REPRODUCIBLE_FLAGS
-from harness.measure import Loadable
-from harness.models.residual_dense_block import BUILDER
+from harness.measure import LoadableModule
+from harness.models import residual_dense_block
 from harness.toolchain import Toolchain
 
 SLOWDOWNS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.10)
@@ -103,7 +103,7 @@ def spin(size: int) -> str:
 
 def workloads() -> dict[str, Workload]:
     """All of them by name; what they take is that of a core of the machine of docs/statistics.md."""
-    block = BUILDER.build(BUILDER.parameters(height=90, width=62))
+    block = residual_dense_block.build(residual_dense_block.Parameters(height=90, width=62))
     every = (
         Workload(
             name="matmul",
@@ -154,7 +154,7 @@ def workloads() -> dict[str, Workload]:
     return {one.name: one for one in every}
 
 
-def prepare(workload: Workload, slowdown: float, name: str, toolchain: Toolchain) -> Loadable:
+def prepare(workload: Workload, slowdown: float, name: str, toolchain: Toolchain) -> LoadableModule:
     """Compile a workload with (1 + slowdown) times its iterations; kept in the cache.
 
     Raises:
@@ -174,7 +174,7 @@ def prepare(workload: Workload, slowdown: float, name: str, toolchain: Toolchain
     if not values.is_file():
         array = np.random.default_rng(0).standard_normal(workload.shape, dtype=np.float32) / workload.shape[-1]
         np.save(values, array)
-    return Loadable(
+    return LoadableModule(
         name=name,
         module=Path(module),
         function=workload.function,

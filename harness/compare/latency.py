@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from harness.compare.engine import Generation
 from harness.errors import CaseError
-from harness.measure import Group, Loadable, Settings, measure_generation
+from harness.measure import Group, LoadableModule, Settings, measure_generation
 from harness.results.records import Lost, Round
 from harness.stats import tabulate_rounds
 from harness.stats.pairing import FloatArray
@@ -30,15 +30,19 @@ class LatencySampler:
         *,
         name: str,
         uri: str,
-        base: Loadable,
-        head: Loadable,
+        base: LoadableModule,
+        head: LoadableModule,
         cpus: frozenset[int] | None,
         settings: Settings,
         on_round: Callable[[Round], None],
+        more_uris: tuple[str, ...] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Take the two sides as they are; on_round gets each round as it ends, while nothing is timed."""
         self._sides = (replace(base, name=BASE), replace(head, name=HEAD))
-        self._group = Group(name=name, uri=uri, cases=self._sides, cpus=cpus)
+        self._group = Group(
+            name=name, uri=uri, more_uris=more_uris, environment=environment or {}, cases=self._sides, cpus=cpus
+        )
         self._settings = settings
         self._on_round = on_round
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.compare.pairs import Side
 from harness.compile import BuildCache
 from harness.errors import ToolchainError
-from harness.measure import Loadable
+from harness.measure import LoadableModule
 from harness.models.inputs import Argument
 from harness.plan.values import Case
 from harness.results.records import Build, ModelRecord, ToolchainRecord
@@ -30,7 +30,7 @@ class Module:
     """
 
     case: Case
-    loadable: Loadable
+    loadable: LoadableModule
     mlir: Path
     files: tuple[Path, ...]
     build: Build
@@ -58,7 +58,7 @@ def find_module(side: Side, case: Case, toolchain: Toolchain, cache: Path) -> Mo
         build=build,
         mlir=builds.program(build) or cache / model.mlir,
         files=builds.files(build),
-        loadable=Loadable(
+        loadable=LoadableModule(
             name=case.name,
             module=builds.module(build),
             function=model.function,

@@ -81,8 +81,8 @@ class Known:
 def pair_runs(base: Side, head: Side) -> list[Pair]:
     """Pair cases of two runs by their identity, which holds model, flags, plugins and device, but no names.
 
-    Where a side has several toolchains, a case meets the one of the same release; else the toolchains are what is
-    compared.
+    Peers are no part of a comparison. Where a side has several toolchains, a case meets the one of the same release;
+    else the toolchains are what is compared.
 
     Raises:
         UsageError: No case of one is a case of the other.
@@ -93,18 +93,18 @@ def pair_runs(base: Side, head: Side) -> list[Pair]:
         return case.id, case.toolchain if several else ""
 
     waiting: dict[tuple[str, str], list[Case]] = {}
-    for case in base.run.header.cases:
+    for case in _compared(base):
         waiting.setdefault(identity(case), []).append(case)
     partners: dict[str, Case] = {}
     # Two variants may have the same flags, and so one identity: then names say which is which.
     for same_name in (True, False):
-        for case in head.run.header.cases:
+        for case in _compared(head):
             left = [one for one in waiting.get(identity(case), ()) if one.name == case.name or not same_name]
             if left and case.name not in partners:
                 partners[case.name] = left[0]
                 waiting[identity(case)].remove(left[0])
-    unpaired = [case for case in base.run.header.cases if case in waiting[identity(case)]]
-    pairs = [Pair(name=case.name, base=partners.get(case.name), head=case) for case in head.run.header.cases]
+    unpaired = [case for case in _compared(base) if case in waiting[identity(case)]]
+    pairs = [Pair(name=case.name, base=partners.get(case.name), head=case) for case in _compared(head)]
     pairs += [Pair(name=case.name, base=case, head=None) for case in unpaired]
     if not any(pair.base and pair.head for pair in pairs):
         raise UsageError(
@@ -126,15 +126,20 @@ def pair_within(side: Side) -> list[Pair]:
     Raises:
         UsageError: There is nothing beside baselines.
     """
-    baselines = {case.group: case for case in side.run.header.cases if case.baseline}
+    baselines = {case.group: case for case in _compared(side) if case.baseline}
     pairs = [
         Pair(name=case.name, base=baselines.get(case.group), head=case)
-        for case in side.run.header.cases
+        for case in _compared(side)
         if not case.baseline
     ]
     if not pairs:
         raise UsageError(f"{side.label}: has no variant beside the baseline; compare it with another run")
     return pairs
+
+
+def _compared(side: Side) -> list[Case]:
+    """The cases of IREE; what another engine takes is no matter of a compiler's change."""
+    return [case for case in side.run.header.cases if case.peer is None]
 
 
 def what_is_known(pair: Pair, base: Side, head: Side) -> Known | str | None:

@@ -93,9 +93,9 @@ def remeasure(
     rows += [replace(known_row(pair, gone[pair.name]), control=True) for pair in controls if pair.name in gone]
     absent = _absent_devices(ready)
     for one in ready:
-        if one.pair.case.uri in absent:
-            rows.append(replace(known_row(one.pair, absent[one.pair.case.uri]), control=one.control))
-    ready = [one for one in ready if one.pair.case.uri not in absent]
+        if one.pair.case.device in absent:
+            rows.append(replace(known_row(one.pair, absent[one.pair.case.device]), control=one.control))
+    ready = [one for one in ready if one.pair.case.device not in absent]
     if not ready:
         return rows
     rounds: dict[str, list[Round]] = {one.name: [] for one in ready}
@@ -129,15 +129,16 @@ def _module(case: Case | None, side: Side, options: MeasureOptions) -> Module:
 
 
 def _absent_devices(ready: Sequence[_Ready]) -> dict[str, Known]:
-    """By URI: devices that the runs had and that are not here now."""
+    """By name: devices that the runs had and that are not here now."""
     absent = {}
     for one in ready:
-        uri = one.pair.case.uri
+        case = one.pair.case
         for toolchain in (one.base.loadable.toolchain, one.head.loadable.toolchain):
-            probe = probe_driver(toolchain, driver_of(uri), limits=_PROBE_LIMITS)
-            if probe.reason is not None:
-                advice = f"; {probe.advice}" if probe.advice else ""
-                absent[uri] = Known(verdict="failed", reason=f"device {uri} is gone: {probe.reason}{advice}")
+            for uri in case.uris:
+                probe = probe_driver(toolchain, driver_of(uri), limits=_PROBE_LIMITS, environment=case.environment)
+                if probe.reason is not None:
+                    advice = f"; {probe.advice}" if probe.advice else ""
+                    absent[case.device] = Known(verdict="failed", reason=f"device {uri} is gone: {probe.reason}{advice}")
     return absent
 
 
@@ -150,6 +151,8 @@ def _latency_task(one: _Ready, options: MeasureOptions, rounds: list[Round], dir
     sampler = LatencySampler(
         name=one.name,
         uri=case.uri,
+        more_uris=case.more_uris,
+        environment=case.environment,
         base=one.base.loadable,
         head=one.head.loadable,
         cpus=last_core() if case.pin else None,
@@ -205,7 +208,7 @@ def _rows_of(
 ) -> Iterator[Row]:
     row = measured_row(one.pair, LATENCY, latency, options.rules[LATENCY.name].floor)
     counted = None
-    if one.pair.case.uri == _ONE_THREAD:
+    if set(one.pair.case.uris) == {_ONE_THREAD}:
         counted = instructions_row(one.pair, rounds, options.rules[INSTRUCTIONS.name].floor)
     yield replace(with_kind_of_change(row, counted), control=one.control)
     if counted is not None:

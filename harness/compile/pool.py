@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from harness.compile.build import BuildCache
 from harness.compile.request import CompileRequest, cache_key
@@ -13,21 +13,25 @@ from harness.results.records import Build
 _TICK_S = 0.5
 
 
+@dataclass(frozen=True, kw_only=True)
+class Underway:
+    """The cases that are being compiled; of those that share one compile, the first."""
+
+    cases: tuple[str, ...]
+
+
 def compile_cases(
     requests: Sequence[CompileRequest],
     cache: BuildCache,
     jobs: int,
-    on_tick: Callable[[Sequence[str]], None],
-) -> Iterator[tuple[Build, str]]:
-    """Compile cases in up to `jobs` processes at once; builds come as they end.
+) -> Iterator[tuple[Build, str] | Underway]:
+    """Compile cases in up to `jobs` processes at once; builds come as they end, while the caller is busy too.
 
     Cases with the same cache key (one module for several devices, say) share one compile.
 
-    Args:
-        on_tick: Called twice a second with the names of the cases that are being compiled.
-
     Yields:
-        Each case's build, and all that its compiler printed on stderr.
+        Each case's build, and all that its compiler printed on stderr; between them, about twice a second, what is
+        being compiled.
 
     Raises:
         OSError: The cache cannot be written.
@@ -45,6 +49,8 @@ def compile_cases(
                 build, stderr = future.result()
                 for request in sharing[future]:
                     yield replace(build, case=request.case.name), stderr
-            on_tick([sharing[future][0].case.name for future in pending if future.running()])
+            if pending:
+                names = [sharing[future][0].case.name for future in pending if future.running()]
+                yield Underway(cases=tuple(sorted(names)))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

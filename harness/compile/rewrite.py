@@ -101,7 +101,7 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
     )
     command = [*request.toolchain.python_command, str(CHILD), str(question)]
     try:
-        finished = run(command, cwd=folder, limits=request.limits)
+        finished = run(command, cwd=folder, limits=request.limits, pausable=True)
     except OSError as error:
         raise CaseError("compile", f"{where} cannot be started ({error.strerror}); reinstall the toolchain") from None
     printed = tail(finished.stderr)

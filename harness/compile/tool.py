@@ -21,7 +21,7 @@ def run_compiler(request: CompileRequest, arguments: Sequence[str], folder: Path
         CaseError: It cannot be started (stage `compile`).
     """
     try:
-        return run([str(request.toolchain.iree_compile), *arguments], cwd=folder, limits=request.limits)
+        return run([str(request.toolchain.iree_compile), *arguments], cwd=folder, limits=request.limits, pausable=True)
     except OSError as error:
         raise CaseError(
             "compile", f"iree-compile cannot be started ({error.strerror}); reinstall the toolchain"

@@ -2,6 +2,6 @@
 
 from harness.measure.generation import measure_generation
 from harness.measure.pinning import last_core
-from harness.measure.values import Group, Loadable, Settings
+from harness.measure.values import Group, Loadable, LoadableModule, Settings
 
-__all__ = ["Group", "Loadable", "Settings", "last_core", "measure_generation"]
+__all__ = ["Group", "Loadable", "LoadableModule", "Settings", "last_core", "measure_generation"]

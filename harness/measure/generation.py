@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 from harness.errors import CaseError
@@ -26,7 +25,6 @@ _ALIKE = 1.5
 # so long that it makes no difference.
 _WARM_NS = 300_000
 _WARM_BELOW_NS = 10_000_000
-_WorkerKey = tuple[Path, tuple[str, ...]]
 
 
 def measure_generation(
@@ -73,18 +71,19 @@ def _rounds(
     seconds: float,
 ) -> Iterator[Round | Lost]:
     with contextlib.ExitStack() as stack:
-        workers: dict[_WorkerKey, WorkerSession] = {}
+        workers: dict[Hashable, WorkerSession] = {}
         calls: dict[str, int] = {}
         home: dict[str, WorkerSession] = {}
         short: dict[str, int] = {}
         lost = []
         for case in cases.values():
-            key = (case.toolchain.python, case.run_flags)
             try:
-                if key not in workers:
-                    workers[key] = stack.enter_context(_open(group, case, settings))
-                workers[key].load(case)
-                answer = workers[key].ask(
+                if case.home not in workers:
+                    worker = case.worker(group, Limits(seconds=settings.call_limit_s))
+                    workers[case.home] = stack.enter_context(worker)
+                worker = workers[case.home]
+                worker.load(case.name, case.request())
+                answer = worker.ask(
                     op="calibrate",
                     case=case.name,
                     target_ns=settings.target_turn_ns,
@@ -94,7 +93,7 @@ def _rounds(
                 lost.append(Lost(case=case.name, generation=generation, failure=_failure(refused)))
                 continue
             calls[case.name] = int(answer["calls"])
-            home[case.name] = workers[key]
+            home[case.name] = worker
             if answer["per_call_ns"] < _WARM_BELOW_NS:
                 short[case.name] = max(1, _WARM_NS // max(1, int(answer["per_call_ns"])))
         yield from lost
@@ -115,17 +114,6 @@ def _alike(calls: Mapping[str, int]) -> dict[str, int]:
     """The same number of calls for cases of nearly the same speed, so that what a turn costs once weighs alike."""
     most = max(calls.values())
     return {name: most if _ALIKE * count >= most else count for name, count in calls.items()}
-
-
-def _open(group: Group, case: Loadable, settings: Settings) -> WorkerSession:
-    return WorkerSession(
-        python=case.toolchain.python_command,
-        uri=group.uri,
-        flags=case.run_flags,
-        cpus=group.cpus,
-        cwd=case.module.parent,
-        limits=Limits(seconds=settings.call_limit_s),
-    )
 
 
 def _round(

@@ -15,11 +15,9 @@ from types import TracebackType
 from typing import IO, Any
 
 from harness.errors import CaseError
-from harness.measure.values import Loadable
 from harness.process import Finished, Limits, forget, spawn, stop
 from harness.toolchain.messages import status_text, tail
 
-WORKER = Path(__file__).with_name("worker.py")
 _START_LIMIT_S = 120.0
 
 
@@ -42,30 +40,29 @@ class WorkerSession:
     """One worker process, as a context manager; it is stopped at the end whatever happens.
 
     Args:
-        python: How a command line that starts the interpreter begins.
-        uri: The device.
-        flags: Of the runtime.
+        command: What starts the worker.
+        opening: What the worker's `open` takes: the device and the runtime's flags, or the peer and its threads.
         cpus: Cores to hold it on; None: wherever the system puts it.
         cwd: Folder that it runs in, where flags that name files find them.
+        env: Variables to add to this process's own.
         limits: For each answer.
-        worker: The program.
     """
 
     def __init__(
         self,
         *,
-        python: Sequence[str],
-        uri: str,
-        flags: Sequence[str],
+        command: Sequence[str],
+        opening: Mapping[str, Any],
         cpus: frozenset[int] | None,
         limits: Limits,
         cwd: Path | None = None,
-        worker: Path = WORKER,
+        env: Mapping[str, str] | None = None,
     ) -> None:
-        self._open = {"op": "open", "uri": uri, "flags": list(flags), "cpus": sorted(cpus or ())}
-        self._command = [*python, "-u", str(worker)]
+        self._open = {"op": "open", **opening, "cpus": sorted(cpus or ())}
+        self._command = list(command)
         self._limits = limits
         self._cwd = cwd
+        self._env = env
         self._answers: queue.Queue[str | None] = queue.Queue()
 
     def __enter__(self) -> WorkerSession:
@@ -74,7 +71,12 @@ class WorkerSession:
         os.close(handle)
         self._marker = Path(marker)
         self._child = spawn(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, cwd=self._cwd
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            cwd=self._cwd,
+            env=self._env,
         )
         assert self._child.stdout is not None  # noqa: S101 (asked for a pipe)
         threading.Thread(target=self._read, args=(self._child.stdout,), daemon=True).start()
@@ -105,21 +107,14 @@ class WorkerSession:
         self._stderr.close()
         self._marker.unlink(missing_ok=True)
 
-    def load(self, case: Loadable) -> None:
-        """Hold a case's module and inputs.
+    def load(self, case: str, request: Mapping[str, Any]) -> None:
+        """Hold a case's program and inputs.
 
         Raises:
-            WorkerRefused: The module or an input does not load.
+            WorkerRefused: The program or an input does not load.
             WorkerDied: The worker ended.
         """
-        self.ask(
-            op="load",
-            case=case.name,
-            module=str(case.module.absolute()),
-            function=case.function,
-            arguments=[dict(argument) for argument in case.arguments],
-            parameters={scope: str(file.absolute()) for scope, file in case.parameters.items()},
-        )
+        self.ask(op="load", case=case, **request)
 
     def ask(self, *, limit_s: float | None = None, **request: Any) -> Mapping[str, Any]:
         """Send one request and wait for its answer.

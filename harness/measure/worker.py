@@ -3,8 +3,8 @@
 It runs by path under a toolchain's own Python, where the harness may not be installed: stdlib, numpy and iree.runtime
 only, and counters.py beside it. It speaks JSON lines: one request on stdin, one answer on stdout.
 
-    {"op": "open", "uri": ..., "flags": [...], "cpus": [...],
-     "marker": file}                                                  device, flags, cores; first of all
+    {"op": "open", "uris": [...], "flags": [...], "cpus": [...],
+     "marker": file}                                                  devices, flags, cores; first of all
     {"op": "load", "case": ..., "module": ..., "function": ...,
      "arguments": [...], "parameters": {scope: file}}                 hold one module with its inputs
     {"op": "calibrate", "case": ..., "target_ns": ...}                warm up; calls that fill a turn
@@ -15,6 +15,7 @@ only, and counters.py beside it. It speaks JSON lines: one request on stdin, one
 
 An answer is {"ok": true, ...} or {"ok": false, "error": "one line"}. A turn times `calls` synchronous calls of the
 entry function (on every driver the call returns when its results are there) between two reads of a monotonic clock.
+Workers of other engines (harness.peers.worker) speak the same protocol, and are built on `Turns` and `serve`.
 """
 
 from __future__ import annotations
@@ -24,11 +25,20 @@ import os
 import runpy
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 _CALIBRATION_CALLS = 3
 _MOST_CALLS = 1_000_000
+
+
+class Callee(Protocol):
+    """What is timed."""
+
+    def call(self, calls: int) -> int:
+        """Time a batch of calls; nanoseconds."""
+        ...
 
 
 class Loaded:
@@ -68,56 +78,22 @@ def _providers(rt: Any, parameters: dict[str, str]) -> list[Any]:
     return providers
 
 
-class Session:
-    """The device, the modules on it and the counters of this process."""
+class Turns:
+    """This process, held on its cores, with its counters and what it holds to be called in turns."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         if request["cpus"] and hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, request["cpus"])
-        # Counters follow only threads that start after them, so they come before the runtime.
+        # Counters follow only threads that start after them, so they come before any engine.
         beside = runpy.run_path(str(Path(__file__).with_name("counters.py")))
         self.counters = beside["Counters"]()
-        import iree.runtime as rt
-
-        self.runtime = rt
-        if request["flags"]:
-            rt.flags.parse_flags(*request["flags"])
-        self.device = rt.get_device(request["uri"])
-        self.instance = rt.VmInstance()
-        self.hal_module = rt.create_hal_module(self.instance, self.device)
-        self.cases: dict[str, Loaded] = {}
+        self.cases: dict[str, Callee] = {}
         self._marker = os.open(request["marker"], os.O_WRONLY)
-
-    def put(self, argument: dict[str, Any]) -> Any:
-        """Copy one argument, an .npy file or the raw bytes of a type that numpy lacks, to the device."""
-        import numpy as np
-
-        rt = self.runtime
-        if argument.get("raw"):
-            shape = tuple(argument["shape"])
-            array = np.fromfile(argument["file"], dtype=np.uint16).reshape(shape)
-            element_type = getattr(rt.HalElementType, argument["element_type"])
-        else:
-            array = np.load(argument["file"])
-            element_type = rt.array_interop.map_dtype_to_element_type(array.dtype)
-        return self.device.allocator.allocate_buffer_copy(
-            memory_type=int(rt.MemoryType.DEVICE_LOCAL),
-            allowed_usage=int(rt.BufferUsage.DEFAULT),
-            device=self.device,
-            buffer=np.require(array, requirements="C"),  # np.ascontiguousarray would make a scalar a vector
-            element_type=element_type,
-        )
 
     def mark(self, case: str) -> None:
         """Leave the name of the case at work where the harness finds it if this process dies."""
         os.ftruncate(self._marker, 0)
         os.pwrite(self._marker, case.encode(), 0)
-
-    def load(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Hold one module."""
-        self.mark(request["case"])
-        self.cases[request["case"]] = Loaded(self, request)
-        return {}
 
     def calibrate(self, request: dict[str, Any]) -> dict[str, Any]:
         """Warm a case up, and find how many calls take about `target_ns`."""
@@ -152,26 +128,69 @@ class Session:
         return {"started_unix_ns": started, "turns": turns}
 
 
-def _answer(session: Session | None, request: dict[str, Any]) -> tuple[Session | None, dict[str, Any]]:
-    if request["op"] == "open":
-        return Session(request), {}
-    if session is None:
-        raise ValueError("open comes first")
-    handler = {"load": session.load, "calibrate": session.calibrate, "round": session.round}[request["op"]]
-    return session, handler(request)
+class Session(Turns):
+    """The devices and the modules on them."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        super().__init__(request)
+        import iree.runtime as rt
+
+        self.runtime = rt
+        if request["flags"]:
+            rt.flags.parse_flags(*request["flags"])
+        # Not from the cache, which would give one device for two of the same URI.
+        self.devices = [rt.get_device(uri, cache=False) for uri in request["uris"]]
+        self.instance = rt.VmInstance()
+        self.hal_module = rt.create_hal_module(self.instance, devices=self.devices)
+
+    def put(self, argument: dict[str, Any]) -> Any:
+        """Copy one argument, an .npy file or the raw bytes of a type that numpy lacks, to the first device."""
+        import numpy as np
+
+        rt = self.runtime
+        if argument.get("raw"):
+            shape = tuple(argument["shape"])
+            array = np.fromfile(argument["file"], dtype=np.uint16).reshape(shape)
+            element_type = getattr(rt.HalElementType, argument["element_type"])
+        else:
+            array = np.load(argument["file"])
+            element_type = rt.array_interop.map_dtype_to_element_type(array.dtype)
+        device = self.devices[0]
+        return device.allocator.allocate_buffer_copy(
+            memory_type=int(rt.MemoryType.DEVICE_LOCAL),
+            allowed_usage=int(rt.BufferUsage.DEFAULT),
+            device=device,
+            buffer=np.require(array, requirements="C"),  # np.ascontiguousarray would make a scalar a vector
+            element_type=element_type,
+        )
+
+    def load(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Hold one module."""
+        self.mark(request["case"])
+        self.cases[request["case"]] = Loaded(self, request)
+        return {}
 
 
-def main() -> None:
-    """Answer requests until `quit` or the end of stdin, which comes when the harness dies."""
+def serve(start: Callable[[dict[str, Any]], Any]) -> None:
+    """Answer requests until `quit` or the end of stdin, which comes when the harness dies.
+
+    Args:
+        start: Makes the session of an `open` request; each other op is a method of it.
+    """
     channel = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # whatever drivers print goes to stderr; the protocol has stdout for itself
-    session: Session | None = None
+    os.dup2(2, 1)  # whatever engines print goes to stderr; the protocol has stdout for itself
+    session: Any = None
     for line in sys.stdin:
         request = json.loads(line)
         if request["op"] == "quit":
             break
         try:
-            session, answer = _answer(session, request)
+            if request["op"] == "open":
+                session, answer = start(request), {}
+            elif session is None:
+                raise ValueError("open comes first")
+            else:
+                answer = getattr(session, request["op"])(request)
         except Exception as error:
             text = " ".join(str(error).split()) or type(error).__name__
             channel.write(json.dumps({"ok": False, "error": text}) + "\n")
@@ -182,4 +201,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(Session)

@@ -1,6 +1,6 @@
 """Model -> MLIR and arguments in files: builders, MLIR files, ONNX files."""
 
-from harness.models.builder import Builder, BuiltModel, check_params, find_builder, load_builders
+from harness.models.builder import Builder, BuiltModel, BuiltOnnx, check_params, find_builder, load_builders
 from harness.models.inputs import Argument, describe, load_argument
 from harness.models.materialize import ModelArtifact, materialize, record
 
@@ -8,6 +8,7 @@ __all__ = [
     "Argument",
     "Builder",
     "BuiltModel",
+    "BuiltOnnx",
     "ModelArtifact",
     "check_params",
     "describe",

@@ -56,7 +56,8 @@ class Builder(Generic[P]):
             name, version, parameters and the source of the modules that define `parameters` and `build`.
         parameters: A frozen keyword-only dataclass with a default for every field; see harness.options.
         build: Writes the model. Equal parameters must give equal bytes.
-        onnx: Writes the same function in ONNX, serialised, where `build` gives MLIR and peers shall have it too.
+        onnx: Writes the same function in ONNX, serialised, where `build` gives MLIR and peers shall have it too; None
+            for parameters that have no such form.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Builder(Generic[P]):
     description: str
     parameters: type[P]
     build: Callable[[P], BuiltModel | BuiltOnnx]
-    onnx: Callable[[P], bytes] | None = None
+    onnx: Callable[[P], bytes | None] | None = None
 
 
 @cache

@@ -13,7 +13,7 @@ from harness.errors import SuiteError
 from harness.models.inputs import Argument, describe, resolve, write_arguments
 from harness.models.parameters import hash_parameters
 from harness.models.program import MLIR_NAME, Program, ProgramStore
-from harness.models.sources import from_builder, from_mlir, from_onnx
+from harness.models.sources import from_builder, from_mlir, from_onnx, onnx_of
 from harness.results.records import ArgumentRecord, ModelRecord
 from harness.suite.values import Input, Model
 from harness.toolchain.values import Toolchain
@@ -29,6 +29,7 @@ class ModelArtifact:
         inputs: What the arguments are, all shapes known.
         arguments: A file each, input0.npy and so on; their flags are for a tool that runs in the folder of these files.
         parameters: External weights by scope, where the suite has them.
+        onnx: The same function in ONNX, where the model has that form and it was asked for.
     """
 
     name: str
@@ -39,14 +40,18 @@ class ModelArtifact:
     inputs: tuple[Input, ...]
     arguments: tuple[Argument, ...]
     parameters: dict[str, Path]
+    onnx: Path | None = None
 
 
-def materialize(model: Model, *, store: Path, toolchain: Toolchain, limits: process.Limits) -> ModelArtifact:
+def materialize(
+    model: Model, *, store: Path, toolchain: Toolchain, limits: process.Limits, with_onnx: bool = False
+) -> ModelArtifact:
     """Make a model's MLIR and arguments, or find them in the store.
 
     Args:
         store: A folder, made if need be, that processes may share; see harness.models.program.
         limits: For each child process that reads or imports the model.
+        with_onnx: Whether to write the ONNX form of a model that is made of MLIR too.
 
     Raises:
         SuiteError: The model's table is wrong: a missing file, a wrong parameter, inputs that are not given.
@@ -54,7 +59,8 @@ def materialize(model: Model, *, store: Path, toolchain: Toolchain, limits: proc
         OSError: The store cannot be written, or a file cannot be read.
     """
     where = f"[models.{model.name}]"
-    program = _program(model, ProgramStore(root=store), toolchain, limits, where)
+    programs = ProgramStore(root=store)
+    program = _program(model, programs, toolchain, limits, where)
     if program.unknown_inputs and not model.inputs:
         raise SuiteError(f"{where} inputs are missing, because {program.unknown_inputs}; give static inputs")
     weights = hash_parameters(model.parameters, toolchain=toolchain, limits=limits, where=where)
@@ -71,6 +77,7 @@ def materialize(model: Model, *, store: Path, toolchain: Toolchain, limits: proc
         inputs=inputs,
         arguments=write_arguments(inputs, folder, f"{where} inputs"),
         parameters=dict(model.parameters),
+        onnx=onnx_of(model, programs, where) if with_onnx or program.from_onnx else None,
     )
 
 
@@ -103,7 +110,7 @@ def _relative(file: Path, folder: Path) -> str:
 
 def _program(model: Model, store: ProgramStore, toolchain: Toolchain, limits: process.Limits, where: str) -> Program:
     if model.builder is not None:
-        return from_builder(model.builder, model, store, where)
+        return from_builder(model.builder, model, store, toolchain=toolchain, limits=limits, where=where)
     if model.mlir is not None:
         return from_mlir(model.mlir, model, store, toolchain=toolchain, limits=limits, where=where)
     if model.onnx is not None:

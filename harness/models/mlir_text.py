@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,38 @@ class Tensor(NamedTuple):
         return tensor_type(self.shape, self.dtype)
 
 
-def tensor_type(shape: Sequence[int], dtype: str) -> str:
-    """A ranked tensor type: `tensor<4x8xbf16>`."""
+def tensor_type(shape: Sequence[int | str], dtype: str) -> str:
+    """A ranked tensor type: `tensor<4x8xbf16>`, or `tensor<?x8xbf16>` where a size is "?"."""
     return f"tensor<{'x'.join(map(str, [*shape, dtype]))}>"
+
+
+def constant(name: str, elements: NDArray[Any], dtype: str, inline_bytes: int = _INLINE_BYTES) -> tuple[str, str]:
+    """A constant tensor.
+
+    Args:
+        name: Of its resource.
+        elements: Little-endian; of bf16 their bits.
+        dtype: MLIR's name of the element type.
+        inline_bytes: Of at most this size it is written in place.
+
+    Returns:
+        The operation that gives it, and its line among the module's resources, "" where it is written in place.
+    """
+    type_ = tensor_type(elements.shape, dtype)
+    if elements.nbytes <= inline_bytes:
+        return f'arith.constant dense<"0x{elements.tobytes().hex()}"> : {type_}', ""
+    # The blob's first four bytes are its alignment.
+    blob = elements.itemsize.to_bytes(4, "little") + elements.tobytes()
+    return f"arith.constant dense_resource<{name}> : {type_}", f'      {name}: "0x{blob.hex()}"'
+
+
+def resources_text(resources: Sequence[str]) -> str:
+    """What follows a module whose constants have these lines; "" where there are none."""
+    return (
+        "{-#\n  dialect_resources: {\n    builtin: {\n" + ",\n".join(resources) + "\n    }\n  }\n#-}\n"
+        if resources
+        else ""
+    )
 
 
 @dataclass
@@ -57,13 +86,9 @@ class Body:
     def weight(self, name: str, values: NDArray[np.float32]) -> Tensor:
         """A constant tensor, its values rounded to the element type; small ones are written in place."""
         elements = bf16_bits(values) if self.dtype == "bf16" else values.astype("<f4")
-        type_ = tensor_type(values.shape, self.dtype)
-        if elements.nbytes <= self.inline_bytes:
-            return self.add(f'arith.constant dense<"0x{elements.tobytes().hex()}"> : {type_}', values.shape)
-        # The blob's first four bytes are its alignment.
-        blob = elements.itemsize.to_bytes(4, "little") + elements.tobytes()
-        self.resources.append(f'      {name}: "0x{blob.hex()}"')
-        return self.add(f"arith.constant dense_resource<{name}> : {type_}", values.shape)
+        operation, resource = constant(name, elements, self.dtype, self.inline_bytes)
+        self.resources += [resource] if resource else []
+        return self.add(operation, values.shape)
 
     def empty(self, shape: Sequence[int]) -> Tensor:
         """A tensor of no particular values."""
@@ -96,7 +121,6 @@ class Body:
             preamble: Lines before the module, such as names of affine maps.
             scalars: Operations at the function's begin, such as `%zero = arith.constant 0.0 : f32`.
         """
-        resources = "{-#\n  dialect_resources: {\n    builtin: {\n" + ",\n".join(self.resources) + "\n    }\n  }\n#-}\n"
         return "".join(
             [
                 preamble,
@@ -105,6 +129,6 @@ class Body:
                 *(f"    {scalar}\n" for scalar in scalars),
                 "\n".join(self.lines),
                 f"\n    return {result.name} : {result.type}\n  }}\n}}\n",
-                resources if self.resources else "",
+                resources_text(self.resources),
             ]
         )

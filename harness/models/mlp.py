@@ -17,10 +17,12 @@ harness.rewrites.ingress turns the first form into the second, one difference at
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from harness.models.builder import Builder, BuiltModel
@@ -64,9 +66,17 @@ class Parameters:
     seed: Annotated[int, Field(ge=0)] = 0
 
 
-def build(params: Parameters) -> BuiltModel:
-    """Write the layers with random weights of the seed, of a size that keeps the values of order 1."""
+def weights(params: Parameters) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    """Each layer's weight [out, in] and bias [out], not yet rounded to `dtype`; they keep the values of order 1."""
     rng = np.random.default_rng(params.seed)
+    for _ in range(params.layers):
+        values = rng.standard_normal((params.width, params.width), dtype=np.float32)
+        values *= np.float32(math.sqrt(2 / params.width))
+        yield values, rng.standard_normal(params.width, dtype=np.float32) * np.float32(_BIAS_SCALE)
+
+
+def build(params: Parameters) -> BuiltModel:
+    """Write the layers with random weights of the seed."""
     body = Body(params.dtype)
     shape = (params.batch, params.width)
     x = argument = Tensor("%arg0", shape, params.dtype)
@@ -74,10 +84,7 @@ def build(params: Parameters) -> BuiltModel:
     zeros = body.add(
         f"linalg.fill ins(%zero : {params.dtype}) outs({empty.name} : {empty.type}) -> {empty.type}", shape
     )
-    for layer in range(params.layers):
-        values = rng.standard_normal((params.width, params.width), dtype=np.float32)
-        values *= np.float32(math.sqrt(2 / params.width))
-        offsets = rng.standard_normal(params.width, dtype=np.float32) * np.float32(_BIAS_SCALE)
+    for layer, (values, offsets) in enumerate(weights(params)):
         bias = body.weight(f"layer{layer}_bias", offsets)
         weight = body.weight(f"layer{layer}_weight", values if params.form == "pytorch" else values.T)
         if params.form == "pytorch":

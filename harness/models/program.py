@@ -20,6 +20,7 @@ from harness.models.tools import file_sha256
 from harness.suite.values import Input
 
 MLIR_NAME = "model.mlir"
+_ONNX_FOLDER = "onnx"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,7 @@ class Program:
         inputs: Arguments that its source knows of.
         unknown_inputs: Why `inputs` is empty although the entry function takes some; else "".
         read_files: Hashes (sha256, hex) of further files that it was made from, by path in the source's folder.
+        from_onnx: Whether iree-import-onnx made it.
     """
 
     mlir_sha256: str
@@ -38,6 +40,20 @@ class Program:
     inputs: tuple[Input, ...] = ()
     unknown_inputs: str = ""
     read_files: dict[str, str] = field(default_factory=dict)
+    from_onnx: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnnxForm:
+    """A model in ONNX that lies in the store, as a builder wrote it.
+
+    Attributes:
+        inputs: As the builder gives them; () where they are those of its MLIR.
+    """
+
+    onnx_sha256: str
+    onnx_bytes: int
+    inputs: tuple[Input, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +88,10 @@ class ProgramStore:
             path.replace(self.folder(sha256) / MLIR_NAME)
         return sha256, size
 
+    def onnx_file(self, form: OnnxForm) -> Path:
+        """Where a model in ONNX lies."""
+        return self.root / _ONNX_FOLDER / f"{form.onnx_sha256}.onnx"
+
     def recall(self, key: tuple[object, ...]) -> Program | None:
         """What a source with this key gave before, if it still lies in the store."""
         try:
@@ -80,16 +100,33 @@ class ProgramStore:
             return None
         return program if self._holds(program.mlir_sha256, program.mlir_bytes) else None
 
+    def recall_onnx(self, key: tuple[object, ...]) -> OnnxForm | None:
+        """What a builder with this key wrote in ONNX before, if it still lies in the store."""
+        try:
+            form = _onnx_adapter().validate_python(read_memo(self._memo(("onnx form", *key))))
+        except ValidationError:
+            return None
+        return form if _has_size(self.onnx_file(form), form.onnx_bytes) else None
+
+    def remember_onnx(self, key: tuple[object, ...], onnx: bytes, inputs: tuple[Input, ...] = ()) -> OnnxForm:
+        """Put what a builder with this key wrote in ONNX into the store.
+
+        Raises:
+            OSError: The store cannot be written.
+        """
+        form = OnnxForm(onnx_sha256=hashlib.sha256(onnx).hexdigest(), onnx_bytes=len(onnx), inputs=inputs)
+        if not _has_size(self.onnx_file(form), form.onnx_bytes):
+            write_atomically(self.onnx_file(form), onnx)
+        write_memo(self._memo(("onnx form", *key)), _onnx_adapter().dump_python(form, mode="json"))
+        return form
+
     def remember(self, key: tuple[object, ...], program: Program) -> Program:
         """Say what a source with this key gave; the same program."""
         write_memo(self._memo(key), _adapter().dump_python(program, mode="json"))
         return program
 
     def _holds(self, sha256: str, size: int) -> bool:
-        try:
-            return (self.folder(sha256) / MLIR_NAME).stat().st_size == size
-        except OSError:
-            return False
+        return _has_size(self.folder(sha256) / MLIR_NAME, size)
 
     def _memo(self, key: tuple[object, ...]) -> Path:
         text = json.dumps((harness.__version__, *key), sort_keys=True, default=repr)
@@ -99,3 +136,15 @@ class ProgramStore:
 @cache
 def _adapter() -> TypeAdapter[Program]:
     return TypeAdapter(Program)
+
+
+@cache
+def _onnx_adapter() -> TypeAdapter[OnnxForm]:
+    return TypeAdapter(OnnxForm)
+
+
+def _has_size(file: Path, size: int) -> bool:
+    try:
+        return file.stat().st_size == size
+    except OSError:
+        return False

@@ -6,9 +6,10 @@ import hashlib
 import os
 import sys
 import tempfile
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,33 +22,74 @@ from harness.models.tools import file_sha256, require_file, run_tool
 from harness.suite.values import Model
 from harness.toolchain.values import Toolchain
 
+_T = TypeVar("_T")
 
-def from_builder(name: str, model: Model, store: ProgramStore, where: str) -> Program:
+
+def from_builder(
+    name: str, model: Model, store: ProgramStore, *, toolchain: Toolchain, limits: process.Limits, where: str
+) -> Program:
     """The program that a builder writes, written only when the store has none of this builder and these parameters.
 
     Raises:
         SuiteError: The builder is unknown, a parameter is wrong, or the suite gives what a builder gives itself.
-        CaseError: The builder failed (stage `model`).
+        CaseError: The builder failed, or what it wrote in ONNX cannot be imported (stage `model`).
     """
     for given in ("function", "inputs"):
         if getattr(model, given):
             raise SuiteError(f"{where} {given} is for mlir and onnx files; a builder gives its own, so remove it")
-    builder = find_builder(name, f"{where} builder")
-    params = check_params(builder, model.params, f"{where} params")
-    key = ("builder", name, builder.version, _source_sha256(builder), np.__version__, asdict(params))
+    builder, params, key = _asked_of_builder(name, model, where)
     program = store.recall(key)
     if program is not None:
         return program
+    form = store.recall_onnx(key)
+    if form is None:
+        built = _run_builder(builder.build, builder, params, where)
+        if isinstance(built, BuiltModel):
+            sha256, size = store.keep(built.text.encode() if isinstance(built.text, str) else built.text)
+            program = Program(mlir_sha256=sha256, mlir_bytes=size, function=built.function, inputs=built.inputs)
+            return store.remember(key, program)
+        form = store.remember_onnx(key, built.onnx, built.inputs)
+    file = store.onnx_file(form)
+    return replace(from_onnx(file, model, store, toolchain=toolchain, limits=limits, where=where), inputs=form.inputs)
+
+
+def onnx_of(model: Model, store: ProgramStore, where: str) -> Path | None:
+    """A model in ONNX, for the engines that read that: its own file, or what its builder writes.
+
+    Returns:
+        The file; None for MLIR files and for builders that have no such form.
+
+    Raises:
+        SuiteError: The builder is unknown, or a parameter is wrong.
+        CaseError: The builder failed (stage `model`).
+    """
+    if model.builder is None:
+        return model.onnx
+    builder, params, key = _asked_of_builder(model.builder, model, where)
+    form = store.recall_onnx(key)
+    if form is None and builder.onnx is not None:
+        onnx = _run_builder(builder.onnx, builder, params, where)
+        form = store.remember_onnx(key, onnx) if onnx is not None else None
+    return store.onnx_file(form) if form is not None else None
+
+
+def _asked_of_builder(name: str, model: Model, where: str) -> tuple[Builder[Any], Any, tuple[object, ...]]:
+    """A builder, its parameters, and the key under which the store remembers what it wrote."""
+    builder = find_builder(name, f"{where} builder")
+    params = check_params(builder, model.params, f"{where} params")
+    return builder, params, ("builder", name, builder.version, _source_sha256(builder), np.__version__, asdict(params))
+
+
+def _run_builder(write: Callable[[Any], _T], builder: Builder[Any], params: object, where: str) -> _T:
     try:
-        built: BuiltModel = builder.build(params)
+        return write(params)
+    except CaseError as error:  # such as weights that cannot be had
+        raise CaseError("model", f"{where} builder {builder.name!r}: {error}", error.stderr) from None
     except Exception as error:
         raise CaseError(
-            "model", f"{where} builder {name!r} failed ({type(error).__name__}: {error}); change params or repair it"
+            "model",
+            f"{where} builder {builder.name!r} failed ({type(error).__name__}: {error}); change params or repair it",
         ) from error
-    text = built.text.encode() if isinstance(built.text, str) else built.text
-    sha256, size = store.keep(text)
-    program = Program(mlir_sha256=sha256, mlir_bytes=size, function=built.function, inputs=built.inputs)
-    return store.remember(key, program)
 
 
 def from_mlir(
@@ -123,13 +165,15 @@ def _import(
         inputs=facts.inputs,
         unknown_inputs=facts.unknown_inputs,
         read_files={name: file_sha256(path.parent / name) for name in facts.external_files},
+        from_onnx=True,
     )
 
 
 def _source_sha256(builder: Builder[Any]) -> str:
     """Hash of the modules that define a builder, so that editing one builds anew."""
     digest = hashlib.sha256()
-    for name in sorted({builder.parameters.__module__, builder.build.__module__}):
+    writers = [builder.build, *([builder.onnx] if builder.onnx is not None else [])]
+    for name in sorted({builder.parameters.__module__, *(writer.__module__ for writer in writers)}):
         file = getattr(sys.modules.get(name), "__file__", None)
         digest.update(Path(file).read_bytes() if file else name.encode())
     return digest.hexdigest()

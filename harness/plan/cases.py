@@ -6,16 +6,17 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
-from harness.errors import SuiteError, UsageError
+from harness.errors import NothingSelected, SuiteError
+from harness.peers.registry import AppliedPeer
 from harness.plan.cell import Cell, cell_of
 from harness.plan.flags import find_trap, flag_name
 from harness.plan.matching import matching
-from harness.plan.values import Case
+from harness.plan.peers import peer_cases
+from harness.plan.values import ID_DIGITS, Case
 from harness.plugins import Applied
 from harness.suite.values import Suite
-
-_ID_DIGITS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +39,12 @@ def plan_cases(
     toolchain: str,
     plugins: Mapping[str, Sequence[Applied]],
     unavailable: Mapping[str, str],
+    environments: Mapping[str, Mapping[str, str]] | None = None,
+    peers: Sequence[AppliedPeer] = (),
+    missing_peers: Mapping[str, str] = MappingProxyType({}),
     selection: Selection = Selection(),
 ) -> tuple[Case, ...]:
-    """All cases of a suite under one toolchain, model by model, device by device, the baseline variant first.
+    """All cases of a suite under one toolchain, model by model, device by device, the baseline first and peers last.
 
     The order does not depend on the toolchain.
 
@@ -49,25 +53,34 @@ def plan_cases(
         toolchain: Version of the compiler and runtime pair.
         plugins: By variant name, its plugins in order with their options; variants without plugins may be left out.
         unavailable: Why a device is not there, as a sentence, by device name.
+        environments: Variables that processes on a device need, by device name; devices without any may be left out.
+        peers: The suite's, with their options.
+        missing_peers: Why a peer cannot be used here, as a sentence, by label.
         selection: What the user asked for; baselines of the groups that are left come along.
 
     Raises:
         SuiteError: A pattern matches no case, flags cancel each other, or a group has no baseline.
-        UsageError: The selection matches no case.
+        NothingSelected: The selection matches no case.
     """
     variants = sorted(suite.variants, key=lambda variant: variant.name != suite.baseline)
     cells = {
         (variant.name, device.name): cell_of(
-            suite, variant, device, toolchain, plugins.get(variant.name, ()), unavailable
+            suite, variant, device, toolchain, plugins.get(variant.name, ()), unavailable, environments or {}
         )
         for device in suite.devices
         for variant in variants
     }
     every = [
-        _case(suite, model.name, model_ids[model.name], model.tags, cells[variant.name, device.name], toolchain)
+        case
         for model in suite.models
         for device in suite.devices
-        for variant in variants
+        for case in (
+            *(
+                _case(suite, model.name, model_ids[model.name], model.tags, cells[variant.name, device.name], toolchain)
+                for variant in variants
+            ),
+            *peer_cases(model, model_ids[model.name], device, peers, missing_peers, unavailable.get(device.name)),
+        )
     ]
     chosen = _matrix(suite, every)
     _refuse_traps(suite, chosen)
@@ -79,7 +92,7 @@ def plan_cases(
 
 def _case(suite: Suite, model: str, model_id: str, model_tags: tuple[str, ...], cell: Cell, toolchain: str) -> Case:
     return Case(
-        id=hashlib.sha256(f"{model_id}:{cell.digest}".encode()).hexdigest()[:_ID_DIGITS],
+        id=hashlib.sha256(f"{model_id}:{cell.digest}".encode()).hexdigest()[:ID_DIGITS],
         name=f"{model}/{cell.variant.name}@{cell.device.name}",
         model=model,
         variant=cell.variant.name,
@@ -87,6 +100,9 @@ def _case(suite: Suite, model: str, model_id: str, model_tags: tuple[str, ...], 
         toolchain=toolchain,
         baseline=cell.variant.name == suite.baseline,
         uri=cell.device.uri,
+        more_uris=cell.device.more_uris,
+        threads=cell.threads,
+        environment=cell.environment,
         backend=cell.device.backend,
         pin=cell.device.pin,
         compile_flags=cell.compile_flags,
@@ -141,13 +157,17 @@ def _with_expectations(suite: Suite, cases: Sequence[Case]) -> list[Case]:
     _require_hits(
         suite.path, "[[expect]] cases", [one.cases for one in suite.expectations], [case.name for case in cases]
     )
-    rules = [(matching([one.cases]).match, one.message) for one in suite.expectations]
-    if not rules:
-        return list(cases)
-    return [
-        replace(case, expected_failure=next((message for match, message in rules if match(case.name)), None))
-        for case in cases
-    ]
+    rules = [(matching([one.cases]).match, one) for one in suite.expectations]
+    of_models = {model.name: model.expectation for model in suite.models}
+    marked = []
+    for case in cases:
+        of_model = of_models[case.model] if case.peer is None else None
+        expectation = next((one for match, one in rules if match(case.name)), of_model)
+        if expectation is not None:
+            message = expectation.message
+            case = replace(case, expected_failure=message, expected_mismatch=message is None)
+        marked.append(case)
+    return marked
 
 
 def _select(suite: Suite, cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
@@ -160,7 +180,7 @@ def _select(suite: Suite, cases: Sequence[Case], selection: Selection) -> tuple[
     }
     if not wanted:
         asked = [f"--filter {one}" for one in selection.patterns] + [f"--tag {one}" for one in selection.tags]
-        raise UsageError(f"{suite.path}: {' '.join(asked)} matches no case; `harness list {suite.path}` shows them all")
+        raise NothingSelected(f"{suite.path}: {' '.join(asked)} matches no case; `harness list {suite.path}` shows them all")
     groups = {case.group for case in cases if case.name in wanted}
     return tuple(case for case in cases if case.name in wanted or (case.baseline and case.group in groups))
 

@@ -21,6 +21,8 @@ class Cell:
 
     Attributes:
         digest: Hash (sha256, hex) of how it is compiled and run, without names and without the toolchain.
+        threads: That a peer gets on this device; None: one for each core.
+        environment: Variables that its processes need.
         skip: Why it is not run here, as a sentence; None: it is run.
     """
 
@@ -29,7 +31,14 @@ class Cell:
     compile_flags: tuple[str, ...]
     run_flags: tuple[str, ...]
     digest: str
+    threads: int | None
+    environment: Mapping[str, str]
     skip: str | None
+
+
+def threads_of(device: Device) -> int | None:
+    """How many threads a peer gets on a device; None: one for each core."""
+    return device.threads or (1 if device.pin or set(device.uris) == {"local-sync"} else None)
 
 
 def chain_of(suite: Suite, variant: Variant, device: Device, plugins: Sequence[Applied]) -> Arranged:
@@ -48,12 +57,14 @@ def cell_of(
     toolchain: str,
     plugins: Sequence[Applied],
     unavailable: Mapping[str, str],
+    environments: Mapping[str, Mapping[str, str]],
 ) -> Cell:
     """Join a variant's flags and plugins with a device's.
 
     Args:
         plugins: The variant's, in order, with their options.
         unavailable: Why a device is not there, as a sentence, by device name.
+        environments: Variables that processes on a device need, by device name.
 
     Raises:
         SuiteError: The plugins cannot work together in this order.
@@ -61,7 +72,11 @@ def cell_of(
     arranged = chain_of(suite, variant, device, plugins)
     compile_flags = merge_flags(_own_flags(variant, device), arranged.compile_flags)
     run_flags = merge_flags(
-        device.run_flags, *(one.run for one in variant.flag_sets), variant.run_flags, arranged.run_flags
+        _thread_flags(device),
+        device.run_flags,
+        *(one.run for one in variant.flag_sets),
+        variant.run_flags,
+        arranged.run_flags,
     )
     identity = [
         device.uri,
@@ -69,6 +84,9 @@ def cell_of(
         list(normalised(compile_flags)),
         list(normalised(run_flags)),
         [[one.name, one.plugin.version, one.options] for one in plugins],
+        # Only where they are there, so that what older harnesses could say keeps its identity.
+        *([{"more_uris": device.more_uris}] if device.more_uris else []),
+        *([{"vulkan_driver": device.vulkan_driver}] if device.vulkan_driver else []),
     ]
     return Cell(
         variant=variant,
@@ -76,8 +94,16 @@ def cell_of(
         compile_flags=compile_flags,
         run_flags=run_flags,
         digest=hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
+        threads=threads_of(device),
+        environment=environments.get(device.name, {}),
         skip=unavailable.get(device.name) or _not_applicable(variant, device, toolchain, plugins),
     )
+
+
+def _thread_flags(device: Device) -> tuple[str, ...]:
+    """What gives the pools of local-task devices their number of threads."""
+    local = any(uri.split("://", 1)[0] == "local-task" for uri in device.uris)
+    return (f"--task_topology_group_count={device.threads}",) if device.threads and local else ()
 
 
 def _own_flags(variant: Variant, device: Device) -> tuple[str, ...]:

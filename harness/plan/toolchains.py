@@ -13,7 +13,8 @@ def across_toolchains(plans: Sequence[Sequence[Case]]) -> tuple[Case, ...]:
 
     A single plan is left as it is. In a plan of several, names end in the toolchain, as in `net/stock@cpu:3.12.0`, and
     each group has one baseline: the suite's baseline variant under the first toolchain that runs it here. So the other
-    toolchains' cases, those of the baseline variant included, are compared with that.
+    toolchains' cases, those of the baseline variant included, are compared with that. Peers know no toolchain, and are
+    there once.
 
     Args:
         plans: What `plan_cases` gave for each toolchain: the same cases in the same order.
@@ -22,13 +23,15 @@ def across_toolchains(plans: Sequence[Sequence[Case]]) -> tuple[Case, ...]:
         return tuple(plans[0])
     compared_with = _baseline_toolchains(plans)
     return tuple(
-        replace(
+        case
+        if case.peer is not None
+        else replace(
             case,
             name=f"{case.name}:{case.toolchain}",
             baseline=case.baseline and compared_with[case.group] == case.toolchain,
         )
         for alike in zip(*plans, strict=True)
-        for case in alike
+        for case in (alike[:1] if alike[0].peer is not None else alike)
     )
 
 

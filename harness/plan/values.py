@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+ID_DIGITS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +21,13 @@ class Case:
         compile_flags: All flags of the device and the variant, in the order they are given to iree-compile.
         run_flags: The same for the runtime's tools and the worker.
         skip: Why it is not run on this machine, as a sentence; None: it is run.
-        expected_failure: Part of the message with which it is known to fail; None: it should work.
+        more_uris: Of the devices after the first; () in runs that are older than this field.
+        threads: That a peer gets on this device; None: one for each core.
+        environment: Variables that its processes need, by name.
+        expected_failure: Part of the message with which it is known to fail; None: it is not.
+        expected_mismatch: Whether it is known to run and to give wrong outputs.
+        peer: Registered name of the engine that runs it instead of IREE, its label being in the variant's place and no
+            toolchain, plugins or flags having a part in it; None: IREE.
     """
 
     id: str
@@ -35,10 +44,25 @@ class Case:
     run_flags: tuple[str, ...]
     plugins: tuple[str, ...]
     tags: tuple[str, ...]
+    more_uris: tuple[str, ...] = ()
+    threads: int | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
     skip: str | None = None
     expected_failure: str | None = None
+    expected_mismatch: bool = False
+    peer: str | None = None
+
+    @property
+    def uris(self) -> tuple[str, ...]:
+        """All of its devices, the first one first."""
+        return (self.uri, *self.more_uris)
 
     @property
     def group(self) -> str:
         """Cases with the same group are measured against each other: one model on one device."""
         return f"{self.model}@{self.device}"
+
+    @property
+    def known_to_fail(self) -> bool:
+        """Whether the suite says that it fails, in either way."""
+        return self.expected_mismatch or self.expected_failure is not None

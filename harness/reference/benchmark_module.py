@@ -14,26 +14,33 @@ from typing import Any
 
 from harness.errors import CaseError
 from harness.process import Finished, Limits, run
-from harness.results.records import Failure, Reference
+from harness.results.records import DeviceMemory, Failure, Reference
 from harness.toolchain import Toolchain
 from harness.toolchain.messages import status_text, tail
 
 REPETITIONS = 3
 MIN_TIME_S = 0.3
 
-# `  HOST_LOCAL:   0B peak / 0B allocated / ...`, one block of two lines for each device.
+# `Device: local-task` heads a device's block, in which `  HOST_LOCAL:   0B peak / 0B allocated / ...` is a line.
+_DEVICE = re.compile(r"^Device: *(.*?)\s*$", re.MULTILINE)
 _PEAK = re.compile(r"^\s*(HOST_LOCAL|DEVICE_LOCAL):\s*(\d+)B peak", re.MULTILINE)
 _UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
 def benchmark_command(
-    *, function: str, inputs: Sequence[str], parameters: Sequence[str], uri: str, run_flags: Sequence[str]
+    *,
+    function: str,
+    inputs: Sequence[str],
+    parameters: Sequence[str],
+    uri: str,
+    more_uris: Sequence[str] = (),
+    run_flags: Sequence[str],
 ) -> tuple[str, ...]:
     """The command line, as it is run in a folder that holds module and inputs."""
     return (
         "iree-benchmark-module",
         "--module=module.vmfb",
-        f"--device={uri}",
+        *(f"--device={one}" for one in (uri, *more_uris)),
         f"--function={function}",
         *(f"--parameters={text}" for text in parameters),
         *(f"--input={text}" for text in inputs),
@@ -54,30 +61,38 @@ def run_benchmark_module(
     *,
     limits: Limits,
     cpus: frozenset[int] | None,
+    environment: Mapping[str, str] | None = None,
 ) -> Reference:
     """Run it once; a failure is a Reference with `failure` set."""
     try:
-        finished = _run(toolchain, command, folder, limits, cpus)
+        finished = _run(toolchain, command, folder, limits, cpus, environment)
         times, load = parse_times(finished.stdout)
     except CaseError as error:
         failure = Failure(stage="reference", message=str(error), stderr=error.stderr)
         return Reference(case=case, command=tuple(command), failure=failure)
-    host, device = parse_peaks(finished.stderr)
+    memory = parse_memory(finished.stderr)
     return Reference(
         case=case,
         command=tuple(command),
         real_time_ns=times,
-        host_peak_bytes=host,
-        device_peak_bytes=device,
+        host_peak_bytes=sum(one.host_peak_bytes for one in memory) if memory else None,
+        device_peak_bytes=sum(one.device_peak_bytes for one in memory) if memory else None,
+        memory=memory,
         load_1min=load,
     )
 
 
 def _run(
-    toolchain: Toolchain, command: Sequence[str], folder: Path, limits: Limits, cpus: frozenset[int] | None
+    toolchain: Toolchain,
+    command: Sequence[str],
+    folder: Path,
+    limits: Limits,
+    cpus: frozenset[int] | None,
+    environment: Mapping[str, str] | None,
 ) -> Finished:
+    tool = str(toolchain.runtime_tool(command[0]))
     try:
-        finished = run([str(toolchain.runtime_tool(command[0])), *command[1:]], cwd=folder, limits=limits, cpus=cpus)
+        finished = run([tool, *command[1:]], cwd=folder, limits=limits, cpus=cpus, env=environment)
     except OSError as error:
         raise CaseError(
             "reference", f"{command[0]} cannot be started ({error.strerror}); reinstall the toolchain"
@@ -118,9 +133,16 @@ def parse_times(text: str) -> tuple[tuple[float, ...], float | None]:
     return tuple(rows), load
 
 
-def parse_peaks(stderr: str) -> tuple[int | None, int | None]:
-    """Peak host and device memory in bytes, summed over the devices; None where statistics are compiled out."""
-    peaks: dict[str, int] = {}
-    for heap, amount in _PEAK.findall(stderr):
-        peaks[heap] = peaks.get(heap, 0) + int(amount)
-    return peaks.get("HOST_LOCAL"), peaks.get("DEVICE_LOCAL")
+def parse_memory(stderr: str) -> tuple[DeviceMemory, ...]:
+    """Peak memory of each device; () where statistics are compiled out."""
+    _, *parts = _DEVICE.split(stderr)
+    found = [(name, dict(_PEAK.findall(block))) for name, block in zip(parts[::2], parts[1::2], strict=True)]
+    return tuple(
+        DeviceMemory(
+            device=name,
+            host_peak_bytes=int(peaks.get("HOST_LOCAL", 0)),
+            device_peak_bytes=int(peaks.get("DEVICE_LOCAL", 0)),
+        )
+        for name, peaks in found
+        if peaks
+    )

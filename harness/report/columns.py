@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.report.units import PLAIN, Unit, byte_unit, count_unit, time_unit
 from harness.report.values import Row, Section
-from harness.report.words import one_line, outcome_text
+from harness.report.words import interval_text, one_line, outcome_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +45,13 @@ def main_columns(section: Section) -> list[Column]:
         _toolchains(section),
         _figures("latency", [row.latency_ns for row in rows], time_unit),
         Column(title=f"vs {one_line(section.baseline)}", cells=tuple(outcome_text(row) for row in rows), number=False),
+        _against_best_peer(section),
         _figures("instr/call", [row.instructions_per_call for row in rows], count_unit, rank=2),
         _figures("dispatches", [row.dispatches for row in rows], _plain, rank=1),
         _figures("copies", [row.copies for row in rows], _plain, rank=3),
         _figures("fills", [row.fills for row in rows], _plain, rank=6),
         _figures("transient", [row.transient_bytes for row in rows], byte_unit, rank=1),
+        *_memory(section),
         _figures("module", [row.module_bytes for row in rows], byte_unit, rank=5),
         _figures("compile", [row.compile_ns for row in rows], time_unit, rank=4),
     ]
@@ -75,10 +77,37 @@ def _counts(key: str, rows: Sequence[Row]) -> Column:
     return Column(title=op, unit=phase, cells=tuple(PLAIN.text(row.ir.get(key)) for row in rows), rank=1)
 
 
+def _against_best_peer(section: Section) -> Column | None:
+    """Each row's ratio to the fastest peer; None where no peer was measured."""
+    if not section.best_peer:
+        return None
+    cells = tuple(
+        "best peer" if row.variant == section.best_peer and row.peer else interval_text(row.peer_estimate)
+        for row in section.rows
+    )
+    return Column(title=f"vs {one_line(section.best_peer)}", cells=cells, number=False, rank=1)
+
+
 def _toolchains(section: Section) -> Column | None:
     if len(section.toolchains) == 1:
         return None
     return Column(title="toolchain", cells=tuple(one_line(row.toolchain) for row in section.rows), number=False)
+
+
+def _memory(section: Section) -> list[Column | None]:
+    """Peak memory of each device, where there are several."""
+    devices = max((tuple(one.device for one in row.memory) for row in section.rows), key=len, default=())
+    if len(devices) < 2:
+        return []
+    return [
+        _figures(
+            f"peak of {position}: {one_line(device)}",
+            [row.memory[position].device_peak_bytes if position < len(row.memory) else None for row in section.rows],
+            byte_unit,
+            rank=2,
+        )
+        for position, device in enumerate(devices)
+    ]
 
 
 def _plain(_: object) -> Unit:

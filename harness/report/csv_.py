@@ -18,7 +18,8 @@ def render_csv(report: Report) -> str:
     The commands that repeat a row are left to the other formats, since they take several lines.
     """
     counted = tuple(dict.fromkeys(key for row in report.rows() for key in row.ir))
-    return csv_text([_record(row, counted) for row in report.rows()])
+    devices = max((len(row.memory) for row in report.rows()), default=0)
+    return csv_text([_record(row, counted, devices if devices > 1 else 0) for row in report.rows()])
 
 
 def csv_text(records: Sequence[Mapping[str, Scalar]]) -> str:
@@ -31,9 +32,15 @@ def csv_text(records: Sequence[Mapping[str, Scalar]]) -> str:
     return text.getvalue()
 
 
-def _record(row: Row, counted: Sequence[str]) -> dict[str, Scalar]:
+def _record(row: Row, counted: Sequence[str], devices: int) -> dict[str, Scalar]:
+    memory: dict[str, Scalar] = {}
+    for number in range(devices):
+        one = row.memory[number] if number < len(row.memory) else None
+        memory[f"device {number} host_peak_bytes"] = one.host_peak_bytes if one else None
+        memory[f"device {number} device_peak_bytes"] = one.device_peak_bytes if one else None
     return {
         **flatten(row),
+        **memory,
         **{one_line(f"ir {key}"): row.ir.get(key) for key in counted},
         "compile_flags": shlex.join(row.compile_flags),
         "run_flags": shlex.join(row.run_flags),

@@ -42,6 +42,7 @@ def _record(row: Row) -> dict[str, Any]:
         **flatten(row),
         "failure_stderr": row.failure.stderr if row.failure else None,
         "ir": row.ir,
+        "memory_by_device": [asdict(one) for one in row.memory],
         "plugin_effects": [asdict(effect) for effect in row.effects],
         "remarks": row.remarks,
         "repro": row.repro,

@@ -136,7 +136,7 @@ def _latency_table(title: str, pairs: Sequence[tuple[Row, Row]], *, full: bool) 
                 unit.text(base.latency_ns),
                 row.latency_ns / base.latency_ns if row.latency_ns and base.latency_ns else None,
             ),
-            escape(interval_text(row)),
+            escape(interval_text(row.estimate)),
             f"{unit.text(row.latency_low_ns)} to {unit.text(row.latency_high_ns)}",
         )
         for row, base in pairs

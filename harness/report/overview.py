@@ -33,6 +33,7 @@ def collect_facts(run: Run) -> Facts:
             f"{toolchain.version} ({toolchain.revision[:10]})" if toolchain.revision else toolchain.version
             for toolchain in header.toolchains
         ),
+        peers=tuple(dict.fromkeys(header.environment.get("peers", {}).values())),
         harness_version=header.harness_version,
         harness_commit=header.harness_commit,
         command=header.command,
@@ -46,7 +47,7 @@ def baseline_label(cases: Sequence[Case], variant: str) -> str:
 
     Groups whose baselines are under different toolchains have only the variant in common.
     """
-    several = len({case.toolchain for case in cases}) > 1
+    several = len({case.toolchain for case in cases if case.peer is None}) > 1
     toolchains = {case.toolchain for case in cases if case.baseline}
     return side_label(variant, toolchains.pop(), several=several) if len(toolchains) == 1 else variant
 
@@ -54,8 +55,9 @@ def baseline_label(cases: Sequence[Case], variant: str) -> str:
 def count_rows(rows: Sequence[Row], cases: Sequence[Case]) -> Summary:
     """Count what became of the planned cases."""
     statuses = Counter(row.status for row in rows)
-    kinds = Counter(row.kind for row in rows if row.status == "measured" and not row.baseline)
-    expected = {case.name for case in cases if case.expected_failure is not None}
+    variants = [row for row in rows if row.status == "measured" and not row.baseline and row.peer is None]
+    kinds = Counter(row.kind for row in variants)
+    expected = {case.name for case in cases if case.known_to_fail}
     return Summary(
         planned=len(rows),
         measured=statuses["measured"],

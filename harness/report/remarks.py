@@ -33,10 +33,14 @@ def fate_remarks(
         if stand_in is not None:
             told = f"same module as {stand_in.variant}: {told}"
         yield f"expected to fail: {told}" if status == "expected failure" else told
-        if case.expected_failure is not None and not is_expected(case, failure):
-            yield f'expected to fail with "{case.expected_failure}" instead'
-    elif case.expected_failure is not None and status in ("measured", "same"):
-        yield f'expected to fail with "{case.expected_failure}", but works now'
+        if case.known_to_fail and not is_expected(case, failure):
+            yield f"expected to {_expected_fate(case)} instead"
+    elif case.known_to_fail and status in ("measured", "same"):
+        yield f"expected to {_expected_fate(case)}, but works now"
+
+
+def _expected_fate(case: Case) -> str:
+    return "give wrong outputs" if case.expected_mismatch else f'fail with "{case.expected_failure}"'
 
 
 def sharing_remarks(case: Case, stand_in: Case, baseline: str) -> Iterator[str]:
@@ -118,9 +122,11 @@ def _wrong_anchor(case: Case) -> str:
 
 
 def counting_remarks(counted: IrCounts | None) -> Iterator[str]:
-    """That the ops of a case could not be counted."""
+    """That the ops of a case could not be counted, or its encoded tensors not be sized."""
     if counted is not None and counted.failure is not None:
         yield f"its ops were not counted: {counted.failure.message}"
+    if counted is not None and counted.storage_failure is not None:
+        yield counted.storage_failure.message
 
 
 def warning_remarks(build: Build | None) -> Iterator[str]:

@@ -63,10 +63,12 @@ def repro_lines(
 ) -> tuple[str, ...]:
     """The lines for one case, as far as it went; none for a case that never reached the compiler.
 
-    Of several toolchains, each case's lines say which one they are for.
+    A peer's case is run by the harness again, beside its baseline. Of several toolchains, each case's lines say which one they are for.
 
     A module is run by iree-benchmark-module where that was run, else by the iree-run-module that checked its outputs.
     """
+    if case.peer is not None:
+        return (shlex.join(["harness", "run", suite, "--filter", case.name]),)
     if build is None or not build.command:
         return ()
     parts = (case.variant, case.device, *([case.toolchain] if several_toolchains else []))
@@ -83,7 +85,8 @@ def repro_lines(
     lines.append(_line(build.command, names))
     runs = [record.command for record in (reference, check) if record is not None and record.command]
     if build.failure is None and runs:
-        lines.append(_line(runs[0], names))
+        variables = [f"{name}={shlex.quote(value)}" for name, value in case.environment.items()]
+        lines.append(" ".join([*variables, _line(runs[0], names)]))
     return tuple(lines)
 
 

@@ -39,6 +39,7 @@ class _Group:
 
     Attributes:
         baseline: Name of the case that the others are compared with; "" where the plan has none.
+        best_peer: Name of the fastest peer's case; "" where none was measured.
         stand_ins: For each case that is not measured on its own, the one whose module it has.
         instructions: Per call, by case.
     """
@@ -46,6 +47,7 @@ class _Group:
     header: Header
     evidence: Evidence
     baseline: str
+    best_peer: str
     stand_ins: Mapping[str, Case]
     times: GroupTimes
     instructions: Mapping[str, float]
@@ -70,12 +72,15 @@ def build_report(run: Run) -> Report:
 
 def _section(name: str, cases: Sequence[Case], header: Header, evidence: Evidence) -> Section:
     rounds = evidence.rounds.get(name, ())
+    times = tabulate_rounds(rounds)
+    best_peer = _best_peer(cases, times)
     group = _Group(
         header=header,
         evidence=evidence,
         baseline=next((case.name for case in cases if case.baseline), ""),
+        best_peer=best_peer.name if best_peer is not None else "",
         stand_ins=stand_ins(cases, evidence),
-        times=tabulate_rounds(rounds),
+        times=times,
         instructions=counter_per_call(rounds, "instructions"),
     )
     return Section(
@@ -87,7 +92,18 @@ def _section(name: str, cases: Sequence[Case], header: Header, evidence: Evidenc
         baseline=baseline_label(cases, header.baseline),
         rounds=tuple(len(times) for times in group.times.generations.values()),
         rows=tuple(_row(case, group) for case in cases),
+        best_peer=best_peer.variant if best_peer is not None else "",
     )
+
+
+def _best_peer(cases: Sequence[Case], times: GroupTimes) -> Case | None:
+    """The peer with the shortest latency, of those that were measured."""
+    found = [
+        (latency.median_ns, case)
+        for case in cases
+        if case.peer is not None and (latency := summarise_latency(times.ns_per_call(case.name))) is not None
+    ]
+    return min(found, key=lambda one: one[0])[1] if found else None
 
 
 def _call(model: ModelRecord | None) -> str:
@@ -118,6 +134,7 @@ def _row(case: Case, group: _Group) -> Row:
         device=case.device,
         toolchain=case.toolchain,
         baseline=case.baseline,
+        peer=case.peer,
         status=status,
         same_as=stand_in.variant if stand_in is not None and status == "same" else None,
         failure=failure,
@@ -186,6 +203,7 @@ def _with_reference(row: Row, reference: Reference | None) -> Row:
         reference_ns=float(statistics.median(times)) if times else None,
         host_peak_bytes=reference.host_peak_bytes,
         device_peak_bytes=reference.device_peak_bytes,
+        memory=reference.memory,
     )
 
 
@@ -218,6 +236,8 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
         rounds=latency.rounds,
         instructions_per_call=group.instructions.get(timed.name),
     )
+    if group.best_peer and timed.name != group.best_peer:
+        row = replace(row, peer_estimate=estimate_ratio(group.times.log_ratios(timed.name, group.best_peer)))
     if row.baseline:
         return row
     if timed.name == group.baseline:

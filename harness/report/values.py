@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from harness.results.records import Failure, PluginEffect
+from harness.results.records import DeviceMemory, Failure, PluginEffect
 from harness.stats import Change, Estimate
 from harness.suite.values import VariantGroup
 
@@ -43,9 +43,12 @@ class Row:
         peak_rss_bytes: Peak resident memory of iree-compile.
         reference_ns: Median real time that one iree-benchmark-module process says.
         host_peak_bytes: Peak of the host-local allocator statistics of that process.
-        device_peak_bytes: Peak of the device-local ones.
+        device_peak_bytes: Peak of the device-local ones; both summed over the devices.
+        memory: Both of each device, in the order of the command line.
         ir: Counts of the ops that the suite names, by `phase/op`.
         effects: What plugins and preprocessing flags did.
+        peer: The engine that ran it instead of IREE, by its registered name.
+        peer_estimate: Time of this case divided by the section's best peer's; None for that peer itself.
         checked_against: What its outputs were compared with.
         max_absolute_error: Largest |a - b| over all outputs.
         max_relative_error: The largest over the outputs of max |a - b| / max |b|.
@@ -84,10 +87,13 @@ class Row:
     reference_ns: float | None = None
     host_peak_bytes: int | None = None
     device_peak_bytes: int | None = None
+    memory: tuple[DeviceMemory, ...] = ()
     checked_against: str | None = None
     max_absolute_error: float | None = None
     max_relative_error: float | None = None
     failure: Failure | None = None
+    peer: str | None = None
+    peer_estimate: Estimate | None = None
     ir: Mapping[str, int] = field(default_factory=dict)
     effects: tuple[PluginEffect, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -105,6 +111,7 @@ class Section:
         call: The entry function and its inputs, as a person would write them.
         baseline: What the others are compared with: the variant, and its toolchain where there are several.
         rounds: Of each generation that measured the group.
+        best_peer: Label of the fastest peer; "" where none was measured.
     """
 
     group: str
@@ -115,15 +122,16 @@ class Section:
     baseline: str
     rounds: tuple[int, ...]
     rows: tuple[Row, ...]
+    best_peer: str = ""
 
     @property
     def toolchains(self) -> tuple[str, ...]:
-        """Versions of its rows, in order."""
-        return tuple(dict.fromkeys(row.toolchain for row in self.rows))
+        """Versions of its rows, in order; peers know none."""
+        return tuple(dict.fromkeys(row.toolchain for row in self.rows if row.peer is None))
 
     def label(self, row: Row) -> str:
         """What tells a row from the others of the section: its variant, and its toolchain where there are several."""
-        return side_label(row.variant, row.toolchain, several=len(self.toolchains) > 1)
+        return side_label(row.variant, row.toolchain, several=len(self.toolchains) > 1 and row.peer is None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +144,7 @@ class Facts:
         cpu: Its processor, likewise.
         baseline: What the others are compared with, as in a section; the variant alone where sections differ.
         toolchains: Release and revision of each.
+        peers: Title and version of each that was measured.
         command: The command line of the run.
     """
 
@@ -150,6 +159,7 @@ class Facts:
     machine: str
     cpu: str
     toolchains: tuple[str, ...]
+    peers: tuple[str, ...] = ()
     harness_version: str
     harness_commit: str
     command: tuple[str, ...]

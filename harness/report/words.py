@@ -9,7 +9,7 @@ from harness.compare.hosts import selfcheck_of
 from harness.report.machine import machine_line
 from harness.report.units import ratio_text
 from harness.report.values import Facts, Report, Row, Section, Summary
-from harness.stats import CONFIDENCE, Change
+from harness.stats import CONFIDENCE, Change, Estimate
 
 # A mark beside each ratio, so that colour never carries the meaning alone.
 MARKS: dict[Change, str] = {"faster": "▼", "slower": "▲", "same": "=", "unclear": "?"}
@@ -31,9 +31,8 @@ def one_line(text: str) -> str:
     return " ".join(printable(text.replace("\r", "\n")).split())
 
 
-def interval_text(row: Row) -> str:
-    """A row's ratio with its interval: `0.602 [0.597, 0.607]`, or why it has none."""
-    estimate = row.estimate
+def interval_text(estimate: Estimate | None) -> str:
+    """A ratio with its interval: `0.602 [0.597, 0.607]`, or why it has none; "" where there is no ratio."""
     if estimate is None:
         return ""
     if estimate.low is None or estimate.high is None:
@@ -51,7 +50,7 @@ def outcome_text(row: Row) -> str:
         return "baseline"
     if row.estimate is None or row.kind is None:
         return "no baseline to compare with"
-    return f"{MARKS[row.kind]} {interval_text(row)}"
+    return f"{MARKS[row.kind]} {interval_text(row.estimate)}"
 
 
 def verdict(report: Report) -> str:
@@ -120,7 +119,7 @@ def next_steps(report: Report) -> list[Step]:
     if summary.missing:
         steps.append(Step(text="what is missing left no record at all: run it again, and report it as a defect"))
     if summary.works_again:
-        steps.append(Step(text=f"take expectations that no longer hold out of [[expect]] in {suite}"))
+        steps.append(Step(text=f"take expectations that no longer hold out of {suite}"))
     if summary.unclear:
         most = max(len(section.rounds) for section in report.sections)
         budget = 2 * float(facts.settings.get("budget_s", 60))
@@ -144,6 +143,7 @@ def run_line(facts: Facts, sections: tuple[Section, ...]) -> str:
         facts.machine,
         facts.cpu or "CPU not recorded",
         *(f"IREE {toolchain}" for toolchain in facts.toolchains),
+        *facts.peers,
         sampling(sections),
         f"harness {facts.harness_version} ({commit[:10] or 'no commit'}{plus}{dirty})",
     ]

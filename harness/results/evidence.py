@@ -77,5 +77,7 @@ def find_failure(case: Case, evidence: Evidence, *, timed: bool) -> Failure | No
 
 def is_expected(case: Case, failure: Failure) -> bool:
     """Whether a case fails as the suite says it does."""
+    if case.expected_mismatch:
+        return failure.mismatch
     text = case.expected_failure
     return text is not None and (text in failure.message or text in failure.stderr)

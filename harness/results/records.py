@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.ir.storage import Storage
 from harness.plan.values import Case
 from harness.suite.values import Gate, VariantGroup
 
@@ -23,11 +24,13 @@ class Failure:
         stage: `model`, `compile`, `ir`, `verify`, `measure` or `reference`.
         message: One sentence.
         stderr: The last lines that the tool printed.
+        mismatch: Whether the case ran, and only its outputs are not the right ones.
     """
 
     stage: str
     message: str
     stderr: str = ""
+    mismatch: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,15 +109,18 @@ class Build:
 
 @dataclass(frozen=True, kw_only=True)
 class IrCounts:
-    """How many of the ops that a suite names the IR of a case has.
+    """How many of the ops that a suite names the IR of a case has, and what its encoded tensors cost.
 
     Attributes:
         counts: By `phase/op`, as in `flow/flow.tensor.update`; {} where `failure` is set.
+        storage: None where the suite did not ask, and where `storage_failure` is set.
     """
 
     case: str
     counts: dict[str, int] = field(default_factory=dict)
     failure: Failure | None = None
+    storage: Storage | None = None
+    storage_failure: Failure | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,14 +144,34 @@ class Check:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DeviceMemory:
+    """Peaks of one device's allocator.
+
+    Attributes:
+        device: As iree-benchmark-module names it: the URI.
+    """
+
+    device: str
+    host_peak_bytes: int
+    device_peak_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reference:
-    """What one iree-benchmark-module process says of a case; the figure that IREE's engineers quote."""
+    """What one iree-benchmark-module process says of a case; the figure that IREE's engineers quote.
+
+    Attributes:
+        host_peak_bytes: Peak of the host-local allocator statistics, summed over the devices.
+        device_peak_bytes: The same of the device-local ones.
+        memory: Of each device, in the order of the command line; () in runs that are older than this field.
+    """
 
     case: str
     command: tuple[str, ...]
     real_time_ns: tuple[float, ...] = ()
     host_peak_bytes: int | None = None
     device_peak_bytes: int | None = None
+    memory: tuple[DeviceMemory, ...] = ()
     load_1min: float | None = None
     failure: Failure | None = None
 

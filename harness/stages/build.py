@@ -1,37 +1,111 @@
-"""[Case] -> [Build], each laid out in a folder to run in."""
+"""[Case] -> [Build]."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from harness.bench_folder import lay_out
 from harness.cache import cache_root
-from harness.compile import BuildCache, CompileRequest, compile_cases
+from harness.compile import BuildCache, CompileRequest, Underway, compile_cases
 from harness.errors import RunError
-from harness.measure import last_core
 from harness.models.materialize import ModelArtifact
 from harness.plan import Case
 from harness.prepare import Prepared
 from harness.process import Limits
 from harness.results.records import Build, Failure
 from harness.stages.context import Context
-from harness.verify import Runnable
+
+# Where nothing has been finished for so long, what is ready is measured before waiting on.
+_PATIENCE_S = 15.0
 
 
-def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> dict[str, Build]:
-    """Compile what is not compiled yet; all builds by case name.
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """Models whose cases are all compiled, so that they can be checked and measured.
+
+    Attributes:
+        builds: Of their cases, by name.
+        groups_elsewhere: How many groups belong to models of other batches.
+    """
+
+    models: frozenset[str]
+    builds: Mapping[str, Build]
+    groups_elsewhere: int
+
+
+def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> Iterator[Batch]:
+    """Compile what is not compiled yet, in the background, small models first.
+
+    There is one batch with everything, unless some compiles take long: then what is ready comes first, so that it need
+    not wait to be measured.
 
     Raises:
         RunError: The cache or the run's directory cannot be written.
     """
-    prepared, options, directory, progress = context.prepared, context.options, context.directory, context.progress
+    progress, prepared = context.progress, context.prepared
     cache = BuildCache(cache_root())
     cache.sweep()
-    host_cpu = host_cpu_of(directory.header.environment)
     builds = dict(context.done.builds)
-    requests = []
+    requests = _requests(context, artifacts, builds, cache)
+    models = dict.fromkeys(case.model for case in prepared.cases if case.skip is None)
+    waiting = Counter(request.case.model for request in requests)
+    given: set[str] = set()
+
+    def batch() -> Batch:
+        ready = frozenset(model for model in models if model not in given and not waiting[model])
+        given.update(ready)
+        elsewhere = {case.group for case in prepared.cases if case.skip is None and case.model not in ready}
+        of_ready = {case.name for case in prepared.cases if case.model in ready}
+        return Batch(
+            models=ready,
+            builds={name: build for name, build in builds.items() if name in of_ready},
+            groups_elsewhere=len(elsewhere),
+        )
+
+    progress.stage("Compile", len(requests))
+    finished = time.monotonic()
+    compiling: Sequence[str] = ()
+    for item in _compiled(requests, cache, context):
+        if isinstance(item, Underway):
+            compiling = item.cases
+            progress.step(", ".join(compiling), advance=0)
+            if time.monotonic() - finished > _PATIENCE_S and any(
+                not waiting[model] for model in models if model not in given
+            ):
+                progress.note(f"Measuring what is ready; held still meanwhile: the compiler at {', '.join(compiling)}")
+                yield batch()
+                progress.stage("Compile", sum(waiting.values()))
+                finished = time.monotonic()
+            continue
+        build, stderr = item
+        finished = time.monotonic()
+        if build.failure is not None:
+            context.directory.log(build.case, stderr)
+        if build.case not in builds:
+            context.directory.append(build)
+        builds[build.case] = build
+        waiting[_model_of(build.case, prepared)] -= 1
+        progress.step(build.case)
+    yield batch()
+
+
+def _model_of(case: str, prepared: Prepared) -> str:
+    return next(one.model for one in prepared.cases if one.name == case)
+
+
+def _requests(
+    context: Context,
+    artifacts: Mapping[str, ModelArtifact | Failure],
+    builds: dict[str, Build],
+    cache: BuildCache,
+) -> list[CompileRequest]:
+    """What is still to be compiled; the cases of models that could not be made fail at once."""
+    prepared, directory = context.prepared, context.directory
+    host_cpu = host_cpu_of(directory.header.environment)
+    found: list[tuple[int, CompileRequest]] = []
     for case in prepared.cases:
         if case.skip is not None:
             continue
@@ -42,26 +116,25 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
                 directory.append(builds[case.name])
             continue
         before = builds.get(case.name)
-        if before is not None and (before.failure or cache.find(before.cache_key, case.name)):
-            continue
-        requests.append(request_for(prepared, case, artifact, host_cpu, options.compile_limits))
-    progress.stage("Compile", len(requests))
-    try:
-        for build, stderr in compile_cases(
-            requests, cache, options.jobs, lambda names: progress.step(", ".join(names), advance=0)
+        if case.peer is not None or (
+            before is not None and (before.failure or cache.find(before.cache_key, case.name))
         ):
-            if build.failure is not None:
-                directory.log(build.case, stderr)
-            if build.case not in builds:
-                directory.append(build)
-            builds[build.case] = build
-            progress.step(build.case)
+            continue
+        request = request_for(prepared, case, artifact, host_cpu, context.options.compile_limits)
+        found.append((artifact.mlir_bytes, request))
+    return [request for _, request in sorted(found, key=lambda one: one[0])]
+
+
+def _compiled(
+    requests: Sequence[CompileRequest], cache: BuildCache, context: Context
+) -> Iterator[tuple[Build, str] | Underway]:
+    try:
+        yield from compile_cases(requests, cache, context.options.jobs)
     except OSError as error:
         raise RunError(
             f"{cache_root()}: the cache cannot be written ({error.strerror}); make room or set HARNESS_CACHE, then go "
-            f"on with `harness run --resume {directory.path}`"
+            f"on with `harness run --resume {context.directory.path}`"
         ) from None
-    return builds
 
 
 def request_for(
@@ -85,31 +158,3 @@ def host_cpu_of(environment: Mapping[str, Mapping[str, Any]]) -> str:
     """What `host` means in a compiler flag on this machine."""
     cpu = environment.get("cpu", {})
     return f"{cpu.get('model', '')} {cpu.get('flags', '')}"
-
-
-def lay_out_stage(
-    prepared: Prepared,
-    artifacts: Mapping[str, ModelArtifact | Failure],
-    builds: Mapping[str, Build],
-    scratch: Path,
-) -> list[Runnable]:
-    """Give every case that compiled a folder to run in."""
-    cache = BuildCache(cache_root())
-    pinned = last_core()
-    runnable = []
-    for number, case in enumerate(prepared.cases):
-        build, artifact = builds.get(case.name), artifacts.get(case.model)
-        if build is None or build.failure is not None or not isinstance(artifact, ModelArtifact):
-            continue
-        bench = lay_out(scratch / str(number), cache.module(build), artifact, cache.files(build))
-        runnable.append(
-            Runnable(
-                case=case,
-                build=build,
-                artifact=artifact,
-                bench=bench,
-                toolchain=prepared.toolchain_of(case),
-                cpus=pinned if case.pin else None,
-            )
-        )
-    return runnable

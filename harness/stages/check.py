@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from harness.process import Limits
 from harness.reference import benchmark_command, run_benchmark_module
 from harness.stages.context import Context
-from harness.verify import Runnable, check_cases
+from harness.verify import AnyRunnable, Runnable, RunnablePeer, check_cases
 
 # iree-benchmark-module makes about this many calls where each is long: one to estimate and some for each repetition.
 _BENCHMARK_CALLS = 10
 
 
-def verify_stage(context: Context, runnable: Sequence[Runnable]) -> list[Runnable]:
+def verify_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
     """Check outputs; the cases that may be timed. Baselines run again on resuming: others need their outputs."""
     prepared, directory, progress = context.prepared, context.directory, context.progress
     checks = dict(context.done.checks)
@@ -33,10 +33,11 @@ def verify_stage(context: Context, runnable: Sequence[Runnable]) -> list[Runnabl
     return [one for one in runnable if checks[one.case.name].failure is None]
 
 
-def reference_stage(context: Context, runnable: Sequence[Runnable]) -> None:
-    """Ask iree-benchmark-module once for each distinct case."""
+def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
+    """Ask iree-benchmark-module once for each distinct case that is IREE's."""
     directory, progress = context.directory, context.progress
-    wanted = [one for one in distinct(runnable) if one.case.name not in context.done.references]
+    compiled = [one for one in distinct(runnable) if isinstance(one, Runnable)]
+    wanted = [one for one in compiled if one.case.name not in context.done.references]
     progress.stage("iree-benchmark-module", len(wanted))
     for one in wanted:
         progress.step(one.case.name, advance=0)
@@ -45,6 +46,7 @@ def reference_stage(context: Context, runnable: Sequence[Runnable]) -> None:
             inputs=one.bench.inputs,
             parameters=one.bench.parameters,
             uri=one.case.uri,
+            more_uris=one.case.more_uris,
             run_flags=one.case.run_flags,
         )
         directory.append(
@@ -55,19 +57,23 @@ def reference_stage(context: Context, runnable: Sequence[Runnable]) -> None:
                 one.bench.folder,
                 limits=Limits(seconds=_BENCHMARK_CALLS * context.options.call_limit_s),
                 cpus=one.cpus,
+                environment=one.case.environment,
             )
         )
         progress.step(one.case.name)
 
 
-def distinct(runnable: Sequence[Runnable]) -> list[Runnable]:
-    """The cases that differ in module, run flags or toolchain from all before them in their group.
+def distinct(runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
+    """The cases that differ in module, run flags or toolchain from all before them in their group, and all of peers.
 
     Only those are timed. The same bytes in another release's runtime are another thing to measure.
     """
     seen = set()
-    distinct = []
+    distinct: list[AnyRunnable] = []
     for one in runnable:
+        if isinstance(one, RunnablePeer):
+            distinct.append(one)
+            continue
         key = (one.case.group, one.build.module_sha256, one.case.run_flags, one.case.toolchain)
         if key not in seen:
             seen.add(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -11,55 +12,73 @@ from pydantic import TypeAdapter, ValidationError
 from harness.cache import cache_root, read_memo, write_memo
 from harness.compile import BuildCache
 from harness.errors import CaseError
-from harness.ir import PHASES, OpCounts, count_ops, entry_phase, select_counts
+from harness.ir import ENCODINGS, PHASES, OpCounts, Storage, count_ops, entry_phase, select_counts
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.results.records import Build, Failure, IrCounts
 from harness.stages.context import Context
+from harness.stages.storage import storage_of
 from harness.toolchain import Toolchain
 
 _COUNTS = TypeAdapter(dict[str, OpCounts])
 
+_Found = tuple[dict[str, OpCounts] | Failure, Storage | Failure | None]
+
 
 def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]) -> None:
-    """Count the ops of every case that compiled, where the suite's [ir] names any.
+    """Count the ops of every case that compiled, where the suite's [ir] names any, and size its encoded tensors.
 
     Raises:
         RunError: The run's directory cannot be written.
     """
-    wanted = context.prepared.suite.ir
-    if not wanted:
+    suite, limits = context.prepared.suite, context.options.compile_limits
+    if not suite.ir and not suite.storage:
         return
-    todo: dict[str, list[tuple[Build, Path, Toolchain]]] = {}
+    todo: dict[object, list[tuple[Build, ModelArtifact, Toolchain]]] = {}
     for case in context.prepared.cases:
         build, artifact = builds.get(case.name), artifacts.get(case.model)
         if build is None or build.failure is not None or case.name in context.done.ir:
             continue
         if isinstance(artifact, ModelArtifact):
-            todo.setdefault(build.cache_key, []).append((build, artifact.mlir, context.prepared.toolchain_of(case)))
+            # What inputs decide differs between models of equal programs.
+            key = (build.cache_key, _shapes(artifact) if suite.storage else None)
+            todo.setdefault(key, []).append((build, artifact, context.prepared.toolchain_of(case)))
     progress = context.progress
     progress.stage("IR", sum(len(alike) for alike in todo.values()))
 
-    def count(alike: list[tuple[Build, Path, Toolchain]]) -> dict[str, OpCounts] | Failure:
-        build, model, toolchain = alike[0]
-        return _counts(build, model, toolchain, reached_phases(build, wanted), context.options.compile_limits)
+    def look(alike: list[tuple[Build, ModelArtifact, Toolchain]]) -> _Found:
+        build, artifact, toolchain = alike[0]
+        counts = _counts(build, artifact.mlir, toolchain, reached_phases(build, suite.ir), limits)
+        if not suite.storage or not reached_phases(build, [ENCODINGS]):
+            return counts, None
+        flags, shapes = ir_flags(build), _shapes(artifact)
+        return counts, storage_of(build, artifact.mlir, shapes, flags, toolchain=toolchain, limits=limits)
 
     pool = ThreadPoolExecutor(max_workers=context.options.jobs, thread_name_prefix="ir")
     try:
-        counted = pool.map(count, todo.values())
-        for alike, counts in zip(todo.values(), counted, strict=True):
+        for alike, found in zip(todo.values(), pool.map(look, todo.values()), strict=True):
             for build, _, _ in alike:
-                context.directory.append(_record(build.case, counts, wanted))
+                context.directory.append(_record(build.case, found, suite.ir))
                 progress.step(build.case)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # an interrupted run does not wait for a compiler
 
 
-def _record(case: str, counts: dict[str, OpCounts] | Failure, wanted: Mapping[str, tuple[str, ...]]) -> IrCounts:
+def _shapes(artifact: ModelArtifact) -> tuple[tuple[int, ...], ...]:
+    return tuple(one.shape for one in artifact.arguments)
+
+
+def _record(case: str, found: _Found, wanted: Mapping[str, tuple[str, ...]]) -> IrCounts:
+    counts, storage = found
+    record = IrCounts(
+        case=case,
+        storage=storage if isinstance(storage, Storage) else None,
+        storage_failure=storage if isinstance(storage, Failure) else None,
+    )
     if isinstance(counts, Failure):
-        return IrCounts(case=case, failure=counts)
+        return replace(record, failure=counts)
     reached = {phase: ops for phase, ops in wanted.items() if phase in counts}
-    return IrCounts(case=case, counts=select_counts(counts, reached))
+    return replace(record, counts=select_counts(counts, reached))
 
 
 def _counts(

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.bench_folder import MODULE_FILE
-from harness.measure import Group, Loadable, Settings, measure_generation
+from harness.measure import Group, Loadable, LoadableModule, Settings, measure_generation
 from harness.results.records import Lost, Round
 from harness.stages.check import distinct
 from harness.stages.context import Context
-from harness.verify import Runnable
+from harness.verify import AnyRunnable, RunnablePeer
 
 # A generation's rounds take nearly all of its seconds; one with less was cut short, and goes on in fresh workers.
 _COMPLETE = 0.5
 
 
-def measure_stage(context: Context, runnable: Sequence[Runnable]) -> None:
-    """Generation by generation, so that each group's generations are spread over the whole run."""
+def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_elsewhere: int = 0) -> None:
+    """Generation by generation, so that each group's generations are spread over the whole stage.
+
+    Args:
+        groups_elsewhere: How many more groups the run's budget has to serve, before or after.
+    """
     directory, done, progress = context.directory, context.done, context.progress
     settings = directory.header.settings
     generations = int(settings["generations"])
@@ -25,7 +29,7 @@ def measure_stage(context: Context, runnable: Sequence[Runnable]) -> None:
     if not groups:
         return
     progress.stage("Measure", generations * len(groups))
-    seconds = float(settings["budget_s"]) / (generations * len(groups))
+    seconds = float(settings["budget_s"]) / (generations * (len(groups) + groups_elsewhere))
     for generation in range(generations):
         for name in groups:
             earlier_s, earlier_rounds = done.generations.get((name, generation), (0.0, 0))
@@ -56,21 +60,26 @@ def _where(item: Round, generations: int) -> str:
     return f"{item.group} generation {item.generation + 1}/{generations}, round {item.round + 1}"
 
 
-def _group(name: str, members: Sequence[Runnable]) -> Group:
+def _group(name: str, members: Sequence[AnyRunnable]) -> Group:
     return Group(
         name=name,
         uri=members[0].case.uri,
+        more_uris=members[0].case.more_uris,
+        environment=members[0].case.environment,
         cpus=members[0].cpus,
-        cases=tuple(
-            Loadable(
-                name=one.case.name,
-                module=one.bench.folder / MODULE_FILE,
-                function=one.artifact.function,
-                arguments=tuple(argument.for_worker() for argument in one.artifact.arguments),
-                parameters=one.artifact.parameters,
-                run_flags=one.case.run_flags,
-                toolchain=one.toolchain,
-            )
-            for one in members
-        ),
+        cases=tuple(_loadable(one) for one in members),
+    )
+
+
+def _loadable(one: AnyRunnable) -> Loadable:
+    if isinstance(one, RunnablePeer):
+        return one.loadable
+    return LoadableModule(
+        name=one.case.name,
+        module=one.bench.folder / MODULE_FILE,
+        function=one.artifact.function,
+        arguments=tuple(argument.for_worker() for argument in one.artifact.arguments),
+        parameters=one.artifact.parameters,
+        run_flags=one.case.run_flags,
+        toolchain=one.toolchain,
     )

@@ -26,7 +26,11 @@ def materialize_models(prepared: Prepared, limits: Limits, progress: Progress) -
         progress.step(model.name, advance=0)
         try:
             artifacts[model.name] = materialize(
-                model, store=cache_root() / "models", toolchain=prepared.toolchain, limits=limits
+                model,
+                store=cache_root() / "models",
+                toolchain=prepared.toolchain,
+                limits=limits,
+                with_onnx=bool(prepared.peers) or model.reference == "onnxruntime",
             )
         except SuiteError as error:
             raise SuiteError(f"{prepared.suite.path}: {error}") from None

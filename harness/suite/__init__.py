@@ -1,5 +1,6 @@
 """suite.toml -> Suite."""
 
+from harness.suite.lists import find_list
 from harness.suite.load import LoadedSuite, load_suite
 
-__all__ = ["LoadedSuite", "load_suite"]
+__all__ = ["LoadedSuite", "find_list", "load_suite"]

@@ -12,15 +12,17 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from harness.compare.metrics import METRICS
 from harness.errors import SuiteError, UsageError
 from harness.ir.values import PHASES, check_wanted
-from harness.suite.schema import FlagSetFile, GateTable, InputTable, ModelTable, SuiteFile, VariantTable
-from harness.suite.toml_file import did_you_mean, read_toml, shown
+from harness.suite.expectations import case_expectation, model_expectation
+from harness.suite.lists import refuse_list
+from harness.suite.schema import DeviceTable, FlagSetFile, GateTable, InputTable, ModelTable, PeerTable, SuiteFile, VariantTable
+from harness.suite.toml_file import did_you_mean, read_content, read_toml, shown, validated
 from harness.suite.values import (
     Device,
-    Expectation,
     FlagSet,
     Gate,
     Input,
     Model,
+    PeerUse,
     PluginUse,
     Suite,
     Tolerance,
@@ -43,7 +45,9 @@ def load_suite(path: Path) -> LoadedSuite:
     Raises:
         SuiteError: Anything in them is wrong; the message names file, table and key.
     """
-    table, raw = read_toml(path, SuiteFile)
+    content, raw = read_content(path)
+    refuse_list(path, content)
+    table = validated(path, content, SuiteFile)
     digest = hashlib.sha256(raw)
     _check_once(f"{path}: flagset_files", table.flagset_files)
     flag_sets = _load_flag_sets(path, table.flagset_files, digest.update)
@@ -59,26 +63,18 @@ def load_suite(path: Path) -> LoadedSuite:
         baseline=table.baseline,
         models=tuple(_model(path, name, model) for name, model in table.models.items()),
         variants=variants,
-        devices=tuple(
-            Device(
-                name=name,
-                description=device.description,
-                uri=device.uri,
-                backend=device.backend,
-                compile_flags=tuple(device.compile_flags),
-                run_flags=tuple(device.run_flags),
-                pin=device.pin,
-                tags=tuple(device.tags),
-            )
-            for name, device in table.devices.items()
-        ),
+        devices=tuple(_device(path, name, device) for name, device in table.devices.items()),
+        peers=_peers(path, table.peers, table.variants),
         include=tuple(table.matrix.include),
         exclude=tuple(table.matrix.exclude),
-        expectations=tuple(Expectation(cases=one.cases, message=one.fails) for one in table.expect),
+        expectations=tuple(
+            case_expectation(one, f"{path}: [[expect]] #{position + 1}") for position, one in enumerate(table.expect)
+        ),
         groups=tuple(VariantGroup(title=one.title, variants=tuple(one.variants)) for one in table.groups),
         floors=_floors(path, table.floors),
         gates=tuple(_gate(path, name, gate, table.ir) for name, gate in table.gates.items()),
         ir=_ir(path, table.ir),
+        storage=table.storage,
         budget_s=table.measure.budget_s,
         generations=table.measure.generations,
     )
@@ -143,6 +139,43 @@ def _variant(path: Path, name: str, table: VariantTable, flag_sets: Mapping[str,
         plugins=tuple(PluginUse(name=one.name, options=one.options) for one in table.plugins),
         tags=tuple(table.tags),
     )
+
+
+def _device(path: Path, name: str, table: DeviceTable) -> Device:
+    where = f"{path}: [devices.{name}]"
+    drivers = {uri.split("://", 1)[0] for uri in table.uri}
+    if "" in drivers:
+        raise SuiteError(f"{where} uri: '' must not be empty")
+    if table.vulkan_driver is not None and "vulkan" not in drivers:
+        raise SuiteError(f"{where} vulkan_driver is for the URI vulkan, and uri is {shown(table.uri[0])}; remove it")
+    if (table.threads or 1) > 1 and table.pin:
+        raise SuiteError(f"{where} has pin, for one core, and threads = {table.threads}; remove one of them")
+    if (table.threads or 1) > 1 and drivers == {"local-sync"}:
+        raise SuiteError(f"{where} threads: local-sync computes on one thread, so use local-task, or remove threads")
+    return Device(
+        name=name,
+        description=table.description,
+        uri=table.uri[0],
+        more_uris=tuple(table.uri[1:]),
+        vulkan_driver=table.vulkan_driver,
+        threads=table.threads,
+        backend=table.backend,
+        compile_flags=tuple(table.compile_flags),
+        run_flags=tuple(table.run_flags),
+        pin=table.pin,
+        tags=tuple(table.tags),
+    )
+
+
+def _peers(path: Path, tables: Sequence[PeerTable], variants: Mapping[str, object]) -> tuple[PeerUse, ...]:
+    peers = tuple(PeerUse(name=one.name, label=one.label or one.name, options=one.options) for one in tables)
+    labels = [one.label for one in peers]
+    for label in labels:
+        if label in variants:
+            raise SuiteError(f"{path}: peers: {label!r} is the name of a variant; give the peer another label")
+        if labels.count(label) > 1:
+            raise SuiteError(f"{path}: peers: {label!r} is there twice; give one of them a label of its own")
+    return peers
 
 
 def _ir(path: Path, wanted: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
@@ -212,8 +245,8 @@ def _model(path: Path, name: str, table: ModelTable) -> Model:
         raise SuiteError(f"{where} {missing} missing; an mlir file needs its entry function and inputs")
     if table.opset is not None and source != "onnx":
         raise SuiteError(f"{where} opset is for onnx files; remove it")
-    if table.reference == "onnxruntime" and source != "onnx":
-        raise SuiteError(f'{where} reference = "onnxruntime" is for onnx files; leave it out')
+    if table.reference == "onnxruntime" and source == "mlir":
+        raise SuiteError(f'{where} reference = "onnxruntime" is for onnx files and builders; leave it out')
     return Model(
         name=name,
         description=table.description,
@@ -231,6 +264,7 @@ def _model(path: Path, name: str, table: ModelTable) -> Model:
         expected=tuple(_file(path, where, "expected", file) for file in table.expected),
         reference=table.reference,
         tolerance=Tolerance(relative=table.tolerance.relative, absolute=table.tolerance.absolute),
+        expectation=model_expectation(name, table.expect, f"{where} expect"),
         tags=tuple(table.tags),
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from harness.compare.metrics import METRICS, STATISTICAL
 from harness.ir.values import PHASES
@@ -39,6 +39,7 @@ _NAMED: dict[str, JsonValue] = {"additionalProperties": False, "propertyNames": 
 # What editors offer and underline; loading checks these names itself, since it can say what was meant.
 _METRIC: dict[str, JsonValue] = {"anyOf": [{"enum": [*METRICS]}, {"pattern": f"^({'|'.join(PHASES)})/."}]}
 _PHASES: dict[str, JsonValue] = {"propertyNames": {"enum": [*PHASES]}}
+_EXPECT: dict[str, JsonValue] = {"anyOf": [{"const": "mismatch"}, {"pattern": "^fail: ."}, {"type": "null"}]}
 _FLOORED: dict[str, JsonValue] = {"propertyNames": {"enum": [metric.name for metric in STATISTICAL]}}
 
 
@@ -92,6 +93,12 @@ class ModelTable(_Table):
         "Runtime on the same inputs. auto: ONNX Runtime for an onnx file where it is installed, else the baseline.",
     )
     tolerance: ToleranceTable = ToleranceTable()
+    expect: str | None = Field(
+        None,
+        description="How IREE is known to fail on it, under every variant and device: 'fail: part of the message', or "
+        "'mismatch' where its outputs are wrong.",
+        json_schema_extra=_EXPECT,
+    )
     tags: list[Name] = Field(default_factory=list)
 
 
@@ -105,6 +112,14 @@ class PluginTable(_Table):
     @classmethod
     def _bare_name(cls, value: object) -> object:
         return {"name": value} if isinstance(value, str) else value
+
+
+class PeerTable(PluginTable):
+    """A registered peer: its name, or a table of name, options and label."""
+
+    name: str = Field(min_length=1, description="Its registered name, e.g. onnxruntime.")
+    options: dict[str, Any] = Field(default_factory=dict, description="The peer's options.")
+    label: Name | None = Field(None, description="What its cases are called, in a variant's place; else its name.")
 
 
 def _or_bare_name(schema: dict[str, Any]) -> None:
@@ -127,11 +142,31 @@ class VariantTable(_Table):
     tags: list[Name] = Field(default_factory=list)
 
 
+def _or_one(schema: dict[str, Any]) -> None:
+    """Tell editors that a list of strings may be one string."""
+    one = {**schema.pop("items"), "minLength": 1}
+    schema["anyOf"] = [one, {"type": schema.pop("type"), "items": one, "minItems": schema.pop("minItems")}]
+
+
 class DeviceTable(_Table):
     """Where modules run."""
 
     description: str = ""
-    uri: str = Field(min_length=1, description="What --device= takes: local-sync, local-task, vulkan, cuda://0, ...")
+    uri: list[str] = Field(
+        min_length=1,
+        description="What --device= takes: local-sync, local-task, vulkan, cuda://0, ...; or a list of them, in order, "
+        "for programs that run on several devices.",
+        json_schema_extra=_or_one,
+    )
+    vulkan_driver: Literal["lavapipe", "swiftshader"] | None = Field(
+        None, description="Use this Vulkan driver alone, wherever this system has it."
+    )
+    threads: int | None = Field(
+        None,
+        ge=1,
+        description="Threads of each local-task device and of peers; by default IREE's choice, and for peers one on "
+        "local-sync and pinned devices, else one for each core.",
+    )
     backend: str = Field(
         min_length=1, description="The backend that compile_flags choose: llvm-cpu, vmvx, vulkan-spirv, cuda, rocm."
     )
@@ -139,6 +174,11 @@ class DeviceTable(_Table):
     run_flags: list[Flag] = Field(default_factory=list)
     pin: bool = Field(False, description="Hold the measuring process on one core, where the system can.")
     tags: list[Name] = Field(default_factory=list)
+
+    @field_validator("uri", mode="before")
+    @classmethod
+    def _one_uri(cls, value: object) -> object:
+        return [value] if isinstance(value, str) else value
 
 
 class MatrixTable(_Table):
@@ -149,10 +189,13 @@ class MatrixTable(_Table):
 
 
 class ExpectTable(_Table):
-    """Cases that are known to fail; the report says so, and says when they work again."""
+    """Cases that are known to fail; the report says so, and says when they work. Exactly one of fails and mismatch."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["fails"]}, {"required": ["mismatch"]}]})
 
     cases: Pattern
-    fails: str = Field(min_length=1, description="A part of the message with which they fail.")
+    fails: str | None = Field(None, min_length=1, description="A part of the message with which they fail.")
+    mismatch: bool = Field(False, description="They run, and their outputs are not the right ones.")
 
 
 class GroupTable(_Table):
@@ -202,6 +245,12 @@ class SuiteFile(_Table):
     models: dict[Name, ModelTable] = Field(min_length=1, json_schema_extra=_NAMED)
     variants: dict[Name, VariantTable] = Field(min_length=1, json_schema_extra=_NAMED)
     devices: dict[Name, DeviceTable] = Field(min_length=1, json_schema_extra=_NAMED)
+    peers: list[PeerTable] = Field(
+        default_factory=list,
+        description="Other engines to measure in the same rounds on llvm-cpu devices: names, or "
+        "{ name = ..., options = { ... }, label = ... }.",
+        json_schema_extra=_or_bare_name,
+    )
     matrix: MatrixTable = MatrixTable()
     expect: list[ExpectTable] = Field(default_factory=list)
     groups: list[GroupTable] = Field(default_factory=list)
@@ -216,6 +265,9 @@ class SuiteFile(_Table):
         description="By phase of the compiler, the ops to be counted there: 'tensor.empty', 'linalg.*', "
         "'executables:memref.alloc'.",
         json_schema_extra=_PHASES,
+    )
+    storage: bool = Field(
+        False, description="Tell what encoded tensors cost: their bytes, what of it is padding, and the worst case."
     )
     measure: MeasureTable = MeasureTable()
 
@@ -236,7 +288,30 @@ class FlagSetFile(_Table):
     flagsets: dict[Name, FlagSetTable] = Field(min_length=1, json_schema_extra=_NAMED)
 
 
-def json_schema(kind: Literal["suite", "flagset"]) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a suite or flag-set file, for editors."""
-    model: type[BaseModel] = SuiteFile if kind == "suite" else FlagSetFile
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+class ListMeasureTable(_Table):
+    """How long and how often to measure each of a list's suites; what is left out, the suite says itself."""
+
+    budget_s: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="Seconds of timed rounds for each suite's run."
+    )
+    generations: int | None = Field(None, ge=1, description="Fresh sets of worker processes: the independent samples.")
+
+
+class ListFile(_Table):
+    """Suites that are run one after the other."""
+
+    name: Name
+    description: str = ""
+    suites: list[Annotated[str, Field(min_length=1)]] = Field(
+        min_length=1, description="Suite files, relative to the list; a list cannot hold lists."
+    )
+    measure: ListMeasureTable = ListMeasureTable()
+
+
+Kind = Literal["suite", "list", "flagset"]
+_FORMS: dict[Kind, type[BaseModel]] = {"suite": SuiteFile, "list": ListFile, "flagset": FlagSetFile}
+
+
+def json_schema(kind: Kind) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a suite, a list of suites or a flag-set file, for editors."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_FORMS[kind].model_json_schema()}

@@ -56,12 +56,26 @@ def read_toml(path: Path, model: type[_Model]) -> tuple[_Model, bytes]:
     Raises:
         SuiteError: The file is missing, unreadable, no TOML, or not of the model's form.
     """
+    content, raw = read_content(path)
+    return validated(path, content, model), raw
+
+
+def read_content(path: Path) -> tuple[dict[str, Any], bytes]:
+    """Read one file of whatever form.
+
+    Returns:
+        What it holds, and its bytes.
+
+    Raises:
+        SuiteError: The file is missing, unreadable or no TOML.
+    """
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
         raise SuiteError(f"{path}: there is no such file; check the path") from None
-    except OSError as error:
-        raise SuiteError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
+    except (OSError, ValueError) as error:  # such as a name with a zero byte
+        reason = getattr(error, "strerror", None) or error
+        raise SuiteError(f"{path}: cannot be read ({reason}); check the path and its permissions") from None
     try:
         content = tomllib.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -69,8 +83,17 @@ def read_toml(path: Path, model: type[_Model]) -> tuple[_Model, bytes]:
     except tomllib.TOMLDecodeError as error:
         twice = _defined_twice(raw.decode("utf-8-sig"), str(error))
         raise SuiteError(f"{path}: {twice or f'is not valid TOML: {error}'}") from None
+    return content, raw
+
+
+def validated(path: Path, content: dict[str, Any], model: type[_Model]) -> _Model:
+    """What a file holds, in the model's form.
+
+    Raises:
+        SuiteError: It is not of that form; the message names file, table and key.
+    """
     try:
-        return model.model_validate(content), raw
+        return model.model_validate(content)
     except ValidationError as invalid:
         raise SuiteError(f"{path}: {_sentence(invalid, content, model)}") from None
 

@@ -38,6 +38,19 @@ class Tolerance:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """Cases that are known to fail: with a message, or by running and giving wrong outputs.
+
+    Attributes:
+        cases: A shell pattern on case names.
+        message: A part of what they say; None: they give wrong outputs.
+    """
+
+    cases: str
+    message: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Model:
     """A program to compile: exactly one of `builder`, `mlir` and `onnx` is set.
 
@@ -46,6 +59,7 @@ class Model:
         expected: .npy files with the right outputs, in order; empty: compare with the baseline variant.
         reference: What outputs are compared with otherwise: `baseline`, `onnxruntime`, or `auto`: ONNX Runtime for an
             ONNX model where it is installed, else the baseline.
+        expectation: How IREE is known to fail on it; what the suite says of single cases comes before.
         function: Entry function; None: the builder's own, or the only public function of an ONNX model.
         inputs: Arguments; empty: the builder's own.
     """
@@ -63,6 +77,7 @@ class Model:
     expected: tuple[Path, ...] = ()
     reference: Literal["auto", "baseline", "onnxruntime"] = "auto"
     tolerance: Tolerance = Tolerance()
+    expectation: Expectation | None = None
     tags: tuple[str, ...] = ()
 
 
@@ -102,6 +117,15 @@ def _toml(value: object) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PeerUse:
+    """A peer by its registered name, the options that a suite gives it, and what its cases are called."""
+
+    name: str
+    label: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Variant:
     """A named way to compile and run: flag sets first, then its own flags, then plugins."""
 
@@ -120,6 +144,10 @@ class Device:
 
     Attributes:
         uri: What iree-run-module takes as --device: `local-sync`, `local-task`, `vulkan`, `cuda://0`, ...
+        more_uris: Of the other devices of a program that runs on several, in their order; the first one, where
+            arguments are put, is `uri`.
+        vulkan_driver: The only driver that the Vulkan loader is shown: `lavapipe`, `swiftshader`; None: all of them.
+        threads: That each local-task device and peers get; None: IREE's choice, and see `Case.threads`.
         backend: The compiler backend that its flags choose: llvm-cpu, vmvx, vulkan-spirv, cuda, ...
         pin: Hold the process on one core.
     """
@@ -127,6 +155,9 @@ class Device:
     name: str
     description: str = ""
     uri: str
+    more_uris: tuple[str, ...] = ()
+    vulkan_driver: str | None = None
+    threads: int | None = None
     backend: str
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
@@ -134,17 +165,11 @@ class Device:
     tags: tuple[str, ...] = ()
 
     @property
-    def driver(self) -> str:
-        """The driver's name: the URI up to `://`."""
-        return self.uri.split("://", 1)[0]
+    def uris(self) -> tuple[str, ...]:
+        """All of its devices, the first one first."""
+        return (self.uri, *self.more_uris)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Expectation:
-    """Cases that are known to fail; `message` is a part of what they say."""
-
-    cases: str
-    message: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +209,7 @@ class Suite:
     Attributes:
         floors: By metric, the relative change below which nothing is called changed, in place of the metric's own.
         ir: By phase of the compiler, the ops that are counted; see harness.ir.
+        storage: Whether to tell what encoded tensors cost in memory.
     """
 
     name: str
@@ -193,6 +219,7 @@ class Suite:
     models: tuple[Model, ...]
     variants: tuple[Variant, ...]
     devices: tuple[Device, ...]
+    peers: tuple[PeerUse, ...] = ()
     include: tuple[str, ...] = ("*",)
     exclude: tuple[str, ...] = ()
     expectations: tuple[Expectation, ...] = ()
@@ -200,5 +227,24 @@ class Suite:
     floors: Mapping[str, float] = field(default_factory=dict)
     gates: tuple[Gate, ...] = ()
     ir: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    storage: bool = False
     budget_s: float = 120.0
     generations: int = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteList:
+    """Suites that are run one after the other, each into a run of its own.
+
+    Attributes:
+        suites: Their files, as paths from the current folder.
+        budget_s: Seconds of timed rounds for each of them; None: its own.
+        generations: Likewise.
+    """
+
+    name: str
+    description: str
+    path: Path
+    suites: tuple[Path, ...]
+    budget_s: float | None = None
+    generations: int | None = None

@@ -1,5 +1,6 @@
 """Are a build's outputs right? Asked before any timing."""
 
-from harness.verify.cases import Runnable, check_cases
+from harness.verify.cases import check_cases
+from harness.verify.runnable import AnyRunnable, Runnable, RunnablePeer
 
-__all__ = ["Runnable", "check_cases"]
+__all__ = ["AnyRunnable", "Runnable", "RunnablePeer", "check_cases"]

@@ -8,34 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.bench_folder import BenchFolder
 from harness.errors import CaseError
 from harness.models.inputs import load_argument
 from harness.models.materialize import ModelArtifact
 from harness.models.onnx_reference import onnxruntime_version, run_onnx
 from harness.plan.values import Case
 from harness.process import Limits
-from harness.results.records import Build, Check, Failure
+from harness.results.records import Check, Failure
 from harness.suite.values import Model
-from harness.toolchain import Toolchain
-from harness.verify.outputs import Array, compare_outputs, load_array, run_command, run_once
-
-
-@dataclass(frozen=True, kw_only=True)
-class Runnable:
-    """A compiled case in its folder, ready to run.
-
-    Attributes:
-        toolchain: That compiled it, and runs it.
-        cpus: Cores to hold its processes on; None: wherever the system puts them.
-    """
-
-    case: Case
-    build: Build
-    artifact: ModelArtifact
-    bench: BenchFolder
-    toolchain: Toolchain
-    cpus: frozenset[int] | None
+from harness.verify.outputs import Array, compare_outputs, load_array
+from harness.verify.runnable import AnyRunnable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +61,17 @@ class _References:
 def _outside_reference(model: Model, artifact: ModelArtifact) -> _Right | None:
     if model.expected:
         return _Right(source="expected files", outputs=[_load_expected(path) for path in model.expected])
-    if model.onnx is None or model.reference == "baseline":
+    if model.reference == "baseline":
+        return None
+    if artifact.onnx is None:
+        if model.reference == "onnxruntime":
+            raise CaseError("verify", 'reference = "onnxruntime": the model has no ONNX form; leave reference out')
         return None
     version = onnxruntime_version()
     if model.reference == "auto" and version is None:
         return None
     inputs = [load_argument(argument) for argument in artifact.arguments]
-    return _Right(source=f"ONNX Runtime {version}", outputs=run_onnx(model.onnx, inputs))
+    return _Right(source=f"ONNX Runtime {version}", outputs=run_onnx(artifact.onnx, inputs))
 
 
 def _load_expected(path: Path) -> Array:
@@ -96,7 +82,7 @@ def _load_expected(path: Path) -> Array:
 
 
 def check_cases(
-    cases: Sequence[Runnable],
+    cases: Sequence[AnyRunnable],
     models: Mapping[str, Model],
     limits: Limits,
     on_start: Callable[[str], None],
@@ -116,18 +102,10 @@ def check_cases(
         yield _check(one, models[one.case.model], references, limits)
 
 
-def _check(one: Runnable, model: Model, references: _References, limits: Limits) -> Check:
-    command = run_command(
-        function=one.artifact.function,
-        inputs=one.bench.inputs,
-        parameters=one.bench.parameters,
-        uri=one.case.uri,
-        run_flags=one.case.run_flags,
-        outputs=one.build.outputs or 0,
-    )
+def _check(one: AnyRunnable, model: Model, references: _References, limits: Limits) -> Check:
     against, max_absolute, max_relative, failure = "", None, None, None
     try:
-        outputs = run_once(one.toolchain, command, one.bench.folder, limits=limits, cpus=one.cpus)
+        outputs = one.outputs(limits)
         right = references.find(one.case, model, one.artifact)
         if right is None:
             against = "itself: its values are finite"
@@ -137,15 +115,16 @@ def _check(one: Runnable, model: Model, references: _References, limits: Limits)
             difference = compare_outputs(outputs, right.outputs, model.tolerance)
             max_absolute, max_relative = difference.max_absolute, difference.max_relative
             if difference.problem:
-                raise CaseError("verify", f"its {difference.problem}, compared with {against}")
-        if one.case.baseline:
+                message = f"its {difference.problem}, compared with {against}"
+                failure = Failure(stage="verify", message=message, mismatch=True)
+        if one.case.baseline and failure is None:
             references.keep_baseline(one.case, outputs)
     except CaseError as error:
         failure = Failure(stage="verify", message=str(error), stderr=error.stderr)
     return Check(
         case=one.case.name,
         against=against,
-        command=command,
+        command=one.command,
         relative_tolerance=model.tolerance.relative,
         absolute_tolerance=model.tolerance.absolute,
         max_absolute=max_absolute,

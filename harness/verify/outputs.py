@@ -7,7 +7,7 @@ iree.runtime fails on some Vulkan drivers in 3.13.0.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,7 +28,14 @@ _BF16_OUTPUT = re.compile(r"%output(\d+): tensor<((?:\d+x)*)bf16>")
 
 
 def run_command(
-    *, function: str, inputs: Sequence[str], parameters: Sequence[str], uri: str, run_flags: Sequence[str], outputs: int
+    *,
+    function: str,
+    inputs: Sequence[str],
+    parameters: Sequence[str],
+    uri: str,
+    more_uris: Sequence[str] = (),
+    run_flags: Sequence[str],
+    outputs: int,
 ) -> tuple[str, ...]:
     """The iree-run-module command line, as it is run in a folder that holds module and inputs.
 
@@ -39,7 +46,7 @@ def run_command(
     return (
         "iree-run-module",
         "--module=module.vmfb",
-        f"--device={uri}",
+        *(f"--device={one}" for one in (uri, *more_uris)),
         f"--function={function}",
         *(f"--parameters={text}" for text in parameters),
         *(f"--input={text}" for text in inputs),
@@ -49,7 +56,13 @@ def run_command(
 
 
 def run_once(
-    toolchain: Toolchain, command: Sequence[str], folder: Path, *, limits: Limits, cpus: frozenset[int] | None
+    toolchain: Toolchain,
+    command: Sequence[str],
+    folder: Path,
+    *,
+    limits: Limits,
+    cpus: frozenset[int] | None,
+    environment: Mapping[str, str] | None = None,
 ) -> list[Array]:
     """Run that command line in a folder and read its outputs.
 
@@ -58,11 +71,11 @@ def run_once(
     Raises:
         CaseError: The tool failed, was stopped at a limit, or wrote no output.
     """
-    finished = _run(toolchain, command, folder, limits=limits, cpus=cpus)
+    finished = _run(toolchain, command, folder, limits, cpus, environment)
     raw: dict[str, tuple[int, ...]] = {}
     if _NO_NPY_FORM in finished.stderr and (raw := _bf16_outputs(finished.stderr)):
         again = [flag.replace(".npy", ".bin") if flag in raw else flag for flag in command]
-        finished = _run(toolchain, again, folder, limits=limits, cpus=cpus)
+        finished = _run(toolchain, again, folder, limits, cpus, environment)
     if not finished.ok:
         message = f"{command[0]} {finished.how_it_ended(limits)}"
         if finished.limit is not None:
@@ -83,10 +96,16 @@ def run_once(
 
 
 def _run(
-    toolchain: Toolchain, command: Sequence[str], folder: Path, *, limits: Limits, cpus: frozenset[int] | None
+    toolchain: Toolchain,
+    command: Sequence[str],
+    folder: Path,
+    limits: Limits,
+    cpus: frozenset[int] | None,
+    environment: Mapping[str, str] | None,
 ) -> Finished:
+    tool = str(toolchain.runtime_tool(command[0]))
     try:
-        return run([str(toolchain.runtime_tool(command[0])), *command[1:]], cwd=folder, limits=limits, cpus=cpus)
+        return run([tool, *command[1:]], cwd=folder, limits=limits, cpus=cpus, env=environment)
     except OSError as error:
         raise CaseError(
             "verify", f"{command[0]} cannot be started ({error.strerror}); reinstall the toolchain"

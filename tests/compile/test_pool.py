@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
-from harness.compile import BuildCache, CompileRequest, compile_cases
+from harness.compile import BuildCache, CompileRequest, Underway, compile_cases
 from harness.results.records import Build
 from harness.toolchain import Toolchain
 from tests.compile.conftest import MakeRequest
@@ -15,7 +13,7 @@ from tests.fakes.fake_toolchain import calls
 
 def compile_all(requests: Sequence[CompileRequest], cache: BuildCache, jobs: int = 2) -> dict[str, Build]:
     """All builds by case name, after a look that each case has one."""
-    builds = [build for build, _ in compile_cases(requests, cache, jobs, lambda _: None)]
+    builds = [item[0] for item in compile_cases(requests, cache, jobs) if not isinstance(item, Underway)]
     assert sorted(build.case for build in builds) == sorted(request.case.name for request in requests)
     return {build.case: build for build in builds}
 
@@ -74,31 +72,26 @@ def test_cases_that_share_a_failed_compile_all_fail(
 def test_builds_come_as_they_end_with_what_was_printed(cache: BuildCache, make_request: MakeRequest) -> None:
     slow = make_request("--fake-sleep=0.5", variant="slow")
     quick = make_request("--fake-stderr=done", variant="quick")
-    ended = [(build.case, printed) for build, printed in compile_cases([slow, quick], cache, 2, lambda _: None)]
-    assert ended == [("net/quick@cpu", "done\n"), ("net/slow@cpu", "")]
+    items = [item for item in compile_cases([slow, quick], cache, 2) if not isinstance(item, Underway)]
+    assert [(build.case, printed) for build, printed in items] == [("net/quick@cpu", "done\n"), ("net/slow@cpu", "")]
 
 
-def test_the_ticker_is_told_what_is_being_compiled(cache: BuildCache, make_request: MakeRequest) -> None:
-    heard: list[Sequence[str]] = []
-    requests = [make_request(f"--fake-code={name}", "--fake-sleep=0.2", variant=name) for name in "ab"]
-    for _ in compile_cases(requests, cache, 1, heard.append):
-        pass
-    assert all(len(names) <= 1 for names in heard)
-    assert heard[-1] == []
+def test_between_builds_it_is_told_what_is_being_compiled(cache: BuildCache, make_request: MakeRequest) -> None:
+    requests = [make_request(f"--fake-code={name}", "--fake-sleep=0.6", variant=name) for name in "ab"]
+    told = [item.cases for item in compile_cases(requests, cache, 1) if isinstance(item, Underway)]
+    assert all(len(names) <= 1 for names in told)
+    assert {name for names in told for name in names} == {"net/a@cpu", "net/b@cpu"}
 
 
 def test_nothing_to_compile_is_no_error(cache: BuildCache) -> None:
-    assert list(compile_cases([], cache, 2, lambda _: None)) == []
+    assert list(compile_cases([], cache, 2)) == []
 
 
 def test_an_interrupted_pool_starts_no_more_compiles(
     cache: BuildCache, make_request: MakeRequest, fake: Toolchain
 ) -> None:
     requests = [make_request(f"--fake-code={name}", "--fake-sleep=0.1", variant=name) for name in "abcdefgh"]
-
-    def interrupt(_: Sequence[str]) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(compile_cases(requests, cache, 1, interrupt))
+    compiling = compile_cases(requests, cache, 1)
+    next(compiling)
+    compiling.close()
     assert len(calls(fake, "iree-compile")) < len(requests)

@@ -29,21 +29,26 @@ def write_wheels(
     if tools:
         compiler["iree/compiler/_mlir_libs/iree-compile"] = "#!/bin/sh\n"
         libraries["iree/_runtime_libs/iree-run-module"] = "#!/bin/sh\n"
-    _write_wheel(folder, "iree-base-compiler", version, compiler, "Provides-Extra: onnx\n")
-    _write_wheel(folder, "iree-base-runtime", runtime_version or version, libraries, "Requires-Dist: numpy\n")
-    _write_wheel(folder, "numpy", "99.0", {"numpy/__init__.py": ""}, "")
+    write_wheel(folder, "iree-base-compiler", version, compiler, "Provides-Extra: onnx\n")
+    write_wheel(folder, "iree-base-runtime", runtime_version or version, libraries, "Requires-Dist: numpy\n")
+    write_wheel(folder, "numpy", "99.0", {"numpy/__init__.py": ""})
     return folder
 
 
-def _write_wheel(folder: Path, package: str, version: str, files: Mapping[str, str], metadata: str) -> None:
+def write_wheel(
+    folder: Path, package: str, version: str, files: Mapping[str, str], metadata: str = "", tags: str = "py3-none-any"
+) -> Path:
+    """Write one wheel of these files, with these further lines of metadata; the wheel."""
     stem = f"{package.replace('-', '_')}-{version}"
     info = f"{stem}.dist-info"
     files = {
         **files,
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n{metadata}",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: {tags}\n",
     }
     record = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD"))
-    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
+    path = folder / f"{stem}-{tags}.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
         for name, text in {**files, f"{info}/RECORD": record}.items():
             wheel.writestr(name, text)
+    return path

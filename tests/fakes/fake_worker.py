@@ -1,6 +1,6 @@
 """A worker that times nothing: it speaks the worker's protocol and answers from a script.
 
-The script is the `uri` of the `open` request, as JSON:
+The script is the first of the `uris` of the `open` request, as JSON:
 {"log": file to append each request to, "per_call_ns": {case: ns}, "refuse_load": [cases], "refuse_open": "...",
  "die_in_round": {case: round number}, "die_at_load": [cases], "hang_in_round": case}
 """
@@ -21,7 +21,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if request["op"] == "open":
-            script, marker = json.loads(request["uri"]), request["marker"]
+            script, marker = json.loads(request["uris"][0]), request["marker"]
         with Path(script["log"]).open("a") as log:
             log.write(json.dumps({"pid": os.getpid(), **request}) + "\n")
         answer: dict[str, Any] = {"ok": True}

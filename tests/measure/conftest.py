@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.measure.values import Loadable
+from harness.measure.values import LoadableModule
 from harness.toolchain import Toolchain
 
 _MATMUL = """
@@ -24,7 +24,7 @@ func.func @main(%a: tensor<32x32xf32>, %b: tensor<32x32xf32>) -> tensor<32x32xf3
 
 
 @pytest.fixture(scope="session")
-def matmul(real_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Loadable:
+def matmul(real_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> LoadableModule:
     """A 32x32 matmul for local devices; a call takes some microseconds."""
     folder = tmp_path_factory.mktemp("matmul")
     (folder / "model.mlir").write_text(_MATMUL)
@@ -45,8 +45,8 @@ def matmul(real_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) 
     return _loadable("matmul", folder / "module.vmfb", folder / "input.npy", real_toolchain)
 
 
-def _loadable(name: str, module: Path, argument: Path, toolchain: Toolchain) -> Loadable:
-    return Loadable(
+def _loadable(name: str, module: Path, argument: Path, toolchain: Toolchain) -> LoadableModule:
+    return LoadableModule(
         name=name,
         module=module,
         function="main",

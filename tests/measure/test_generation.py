@@ -5,7 +5,6 @@ A scripted worker stands in for the real one, so that orders and failures can be
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
 from dataclasses import dataclass, field, replace
@@ -14,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from harness.measure import Group, Loadable, Settings, measure_generation
-from harness.measure import generation as generation_module
-from harness.measure.session import WorkerSession
+from harness.measure import Group, LoadableModule, Settings, measure_generation
+from harness.measure import values as values_module
 from harness.results.records import Lost, Round
 from harness.toolchain import Toolchain
 
@@ -50,8 +48,8 @@ class Script:
         return [request for request in map(json.loads, lines) if request["op"] == op]
 
 
-def _case(name: str, run_flags: tuple[str, ...] = ()) -> Loadable:
-    return Loadable(
+def _case(name: str, run_flags: tuple[str, ...] = ()) -> LoadableModule:
+    return LoadableModule(
         name=name,
         module=Path("module.vmfb"),
         function="main",
@@ -65,8 +63,7 @@ def _case(name: str, run_flags: tuple[str, ...] = ()) -> Loadable:
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
     """Replace the worker by the scripted one."""
-    scripted = functools.partial(WorkerSession, worker=_FAKE_WORKER)
-    monkeypatch.setattr(generation_module, "WorkerSession", scripted)
+    monkeypatch.setattr(values_module, "WORKER", _FAKE_WORKER)
     return Script(tmp_path)
 
 
@@ -117,7 +114,7 @@ def test_cases_with_other_run_flags_live_in_another_process_and_take_turns_with_
     assert [request["flags"] for request in script.requests("open")] == [[], ["--task_topology_group_count=1"]]
 
 
-def _under(toolchain: str, name: str) -> Loadable:
+def _under(toolchain: str, name: str) -> LoadableModule:
     """A case of another toolchain: its interpreter is another file, and what it is started with is its own."""
     python = Path(sys.executable)
     other = replace(_TOOLCHAIN, version=toolchain, python=python.parent / ".." / python.parent.name / python.name)

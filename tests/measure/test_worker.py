@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.measure import Group, Loadable, Settings, measure_generation
-from harness.measure.session import WORKER, WorkerDied, WorkerRefused, WorkerSession
+from harness.measure import Group, LoadableModule, Settings, measure_generation
+from harness.measure.session import WorkerDied, WorkerRefused, WorkerSession
+from harness.measure.values import WORKER
 from harness.process import Limits
 from harness.results.records import Round
 from harness.toolchain import Toolchain
@@ -22,61 +23,66 @@ from harness.toolchain import Toolchain
 def _session(
     toolchain: Toolchain, *, uri: str = "local-sync", flags: tuple[str, ...] = (), cpus: frozenset[int] | None = None
 ) -> WorkerSession:
-    return WorkerSession(python=toolchain.python_command, uri=uri, flags=flags, cpus=cpus, limits=Limits(seconds=60))
+    return WorkerSession(
+        command=[*toolchain.python_command, "-u", str(WORKER)],
+        opening={"uris": [uri], "flags": list(flags)},
+        cpus=cpus,
+        limits=Limits(seconds=60),
+    )
 
 
 @pytest.mark.parametrize("uri", ["local-sync", "local-task"])
 def test_turns_of_a_real_module_are_timed_in_the_order_asked_for(
-    real_toolchain: Toolchain, matmul: Loadable, uri: str
+    real_toolchain: Toolchain, matmul: LoadableModule, uri: str
 ) -> None:
     with _session(real_toolchain, uri=uri) as worker:
-        worker.load(matmul)
-        worker.load(replace(matmul, name="again"))
+        worker.load(matmul.name, matmul.request())
+        worker.load("again", matmul.request())
         answer = worker.ask(op="round", turns=[["again", 3], ["matmul", 2], ["again", 1]])
     assert [(turn["case"], turn["calls"]) for turn in answer["turns"]] == [("again", 3), ("matmul", 2), ("again", 1)]
     assert all(turn["wall_ns"] > 0 for turn in answer["turns"])
 
 
-def test_calls_that_warm_a_turn_up_are_no_part_of_it(real_toolchain: Toolchain, matmul: Loadable) -> None:
+def test_calls_that_warm_a_turn_up_are_no_part_of_it(real_toolchain: Toolchain, matmul: LoadableModule) -> None:
     with _session(real_toolchain) as worker:
-        worker.load(matmul)
+        worker.load(matmul.name, matmul.request())
         answer = worker.ask(op="round", turns=[["matmul", 2], ["matmul", 3]], warm={"matmul": 4})
     assert [(turn["case"], turn["calls"]) for turn in answer["turns"]] == [("matmul", 2), ("matmul", 3)]
 
 
-def test_calibration_batches_calls_until_a_turn_is_long_enough(real_toolchain: Toolchain, matmul: Loadable) -> None:
+def test_calibration_batches_calls_until_a_turn_is_long_enough(real_toolchain: Toolchain, matmul: LoadableModule) -> None:
     with _session(real_toolchain) as worker:
-        worker.load(matmul)
+        worker.load(matmul.name, matmul.request())
         short = worker.ask(op="calibrate", case="matmul", target_ns=1_000)
         long = worker.ask(op="calibrate", case="matmul", target_ns=20_000_000)
     assert long["calls"] > short["calls"] >= 1
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system has no affinities")
-def test_the_worker_stays_on_its_core(real_toolchain: Toolchain, matmul: Loadable) -> None:
+def test_the_worker_stays_on_its_core(real_toolchain: Toolchain, matmul: LoadableModule) -> None:
     core = frozenset({max(os.sched_getaffinity(0))})
     with _session(real_toolchain, cpus=core) as worker:
-        worker.load(matmul)
+        worker.load(matmul.name, matmul.request())
         assert os.sched_getaffinity(worker._child.pid) == core
 
 
 def test_a_function_that_is_not_there_is_refused_and_the_worker_lives_on(
-    real_toolchain: Toolchain, matmul: Loadable
+    real_toolchain: Toolchain, matmul: LoadableModule
 ) -> None:
     with _session(real_toolchain) as worker:
         with pytest.raises(WorkerRefused, match="no function 'nope'"):
-            worker.load(replace(matmul, function="nope"))
-        worker.load(matmul)
+            worker.load(matmul.name, replace(matmul, function="nope").request())
+        worker.load(matmul.name, matmul.request())
         assert worker.ask(op="round", turns=[["matmul", 1]])["turns"]
 
 
 def test_inputs_that_the_function_refuses_are_told_in_irees_own_words(
-    real_toolchain: Toolchain, matmul: Loadable, tmp_path: Path
+    real_toolchain: Toolchain, matmul: LoadableModule, tmp_path: Path
 ) -> None:
     np.save(tmp_path / "wrong.npy", np.zeros((3, 3), np.float32))
     wrong = {"file": str(tmp_path / "wrong.npy")}
     with _session(real_toolchain) as worker:
-        worker.load(replace(matmul, arguments=(wrong, wrong)))
+        worker.load(matmul.name, replace(matmul, arguments=(wrong, wrong)).request())
         with pytest.raises(WorkerRefused, match="shape dimension 0 mismatch; expected 32 but have 3"):
             worker.ask(op="calibrate", case="matmul", target_ns=1)
 
@@ -92,10 +98,10 @@ def test_an_unknown_runtime_flag_is_refused(real_toolchain: Toolchain) -> None:
 
 
 def test_a_worker_that_is_killed_is_noticed_with_what_it_was_at_work_on(
-    real_toolchain: Toolchain, matmul: Loadable
+    real_toolchain: Toolchain, matmul: LoadableModule
 ) -> None:
     with _session(real_toolchain) as worker:
-        worker.load(matmul)
+        worker.load(matmul.name, matmul.request())
         os.kill(worker._child.pid, signal.SIGKILL)
         with pytest.raises(WorkerDied, match=r"was ended by SIGKILL .* while it was at work on matmul"):
             worker.ask(op="round", turns=[["matmul", 1]])
@@ -108,7 +114,7 @@ def test_a_worker_ends_by_itself_when_the_harness_dies(real_toolchain: Toolchain
     )
     assert child.stdin is not None
     assert child.stdout is not None
-    opening = {"op": "open", "uri": "local-sync", "flags": [], "cpus": [], "marker": str(tmp_path / "marker")}
+    opening = {"op": "open", "uris": ["local-sync"], "flags": [], "cpus": [], "marker": str(tmp_path / "marker")}
     child.stdin.write(json.dumps(opening) + "\n")
     child.stdin.flush()
     assert json.loads(child.stdout.readline()) == {"ok": True}
@@ -117,7 +123,7 @@ def test_a_worker_ends_by_itself_when_the_harness_dies(real_toolchain: Toolchain
     child.stdout.close()
 
 
-def test_a_generation_of_a_real_group_has_all_turns(real_toolchain: Toolchain, matmul: Loadable) -> None:
+def test_a_generation_of_a_real_group_has_all_turns(real_toolchain: Toolchain, matmul: LoadableModule) -> None:
     group = Group(name="m@cpu", uri="local-sync", cases=(matmul, replace(matmul, name="twin")), cpus=None)
     rounds = list(measure_generation(group, 0, Settings(seconds=0.05)))
     assert len(rounds) >= 2

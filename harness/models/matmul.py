@@ -1,0 +1,157 @@
+"""One matrix product, of any sizes, element type and dynamic dimensions: what data tiling is for.
+
+    result[m, n] = sum over k of left[m, k] * right[k, n]
+
+f32, f16 and bf16 are summed in f32, i8 in i32, so that all but f32's own rounding is exact, whatever the compiler does.
+Whether `right` is a constant matters: IREE's older data-tiling path packs constants while it compiles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from harness.models.bf16 import bf16_bits
+from harness.models.builder import Builder, BuiltModel
+from harness.models.mlir_text import constant, resources_text, tensor_type
+from harness.models.onnx_graph import OnnxGraph
+from harness.suite.values import Input
+
+Size = Annotated[int, Field(ge=1)]
+Dtype = Literal["f32", "f16", "bf16", "i8"]
+
+_SUMS = {"f32": "f32", "f16": "f32", "bf16": "f32", "i8": "i32"}
+_ZERO = {"f32": "0.0", "i32": "0"}
+_HELD_AS: dict[str, str] = {"f32": "<f4", "f16": "<f2", "i8": "i1"}
+_LETTERS = "mnk"
+_ONNX_FLOAT = 1  # f32, as ONNX numbers element types
+
+_MODULE = """\
+module {{
+  func.func @main({arguments}) -> {result} {{
+    %zero = arith.constant {zero} : {sums}
+{lines}
+    %empty = tensor.empty({dims}) : {result}
+    %init = linalg.fill ins(%zero : {sums}) outs(%empty : {result}) -> {result}
+    %product = linalg.matmul ins(%left, %right : {left}, {right}) outs(%init : {result}) -> {result}
+    return %product : {result}
+  }}
+}}
+{resources}"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Sizes, types and what of them the compiler knows.
+
+    Attributes:
+        m: Rows of the left matrix and of the result; 1 makes a product of a vector and a matrix.
+        n: Columns of the right matrix and of the result; 1 makes a product of a matrix and a vector.
+        k: What is summed over.
+        dtype: Of both matrices.
+        dynamic: Which of the letters m, n and k the program leaves open, such as "m" or "mnk"; the inputs have the
+            sizes above all the same.
+        right: The right matrix is an argument, or a constant.
+        seed: Of the left matrix; the right one has the next.
+    """
+
+    m: Size = 256
+    n: Size = 256
+    k: Size = 256
+    dtype: Dtype = "f32"
+    dynamic: Annotated[str, Field(pattern=r"^m?n?k?$")] = ""
+    right: Literal["argument", "constant"] = "argument"
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a constant of unknown size."""
+        if self.right == "constant" and set(self.dynamic) - {"m"}:
+            raise ValueError(f"dynamic is {self.dynamic!r}, but of a constant n and k are known; write 'm' or ''")
+
+    @property
+    def left_input(self) -> Input:
+        """The left matrix."""
+        return Input(shape=(self.m, self.k), dtype=self.dtype, seed=self.seed)
+
+    @property
+    def right_input(self) -> Input:
+        """The right matrix where it is an argument."""
+        return Input(shape=(self.k, self.n), dtype=self.dtype, seed=self.seed + 1)
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """All arguments."""
+        return (self.left_input, self.right_input)[: 2 if self.right == "argument" else 1]
+
+
+def right_constant(params: Parameters) -> NDArray[Any]:
+    """The right matrix where it is a constant, [k, n]: small whole numbers for i8, else standard normal.
+
+    Returns:
+        Its elements; of bf16 their bits.
+    """
+    rng = np.random.default_rng(params.seed + 1)
+    shape = (params.k, params.n)
+    if params.dtype == "i8":
+        return np.asarray(rng.integers(-8, 8, size=shape, dtype=np.int8))
+    values = rng.standard_normal(shape, dtype=np.float32)
+    return bf16_bits(values) if params.dtype == "bf16" else values.astype(_HELD_AS[params.dtype])
+
+
+def build(params: Parameters) -> BuiltModel:
+    """Write the product."""
+    sizes: dict[str, str] = {
+        letter: "?" if letter in params.dynamic else str(getattr(params, letter)) for letter in _LETTERS
+    }
+    sums = _SUMS[params.dtype]
+    left = tensor_type((sizes["m"], sizes["k"]), params.dtype)
+    right = tensor_type((sizes["k"], sizes["n"]), params.dtype)
+    arguments, lines, dims, resources = [f"%left: {left}"], [], [], list[str]()
+    if params.right == "argument":
+        arguments.append(f"%right: {right}")
+    else:
+        operation, resource = constant("right", right_constant(params), params.dtype)
+        resources = [resource] if resource else []
+        lines.append(f"    %right = {operation}")
+    for letter, matrix, type_, axis in (("m", "left", left, 0), ("n", "right", right, 1)):
+        if letter in params.dynamic:
+            lines.append(f"    %axis_{letter} = arith.constant {axis} : index")
+            lines.append(f"    %{letter} = tensor.dim %{matrix}, %axis_{letter} : {type_}")
+            dims.append(f"%{letter}")
+    text = _MODULE.format(
+        arguments=", ".join(arguments),
+        result=tensor_type((sizes["m"], sizes["n"]), sums),
+        zero=_ZERO[sums],
+        sums=sums,
+        lines="\n".join(lines),
+        dims=", ".join(dims),
+        left=left,
+        right=right,
+        resources=resources_text(resources),
+    )
+    return BuiltModel(text=text, function="main", inputs=params.inputs)
+
+
+def write_onnx(params: Parameters) -> bytes | None:
+    """The same product as an ONNX graph of static sizes; None for bf16, which ONNX Runtime has no product of."""
+    if params.dtype == "bf16":
+        return None
+    graph = OnnxGraph(name="main", inputs=params.inputs)
+    names = ["input0", "input1" if params.right == "argument" else graph.weight(right_constant(params))]
+    if params.dtype == "f16":
+        names = [graph.node("Cast", name, to=_ONNX_FLOAT) for name in names]
+    return graph.finish(graph.node("MatMulInteger" if params.dtype == "i8" else "MatMul", *names))
+
+
+BUILDER = Builder(
+    name="matmul",
+    version="1",
+    description="One matrix product: f32, f16, bf16 or i8, of static or dynamic sizes, by an argument or a constant.",
+    parameters=Parameters,
+    build=build,
+    onnx=write_onnx,
+)

@@ -1,0 +1,83 @@
+"""Writing a model in ONNX: its nodes one after the other, its weights inside, its shapes static."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.suite.values import Input
+
+# What ONNX Runtime 1.17 and iree-import-onnx both read without an upgrade.
+OPSET, IR_VERSION = 17, 8
+
+_ELEMENT_TYPES = {"f32": "FLOAT", "f16": "FLOAT16", "i64": "INT64", "i32": "INT32", "i8": "INT8", "i1": "BOOL"}
+
+
+@dataclass(kw_only=True)
+class OnnxGraph:
+    """An ONNX graph while it is written; values go by their names.
+
+    Attributes:
+        name: Of the graph, and of the entry function that iree-import-onnx makes of it.
+        inputs: Of the graph, in order; the first is the value `input0`.
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    _nodes: list[Any] = field(default_factory=list)
+    _weights: list[Any] = field(default_factory=list)
+
+    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node of one result, whose name is given back; "" stands for an optional input that is left out."""
+        from onnx import helper
+
+        result = f"v{len(self._nodes)}"
+        self._nodes.append(helper.make_node(kind, list(inputs), [result], **attributes))
+        return result
+
+    def weight(self, values: NDArray[Any] | Sequence[int] | float) -> str:
+        """Add a constant: an array as it is, a number as f32, a sequence of whole numbers as i64."""
+        from onnx import numpy_helper
+
+        if not isinstance(values, np.ndarray):
+            values = np.asarray(values, dtype=np.float32 if isinstance(values, float) else np.int64)
+        name = f"w{len(self._weights)}"
+        self._weights.append(numpy_helper.from_array(np.ascontiguousarray(values).reshape(values.shape), name))
+        return name
+
+    def finish(self, *outputs: str) -> bytes:
+        """The model, serialised; equal graphs give equal bytes.
+
+        Args:
+            outputs: Names of the graph's results, in order.
+
+        Raises:
+            ValueError: The graph is wrong, as onnx's checker says, or a result's shape does not follow from the inputs'.
+        """
+        import onnx
+        from onnx import checker, helper, shape_inference
+
+        unknown = [helper.make_tensor_value_info(name, onnx.TensorProto.UNDEFINED, None) for name in outputs]
+        graph = helper.make_graph(self._nodes, self.name, self._graph_inputs(), unknown, self._weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+        inferred = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+        for output in inferred.graph.output:
+            tensor = output.type.tensor_type
+            if not (tensor.HasField("shape") and all(size.HasField("dim_value") for size in tensor.shape.dim)):
+                raise ValueError(f"the shape of {output.name} in graph {self.name} is not static")
+        del model.graph.output[:]
+        model.graph.output.extend(inferred.graph.output)
+        checker.check_model(model)
+        return bytes(model.SerializeToString(deterministic=True))
+
+    def _graph_inputs(self) -> list[Any]:
+        from onnx import TensorProto, helper
+
+        return [
+            helper.make_tensor_value_info(f"input{position}", getattr(TensorProto, _ELEMENT_TYPES[one.dtype]), one.shape)
+            for position, one in enumerate(self.inputs)
+        ]

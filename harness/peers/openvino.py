@@ -1,0 +1,60 @@
+"""OpenVINO's CPU plugin, called through one inference request with its tensors bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import version
+
+import numpy as np
+
+from harness.options import NoOptions
+from harness.peers.forms import missing_package, onnx_file, refuses_onnx
+from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
+
+
+def _refuses(model: PeerModel, _: NoOptions) -> str | None:
+    return refuses_onnx(model)
+
+
+def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: NoOptions) -> Ready:
+    """One stream of so many threads, computing in the model's own types, on whatever cores the process is held."""
+    import openvino
+
+    core = openvino.Core()
+    read = core.read_model(str(onnx_file(model)))
+    read.reshape({port: list(one.shape) for port, one in zip(read.inputs, arguments, strict=True)})
+    compiled = core.compile_model(
+        read,
+        "CPU",
+        {
+            "INFERENCE_NUM_THREADS": setting.threads,
+            "NUM_STREAMS": 1,
+            "PERFORMANCE_HINT": "LATENCY",
+            # Else it takes bf16 for f32 where the processor has that.
+            "EXECUTION_MODE_HINT": "ACCURACY",
+            "ENABLE_CPU_PINNING": False,
+            "CACHE_DIR": str(setting.cache),
+        },
+    )
+    request = compiled.create_infer_request()
+    arrays = [np.require(one, requirements="C") for one in arguments]
+    for position, array in enumerate(arrays):
+        request.set_input_tensor(position, openvino.Tensor(array, shared_memory=True))
+    return Ready(
+        call=partial(request.infer, share_outputs=True),
+        outputs=lambda: [np.array(request.get_output_tensor(place).data) for place in range(len(compiled.outputs))],
+    )
+
+
+PEER = Peer(
+    name="openvino",
+    title="OpenVINO",
+    description="OpenVINO's CPU plugin: one stream, the model's own element types",
+    install="pip install 'iree-harness[openvino]'",
+    options=NoOptions,
+    missing=partial(missing_package, "openvino"),
+    version=partial(version, "openvino"),
+    refuses=_refuses,
+    prepare=prepare,
+)

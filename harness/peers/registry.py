@@ -1,0 +1,73 @@
+"""Peers by registered name: entry points of the group `harness.peers`, from installed packages only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any
+
+from harness.errors import SuiteError
+from harness.options import as_json, check_options
+from harness.peers.values import Peer
+from harness.registered import find_registered
+
+ENTRY_POINT_GROUP = "harness.peers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppliedPeer:
+    """A peer with the options that a suite gives it.
+
+    Attributes:
+        label: What its cases are called, in the place of a variant.
+        options: All of them, defaults included, as values of JSON.
+    """
+
+    peer: Peer[Any]
+    label: str
+    options: Mapping[str, Any]
+
+    @property
+    def missing(self) -> str | None:
+        """Why it cannot be used here, as a sentence with what to do; None: it can."""
+        reason = self.peer.missing()
+        return None if reason is None else f"{reason}; {self.peer.install}"
+
+    @property
+    def checked(self) -> Any:
+        """The options as the dataclass of the peer."""
+        return check_options(self.peer.options, self.options, where=self.label, owner=self.peer.name, noun="option")
+
+
+def registered_peers() -> tuple[str, ...]:
+    """Names of all peers that installed packages register, sorted."""
+    return tuple(sorted({point.name for point in entry_points(group=ENTRY_POINT_GROUP)}))
+
+
+def find_peer(name: str, where: str = "peers") -> Peer[Any]:
+    """The peer of that registered name; only its package is imported.
+
+    Args:
+        where: The table and key that name it, for error messages.
+
+    Raises:
+        SuiteError: No package registers it, or several do, or the one that does fails to import or gives something
+            else than a Peer.
+    """
+    points = entry_points(group=ENTRY_POINT_GROUP)
+    peer = find_registered(points, name, Peer, kind_name="harness.peers.Peer", noun="peer", where=where)
+    if peer.name != name:
+        raise SuiteError(f"{where}: peer {name!r} calls itself {peer.name!r}; ask its package's author")
+    return peer
+
+
+def apply_peer(name: str, options: Mapping[str, Any], label: str, where: str = "peers") -> AppliedPeer:
+    """A peer, found by its registered name, with options.
+
+    Raises:
+        SuiteError: There is no such peer, or an option is wrong.
+    """
+    peer = find_peer(name, where)
+    checked = check_options(peer.options, options, where=f"{where}: {name}", owner=f"peer {name!r}", noun="option")
+    return AppliedPeer(peer=peer, label=label, options=as_json(checked))

@@ -1,0 +1,99 @@
+"""Apache TVM: Relax's ONNX reader and its default pipeline for LLVM, compiled once into a shared object.
+
+Nothing is tuned: operations keep the loops that TVM's operator library writes, fused with what is pointwise around
+them, and the arithmetic is left to LLVM.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.options import NoOptions
+from harness.peers.forms import compiled_name, missing_package, onnx_file, refuses_onnx
+from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
+
+_LINKER = "g++"
+
+
+def _missing() -> str | None:
+    if (reason := missing_package("tvm", "apache-tvm")) is not None:
+        return reason
+    return None if shutil.which(_LINKER) else f"{_LINKER}, with which it links, is not installed"
+
+
+def _refuses(model: PeerModel, _: NoOptions) -> str | None:
+    return refuses_onnx(model)
+
+
+def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: NoOptions) -> Ready:
+    """Relax's virtual machine with the compiled library; results are new tensors of its own pool at each call."""
+    # Its threads spin before they sleep, and each takes a core for its own, unless these say otherwise at its start.
+    os.environ.update(TVM_NUM_THREADS=str(setting.threads), TVM_THREAD_POOL_SPIN_COUNT="0", TVM_BIND_THREADS="0")
+    import tvm
+    from tvm import relax
+
+    target = _target(tvm)
+    library = setting.cache / f"{compiled_name(model, tvm.__version__, str(target))}.so"
+    if not library.exists():
+        _compile(tvm, target, model, arguments, library)
+    machine = relax.VirtualMachine(tvm.runtime.load_module(str(library)), tvm.cpu())
+    tensors = [tvm.runtime.tensor(np.require(one, requirements="C")) for one in arguments]
+    main = machine["main"]
+    results: list[Any] = [None]
+
+    def call() -> None:
+        results[0] = main(*tensors)
+
+    return Ready(call=call, outputs=lambda: _arrays(results[0]))
+
+
+def _target(tvm: Any) -> Any:
+    """This machine's processor."""
+    codegen = tvm.target.codegen
+    return tvm.target.Target(
+        {"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu(), "mtriple": codegen.llvm_get_system_triple()}
+    )
+
+
+def _compile(tvm: Any, target: Any, model: PeerModel, arguments: Sequence[Array], library: Path) -> None:
+    import onnx
+    from tvm import relax
+    from tvm.relax.frontend.onnx import from_onnx
+
+    read = onnx.load(str(onnx_file(model)))
+    weights = {one.name for one in read.graph.initializer}
+    names = [one.name for one in read.graph.input if one.name not in weights]
+    shapes = {name: list(one.shape) for name, one in zip(names, arguments, strict=True)}
+    types = {name: one.dtype.name for name, one in zip(names, arguments, strict=True)}
+    module = from_onnx(read, shape_dict=shapes, dtype_dict=types)
+    built = tvm.compile(relax.get_pipeline("zero")(module), target)
+    # Its name decides how it is linked; moved when whole, since another worker may be at it.
+    unfinished = library.with_name(f"{library.stem}-{os.getpid()}.so")
+    built.export_library(str(unfinished), cc=_LINKER)
+    unfinished.replace(library)
+
+
+def _arrays(result: Any) -> list[Array]:
+    several = [result] if hasattr(result, "numpy") else list(result)
+    return [np.array(one.numpy()) for one in several]
+
+
+PEER = Peer(
+    name="tvm",
+    title="TVM",
+    description="Apache TVM's Relax, compiled by LLVM for this processor, untuned",
+    install="pip install 'iree-harness[tvm]'",
+    options=NoOptions,
+    missing=_missing,
+    version=partial(version, "apache-tvm"),
+    refuses=_refuses,
+    prepare=prepare,
+)
