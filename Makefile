@@ -1,17 +1,22 @@
-# make run    set everything up, then compile, check and measure suites/esrgan.toml and print the report
+# make run    set everything up, then compile, check and measure the single blocks of suites/esrgan.toml and print the
+#             report; the whole networks, which are tagged network, take more than an hour
 # make test   set everything up, then lint, types and all tests
+# make smoke  set everything up, then run a little of everything, which takes a minute or two
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: run test install lint types unit vulkan schema overhead verdicts plugins clean
+.PHONY: run test smoke install lint types unit vulkan schema overhead verdicts plugins picture clean
 
 run: install
-	$(BIN)/harness run suites/esrgan.toml $(ARGS)
+	$(BIN)/harness run suites/esrgan.toml --tag block --budget 150 $(ARGS)
 
 test: install lint types unit
+
+smoke: install
+	$(BIN)/harness run suites/smoke.toml $(ARGS)
 
 install: $(VENV)/.installed vulkan
 
@@ -35,9 +40,10 @@ types: $(VENV)/.installed
 unit: $(VENV)/.installed
 	$(BIN)/pytest $(ARGS)
 
-# The JSON Schemas that suites and flag sets name in their first line.
+# The JSON Schemas that suites, lists of suites and flag sets name in their first line.
 schema: $(VENV)/.installed
 	$(BIN)/harness schema suite > docs/suite.schema.json
+	$(BIN)/harness schema list > docs/list.schema.json
 	$(BIN)/harness schema flagset > docs/flagset.schema.json
 
 overhead: install
@@ -53,6 +59,11 @@ plugins: install
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
 	$(BIN)/python -m benchmarks.plugins esrgan $(ARGS)
 	$(BIN)/python -m benchmarks.plugins convolution $(ARGS)
+
+# The picture of docs/seeds.md that went through Real-ESRGAN; compiles the network for some minutes.
+picture: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[picture]'
+	$(BIN)/python benchmarks/upscale.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

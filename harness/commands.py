@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness.cache import environments_root
 from harness.command_output import memory_limit, print_text, tell_where
@@ -45,7 +45,13 @@ class RunArguments:
 
 
 def run_command(arguments: RunArguments, output_format: Format) -> int:
-    """`harness run`: exit status 3 if a case failed or is missing."""
+    """`harness run`: exit status 3 if a case failed or is missing; of a list of suites, the weightiest of theirs."""
+    from harness.suite import find_list
+
+    if arguments.suite is not None and arguments.resume is None and (suites := find_list(arguments.suite)) is not None:
+        from harness.list_commands import run_list
+
+        return run_list(suites, arguments, output_format)
     path = run_for(arguments)
     status = report_command(path, output_format, full=False, out=None)
     tell_where(path)
@@ -161,30 +167,43 @@ def list_command(
     flags: bool,
 ) -> int:
     """`harness list`."""
-    from harness.prepare import prepare
+    from harness.suite import find_list
 
-    toolchains = _toolchains(versions, suite, _tell)
-    prepared = prepare(suite, Selection(patterns=patterns, tags=tags), toolchains)
+    selection = Selection(patterns=patterns, tags=tags)
+    if (suites := find_list(suite)) is not None:
+        from harness.list_commands import show_list
+
+        return show_list(suites, selection, versions, output_format, flags=flags)
+    cases = planned_cases(suite, selection, versions)
     if output_format == "json":
-        document = {
-            "schema_version": SCHEMA_VERSION,
-            "suite": suite.as_posix(),
-            "cases": [asdict(case) for case in prepared.cases],
-        }
+        document = {"schema_version": SCHEMA_VERSION, **cases_record(suite, cases)}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        _print_cases(prepared.cases, flags=flags)
+        print_cases(cases, flags=flags)
     return ExitCode.OK
+
+
+def planned_cases(suite: Path, selection: Selection, versions: tuple[str, ...]) -> tuple[Case, ...]:
+    """A suite's cases on this machine."""
+    from harness.prepare import prepare
+
+    return prepare(suite, selection, _toolchains(versions, suite, _tell)).cases
+
+
+def cases_record(suite: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
+    """A suite's cases for other programs."""
+    return {"suite": suite.as_posix(), "cases": [asdict(case) for case in cases]}
 
 
 def _tell(sentence: str) -> None:
     sys.stderr.write(f"{sentence}\n")
 
 
-def _print_cases(cases: tuple[Case, ...], *, flags: bool) -> None:
+def print_cases(cases: tuple[Case, ...], *, flags: bool) -> None:
+    """A line for each case, and their number."""
     width = max(len(case.name) for case in cases)
     for case in cases:
-        remark = f"skipped: {case.skip}" if case.skip else "expected to fail" if case.expected_failure else ""
+        remark = f"skipped: {case.skip}" if case.skip else "expected to fail" if case.known_to_fail else ""
         sys.stdout.write(f"{case.name:<{width}}  {case.id}  {remark}".rstrip() + "\n")
         if flags:
             sys.stdout.write("".join(f"    {flag}\n" for flag in (*case.compile_flags, *case.run_flags)))

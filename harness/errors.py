@@ -2,6 +2,7 @@
 
 HarnessError                 base; carries the process's exit code
 ├── UsageError               2: the command line or the configuration is wrong
+│   ├── NothingSelected      --filter and --tag leave no case of a suite
 │   ├── SuiteError           a suite, flag-set or model file is wrong: names file, table and key
 │   ├── ToolchainError       no IREE here, or a compiler and runtime that do not belong together
 │   └── RunError             a run directory that cannot be read, resumed or written
@@ -34,6 +35,10 @@ class HarnessError(Exception):
 
 class UsageError(HarnessError):
     """The command line or the configuration is wrong."""
+
+
+class NothingSelected(UsageError):
+    """What the user asked for matches no case of a suite."""
 
 
 class SuiteError(UsageError):

@@ -23,6 +23,11 @@ from harness.suite.toml_file import did_you_mean
 _T = TypeVar("_T")
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NoOptions:
+    """The options of a plugin or a peer that has none."""
+
+
 def check_options(kind: type[_T], values: Mapping[str, Any], *, where: str, owner: str, noun: str) -> _T:
     """Turn a table into the dataclass that describes it.
 

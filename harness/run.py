@@ -33,6 +33,7 @@ from harness.stages.lay_out import lay_out_stage
 from harness.stages.measure import measure_stage
 from harness.stages.models import materialize_models
 from harness.stages.peers import skip_unfit_peers
+from harness.stages.work import peak_stage, work_stage
 
 
 def run_suite(options: RunOptions, progress: Progress) -> Path:
@@ -61,6 +62,8 @@ def _check_and_measure(
     """What becomes of models that are compiled; compilers of others are held still while anything is timed."""
     progress, options = context.progress, context.options
     ir_stage(context, artifacts, batch.builds)
+    if options.measure:
+        work_stage(context, artifacts, batch.models)
     runnable = lay_out_stage(context.prepared, artifacts, batch, scratch, peers=options.measure)
     right = verify_stage(context, runnable)
     with (
@@ -69,6 +72,7 @@ def _check_and_measure(
     ):
         reference_stage(context, right)
         if options.measure:
+            peak_stage(context, right)
             measure_stage(context, right, groups_elsewhere=batch.groups_elsewhere)
 
 

@@ -147,7 +147,8 @@ def _measurable(side: Side) -> list[Case]:
         failed = find_failure(case, side.evidence, timed=True) is not None
         if case.skip is not None or build is None or build.module_sha256 is None or failed:
             continue
-        key = (build.module_sha256, case.run_flags, case.uri, case.toolchain)
+        where = (case.uri, case.more_uris, tuple(case.environment.items()))
+        key = (build.module_sha256, case.run_flags, where, case.toolchain)
         if key not in seen:
             seen.add(key)
             cases.append(case)
@@ -162,6 +163,8 @@ def _task(side: Side, case: Case, toolchain: Toolchain, rule: Rule, options: Sel
     sampler = LatencySampler(
         name=case.name,
         uri=case.uri,
+        more_uris=case.more_uris,
+        environment=case.environment,
         base=loadable,
         head=loadable,
         cpus=last_core() if case.pin else None,

@@ -10,6 +10,8 @@ from typing import Any
 
 from harness.models.inputs import Argument, write_arguments
 from harness.models.materialize import ModelArtifact
+from harness.peers import Peer, Ready
+from harness.peers.registry import AppliedPeer
 from harness.plan.values import Case
 from harness.plugins import Applied, Flags, NoOptions, Plugin, Step
 from harness.results.records import SCHEMA_VERSION, Header, ModelRecord, Round, ToolchainRecord, Turn
@@ -35,6 +37,26 @@ def flag_plugin(name: str, *flags: str, version: str = "1") -> Plugin[Any]:
 def applied(plugin: Plugin[Any], **options: Any) -> Applied:
     """A plugin as a variant has it, without being registered."""
     return Applied(plugin=plugin, options=options, steps=plugin.steps(plugin.options()), sources_sha256="")
+
+
+def a_peer(name: str = "onnxruntime", *, label: str = "", **options: Any) -> AppliedPeer:
+    """A peer as a suite has it, without being registered; it cannot prepare anything."""
+
+    def prepare(*_: object) -> Ready:
+        raise NotImplementedError
+
+    peer: Peer[Any] = Peer(
+        name=name,
+        title=name.title(),
+        description="",
+        install=f"pip install {name}",
+        options=NoOptions,
+        missing=lambda: None,
+        version=lambda: "1",
+        refuses=lambda *_: None,
+        prepare=prepare,
+    )
+    return AppliedPeer(peer=peer, label=label or name, options=options)
 
 
 def make_case(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness import prepare as room
-from harness.devices import DeviceInfo, DeviceProbe, probe_driver
+from harness.devices import DeviceInfo, DeviceProbe, present, probe_driver
 from harness.errors import ExitCode, SuiteError, ToolchainError, UsageError
 from harness.plan import Case, Selection
 from harness.plugins import Plugin, registry
@@ -353,7 +353,7 @@ def test_a_device_is_given_by_driver_index_or_name(
             return DeviceProbe(driver=driver, devices=two)
         return probe_driver(toolchain, driver, limits=limits)
 
-    monkeypatch.setattr(room, "probe_driver", probe)
+    monkeypatch.setattr(present, "probe_driver", probe)
     assert skip_on(uri, prepare_with) == skip
 
 

@@ -13,7 +13,7 @@ from harness.command_output import memory_limit
 from harness.compare.modules import find_module
 from harness.compare.pairs import side_of
 from harness.compare.sides import toolchains_here
-from harness.measure import Loadable
+from harness.measure import LoadableModule
 from harness.plan import Selection
 from harness.process import Limits
 from harness.progress import Terminal
@@ -66,11 +66,12 @@ class Compiled:
         return tuple(sorted(own, key=lambda one: one.variant != self.baseline))
 
 
-def compile_suite(suite: Path, results: Path) -> Compiled:
+def compile_suite(suite: Path, results: Path, selection: Selection | None = None) -> Compiled:
     """Compile and check a suite as `harness run` does, without timing anything.
 
     Args:
         results: Folder in which the harness keeps the run.
+        selection: Which of its cases; None: all.
 
     Raises:
         HarnessError: The suite or the toolchain cannot be used.
@@ -78,7 +79,7 @@ def compile_suite(suite: Path, results: Path) -> Compiled:
     options = RunOptions(
         suite=suite,
         results=results,
-        selection=Selection(),
+        selection=selection or Selection(),
         jobs=1,
         budget_s=None,
         generations=None,
@@ -113,7 +114,7 @@ def compile_suite(suite: Path, results: Path) -> Compiled:
     )
 
 
-def _module(model: str, variant: str, loadable: Loadable) -> Module:
+def _module(model: str, variant: str, loadable: LoadableModule) -> Module:
     return Module(
         model=model,
         variant=variant,

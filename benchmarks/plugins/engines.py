@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import importlib.metadata
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.plugins import halide_convolution, onnx_block
 from benchmarks.plugins.recorded import SGEMM
 from harness.models import channelled_convolution, residual_dense_block
 from harness.models.channelled_convolution import KERNEL
+from harness.options import NoOptions
+from harness.peers import PeerModel, Setting, halide_convolution, onnxruntime
+from harness.suite.values import Input
 
 Array = NDArray[np.float32]
 Benchmark = Literal["esrgan", "convolution"]
@@ -79,16 +83,29 @@ def programs(benchmark: Benchmark, parameters: dict[str, Any], x: Array) -> Iter
 def gflop(benchmark: Benchmark, parameters: dict[str, Any]) -> float:
     """Of one call of a model; a multiplication and an addition are two."""
     if benchmark == "esrgan":
-        return onnx_block.gflop(residual_dense_block.BUILDER.parameters(**parameters))
+        return _block_gflop(residual_dense_block.BUILDER.parameters(**parameters))
     params = channelled_convolution.BUILDER.parameters(**parameters)
     pixels = params.batch * params.height * params.width
     return 2e-9 * pixels * KERNEL * KERNEL * params.channels_in * params.channels_out
 
 
+def _block_gflop(params: residual_dense_block.Parameters) -> float:
+    """Of all convolutions; what is pointwise does not count."""
+    dense = residual_dense_block.DENSE_CONVOLUTIONS
+    inner = sum((params.channels + place * params.growth) * params.growth for place in range(dense - 1))
+    last = (params.channels + (dense - 1) * params.growth) * params.channels
+    return 2e-9 * params.blocks * params.height * params.width * 9 * (inner + last)
+
+
 def _block(params: residual_dense_block.Parameters, x: Array) -> Iterator[Program]:
-    if find_spec(_PACKAGES[ONNX_RUNTIME]):
-        run = onnx_block.onnxruntime_block(params, x)
-        yield Program(name=ONNX_RUNTIME, run=run, result=run)
+    if onnxruntime.PEER.missing() is not None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model.onnx"
+        file.write_bytes(residual_dense_block.write_onnx(params))
+        model = PeerModel(name="blocks", builder=None, onnx=file, inputs=(Input(shape=x.shape, dtype="f32"),))
+        ready = onnxruntime.PEER.prepare(model, [x], Setting(threads=1, cache=file.parent), NoOptions())
+    yield Program(name=ONNX_RUNTIME, run=ready.call, result=lambda: np.asarray(ready.outputs()[0]))
 
 
 def _convolution(params: channelled_convolution.Parameters, x: Array) -> Iterator[Program]:
@@ -96,8 +113,8 @@ def _convolution(params: channelled_convolution.Parameters, x: Array) -> Iterato
         weights, bias = channelled_convolution.weights(params)
         filters = np.ascontiguousarray(weights.transpose(2, 0, 1, 3))
         for schedule in halide_convolution.schedules(halide_convolution.natural_vector()):
-            run, result = halide_convolution.compile_convolution(x, filters, bias, schedule)
-            yield Program(name=f"{HALIDE}: {schedule.name}", run=run, result=partial(np.asarray, result))
+            made = halide_convolution.compile_convolution(x, filters, bias, schedule)
+            yield Program(name=f"{HALIDE}: {schedule.name}", run=made.run, result=partial(np.asarray, made.result))
 
 
 def _sgemm(total_gflop: float, depth: int, columns: int) -> Program:

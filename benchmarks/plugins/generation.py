@@ -74,7 +74,7 @@ def main(job_file: str) -> None:
     """Measure a job."""
     job = TypeAdapter(Job).validate_json(Path(job_file).read_bytes())
     with tempfile.NamedTemporaryFile() as marker:
-        session = Session({"uri": "local-sync", "flags": [], "cpus": list(job.cores), "marker": marker.name})
+        session = Session({"uris": ["local-sync"], "flags": [], "cpus": list(job.cores), "marker": marker.name})
         for one in rounds(job, _programs(job, session)):
             sys.stdout.write(line(one))
             sys.stdout.flush()
@@ -115,7 +115,7 @@ def _result(session: Session, loaded: Loaded) -> Array:
     results = runtime.VmVariantList(1)
     loaded.context.invoke(loaded.function, loaded.arguments, results)
     view = results.get_as_object(0, runtime.HalBufferView)
-    return np.array(runtime.DeviceArray(session.device, view, implicit_host_transfer=True).to_host())
+    return np.array(runtime.DeviceArray(session.devices[0], view, implicit_host_transfer=True).to_host())
 
 
 def _require_equal(name: str, result: Array, expected: Array) -> None:

@@ -152,11 +152,11 @@ def export(
 
 
 @app.command
-def schema(kind: Literal["suite", "flagset"]) -> int:
-    """Print the JSON Schema of suite or flag-set files, which lets editors complete and check them.
+def schema(kind: Literal["suite", "list", "flagset"]) -> int:
+    """Print the JSON Schema of suites, lists of suites or flag-set files, which lets editors complete and check them.
 
     Args:
-        kind: Which of the two.
+        kind: Which of the three.
     """
     from harness.suite.schema import json_schema
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness import process
@@ -72,12 +73,15 @@ def driver_of(uri: str) -> str:
     return uri.split("://", 1)[0]
 
 
-def probe_driver(toolchain: Toolchain, driver: str, *, limits: process.Limits) -> DeviceProbe:
+def probe_driver(
+    toolchain: Toolchain, driver: str, *, limits: process.Limits, environment: Mapping[str, str] | None = None
+) -> DeviceProbe:
     """Ask the toolchain's runtime for the devices of one driver; the local ones are there without asking.
 
     Args:
         driver: `local-sync`, `local-task`, `vulkan`, `cuda`, `hip`, or any other that the runtime may have.
         limits: For each of at most two children; a broken GPU driver can hang.
+        environment: Variables to add, such as those that show the Vulkan loader one driver only.
 
     Returns:
         The devices, or a reason. A tool that cannot be started or fails is a reason too, never an exception.
@@ -86,7 +90,7 @@ def probe_driver(toolchain: Toolchain, driver: str, *, limits: process.Limits) -
         return DeviceProbe(driver=driver, devices=(DeviceInfo(uri=driver, name=_LOCAL_NAMES[driver]),))
     tool = str(toolchain.runtime_tool("iree-run-module"))
     try:
-        listed = process.run([tool, f"--list_devices={driver}"], limits=limits)
+        listed = process.run([tool, f"--list_devices={driver}"], limits=limits, env=environment)
     except OSError as error:
         return DeviceProbe(
             driver=driver,
@@ -97,7 +101,7 @@ def probe_driver(toolchain: Toolchain, driver: str, *, limits: process.Limits) -
     if not listed.ok or not uris:
         return _none_found(driver, listed, limits)
     # Names are a courtesy: where the second question fails, the devices are still there.
-    dump = process.run([tool, f"--dump_devices={driver}"], limits=limits).stdout
+    dump = process.run([tool, f"--dump_devices={driver}"], limits=limits, env=environment).stdout
     described = {device.uri: device for device in parse_dump(dump)}
     return DeviceProbe(driver=driver, devices=tuple(described.get(uri, DeviceInfo(uri=uri, name="")) for uri in uris))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness import process
-from harness.devices import DRIVERS, probe_driver
+from harness.devices import DRIVERS, VULKAN_DRIVERS, DeviceProbe, probe_driver, probe_vulkan_driver
 from harness.doctor.examine import examine
 from harness.doctor.json_ import render_json
 from harness.doctor.terminal import render_terminal
@@ -36,8 +36,13 @@ def diagnose(
         Findings and facts; this never fails for what it finds or misses.
     """
     environment = capture_environment()  # before the children below add to the load
+    vulkan_drivers: dict[str, DeviceProbe] = {}
     if isinstance(toolchain_or_error, Toolchain):
         probes = [probe_driver(toolchain_or_error, driver, limits=limits) for driver in DRIVERS]
+        vulkan_drivers = {
+            name: probe_vulkan_driver(toolchain_or_error, driver, limits=limits)
+            for name, driver in VULKAN_DRIVERS.items()
+        }
         toolchain: Toolchain | str = toolchain_or_error
     else:
         probes, toolchain = [], str(toolchain_or_error)
@@ -46,5 +51,6 @@ def diagnose(
         toolchain=toolchain,
         environments=environments,
         probes=probes,
+        vulkan_drivers=vulkan_drivers,
         counters=unavailable_reason(),
     )

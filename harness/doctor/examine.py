@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from harness.devices import DeviceInfo, DeviceProbe
 from harness.doctor.noise import Environment, judge_noise
@@ -19,6 +19,7 @@ def examine(
     probes: Sequence[DeviceProbe],
     counters: str | None,
     environments: Sequence[InstalledEnvironment] = (),
+    vulkan_drivers: Mapping[str, DeviceProbe] | None = None,
 ) -> Diagnosis:
     """Judge a machine for measuring on it.
 
@@ -28,6 +29,7 @@ def examine(
         probes: What each driver offers; () where there was no toolchain to ask.
         counters: Why hardware counters are unavailable; None where they work.
         environments: The toolchains that were installed for `--toolchain`.
+        vulkan_drivers: What each of the drivers that suites ask for by name offers.
 
     Returns:
         Findings grouped by topic, and the facts they come from.
@@ -36,6 +38,7 @@ def examine(
         *_toolchain(toolchain, environment),
         *_environments(environments),
         *_devices(probes),
+        *_vulkan_drivers(vulkan_drivers or {}),
         *judge_noise(environment),
         *_counters(counters),
     ]
@@ -49,6 +52,7 @@ def examine(
         toolchain=record,
         extra_toolchains=tuple(ExtraToolchain(version=one.version, disk_bytes=one.disk_bytes) for one in environments),
         probes=tuple(probes),
+        vulkan_drivers=dict(vulkan_drivers or {}),
         counters=counters,
         environment=environment,
     )
@@ -82,6 +86,16 @@ def _devices(probes: Sequence[DeviceProbe]) -> Iterator[Finding]:
         for device in probe.devices:
             # Where there are several, a suite has to say which one.
             yield _device(device, title=probe.driver if len(probe.devices) == 1 else device.uri)
+
+
+def _vulkan_drivers(probes: Mapping[str, DeviceProbe]) -> Iterator[Finding]:
+    """What `vulkan` comes to for devices of suites that say which driver."""
+    for name, probe in probes.items():
+        key = f'vulkan_driver = "{name}"'
+        if probe.reason is not None:
+            yield Finding(topic="devices", level="missing", what=f"{key}: {probe.reason}", advice=probe.advice)
+        for device in probe.devices:
+            yield Finding(topic="devices", level="ok", what=f"{key}: {device.facts}")
 
 
 def _device(device: DeviceInfo, *, title: str) -> Finding:

@@ -23,6 +23,7 @@ def render_json(diagnosis: Diagnosis) -> str:
         "toolchain": dataclasses.asdict(diagnosis.toolchain) if diagnosis.toolchain else None,
         "extra_toolchains": [dataclasses.asdict(one) for one in diagnosis.extra_toolchains],
         "devices": [dataclasses.asdict(probe) for probe in diagnosis.probes],
+        "vulkan_drivers": {name: dataclasses.asdict(probe) for name, probe in diagnosis.vulkan_drivers.items()},
         "counters": {"unavailable": diagnosis.counters},
         "environment": diagnosis.environment,
         "findings": [dataclasses.asdict(finding) for finding in diagnosis.findings],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from harness.devices import DeviceProbe
@@ -50,6 +50,7 @@ class Diagnosis:
         toolchain: None where there is none to use.
         extra_toolchains: Those that were installed for `--toolchain`.
         counters: Why hardware counters are unavailable; None where they work.
+        vulkan_drivers: What each driver offers that suites ask for by name.
     """
 
     findings: tuple[Finding, ...]
@@ -58,6 +59,7 @@ class Diagnosis:
     probes: tuple[DeviceProbe, ...]
     counters: str | None
     environment: dict[str, dict[str, Any]]
+    vulkan_drivers: dict[str, DeviceProbe] = field(default_factory=dict)
 
     def count(self, level: Level) -> int:
         """How many findings have a level."""

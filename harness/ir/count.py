@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import CaseError
 from harness.ir.dump import dump_phases
-from harness.ir.tools import failure, shortened, start
+from harness.ir.tools import ask_child, shortened
 from harness.ir.values import OpCounts
 from harness.process import Limits
 from harness.toolchain import Toolchain
@@ -55,12 +54,15 @@ def count_files(files: Mapping[str, Path], *, toolchain: Toolchain, limits: Limi
     Raises:
         CaseError: A file cannot be read back by the toolchain that wrote it (stage `ir`).
     """
-    argument = json.dumps({phase: str(file.resolve()) for phase, file in files.items()})
-    finished = start("the counter of ops", [*toolchain.python_command, str(_COUNTER), argument], limits=limits)
-    if not finished.ok:
-        where = f" at {', '.join(files)}"
-        raise failure("the counter of ops", finished, limits, where=where, remedy="leave phases out")
-    answer = json.loads(finished.stdout)
+    answer = ask_child(
+        "the counter of ops",
+        _COUNTER,
+        {phase: str(file.resolve()) for phase, file in files.items()},
+        toolchain=toolchain,
+        limits=limits,
+        where=f" at {', '.join(files)}",
+        remedy="leave phases out",
+    )
     if "unread" in answer:
         message = f"the IR at phase {answer['unread']!r} cannot be read back ({shortened(answer['why'])})"
         raise CaseError("ir", f"{message}; leave this phase out")

@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.errors import CaseError
 from harness.ir.counter import SEPARATOR
 from harness.ir.tools import failure, start
-from harness.ir.values import BUFFERIZED, PHASES, START, check_phases
+from harness.ir.values import BUFFERIZED, ENCODINGS, PHASES, START, check_phases
 from harness.process import Limits
 from harness.toolchain import Toolchain
 from harness.toolchain.messages import error_lines, tail
@@ -21,7 +21,7 @@ from harness.toolchain.messages import error_lines, tail
 MODEL_FILE = "model.mlir"
 _OUTPUT_FILE = "output.mlir"
 _PHASES_FOLDER = "phases"
-_DISPATCHES_FOLDER = "dispatches"
+_PASSES_FOLDER = "passes"
 _BUFFERIZED_FILE = "bufferized.mlir"
 
 # Lists of numbers that ops have as attributes are shorter; weights are longer.
@@ -32,7 +32,12 @@ ELIDE_FLAGS = ("--mlir-elide-elementsattrs-if-larger=64", "--mlir-elide-resource
 _BUFFERIZATION = "iree-codegen-iree-comprehensive-bufferize"
 # A dispatch with a transform script of its own does it there, and this is the pass that runs next.
 _AFTER_SCRIPT = "iree-transform-dialect-drop-schedule"
-_BUFFERIZED_BY = "executable-targets"
+_LAYOUTS_CHOSEN = "iree-stream-specialize-encodings"
+# What of iree-compile's phases comes next after one of ours, and the passes after which that is printed.
+_OURS = {
+    ENCODINGS: ("stream", (_LAYOUTS_CHOSEN,)),
+    BUFFERIZED: ("executable-targets", (_BUFFERIZATION, _AFTER_SCRIPT)),
+}
 
 _UNWRITTEN = re.compile(r"^Error while (?:creating|opening).+: (?P<why>.+)$", re.MULTILINE)
 
@@ -88,12 +93,11 @@ def entry_phase(flags: Sequence[str]) -> str:
 
 
 def _compile(flags: Sequence[str], phases: Sequence[str], toolchain: Toolchain, folder: Path, limits: Limits) -> None:
-    last = _BUFFERIZED_BY if phases[-1] == BUFFERIZED else phases[-1]
+    last = _OURS[phases[-1]][0] if phases[-1] in _OURS else phases[-1]
     command = [str(toolchain.iree_compile), MODEL_FILE, "-o", _OUTPUT_FILE, *flags, *ELIDE_FLAGS]
     command += [f"--compile-to={last}", f"--dump-compilation-phases-to={_PHASES_FOLDER}"]
-    if BUFFERIZED in phases:
-        command += [f"--mlir-print-ir-after={_BUFFERIZATION},{_AFTER_SCRIPT}"]
-        command += [f"--mlir-print-ir-tree-dir={_DISPATCHES_FOLDER}"]
+    if passes := [name for phase, (_, names) in _OURS.items() if phase in phases for name in names]:
+        command += [f"--mlir-print-ir-after={','.join(passes)}", f"--mlir-print-ir-tree-dir={_PASSES_FOLDER}"]
     finished = start("iree-compile", command, cwd=folder, limits=limits)
     if not finished.ok or error_lines(finished.stderr):
         where = f", on its way to phase {last!r}"
@@ -116,10 +120,16 @@ def _dumped(phase: str, folder: Path) -> Path | None:
 def _file_of(phase: str, folder: Path) -> Path:
     if phase == BUFFERIZED:
         return _join_dispatches(folder)
-    file = _dumped(phase, folder)
+    file = _chosen_layouts(folder) if phase == ENCODINGS else _dumped(phase, folder)
     if file is None:
         raise CaseError("ir", f"iree-compile wrote no IR at phase {phase!r}; run its command line by hand")
     return file
+
+
+def _chosen_layouts(folder: Path) -> Path | None:
+    """The last of them; programs that the compiler ran by itself, to fold constants, come before."""
+    files = (folder / _PASSES_FOLDER).rglob(f"*_{_LAYOUTS_CHOSEN}.mlir")
+    return max(files, key=lambda file: int(file.name.partition("_")[0]), default=None)
 
 
 def _join_dispatches(folder: Path) -> Path:
@@ -138,7 +148,7 @@ def _last_dumps(name: str, folder: Path) -> dict[Path, Path]:
 
     Executables deeper down are of programs that the compiler ran by itself, to fold constants.
     """
-    files = (folder / _DISPATCHES_FOLDER).glob(f"builtin_module_*/hal_executable_*/**/*_{name}.mlir")
+    files = (folder / _PASSES_FOLDER).glob(f"builtin_module_*/hal_executable_*/**/*_{name}.mlir")
     return {file.parent: file for file in sorted(files, key=_order)}
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from harness.errors import CaseError
 from harness.process import Finished, Limits, run
+from harness.toolchain import Toolchain
 from harness.toolchain.messages import error_lines, tail
 
 _MORE = {"time": "give it more with --compile-timeout", "memory": "give it more with --compile-memory"}
@@ -23,6 +26,34 @@ def start(tool: str, command: Sequence[str], *, limits: Limits, cwd: Path | None
         return run(command, cwd=cwd, limits=limits)
     except OSError as error:
         raise CaseError("ir", f"{tool} cannot be started ({error.strerror}); reinstall the toolchain") from None
+
+
+def ask_child(
+    name: str,
+    script: Path,
+    request: object,
+    *,
+    toolchain: Toolchain,
+    limits: Limits,
+    where: str,
+    remedy: str,
+) -> dict[str, Any]:
+    """Run one of this room's scripts under the toolchain's own Python, and read its answer.
+
+    Args:
+        name: What the script is called in errors: `the counter of ops`.
+        request: Its argument, as JSON.
+        where: What follows on how it ended, with a leading blank.
+        remedy: What to do, unless a limit was hit.
+
+    Raises:
+        CaseError: It failed, or cannot be started (stage `ir`).
+    """
+    finished = start(name, [*toolchain.python_command, str(script), json.dumps(request)], limits=limits)
+    if not finished.ok:
+        raise failure(name, finished, limits, where=where, remedy=remedy)
+    answer: dict[str, Any] = json.loads(finished.stdout)
+    return answer
 
 
 def failure(tool: str, finished: Finished, limits: Limits, *, where: str, remedy: str) -> CaseError:

@@ -10,10 +10,12 @@ from fnmatch import fnmatchcase
 from harness.errors import UsageError
 
 START = "start"
+ENCODINGS = "encodings"
 BUFFERIZED = "bufferized"
 
-# In the compiler's order, as iree-compile's --compile-to names them. `start` is the model itself. `bufferized` is none
-# of iree-compile's: it is each dispatch right after its tensors became buffers, where its allocations show.
+# In the compiler's order, as iree-compile's --compile-to names them. `start` is the model itself. Two are none of
+# iree-compile's: `encodings` is the program right after each encoded tensor got the layout that its device wants, and
+# `bufferized` is each dispatch right after its tensors became buffers, where its allocations show.
 PHASES = (
     START,
     "input",
@@ -22,6 +24,7 @@ PHASES = (
     "global-optimization",
     "dispatch-creation",
     "flow",
+    ENCODINGS,
     "stream",
     "executable-sources",
     "executable-configurations",

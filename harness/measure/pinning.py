@@ -10,3 +10,8 @@ def last_core() -> frozenset[int] | None:
     if not hasattr(os, "sched_getaffinity"):
         return None
     return frozenset({max(os.sched_getaffinity(0))})
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""A BERT encoder and the mean over its words, written in ONNX from weights by the names that Hugging Face gives them."""
+"""A BERT encoder and the mean over its words, written in ONNX from weights by Hugging Face's names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.suite.values import Input
 
 POSITIONS = 512  # words that a sentence may have
 _NORM_EPSILON = 1e-12
-_MASKED = float(np.finfo(np.float32).min)  # added to the score of a word that the mask hides
+_MASKED = -10_000.0  # added to the score of a word that the mask hides, as BERT itself does
 _LEAST_WORDS = 1e-9
 
 
@@ -81,7 +81,8 @@ class _Encoder:
         mask = node("Reshape", self.mask, weight([self.batch, self.sequence, 1]))
         total = node("ReduceSum", node("Mul", x, mask), weight([1]), keepdims=0)
         count = node("Clip", node("ReduceSum", mask, weight([1]), keepdims=0), weight(_LEAST_WORDS))
-        return node("LpNormalization", node("Div", total, count), axis=1, p=2)
+        mean = node("Div", total, count)
+        return node("Div", mean, node("ReduceL2", mean, axes=[1]))
 
     def by_head(self, x: str, name: str) -> str:
         """A linear layer's results, batch x heads x sequence x part of the width."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from harness.models.builder import Builder, BuiltModel
+from harness.models.onnx_graph import OnnxGraph
 from harness.suite.values import Input
 
 Size = Annotated[int, Field(ge=1)]
@@ -113,14 +114,27 @@ def _type(*shape: int) -> str:
     return f"tensor<{'x'.join(map(str, shape))}xf32>"
 
 
+def _image(params: Parameters) -> Input:
+    shape = (params.batch, params.height + KERNEL - 1, params.width + KERNEL - 1, params.channels_in)
+    return Input(shape=shape, dtype="f32", seed=params.seed)
+
+
+def write_onnx(params: Parameters) -> bytes:
+    """The same function in ONNX, whose convolutions have channels first: the image is turned before and after."""
+    filter_, bias = weights(params)
+    graph = OnnxGraph(name="main", inputs=(_image(params),))
+    turned = graph.node("Transpose", "input0", perm=[0, 3, 1, 2])
+    convolved = graph.node("Conv", turned, graph.weight(filter_.transpose(3, 2, 0, 1)), graph.weight(bias))
+    return graph.finish(graph.node("Transpose", graph.node("Relu", convolved), perm=[0, 2, 3, 1]))
+
+
 def build(params: Parameters) -> BuiltModel:
     """Write the convolution with random weights of the seed."""
     filter_, bias = weights(params)
     if params.form == "generic":
         filter_ = np.ascontiguousarray(filter_.transpose(2, 0, 1, 3))
-    input_shape = (params.batch, params.height + KERNEL - 1, params.width + KERNEL - 1, params.channels_in)
     types = {
-        "input": _type(*input_shape),
+        "input": _type(*_image(params).shape),
         "filter": _type(*filter_.shape),
         "bias": _type(*bias.shape),
         "output": _type(params.batch, params.height, params.width, params.channels_out),
@@ -131,7 +145,7 @@ def build(params: Parameters) -> BuiltModel:
         filter_blob=filter_.astype("<f4").tobytes().hex(),
         bias_blob=bias.astype("<f4").tobytes().hex(),
     )
-    return BuiltModel(text=text, function="main", inputs=(Input(shape=input_shape, dtype="f32", seed=params.seed),))
+    return BuiltModel(text=text, function="main", inputs=(_image(params),))
 
 
 BUILDER = Builder(
@@ -140,4 +154,5 @@ BUILDER = Builder(
     description="A 3x3 channels-last convolution with bias and ReLU, as in MLIR's Transform tutorial, chapter H.",
     parameters=Parameters,
     build=build,
+    onnx=write_onnx,
 )

@@ -39,7 +39,7 @@ def model_id(model: Model, suite: Path) -> str:
     else:
         source = model.mlir or model.onnx
         assert source is not None  # noqa: S101 (loading a suite made sure)
-        definition["file"] = [file_sha256(source), model.opset]
+        definition["file"] = [file_sha256(source), model.opset, *(["static"] if model.static else [])]
     return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()
 
 

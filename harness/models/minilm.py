@@ -1,8 +1,8 @@
 """MiniLM: what a sentence means as 384 numbers, by three or six transformer layers, with published weights.
 
-Six layers are all-MiniLM-L6-v2, written here from its weights; three are paraphrase-MiniLM-L3-v2, which a package has in
-ONNX. Both are BERT encoders (https://arxiv.org/abs/1810.04805) followed by the mean over the words that the mask lets
-through; the former's result has length one.
+Six layers are all-MiniLM-L6-v2, written here from its weights; three are paraphrase-MiniLM-L3-v2, which a package has
+in ONNX. Both are BERT encoders (https://arxiv.org/abs/1810.04805) and then the mean over the words that the mask lets
+through, which the former scales to length one.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ THREE_LAYERS = WeightFile(
 )
 
 _HEADS = 12
-# Attributes of iree-run-module's own making would be renamed; the graph's outputs that only repeat inputs are dropped.
-_RESULTS = ("onnx::Shape_422", "461")
+_STATES_AND_VECTOR = ("onnx::Shape_422", "461")  # the graph gives its own inputs too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +63,12 @@ def build(params: Parameters) -> BuiltOnnx:
     inputs = (Input(shape=shape, dtype="i64"), Input(shape=shape, dtype="i64", fill="constant", value=1.0))
     if params.layers == 6:
         return write_sentence_encoder(read_safetensors(SIX_LAYERS.locate()), inputs, layers=params.layers, heads=_HEADS)
-    return read_static(THREE_LAYERS, inputs, outputs=_RESULTS)
+    return read_static(THREE_LAYERS, inputs, outputs=_STATES_AND_VECTOR)
 
 
 BUILDER = Builder(
     name="minilm",
-    version="1",
+    version="2",
     description="MiniLM, which makes a vector of a sentence, with published weights.",
     parameters=Parameters,
     build=build,

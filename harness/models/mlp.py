@@ -27,6 +27,7 @@ from pydantic import Field
 
 from harness.models.builder import Builder, BuiltModel
 from harness.models.mlir_text import Body, Tensor
+from harness.models.onnx_graph import OnnxGraph
 from harness.suite.values import Input
 
 Size = Annotated[int, Field(ge=1)]
@@ -73,6 +74,19 @@ def weights(params: Parameters) -> Iterator[tuple[NDArray[np.float32], NDArray[n
         values = rng.standard_normal((params.width, params.width), dtype=np.float32)
         values *= np.float32(math.sqrt(2 / params.width))
         yield values, rng.standard_normal(params.width, dtype=np.float32) * np.float32(_BIAS_SCALE)
+
+
+def write_onnx(params: Parameters) -> bytes | None:
+    """The same layers in ONNX as Gemm and Relu; None for bf16, in which ONNX Runtime has no product on the CPU."""
+    if params.dtype != "f32":
+        return None
+    shape = (params.batch, params.width)
+    graph = OnnxGraph(name="main", inputs=(Input(shape=shape, dtype="f32", seed=params.seed),))
+    x, turned = "input0", params.form == "pytorch"
+    for weight, bias in weights(params):
+        stored = graph.weight(weight if turned else weight.T)
+        x = graph.node("Relu", graph.node("Gemm", x, stored, graph.weight(bias), transB=int(turned)))
+    return graph.finish(x)
 
 
 def build(params: Parameters) -> BuiltModel:
@@ -147,4 +161,5 @@ BUILDER = Builder(
     description="A multi-layer perceptron with ReLU, as PyTorch exports it or as tpp-mlir generates it.",
     parameters=Parameters,
     build=build,
+    onnx=write_onnx,
 )

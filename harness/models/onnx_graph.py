@@ -56,7 +56,8 @@ class OnnxGraph:
             outputs: Names of the graph's results, in order.
 
         Raises:
-            ValueError: The graph is wrong, as onnx's checker says, or a result's shape does not follow from the inputs'.
+            ValueError: A result's shape does not follow from the inputs'.
+            Exception: The graph is wrong; errors of onnx's shape inference and checker have no common base.
         """
         import onnx
         from onnx import checker, helper, shape_inference
@@ -78,6 +79,8 @@ class OnnxGraph:
         from onnx import TensorProto, helper
 
         return [
-            helper.make_tensor_value_info(f"input{position}", getattr(TensorProto, _ELEMENT_TYPES[one.dtype]), one.shape)
+            helper.make_tensor_value_info(
+                f"input{position}", getattr(TensorProto, _ELEMENT_TYPES[one.dtype]), one.shape
+            )
             for position, one in enumerate(self.inputs)
         ]

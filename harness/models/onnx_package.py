@@ -16,24 +16,27 @@ def read_static(file: WeightFile, inputs: tuple[Input, ...], *, outputs: Sequenc
     """A package's model for inputs of these shapes, of an opset that IREE imports without an upgrade.
 
     Args:
-        outputs: Which of the graph's results to keep, in this order; (): all of them.
+        outputs: Values of the graph to give instead of its own results, in this order; (): its own.
 
     Raises:
         CaseError: The model cannot be had, or does not take such inputs (stage `model`).
     """
     import onnx
-    from onnx import version_converter
+    from onnx import helper, version_converter
 
     path = file.locate()
     model = onnx.load(str(path))
-    if outputs:
-        results = {one.name: one for one in model.graph.output}
-        if missing := [name for name in outputs if name not in results]:
-            raise CaseError("model", f"{path} has no results {', '.join(missing)}; it is another file than was published")
-        kept = [results[name] for name in outputs]
-        del model.graph.output[:]
-        model.graph.output.extend(kept)
     if next(one.version for one in model.opset_import if not one.domain) < OPSET:
         model = version_converter.convert_version(model, OPSET)
+    if outputs:
+        values = {name for node in model.graph.node for name in node.output}
+        if missing := [name for name in outputs if name not in values]:
+            raise CaseError(
+                "model", f"{path} has no values {', '.join(missing)}; it is another file than was published"
+            )
+        del model.graph.output[:]
+        model.graph.output.extend(
+            helper.make_tensor_value_info(name, onnx.TensorProto.UNDEFINED, None) for name in outputs
+        )
     static = with_static_inputs(model, [one.shape for one in inputs], str(path))
     return BuiltOnnx(onnx=static.SerializeToString(deterministic=True), inputs=inputs)

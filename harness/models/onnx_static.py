@@ -2,8 +2,8 @@
 
 Exporters compute sizes inside the graph, from the sizes of its inputs (Shape, Gather, Concat, Reshape). Once those are
 known such nodes give constants, and leaving them in costs compilers dearly or makes them fail, so they are replaced by
-their values, which onnx's own shape inference and reference evaluator give. Larger values are left as they are: a weight
-that is dequantised in the graph stays so, since that is what is measured.
+their values, which onnx's own shape inference and reference evaluator give. Larger values are left as they are: a
+weight that is dequantised in the graph stays so, since that is what is measured.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def _inferred(model: Any, where: str) -> Any:
         return shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
     except Exception as error:  # its base is RuntimeError in some releases and Exception in others
         message = " ".join(str(error).split()).rstrip(".")
-        raise CaseError("model", f"{where} does not work on inputs of these shapes ({message}); correct inputs") from None
+        raise CaseError(
+            "model", f"{where} does not work on inputs of these shapes ({message}); correct inputs"
+        ) from None
 
 
 def _fold(model: Any, inferred: Any) -> bool:
@@ -117,7 +119,11 @@ def _evaluate(
     """A node's results, if they are known and small."""
     from onnx.reference import ReferenceEvaluator
 
-    if node.domain not in ("", "ai.onnx") or node.op_type in _UNFOLDABLE or any(a.HasField("g") for a in node.attribute):
+    if (
+        node.domain not in ("", "ai.onnx")
+        or node.op_type in _UNFOLDABLE
+        or any(a.HasField("g") for a in node.attribute)
+    ):
         return None
     if any(np.prod(shapes.get(name, (_MOST_ELEMENTS + 1,))) > _MOST_ELEMENTS for name in node.output):
         return None

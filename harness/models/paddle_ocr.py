@@ -1,7 +1,8 @@
 """PP-OCR: the networks that find text in a picture and tell whether it is upside down.
 
 Both are MobileNets of https://github.com/PaddlePaddle/PaddleOCR that a package has in ONNX. The detector (version 4)
-gives a map of how likely each pixel is part of text, the classifier (version 2) two probabilities.
+gives a map of how likely each pixel is part of text, and here also that map before its sigmoid: in noise nothing is,
+and what is nearly zero everywhere cannot be checked. The classifier (version 2) gives two probabilities.
 """
 
 from __future__ import annotations
@@ -32,13 +33,12 @@ def _file(name: str, sha256: str) -> WeightFile:
 
 
 FILES: dict[Part, WeightFile] = {
-    "detector": _file(
-        "ch_PP-OCRv4_det_infer.onnx", "d2a7720d45a54257208b1e13e36a8479894cb74155a5efe29462512d42f49da9"
-    ),
+    "detector": _file("ch_PP-OCRv4_det_infer.onnx", "d2a7720d45a54257208b1e13e36a8479894cb74155a5efe29462512d42f49da9"),
     "classifier": _file(
         "ch_ppocr_mobile_v2.0_cls_infer.onnx", "e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c"
     ),
 }
+_OUTPUTS: dict[Part, tuple[str, ...]] = {"detector": ("sigmoid_0.tmp_0", "p2o.Add.281"), "classifier": ()}
 # Rows and columns that the package itself gives them.
 _SIZES: dict[Part, tuple[int, int]] = {"detector": (320, 320), "classifier": (48, 192)}
 
@@ -59,14 +59,14 @@ class Parameters:
 
 
 def build(params: Parameters) -> BuiltOnnx:
-    """Write the network; the detector gives 1 x 1 x height x width, the classifier 1 x 2.
+    """Write the network; the detector gives two maps, 1 x 1 x height x width, the classifier 1 x 2.
 
     Raises:
         CaseError: The model cannot be had, or does not take such pictures (stage `model`).
     """
     height, width = _SIZES[params.part]
     picture = Input(shape=(1, _COLOURS, params.height or height, params.width or width))
-    return read_static(FILES[params.part], (picture,))
+    return read_static(FILES[params.part], (picture,), outputs=_OUTPUTS[params.part])
 
 
 BUILDER = Builder(

@@ -25,6 +25,7 @@ from harness.suite.values import Input
 Size = Annotated[int, Field(ge=1)]
 
 DENSE_CONVOLUTIONS = 5
+SLOPE = 0.2  # of the leaky ReLU; what a block adds is scaled by it too
 # Half of what keeps the variance through a layer: a chain of 69 blocks then still gives values of order 1.
 _WEIGHT_GAIN = 0.5
 _BIAS_SCALE = 0.05
@@ -75,10 +76,17 @@ class Parameters:
 
 
 class BlockBody(Body):
-    """The body of a function of such blocks."""
+    """The body of a function of such blocks.
 
-    def __init__(self, seed: int) -> None:
+    Attributes:
+        input: What the function is called with.
+        argument: The value of it.
+    """
+
+    def __init__(self, shape: Sequence[int], seed: int) -> None:
         super().__init__("f32", inline_bytes=0)
+        self.input = Input(shape=tuple(shape), dtype="f32", seed=seed)
+        self.argument = Tensor("%arg0", self.input.shape, "f32")
         self.rng = np.random.default_rng(seed)
 
     def random(self, name: str, shape: Sequence[int], scale: float) -> Tensor:
@@ -101,13 +109,17 @@ class BlockBody(Body):
             shape,
         )
 
+    def parameters(self, channels_in: int, channels: int, name: str) -> tuple[Tensor, Tensor]:
+        """Bias and weight of a convolution."""
+        bias = self.random(f"{name}_bias", (channels,), _BIAS_SCALE)
+        scale = _WEIGHT_GAIN / math.sqrt(9 * channels_in)
+        return bias, self.random(f"{name}_weight", (channels, channels_in, 3, 3), scale)
+
     def convolution(self, x: Tensor, channels: int, name: str, *, activate: bool) -> Tensor:
         """A padded 3x3 convolution with bias, then a leaky ReLU if wanted."""
         n, channels_in, height, width = x.shape
         padded = self.pad(x)
-        bias = self.random(f"{name}_bias", (channels,), _BIAS_SCALE)
-        weight_shape = (channels, channels_in, 3, 3)
-        weight = self.random(f"{name}_weight", weight_shape, _WEIGHT_GAIN / math.sqrt(9 * channels_in))
+        bias, weight = self.parameters(channels_in, channels, name)
         empty = self.empty((n, channels, height, width))
         start = self.pointwise([bias], [_CHANNEL, _SAME], empty, _COPY_BODY)
         result = self.add(
@@ -146,21 +158,36 @@ class BlockBody(Body):
         """0.2 * update + x."""
         return self.pointwise([update, x], [_SAME, _SAME, _SAME], self.empty(x.shape), _SCALE_AND_ADD_BODY)
 
-    def built(self, argument: Tensor, result: Tensor, seed: int) -> BuiltModel:
-        """The whole module, to be called with random values of the seed."""
-        scalars = ["%zero = arith.constant 0.0 : f32", "%slope = arith.constant 0.2 : f32"]
-        text = self.module(_PREAMBLE, argument, scalars, result)
-        return BuiltModel(text=text, function="main", inputs=(Input(shape=argument.shape, dtype="f32", seed=seed),))
+    def built(self, result: Tensor) -> BuiltModel:
+        """The whole module."""
+        scalars = ["%zero = arith.constant 0.0 : f32", f"%slope = arith.constant {SLOPE} : f32"]
+        text = self.module(_PREAMBLE, self.argument, scalars, result)
+        return BuiltModel(text=text, function="main", inputs=(self.input,))
+
+
+def _image(params: Parameters) -> tuple[int, ...]:
+    return 1, params.channels, params.height, params.width
+
+
+def _blocks(params: Parameters, body: BlockBody) -> Tensor:
+    x = body.argument
+    for number in range(params.blocks):
+        x = body.block(x, params.growth, f"block{number}")
+    return x
 
 
 def build(params: Parameters) -> BuiltModel:
     """Write `blocks` residual dense blocks, one after the other, with random weights of the seed."""
-    shape = (1, params.channels, params.height, params.width)
-    body = BlockBody(params.seed)
-    result = argument = Tensor("%arg0", shape, "f32")
-    for number in range(params.blocks):
-        result = body.block(result, params.growth, f"block{number}")
-    return body.built(argument, result, params.seed)
+    body = BlockBody(_image(params), params.seed)
+    return body.built(_blocks(params, body))
+
+
+def write_onnx(params: Parameters) -> bytes:
+    """The same blocks in ONNX."""
+    from harness.models.residual_dense_block_onnx import OnnxBlockBody
+
+    body = OnnxBlockBody(_image(params), params.seed)
+    return body.serialised(_blocks(params, body))
 
 
 BUILDER = Builder(
@@ -169,4 +196,5 @@ BUILDER = Builder(
     description="ESRGAN's residual dense block(s): five 3x3 convolutions over growing concatenations.",
     parameters=Parameters,
     build=build,
+    onnx=write_onnx,
 )

@@ -40,17 +40,32 @@ class Parameters:
     seed: Annotated[int, Field(ge=0)] = 0
 
 
-def build(params: Parameters) -> BuiltModel:
-    """Write the blocks with random weights of the seed."""
-    shape = (1, params.channels, params.height, params.width)
-    body = BlockBody(params.seed)
-    result = argument = Tensor("%arg0", shape, "f32")
+def _trunk(params: Parameters, body: BlockBody) -> Tensor:
+    x = body.argument
     for number in range(params.blocks):
-        inner = result
+        inner = x
         for dense in range(DENSE_BLOCKS):
             inner = body.block(inner, params.growth, f"block{number}_dense{dense}")
-        result = body.scale_and_add(inner, result)
-    return body.built(argument, result, params.seed)
+        x = body.scale_and_add(inner, x)
+    return x
+
+
+def _image(params: Parameters) -> tuple[int, ...]:
+    return 1, params.channels, params.height, params.width
+
+
+def build(params: Parameters) -> BuiltModel:
+    """Write the blocks with random weights of the seed."""
+    body = BlockBody(_image(params), params.seed)
+    return body.built(_trunk(params, body))
+
+
+def write_onnx(params: Parameters) -> bytes:
+    """The same blocks in ONNX."""
+    from harness.models.residual_dense_block_onnx import OnnxBlockBody
+
+    body = OnnxBlockBody(_image(params), params.seed)
+    return body.serialised(_trunk(params, body))
 
 
 BUILDER = Builder(
@@ -59,4 +74,5 @@ BUILDER = Builder(
     description="The trunk of ESRGAN's generator: residual-in-residual dense blocks.",
     parameters=Parameters,
     build=build,
+    onnx=write_onnx,
 )

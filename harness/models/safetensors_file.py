@@ -41,4 +41,5 @@ def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
 
 def _tensor(data: NDArray[np.uint8], entry: Mapping[str, Any]) -> NDArray[Any]:
     begin, end = entry["data_offsets"]
-    return data[begin:end].view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    tensor: NDArray[Any] = data[begin:end].view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return tensor

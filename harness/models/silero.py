@@ -1,7 +1,7 @@
 """Silero VAD: whether somebody speaks in 576 samples of sound (https://github.com/snakers4/silero-vad).
 
-A spectrum by convolution, four convolutions and an LSTM whose state goes in and out. A package has it in ONNX in several
-forms; IREE 3.13.0 compiles none of them.
+A spectrum by convolution, four convolutions and an LSTM whose state goes in and out. A package has it in ONNX in
+several forms; IREE 3.13.0 compiles neither of these two.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ def _file(name: str, sha256: str) -> WeightFile:
 
 
 FILES: dict[Form, WeightFile] = {
-    "branches": _file(
-        "silero_vad_16k_op15.onnx", "7ed98ddbad84ccac4cd0aeb3099049280713df825c610a8ed34543318f1b2c49"
-    ),
+    "branches": _file("silero_vad_16k_op15.onnx", "7ed98ddbad84ccac4cd0aeb3099049280713df825c610a8ed34543318f1b2c49"),
     "straight": _file(
         "silero_vad_openvino_16k.onnx", "7776b81ad1b0350c15d7f1555943b9232eb53e9ca5d989c6d0cea9ebc8664d87"
     ),

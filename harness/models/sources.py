@@ -17,6 +17,7 @@ from harness import process
 from harness.errors import CaseError, SuiteError
 from harness.models.builder import Builder, BuiltModel, check_params, find_builder
 from harness.models.onnx_import import import_onnx, read_onnx
+from harness.models.onnx_static import with_static_inputs
 from harness.models.program import MLIR_NAME, Program, ProgramStore
 from harness.models.tools import file_sha256, require_file, run_tool
 from harness.suite.values import Model
@@ -134,7 +135,8 @@ def from_onnx(
         CaseError: The file is broken or cannot be imported (stage `model`).
     """
     require_file(path, (".onnx",), f"{where} onnx")
-    key = ("onnx", file_sha256(path), model.opset, toolchain.version)
+    shapes = [one.shape for one in model.inputs] if model.static else []
+    key = ("onnx", file_sha256(path), model.opset, toolchain.version, *shapes)
     program = store.recall(key)
     if program is None or any(_hash_if_there(path.parent / name) != sha for name, sha in program.read_files.items()):
         program = store.remember(key, _import(path, model, store, toolchain, limits, where))
@@ -156,7 +158,8 @@ def _import(
     store.root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=store.root, prefix=".importing-") as folder:
         output = Path(folder).resolve() / MLIR_NAME
-        import_onnx(path, output, opset=model.opset, facts=facts, toolchain=toolchain, limits=limits, where=where)
+        graph = _made_static(path, model, output.with_suffix(".onnx"), where) if model.static else path
+        import_onnx(graph, output, opset=model.opset, facts=facts, toolchain=toolchain, limits=limits, where=where)
         sha256, size = store.keep_file(output)
     return Program(
         mlir_sha256=sha256,
@@ -167,6 +170,15 @@ def _import(
         read_files={name: file_sha256(path.parent / name) for name in facts.external_files},
         from_onnx=True,
     )
+
+
+def _made_static(path: Path, model: Model, static: Path, where: str) -> Path:
+    """The same graph with the inputs' shapes written in."""
+    import onnx
+
+    shapes = [one.shape for one in model.inputs]
+    onnx.save(with_static_inputs(onnx.load(str(path)), shapes, f"{where} onnx: {path}"), str(static))
+    return static
 
 
 def _source_sha256(builder: Builder[Any]) -> str:

@@ -1,9 +1,10 @@
 """Tensors of a PyTorch file (.pth), read without PyTorch and without running anything of the file.
 
-Such a file is a pickle, which may name any function of any package to be called. The unpickler here knows what files
-of plain tensors name, five things, and each of them only describes: tensors are made of the bytes when the pickle has
-ended. There are two layouts. Since PyTorch 1.6 the file is a zip, with the pickle in `data.pkl` and each storage's
-bytes in `data/KEY`. Before, it is several pickles (a magic number, the protocol, the machine's, the tensors, the keys of
+Such a file is a pickle, which may name any function of any package to be called. The unpickler here knows only what
+files of plain tensors name, and all of that only describes: tensors are made of the bytes when the pickle has ended.
+
+There are two layouts. Since PyTorch 1.6 the file is a zip, with the pickle in `data.pkl` and each storage's bytes in
+`data/KEY`. Before, it is several pickles (a magic number, the protocol, facts of the machine, the tensors, the keys of
 the storages) and then, for each key, a count of elements and their bytes.
 """
 
@@ -59,22 +60,29 @@ class _View:
     strides: tuple[int, ...]
 
     def array(self, data: Mapping[str, bytes]) -> Array:
-        """The tensor's own copy of its elements."""
-        if math.prod(self.shape) > self.storage.elements:  # a stride of zero could make terabytes of nothing
+        """The tensor's own copy of its elements; ValueError where it does not lie within its storage."""
+        content, dtype = data[self.storage.key], self.storage.dtype
+        if len(content) != self.storage.elements * dtype.itemsize:
+            raise ValueError(f"storage {self.storage.key} is not whole")
+        if math.prod(self.shape) == 0:
+            return np.empty(self.shape, dtype)
+        last = self.offset + sum((size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True))
+        is_negative = min(self.offset, *self.shape, *self.strides, 0) < 0
+        # A stride of zero could make terabytes of one element.
+        if is_negative or max(last, math.prod(self.shape) - 1) >= self.storage.elements:
             raise ValueError(f"storage {self.storage.key} is too small for a tensor of shape {self.shape}")
-        dtype = self.storage.dtype
         strides = [stride * dtype.itemsize for stride in self.strides]
-        view: Array = np.ndarray(
-            self.shape, dtype, data[self.storage.key], offset=self.offset * dtype.itemsize, strides=strides
-        )
-        return np.array(view, order="C")
+        elements = np.frombuffer(content, dtype)[self.offset :]
+        return np.array(np.lib.stride_tricks.as_strided(elements, self.shape, strides), order="C")
 
 
 class _NamesMoreThanTensorsError(Exception):
     """A pickle names what a file of plain tensors does not need."""
 
 
-def _rebuild_tensor(storage: object, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: object) -> _View:
+def _rebuild_tensor(
+    storage: object, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: object
+) -> _View:
     if not isinstance(storage, _Storage):
         raise pickle.UnpicklingError("a tensor without a storage")
     return _View(storage, offset, tuple(shape), tuple(strides))

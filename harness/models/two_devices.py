@@ -3,10 +3,10 @@
 What the names mean is said when they are compiled: --iree-hal-target-device=dev_a=local[0] and so on. Arguments come
 from `dev_a`, and results go back there.
 
-    whole        an MLP without a word about devices: for one device, and for programs that choose theirs when they start
-    pipeline     the MLP's first half on dev_a and its second half on dev_b; the rows go through in `batches` parts, and
-                 no part waits for another, so that both devices could be at work at a time
-    transfers    the MLP's layers take turns: the first on dev_a, the second on dev_b, the third on dev_a, ...
+    whole      an MLP without a word about devices: for one device, and for programs that choose theirs when they start
+    pipeline   the MLP's first half on dev_a and its second half on dev_b; the rows go through in `batches` parts, and
+               no part waits for another, so that both devices could be at work at a time
+    transfers  the MLP's layers take turns: the first on dev_a, the second on dev_b, the third on dev_a, ...
 """
 
 from __future__ import annotations
@@ -105,11 +105,7 @@ def _layer(body: Body, x: Tensor, matrix: Tensor, zeros: Tensor) -> Tensor:
         f"outs({zeros.name} : {zeros.type}) -> {zeros.type}",
         x.shape,
     )
-    return body.add(
-        f"linalg.max ins({product.name}, {zeros.name} : {x.type}, {x.type}) "
-        f"outs({zeros.name} : {zeros.type}) -> {zeros.type}",
-        x.shape,
-    )
+    return body.add(f"arith.maximumf {product.name}, {zeros.name} : {x.type}", x.shape)
 
 
 def _join(body: Body, parts: list[Tensor], shape: tuple[int, int]) -> Tensor:

@@ -1,5 +1,6 @@
 """Preprocessing plugins, by their registered names: what they are, and what a variant makes them do."""
 
+from harness.options import NoOptions
 from harness.plugins.files import PluginFile, package_file, written_file
 from harness.plugins.registry import apply_plugin, load_plugin, registered_plugins
 from harness.plugins.values import (
@@ -7,7 +8,6 @@ from harness.plugins.values import (
     CompilerPlugin,
     ExecutablePlugin,
     Flags,
-    NoOptions,
     PassPipeline,
     PdlSpec,
     Plugin,

@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from harness.plugins.values import NoOptions, Plugin, Rewrite
+from harness.options import NoOptions
+from harness.plugins.halide_schedule import HalideScheduleOptions, transform_library
+from harness.plugins.values import Plugin, Rewrite, TransformLibrary
 
 _SINCE = ">=3.12"
 
@@ -139,4 +141,15 @@ TUNED = Plugin(
     steps=_tuned,
     backends=("llvm-cpu",),
     toolchains=_SINCE,
+)
+
+
+HALIDE_SCHEDULE = Plugin(
+    name="halide-schedule",
+    version="1",
+    description="A channelled convolution lowered by the schedule of MLIR's Transform tutorial, chapter H",
+    options=HalideScheduleOptions,
+    steps=lambda options: (TransformLibrary(file=transform_library(options)),),
+    backends=("llvm-cpu",),
+    toolchains=">=3.13",
 )

@@ -13,7 +13,7 @@ from typing import Any
 from harness.errors import SuiteError
 from harness.options import as_json, check_options
 from harness.plugins.values import REWRITE_PHASES, Applied, Plugin, Rewrite, Step
-from harness.registered import load_registered
+from harness.registered import find_registered
 from harness.suite.toml_file import did_you_mean
 
 ENTRY_POINT_GROUP = "harness.plugins"
@@ -31,15 +31,8 @@ def load_plugin(name: str) -> Plugin[Any]:
         SuiteError: No package registers it, or several do, or the one that does fails to import or gives something
             else than a Plugin.
     """
-    points = tuple(entry_points(group=ENTRY_POINT_GROUP, name=name))
-    if not points:
-        hint = did_you_mean(name, registered_plugins()) or "; no installed package registers a plugin"
-        advice = "" if hint.endswith("?") else "; install the package that brings it"
-        raise SuiteError(f"there is no plugin {name!r}{hint}{advice}")
-    values = sorted({point.value for point in points})
-    if len(values) > 1:
-        raise SuiteError(f"plugin {name!r} is registered by {' and by '.join(values)}; remove all packages but one")
-    return load_registered(points[0], Plugin, "harness.plugins.Plugin", f"plugin {name!r}")
+    points = entry_points(group=ENTRY_POINT_GROUP)
+    return find_registered(points, name, Plugin, kind_name="harness.plugins.Plugin", noun="plugin")
 
 
 def apply_plugin(name: str, options: Mapping[str, Any], where: str = "plugins") -> Applied:

@@ -112,11 +112,6 @@ Step = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoOptions:
-    """The options of a plugin that has none."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Plugin(Generic[O]):
     """A preprocessing step on a model's MLIR, before or inside iree-compile.
 

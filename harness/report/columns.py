@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from harness.ir.storage import Storage
 from harness.report.units import PLAIN, Unit, byte_unit, count_unit, time_unit
 from harness.report.values import Row, Section
 from harness.report.words import interval_text, one_line, outcome_text
@@ -40,12 +41,15 @@ def main_columns(section: Section) -> list[Column]:
     them.
     """
     rows = section.rows
+    reached = [row.attained for row in rows]
     columns = [
         Column(title="variant", cells=tuple(one_line(row.variant) for row in rows), number=False),
         _toolchains(section),
         _figures("latency", [row.latency_ns for row in rows], time_unit),
         Column(title=f"vs {one_line(section.baseline)}", cells=tuple(outcome_text(row) for row in rows), number=False),
         _against_best_peer(section),
+        _figures("GFLOP/s", [one.operations_per_s if one else None for one in reached], _giga, rank=4),
+        _figures("of the roof", [one.roof_share if one else None for one in reached], _share, rank=4),
         _figures("instr/call", [row.instructions_per_call for row in rows], count_unit, rank=2),
         _figures("dispatches", [row.dispatches for row in rows], _plain, rank=1),
         _figures("copies", [row.copies for row in rows], _plain, rank=3),
@@ -59,17 +63,29 @@ def main_columns(section: Section) -> list[Column]:
 
 
 def ir_columns(section: Section) -> list[Column]:
-    """Variant, toolchain where there are several, and how many of each op; [] where the suite names none."""
+    """Variant, toolchain where there are several, how many of each op, and what encodings cost; [] where nobody asks."""
     rows = section.rows
     keys = tuple(dict.fromkeys(key for row in rows for key in row.ir))
-    if not keys:
+    if not keys and not any(row.storage for row in rows):
         return []
     columns = [
         Column(title="variant", cells=tuple(one_line(row.variant) for row in rows), number=False),
         _toolchains(section),
         *(_counts(key, rows) for key in keys),
+        *_storage([row.storage for row in rows]),
     ]
     return [column for column in columns if column is not None]
+
+
+def _storage(found: list[Storage | None]) -> list[Column | None]:
+    """Bytes of encoded tensors, what of them is padding, and the worst case; a program without any has no padding."""
+    return [
+        _figures("encoded", [one.encoded_bytes if one else None for one in found], byte_unit),
+        _figures(
+            "padding", [one.overhead * 100 if one and one.overhead is not None else None for one in found], _per_cent
+        ),
+        _figures("worst case", [one.worst_ratio if one else None for one in found], _times),
+    ]
 
 
 def _counts(key: str, rows: Sequence[Row]) -> Column:
@@ -112,6 +128,22 @@ def _memory(section: Section) -> list[Column | None]:
 
 def _plain(_: object) -> Unit:
     return PLAIN
+
+
+def _giga(_: object) -> Unit:
+    return Unit(name="", size=1e9, decimals=1)
+
+
+def _share(_: object) -> Unit:
+    return Unit(name="%", size=0.01, decimals=1)
+
+
+def _per_cent(_: object) -> Unit:
+    return Unit(name="%", size=1.0, decimals=1)
+
+
+def _times(_: object) -> Unit:
+    return Unit(name="times", size=1.0, decimals=2)
 
 
 def _figures(

@@ -12,7 +12,7 @@ _DIGITS = 9
 
 def flatten(row: Row) -> dict[str, Scalar]:
     """A row's facts and figures; None where there is none. What is a list in a row is left to the caller."""
-    estimate = row.estimate
+    estimate, storage, reached = row.estimate, row.storage, row.attained
     return {
         "case": row.case,
         "group": row.group,
@@ -39,12 +39,20 @@ def flatten(row: Row) -> dict[str, Scalar]:
         "ratio_to_best_peer": _rounded(row.peer_estimate.ratio) if row.peer_estimate else None,
         "ratio_to_best_peer_low": _rounded(row.peer_estimate.low) if row.peer_estimate else None,
         "ratio_to_best_peer_high": _rounded(row.peer_estimate.high) if row.peer_estimate else None,
+        "operations_per_s": _rounded(reached.operations_per_s) if reached else None,
+        "compulsory_bytes_per_s": _rounded(reached.bytes_per_s) if reached else None,
+        "operations_per_byte": _rounded(reached.intensity) if reached else None,
+        "share_of_peak": _rounded(reached.peak_share) if reached else None,
+        "share_of_roof": _rounded(reached.roof_share) if reached else None,
         "instructions_per_call": row.instructions_per_call,
         "reference_ns": row.reference_ns,
         "dispatches": row.dispatches,
         "copies": row.copies,
         "fills": row.fills,
         "transient_bytes": row.transient_bytes,
+        "encoded_bytes": storage.encoded_bytes if storage else None,
+        "encoded_unpadded_bytes": storage.unpadded_bytes if storage else None,
+        "encoded_worst_ratio": _rounded(storage.worst_ratio) if storage else None,
         "dispatch_bytes": row.dispatch_bytes,
         "module_bytes": row.module_bytes,
         "module_sha256": row.module_sha256,

@@ -29,6 +29,8 @@ def render_json(report: Report) -> str:
                 "device": section.device,
                 "call": section.call,
                 "rounds_by_generation": section.rounds,
+                "work": asdict(section.work) if section.work else None,
+                "peak": asdict(section.peak) if section.peak else None,
             }
             for section in report.sections
         ],
@@ -42,6 +44,7 @@ def _record(row: Row) -> dict[str, Any]:
         **flatten(row),
         "failure_stderr": row.failure.stderr if row.failure else None,
         "ir": row.ir,
+        "encoded_tensors": [asdict(tensor) for tensor in row.storage.tensors] if row.storage else None,
         "memory_by_device": [asdict(one) for one in row.memory],
         "plugin_effects": [asdict(effect) for effect in row.effects],
         "remarks": row.remarks,

@@ -25,6 +25,7 @@ from harness.report.markdown_text import (
     table,
     what_next,
 )
+from harness.report.roofline import roofline_columns, roofline_line
 from harness.report.values import Report, Row, Section, Status
 from harness.report.words import LEGEND, Step, common_fate, correctness, next_steps, run_line, sampling, trust, verdict
 
@@ -98,13 +99,20 @@ def _results(report: Report, *, full: bool) -> str:
         elif folded:
             parts.append(details(title, blocks(how, _main_table(section), _ir_table(section))))
         else:
-            parts.append(blocks(f"#### {escape(title)}", how, _main_table(section), _ir_table(section)))
+            roofline = _roofline(section) if full else ""
+            parts.append(blocks(f"#### {escape(title)}", how, _main_table(section), roofline, _ir_table(section)))
     return blocks("### Results", f"_{escape(LEGEND)}._" if report.compares else "", *parts)
 
 
 def _main_table(section: Section) -> str:
     remarks = [_remarks(row) for row in section.rows] if any(row.remarks for row in section.rows) else []
     return _table_of(main_columns(section), remarks)
+
+
+def _roofline(section: Section) -> str:
+    """What a call has to do, what the machine could, and what each case reaches; "" where nothing is known."""
+    columns = roofline_columns(section)
+    return blocks(escape(roofline_line(section)), _table_of(columns) if columns else "")
 
 
 def _ir_table(section: Section) -> str:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from harness.errors import ExitCode
 from harness.report.columns import Column
-from harness.report.markdown_text import escape, name, table
+from harness.report.markdown_text import escape, table
 from harness.report.terminal_text import drawn, empty_table
 from harness.report.values import Summary
 from harness.report.words import one_line
@@ -33,7 +33,7 @@ class SuiteOutcome:
 
     Attributes:
         status: The exit status that it would have alone.
-        run: Its run's directory; None: it was not run, and `note` says why.
+        run: Its run's directory; None: it was not run, and `note` says why in a sentence that names it.
         summary: Of its run.
     """
 
@@ -67,7 +67,7 @@ def outcomes_terminal(outcomes: Sequence[SuiteOutcome], *, width: int, color: bo
         console.print(drawing)
         for one in outcomes:
             if one.note:
-                console.print(Text(f"{one_line(str(one.suite))}: {one_line(one.note)}"))
+                console.print(Text(one_line(one.note)))
 
     return drawn(draw, width=width, color=color)
 
@@ -77,7 +77,7 @@ def outcomes_markdown(outcomes: Sequence[SuiteOutcome]) -> str:
     columns = _columns(outcomes)
     rows = [[escape(column.cells[index]) for column in columns] for index in range(len(outcomes))]
     parts = ["### Suites", table([column.head for column in columns], rows, numbers=[one.number for one in columns])]
-    parts.append("\n".join(f"- {name(str(one.suite))}: {escape(one.note)}" for one in outcomes if one.note))
+    parts.append("\n".join(f"- {escape(one.note)}" for one in outcomes if one.note))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

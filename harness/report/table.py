@@ -23,6 +23,7 @@ from harness.report.repro import repro_lines
 from harness.report.values import Report, Row, Section
 from harness.results.evidence import Evidence, find_failure, gather, stand_ins
 from harness.results.records import Build, Check, Header, ModelRecord, Reference, Run
+from harness.roofline.attained import attained
 from harness.stats import (
     GroupTimes,
     change_against,
@@ -93,6 +94,8 @@ def _section(name: str, cases: Sequence[Case], header: Header, evidence: Evidenc
         rounds=tuple(len(times) for times in group.times.generations.values()),
         rows=tuple(_row(case, group) for case in cases),
         best_peer=best_peer.variant if best_peer is not None else "",
+        work=evidence.work.get(cases[0].model),
+        peak=evidence.peaks.get(cases[0].device),
     )
 
 
@@ -149,6 +152,7 @@ def _row(case: Case, group: _Group) -> Row:
         compile_flags=case.compile_flags,
         run_flags=case.run_flags,
         ir=counted.counts if counted is not None else {},
+        storage=counted.storage if counted is not None else None,
     )
     row = _with_check(_with_reference(_with_build(row, build), reference), evidence.checks.get(case.name))
     if status in ("measured", "same"):
@@ -236,6 +240,8 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
         rounds=latency.rounds,
         instructions_per_call=group.instructions.get(timed.name),
     )
+    if (work := group.evidence.work.get(row.model)) is not None:
+        row = replace(row, attained=attained(work, latency.median_ns, group.evidence.peaks.get(row.device)))
     if group.best_peer and timed.name != group.best_peer:
         row = replace(row, peer_estimate=estimate_ratio(group.times.log_ratios(timed.name, group.best_peer)))
     if row.baseline:

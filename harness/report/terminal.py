@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.report.columns import ir_columns, main_columns
+from harness.report.roofline import roofline_line
 from harness.report.terminal_text import (
     GAP,
     drawn,
@@ -73,6 +74,8 @@ def _print_section(console: Console, section: Section) -> None:
     heading.append(f"  {how}", style="not bold dim")
     console.print()
     console.print(heading)
+    if bounds := roofline_line(section):
+        console.print(Text(bounds, style="dim"))
     table = empty_table(shown)
     if beside and any(row.remarks for row in section.rows):
         table.add_column("remarks", overflow="fold")

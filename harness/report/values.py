@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from harness.results.records import DeviceMemory, Failure, PluginEffect
+from harness.ir.storage import Storage
+from harness.results.records import DeviceMemory, Failure, Peak, PluginEffect, Work
+from harness.roofline.attained import Attained
 from harness.stats import Change, Estimate
 from harness.suite.values import VariantGroup
 
@@ -36,6 +38,7 @@ class Row:
         rounds: Likewise, over all generations.
         estimate: Time of this case divided by the baseline's; None for the baseline and where one of them has none.
         kind: What to call the estimate; `same` without an estimate where the module is the baseline's.
+        attained: How much of the machine it uses; None where its model's work is not known.
         instructions_per_call: Retired in user mode; the median over turns.
         transient_bytes: Of the program's schedule, as iree-compile states it.
         dispatch_bytes: Executables of all dispatches together.
@@ -46,6 +49,7 @@ class Row:
         device_peak_bytes: Peak of the device-local ones; both summed over the devices.
         memory: Both of each device, in the order of the command line.
         ir: Counts of the ops that the suite names, by `phase/op`.
+        storage: Its encoded tensors, where the suite asks what they cost.
         effects: What plugins and preprocessing flags did.
         peer: The engine that ran it instead of IREE, by its registered name.
         peer_estimate: Time of this case divided by the section's best peer's; None for that peer itself.
@@ -74,6 +78,7 @@ class Row:
     rounds: int | None = None
     estimate: Estimate | None = None
     kind: Change | None = None
+    attained: Attained | None = None
     instructions_per_call: float | None = None
     dispatches: int | None = None
     copies: int | None = None
@@ -95,6 +100,7 @@ class Row:
     peer: str | None = None
     peer_estimate: Estimate | None = None
     ir: Mapping[str, int] = field(default_factory=dict)
+    storage: Storage | None = None
     effects: tuple[PluginEffect, ...] = ()
     remarks: tuple[str, ...] = ()
     repro: tuple[str, ...] = ()
@@ -112,6 +118,8 @@ class Section:
         baseline: What the others are compared with: the variant, and its toolchain where there are several.
         rounds: Of each generation that measured the group.
         best_peer: Label of the fastest peer; "" where none was measured.
+        work: What one call has to do; None in runs that did not count it.
+        peak: What the machine reaches with as many threads; None where it was not measured, as of a GPU.
     """
 
     group: str
@@ -123,6 +131,8 @@ class Section:
     rounds: tuple[int, ...]
     rows: tuple[Row, ...]
     best_peer: str = ""
+    work: Work | None = None
+    peak: Peak | None = None
 
     @property
     def toolchains(self) -> tuple[str, ...]:

@@ -6,12 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.plan.values import Case
-from harness.results.records import Build, Check, Failure, IrCounts, Lost, ModelRecord, Reference, Round, Run
+from harness.results.records import (
+    Build,
+    Check,
+    Failure,
+    IrCounts,
+    Lost,
+    ModelRecord,
+    Peak,
+    Reference,
+    Round,
+    Run,
+    Work,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A run's records by name of the case; a later record of the same case (after --resume) replaces an earlier one."""
+    """A run's records by name of the case, the model or the device.
+
+    A later record of the same one (after --resume) replaces an earlier one.
+    """
 
     builds: Mapping[str, Build]
     ir: Mapping[str, IrCounts]
@@ -19,6 +34,8 @@ class Evidence:
     references: Mapping[str, Reference]
     lost: Mapping[str, Lost]
     models: Mapping[str, ModelRecord]
+    work: Mapping[str, Work]
+    peaks: Mapping[str, Peak]
     rounds: Mapping[str, Sequence[Round]]
     finished: bool
 
@@ -35,6 +52,8 @@ def gather(run: Run) -> Evidence:
         references={reference.case: reference for reference in run.references},
         lost={lost.case: lost for lost in run.lost},
         models={model.name: model for model in run.header.models},
+        work={work.model: work for work in run.work},
+        peaks={peak.device: peak for peak in run.peaks},
         rounds=rounds,
         finished=run.finished,
     )

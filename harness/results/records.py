@@ -1,7 +1,7 @@
 """What a run directory holds, as values. Paths in them are relative to the place the commands ran in.
 
 A run is a header (run.json, written once) and append-only files with one JSON line a record: builds.jsonl, ir.jsonl,
-checks.jsonl, references.jsonl, rounds.jsonl, and lost.jsonl for cases lost while measuring.
+checks.jsonl, references.jsonl, rounds.jsonl, work.jsonl and peaks.jsonl, and lost.jsonl for cases lost while measuring.
 """
 
 from __future__ import annotations
@@ -121,6 +121,50 @@ class IrCounts:
     failure: Failure | None = None
     storage: Storage | None = None
     storage_failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What one call of a model has to do, counted before any variant changes it; 0 where `failure` is set.
+
+    Attributes:
+        operations: Arithmetic ones, floating and integer: a fused multiply-add is two, a function such as exp is one.
+        integer: Of these, those on integers.
+        transcendental: Of these, functions.
+        compulsory_bytes: Arguments, results and constants, each once.
+        footprint_bytes: What goes to and from memory where every operation reads its operands and writes its results.
+        uncounted: Operations whose arithmetic is not in the count, by name.
+    """
+
+    model: str
+    operations: int = 0
+    integer: int = 0
+    transcendental: int = 0
+    compulsory_bytes: int = 0
+    footprint_bytes: int = 0
+    uncounted: dict[str, int] = field(default_factory=dict)
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peak:
+    """What this machine's processors reach with as many threads as a device has, measured as the run began to time.
+
+    Attributes:
+        device: The suite's name for it.
+        operations_per_s: The best of all programs that compute, in f32; None where none ran.
+        bytes_per_s: The best of all that stream.
+        measured: By program, as in `sgemm 512` and `copy`: operations or bytes a second.
+    """
+
+    device: str
+    threads: int
+    operations_per_s: float | None = None
+    operations_by: str = ""
+    bytes_per_s: float | None = None
+    bytes_by: str = ""
+    measured: dict[str, float] = field(default_factory=dict)
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,4 +348,6 @@ class Run:
     references: tuple[Reference, ...] = ()
     rounds: tuple[Round, ...] = ()
     lost: tuple[Lost, ...] = ()
+    work: tuple[Work, ...] = ()
+    peaks: tuple[Peak, ...] = ()
     finished: bool = False

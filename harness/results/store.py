@@ -3,7 +3,7 @@
     <results>/<run id>/
         run.json           the header, written first and once
         builds.jsonl       one JSON line a record; and ir.jsonl, checks.jsonl, references.jsonl, rounds.jsonl,
-                           lost.jsonl
+                           lost.jsonl, work.jsonl, peaks.jsonl
         logs/              what iree-compile printed for builds that failed
         report.md          the full report
         finished.json      there once the run has finished; nothing is written after it
@@ -36,12 +36,14 @@ from harness.results.records import (
     Header,
     IrCounts,
     Lost,
+    Peak,
     Reference,
     Round,
     Run,
+    Work,
 )
 
-Record = Build | IrCounts | Check | Reference | Round | Lost
+Record = Build | IrCounts | Check | Reference | Round | Lost | Work | Peak
 _T = TypeVar("_T")
 
 _HEADER_FILE = "run.json"
@@ -54,6 +56,8 @@ _FILES: dict[type[Any], str] = {
     Reference: "references.jsonl",
     Round: "rounds.jsonl",
     Lost: "lost.jsonl",
+    Work: "work.jsonl",
+    Peak: "peaks.jsonl",
 }
 _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in (*_FILES, Header)}
 
@@ -238,6 +242,8 @@ def load_run(path: Path) -> Run:
         references=_records(path, Reference),
         rounds=_records(path, Round),
         lost=_records(path, Lost),
+        work=_records(path, Work),
+        peaks=_records(path, Peak),
         finished=(path / _FINISHED_FILE).is_file(),
     )
 

@@ -10,7 +10,7 @@ from harness.plan import Selection
 from harness.prepare import Prepared
 from harness.process import Limits
 from harness.progress import Progress
-from harness.results.records import Build, Check, IrCounts, Reference, Run
+from harness.results.records import Build, Check, IrCounts, Peak, Reference, Run
 from harness.results.store import RunDirectory
 from harness.toolchain import Toolchain
 
@@ -52,6 +52,7 @@ class Done:
     references: Mapping[str, Reference] = field(default_factory=dict)
     generations: Mapping[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
     lost: frozenset[str] = frozenset()
+    work: frozenset[str] = frozenset()
 
 
 def done_in(run: Run) -> Done:
@@ -68,15 +69,21 @@ def done_in(run: Run) -> Done:
         references={one.case: one for one in run.references},
         generations=generations,
         lost=frozenset(one.case for one in run.lost),
+        work=frozenset(one.model for one in run.work),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """One run under way."""
+    """One run under way.
+
+    Attributes:
+        peaks: What was measured of this machine, by device; a run that goes on measures again.
+    """
 
     prepared: Prepared
     options: RunOptions
     directory: RunDirectory
     done: Done
     progress: Progress
+    peaks: dict[str, Peak] = field(default_factory=dict)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from harness.bench_folder import lay_out
 from harness.cache import cache_root
 from harness.compile import BuildCache
 from harness.measure import last_core
+from harness.measure.pinning import usable_cores
 from harness.models.materialize import ModelArtifact
 from harness.peers.loadable import LoadablePeer
 from harness.plan import Case
@@ -67,10 +67,6 @@ def _peer(prepared: Prepared, case: Case, artifact: ModelArtifact) -> LoadablePe
         peer=prepared.peers[case.variant],
         model=peer_model(model, artifact),
         arguments=tuple(argument.for_worker() for argument in artifact.arguments),
-        threads=case.threads or _cores(),
+        threads=case.threads or usable_cores(),
         cache=cache_root() / "peers" / case.variant,
     )
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -35,4 +35,5 @@ def peer_model(model: Model, artifact: ModelArtifact) -> PeerModel:
     params = {}
     if model.builder is not None:
         params = as_json(check_params(find_builder(model.builder), model.params))
-    return PeerModel(name=model.name, builder=model.builder, params=params, onnx=artifact.onnx, inputs=artifact.inputs)
+    onnx = artifact.onnx.absolute() if artifact.onnx is not None else None  # a peer's process has a folder of its own
+    return PeerModel(name=model.name, builder=model.builder, params=params, onnx=onnx, inputs=artifact.inputs)

@@ -24,7 +24,7 @@ def find_list(path: Path) -> SuiteList | None:
         return None
     table = validated(path, content, ListFile)
     suites = tuple(path.parent / name for name in table.suites)
-    places = [os.path.abspath(suite) for suite in suites]
+    places = [os.path.normpath(name) for name in table.suites]
     for name, place in zip(table.suites, places, strict=True):
         if places.count(place) > 1:
             raise SuiteError(f"{path}: suites: {shown(name)} is there twice; remove one of them")

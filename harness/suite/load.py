@@ -14,7 +14,16 @@ from harness.errors import SuiteError, UsageError
 from harness.ir.values import PHASES, check_wanted
 from harness.suite.expectations import case_expectation, model_expectation
 from harness.suite.lists import refuse_list
-from harness.suite.schema import DeviceTable, FlagSetFile, GateTable, InputTable, ModelTable, PeerTable, SuiteFile, VariantTable
+from harness.suite.schema import (
+    DeviceTable,
+    FlagSetFile,
+    GateTable,
+    InputTable,
+    ModelTable,
+    PeerTable,
+    SuiteFile,
+    VariantTable,
+)
 from harness.suite.toml_file import did_you_mean, read_content, read_toml, shown, validated
 from harness.suite.values import (
     Device,
@@ -245,6 +254,8 @@ def _model(path: Path, name: str, table: ModelTable) -> Model:
         raise SuiteError(f"{where} {missing} missing; an mlir file needs its entry function and inputs")
     if table.opset is not None and source != "onnx":
         raise SuiteError(f"{where} opset is for onnx files; remove it")
+    if table.static and (source != "onnx" or not table.inputs):
+        raise SuiteError(f"{where} static is for onnx files whose inputs are given; remove it, or give inputs")
     if table.reference == "onnxruntime" and source == "mlir":
         raise SuiteError(f'{where} reference = "onnxruntime" is for onnx files and builders; leave it out')
     return Model(
@@ -255,6 +266,7 @@ def _model(path: Path, name: str, table: ModelTable) -> Model:
         mlir=_file(path, where, "mlir", table.mlir) if table.mlir is not None else None,
         onnx=_file(path, where, "onnx", table.onnx) if table.onnx is not None else None,
         opset=table.opset,
+        static=table.static,
         function=table.function,
         inputs=tuple(
             _input(path, f"{where} inputs[{position}]", one, position)

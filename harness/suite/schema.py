@@ -79,6 +79,9 @@ class ModelTable(_Table):
     mlir: str | None = Field(None, description="An .mlir or .mlirbc file, relative to the suite.")
     onnx: str | None = Field(None, description="An .onnx file, relative to the suite; imported by iree-import-onnx.")
     opset: int | None = Field(None, ge=1, description="Upgrade the ONNX file to this opset (default: at least 17).")
+    static: bool = Field(
+        False, description="Write the shapes of inputs into an onnx file whose own are dynamic, and fold what follows."
+    )
     function: str | None = Field(None, description="Entry function of an mlir or onnx file.")
     inputs: list[InputTable] | None = Field(
         None, description="The entry function's arguments, in order; [] where it has none."

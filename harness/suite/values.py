@@ -60,6 +60,7 @@ class Model:
         reference: What outputs are compared with otherwise: `baseline`, `onnxruntime`, or `auto`: ONNX Runtime for an
             ONNX model where it is installed, else the baseline.
         expectation: How IREE is known to fail on it; what the suite says of single cases comes before.
+        static: Whether the inputs' shapes are written into an ONNX graph whose own are dynamic.
         function: Entry function; None: the builder's own, or the only public function of an ONNX model.
         inputs: Arguments; empty: the builder's own.
     """
@@ -71,6 +72,7 @@ class Model:
     mlir: Path | None = None
     onnx: Path | None = None
     opset: int | None = None
+    static: bool = False
     function: str | None = None
     inputs: tuple[Input, ...] = ()
     parameters: dict[str, Path]

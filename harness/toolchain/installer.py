@@ -1,7 +1,4 @@
-"""How a pair is installed, by uv or by pip, and what their words mean where that fails.
-
-Nothing that they print is shown as it is: it can name a company's package index.
-"""
+"""How a pair is installed, by uv or by pip, and what their words mean where that fails."""
 
 from __future__ import annotations
 
@@ -13,20 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.index_output import DISK_FULL, NO_INDEX, UNREACHABLE
 from harness.toolchain.find import COMPILER_PACKAGE, RUNTIME_PACKAGE, environment_python
 
-_DISK_FULL = re.compile(r"No space left on device|os error 28\b|Errno 28\b|not enough space on the disk|quota exceeded")
 # pip lists the releases that fit this Python; uv only says that it found none.
 _PIP_HAS = re.compile(r"Could not find a version that satisfies .*\(from versions: (?P<releases>[^)]+)\)")
 _UV_HAS_NOT = re.compile(r"there (?:is|are) no versions? of\s+iree-base-", re.IGNORECASE)
 _UV_NO_WHEEL = re.compile(r"has no wheels with a matching|requires-python|does not satisfy Python", re.IGNORECASE)
-_UNREACHABLE = re.compile(
-    r"Could not fetch URL \S+ (?:connection error|There was a problem)|connection broken by|tim(?:ed|e) ?out"
-    r"|Failed to (?:fetch|download)|error sending request"
-    r"|network (?:was|is) (?:disabled|unreachable)|name resolution|Name or service not known|ProxyError|SSLError",
-    re.IGNORECASE,
-)
-_NO_INDEX = re.compile(r"from versions: none|was not found in the|index lookups were disabled")
 _NO_ENSUREPIP = re.compile(r"ensurepip|No module named '?venv")
 _SHOWN_RELEASES = 5
 
@@ -79,7 +69,7 @@ def why_it_failed(release: str, printed: str, how_it_ended: str, by_hand: str) -
         how_it_ended: A phrase, such as `exited with status 1`.
         by_hand: The command line to try.
     """
-    if _DISK_FULL.search(printed):
+    if DISK_FULL.search(printed):
         return (
             f"IREE {release} cannot be installed: the disk of the cache or of the temporary folder is full; make room "
             "(an environment takes about 700 MB), or set HARNESS_CACHE or TMPDIR to another disk"
@@ -93,12 +83,12 @@ def why_it_failed(release: str, printed: str, how_it_ended: str, by_hand: str) -
     releases = [] if found is None or found["releases"] == "none" else found["releases"].split(", ")
     if releases or _UV_HAS_NOT.search(printed):
         return f"the package index has no IREE {release}; {_instead(releases)}"
-    if _UNREACHABLE.search(printed):
+    if UNREACHABLE.search(printed):
         return (
             f"IREE {release} is not in the cache, and the package index cannot be reached; connect once to install it, "
             "and later runs need no network"
         )
-    if _NO_INDEX.search(printed):
+    if NO_INDEX.search(printed):
         return (
             f"IREE {release} is not in the cache, and no package index that is configured here has {COMPILER_PACKAGE}; "
             "check the settings of pip and uv (PIP_NO_INDEX, UV_NO_INDEX, their configuration files)"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from benchmarks.plugins import __main__ as command
-from benchmarks.plugins import engines, halide_convolution, onnx_block
+from benchmarks.plugins import engines, onnx_block
 from benchmarks.plugins.generation import Job, Timed, rounds
 from benchmarks.plugins.ratios import compare, fastest, median_ns
 from benchmarks.plugins.recorded import (
@@ -27,7 +27,7 @@ from benchmarks.plugins.recorded import (
     read,
 )
 from benchmarks.plugins.tables import render, write_tables
-from harness.models import channelled_convolution, residual_dense_block
+from harness.models import residual_dense_block
 from harness.suite import load_suite
 from tests.models.test_residual_dense_block import TINY, reference, text_of, weights_of
 
@@ -217,23 +217,6 @@ def test_the_onnx_model_computes_what_the_builder_wrote() -> None:
     x = np.random.default_rng(1).standard_normal((1, 8, 4, 5), dtype=np.float32)
     result = onnx_block.onnxruntime_block(params, x)()
     np.testing.assert_allclose(result, reference(x, weights, params.blocks), rtol=1e-4, atol=1e-5)
-
-
-def test_halide_computes_the_same_convolution() -> None:
-    pytest.importorskip("halide")
-    vector = halide_convolution.natural_vector()
-    params = channelled_convolution.Parameters(
-        batch=1, height=2, width=60, channels_in=4, channels_out=4 * vector, form="generic"
-    )
-    x = np.random.default_rng(1).standard_normal((1, 4, 62, 4), dtype=np.float32)
-    weights, bias = channelled_convolution.weights(params)
-    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(1, 2))
-    expected = np.maximum(np.einsum("nyxcij,ijco->nyxo", windows, weights) + bias, 0)
-    filters = np.ascontiguousarray(weights.transpose(2, 0, 1, 3))
-    for schedule in halide_convolution.schedules(vector):
-        run, result = halide_convolution.compile_convolution(x, filters, bias, schedule)
-        run()
-        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5, err_msg=schedule.name)
 
 
 @pytest.mark.parametrize("benchmark_name", command.SUITES)

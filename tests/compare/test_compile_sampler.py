@@ -10,7 +10,7 @@ import pytest
 from harness.compare.compile_time import CompileSampler
 from harness.compare.modules import Module
 from harness.errors import CaseError
-from harness.measure import Loadable
+from harness.measure import LoadableModule
 from harness.process import Limits
 from harness.toolchain import Toolchain
 from tests.compare.runs import a_build, a_case
@@ -28,7 +28,7 @@ def a_module(toolchain: Toolchain, folder: Path, *flags: str) -> Module:
     mlir = folder / "net.mlir"
     mlir.write_text("func.func @main()")
     command = ("iree-compile", "model.mlir", "-o", "module.vmfb", *flags)
-    loadable = Loadable(
+    loadable = LoadableModule(
         name=CASE.name,
         module=Path("module.vmfb"),
         function="main",

@@ -113,6 +113,21 @@ def test_inputs_that_cannot_be_known_are_asked_for(
     assert make(model_of(path, inputs=(Input(shape=(5, 3)),))).inputs == (Input(shape=(5, 3)),)
 
 
+def test_dynamic_sizes_stay_so_unless_the_suite_says_static(make: Make, tmp_path: Path) -> None:
+    model = model_of(write(tmp_path / "net.onnx", shape=("n", 3)), inputs=(Input(shape=(2, 3)),))
+    dynamic, static = make(model), make(dataclasses.replace(model, static=True))
+    assert "!torch.vtensor<[?,3],f32>" in dynamic.mlir.read_text()
+    assert "!torch.vtensor<[2,3],f32>" in static.mlir.read_text()
+    assert "?" not in static.mlir.read_text()
+    assert make(model) == dynamic
+
+
+def test_static_shapes_that_contradict_the_file_are_refused(make: Make, tmp_path: Path) -> None:
+    model = model_of(write(tmp_path / "net.onnx", shape=("n", 3)), inputs=(Input(shape=(2, 5)),), static=True)
+    with pytest.raises(SuiteError, match=r"^\[models.net\] onnx: .*net.onnx"):
+        make(model)
+
+
 def test_another_entry_function_is_refused(make: Make, tmp_path: Path) -> None:
     path = write(tmp_path / "net.onnx")
     assert make(model_of(path, function="graph")).function == "graph"

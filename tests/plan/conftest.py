@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.peers.registry import AppliedPeer
 from harness.plan import Case, Selection, plan_cases
 from harness.plugins import Applied
 from harness.suite.values import Device, Model, Suite, Variant
@@ -50,6 +51,8 @@ def plan(
     toolchain: str = "3.13.0",
     plugins: Mapping[str, Sequence[Applied]] | None = None,
     unavailable: Mapping[str, str] | None = None,
+    peers: Sequence[AppliedPeer] = (),
+    missing_peers: Mapping[str, str] | None = None,
     patterns: tuple[str, ...] = (),
     tags: tuple[str, ...] = (),
 ) -> tuple[Case, ...]:
@@ -59,6 +62,8 @@ def plan(
         toolchain=toolchain,
         plugins=plugins or {},
         unavailable=unavailable or {},
+        peers=peers,
+        missing_peers=missing_peers or {},
         selection=Selection(patterns=patterns, tags=tags),
     )
 

@@ -76,6 +76,9 @@ def test_a_case_has_all_that_a_run_must_know() -> None:
         run_flags=("--task_topology_group_count=2", "--device_allocator=caching", "--trace_execution"),
         plugins=(),
         tags=("vision", "all", "tiling", "cpu"),
+        more_uris=(),
+        threads=1,
+        environment={},
         skip=None,
         expected_failure=None,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -89,6 +90,26 @@ def test_a_case_that_is_known_to_fail_is_marked_with_the_first_words_that_fit() 
         "big/stock@gpu": "shared memory",
         "big/fast@gpu": "shared memory",
     }
+
+
+def test_what_is_known_of_a_model_holds_for_its_cases_but_those_with_an_expectation_of_their_own() -> None:
+    wrong, refused = Expectation(cases="small/*", message=None), Expectation(cases="big/*", message="no such operator")
+    by_case = (Expectation(cases="big/*@gpu", message=None), Expectation(cases="small/fast@*", message="shared memory"))
+    suite = suite_with(expectations=by_case)
+    models = (a_model("small", expectation=wrong), a_model("big", expectation=refused))
+    marked = plan(replace(suite, models=models))
+    assert {case.name: (case.expected_failure, case.expected_mismatch) for case in marked} == {
+        "small/stock@cpu": (None, True),
+        "small/fast@cpu": ("shared memory", False),
+        "small/stock@gpu": (None, True),
+        "small/fast@gpu": ("shared memory", False),
+        "big/stock@cpu": ("no such operator", False),
+        "big/fast@cpu": ("no such operator", False),
+        "big/stock@gpu": (None, True),
+        "big/fast@gpu": (None, True),
+    }
+    assert all(case.known_to_fail for case in marked)
+    assert not any(case.known_to_fail for case in plan(suite_with()))
 
 
 def test_an_expectation_for_no_case() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from harness.errors import CaseError
 from harness.process import Limits, run
 from harness.reference import benchmark_command, run_benchmark_module
-from harness.reference.benchmark_module import REPETITIONS, parse_peaks, parse_times
-from harness.results.records import Reference
+from harness.reference.benchmark_module import REPETITIONS, parse_memory, parse_times
+from harness.results.records import DeviceMemory, Reference
 from harness.toolchain import Toolchain
 from tests.builders import CPU_FLAGS
 from tests.fakes.fake_toolchain import make_fake_toolchain
@@ -130,17 +130,16 @@ def test_a_text_that_was_cut_short_is_a_failure(cut: int) -> None:
         parse_times(document(repetition())[:cut])
 
 
-def test_peaks_are_summed_over_the_devices() -> None:
-    assert parse_peaks(TWO_DEVICES) == (20, 25_511_296)
-
-
-def test_peaks_of_one_device_are_its_own() -> None:
-    assert parse_peaks(TWO_DEVICES.split("\n\n")[0]) == (16, 384)
+def test_each_device_has_peaks_of_its_own() -> None:
+    assert parse_memory(TWO_DEVICES) == (
+        DeviceMemory(device="local-sync", host_peak_bytes=16, device_peak_bytes=384),
+        DeviceMemory(device="local-task", host_peak_bytes=4, device_peak_bytes=25_510_912),
+    )
 
 
 @pytest.mark.parametrize("text", ["", "c/runtime/x.c:1: UNAVAILABLE; no device\n"])
 def test_without_statistics_there_are_no_peaks(text: str) -> None:
-    assert parse_peaks(text) == (None, None)
+    assert parse_memory(text) == ()
 
 
 def command_of(*run_flags: str, inputs: Sequence[str] = ()) -> tuple[str, ...]:
@@ -192,6 +191,7 @@ def test_a_reference_keeps_times_peaks_load_and_command(tmp_path: Path) -> None:
         real_time_ns=(5.0, 6.0, 7.0),
         host_peak_bytes=0,
         device_peak_bytes=64,
+        memory=(DeviceMemory(device="fake", host_peak_bytes=0, device_peak_bytes=64),),
         load_1min=0.5,
     )
 

@@ -153,6 +153,29 @@ def test_failures_say_their_stage_and_keep_what_the_tool_said(full_run: Run) -> 
     assert crash.remarks == ("failed at measure: the worker ended by signal 11 while loading the module",)
 
 
+def with_wrong_outputs_expected(run: Run, *variants: str) -> Run:
+    cases = tuple(replace(case, expected_mismatch=case.variant in variants) for case in run.header.cases)
+    return replace(run, header=replace(run.header, cases=cases))
+
+
+def test_wrong_outputs_that_were_expected_are_no_failure(full_run: Run) -> None:
+    report = build_report(with_wrong_outputs_expected(full_run, "pixel-shuffle"))
+    row = row_of(report, "pixel-shuffle")
+    assert (row.status, row.latency_ns) == ("expected failure", None)
+    assert row.remarks[0].startswith("expected to fail: wrong output: its output 0 differs in 302,481 of 357,120")
+    before = build_report(full_run).summary
+    assert report.summary.failed == before.failed - 1
+    assert report.summary.expected_failures == before.expected_failures + 1
+
+
+def test_wrong_outputs_are_expected_but_something_else_happens(full_run: Run) -> None:
+    report = build_report(with_wrong_outputs_expected(full_run, "wide-vectors", "im2col"))
+    broken, fine = row_of(report, "wide-vectors"), row_of(report, "im2col")
+    assert (broken.status, broken.remarks[1]) == ("failed", "expected to give wrong outputs instead")
+    assert (fine.status, fine.remarks[0]) == ("measured", "expected to give wrong outputs, but works now")
+    assert report.summary.works_again == build_report(full_run).summary.works_again + 1
+
+
 def test_expected_failures_are_told_apart_by_their_message(full_run: Run) -> None:
     report = build_report(full_run)
     assert row_of(report, "strided").remarks[0].startswith("expected to fail: failed at compile: iree-compile exited")

@@ -64,11 +64,15 @@ def configurations_taken(text: str) -> list[str]:
     return re.findall(r"#iree_cpu\.lowering_config<[^>]*>", lowered)
 
 
-def run(text: str, *arguments: Array) -> Array:
-    """What `main` gives for these arguments."""
+def run(text: str, *arguments: Array, flags: Sequence[str] = ()) -> Array:
+    """What `main` gives for these arguments.
+
+    Args:
+        flags: Further ones of iree-compile.
+    """
     config = rt.Config(device=rt.get_device("local-sync"))
     context = rt.SystemContext(config=config)
-    context.add_vm_module(rt.VmModule.copy_buffer(context.instance, iree_compile(text)))
+    context.add_vm_module(rt.VmModule.copy_buffer(context.instance, iree_compile(text, *flags)))
     return np.asarray(context.modules.module.main(*arguments))
 
 

@@ -101,11 +101,13 @@ parameters = { weights = "weights.irpa" }
 expected = ["y.npy"]
 reference = "onnxruntime"
 tolerance = { relative = 0.01, absolute = 0 }
+expect = "fail: no such operator"
 tags = ["vision"]
 
 [models.built]
 builder = "residual-dense-block"
 params = { height = 8 }
+expect = "mismatch"
 
 [variants.stock]
 description = "as it comes"
@@ -133,6 +135,10 @@ exclude = ["built/both@*"]
 [[expect]]
 cases = "*/both@gpu"
 fails = "shared memory"
+
+[[expect]]
+cases = "imported/stock@gpu"
+mismatch = true
 
 [[groups]]
 title = "Data tiling"
@@ -204,9 +210,16 @@ def test_a_suite_that_says_everything(tmp_path: Path) -> None:
                 expected=(tmp_path / "y.npy",),
                 reference="onnxruntime",
                 tolerance=Tolerance(relative=0.01, absolute=0.0),
+                expectation=Expectation(cases="imported/*", message="no such operator"),
                 tags=("vision",),
             ),
-            Model(name="built", builder="residual-dense-block", params={"height": 8}, parameters={}),
+            Model(
+                name="built",
+                builder="residual-dense-block",
+                params={"height": 8},
+                parameters={},
+                expectation=Expectation(cases="built/*", message=None),
+            ),
         ),
         variants=(
             Variant(name="stock", description="as it comes"),
@@ -243,7 +256,10 @@ def test_a_suite_that_says_everything(tmp_path: Path) -> None:
         ),
         include=("built/*", "imported/*"),
         exclude=("built/both@*",),
-        expectations=(Expectation(cases="*/both@gpu", message="shared memory"),),
+        expectations=(
+            Expectation(cases="*/both@gpu", message="shared memory"),
+            Expectation(cases="imported/stock@gpu", message=None),
+        ),
         groups=(VariantGroup(title="Data tiling", variants=("stock", "both")),),
         floors={"latency": 0.02, "compile-time": 0.1},
         gates=(
@@ -292,10 +308,22 @@ def test_an_onnx_file_says_its_function_and_inputs_itself(write_suite: WriteSuit
     assert (found.onnx, found.function, found.inputs, found.opset) == (Path("net.onnx"), None, (), None)
 
 
-def test_the_driver_of_a_device_is_the_part_of_its_uri_before_the_colon(write_suite: WriteSuite) -> None:
-    for uri, driver in {"local-task": "local-task", "cuda://0": "cuda", "vulkan://GPU-6d65": "vulkan"}.items():
-        (device,) = load_suite(write_suite('"local-sync"', f'"{uri}"')).suite.devices
-        assert device.driver == driver
+def test_a_device_may_be_several(write_suite: WriteSuite) -> None:
+    (device,) = load_suite(write_suite('"local-sync"', '["local-sync", "cuda://0", "local-sync"]')).suite.devices
+    assert (device.uri, device.more_uris) == ("local-sync", ("cuda://0", "local-sync"))
+    assert device.uris == ("local-sync", "cuda://0", "local-sync")
+
+
+def test_a_list_of_one_device_is_that_device(write_suite: WriteSuite) -> None:
+    assert load_suite(write_suite('"local-sync"', '["local-sync"]')).suite.devices == (
+        load_suite(write_suite()).suite.devices
+    )
+
+
+def test_a_device_says_its_vulkan_driver_and_its_threads(write_suite: WriteSuite) -> None:
+    text = '"vulkan"\nvulkan_driver = "swiftshader"\nthreads = 4'
+    (device,) = load_suite(write_suite('"local-sync"', text)).suite.devices
+    assert (device.uri, device.vulkan_driver, device.threads) == ("vulkan", "swiftshader", 4)
 
 
 def test_the_hash_is_that_of_the_text_of_all_files(write_suite: WriteSuite) -> None:

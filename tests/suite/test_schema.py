@@ -10,17 +10,18 @@ import pytest
 import tomli
 from jsonschema import Draft202012Validator
 
-from harness.suite import load_suite
-from harness.suite.schema import json_schema
+from harness.suite import find_list, load_suite
+from harness.suite.schema import Kind, json_schema
 from tests.small_suite import FLAGS
 from tests.suite.bad_suites import FLAG_SET_FORM, FLAG_SET_MEANING, FORM, MEANING, Row
 from tests.suite.conftest import SUITE, replaced
 
 ROOT = Path(__file__).parents[2]
-SUITES = sorted((ROOT / "suites").glob("*.toml"))
+SUITES = [path for path in sorted((ROOT / "suites").glob("*.toml")) if find_list(path) is None]
+LISTS = [path for path in sorted((ROOT / "suites").glob("*.toml")) if find_list(path) is not None]
 FLAG_SETS = sorted((ROOT / "flagsets").glob("*.toml"))
 
-Kind = Literal["suite", "flagset"]
+KINDS = ("suite", "list", "flagset")
 
 
 def accepts(kind: Kind, text: str) -> bool:
@@ -31,18 +32,18 @@ def name_of(value: Path | Row) -> str:
     return value.name if isinstance(value, Path) else value.what
 
 
-@pytest.mark.parametrize("kind", ["suite", "flagset"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_schema_in_docs_is_the_one_that_loading_checks(kind: Kind) -> None:
     kept = json.loads((ROOT / "docs" / f"{kind}.schema.json").read_text())
     assert kept == json_schema(kind), f"docs/{kind}.schema.json is out of date: run `make schema`"
 
 
-@pytest.mark.parametrize("kind", ["suite", "flagset"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_schema_is_itself_valid(kind: Kind) -> None:
     Draft202012Validator.check_schema(json_schema(kind))
 
 
-@pytest.mark.parametrize("kind", ["suite", "flagset"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_key_is_checked_and_no_other_is_allowed(kind: Kind) -> None:
     schema = json_schema(kind)
     for table in (schema, *schema["$defs"].values()):
@@ -51,7 +52,11 @@ def test_every_key_is_checked_and_no_other_is_allowed(kind: Kind) -> None:
 
 @pytest.mark.parametrize(
     ("path", "kind"),
-    [*((path, "suite") for path in SUITES), *((path, "flagset") for path in FLAG_SETS)],
+    [
+        *((path, "suite") for path in SUITES),
+        *((path, "list") for path in LISTS),
+        *((path, "flagset") for path in FLAG_SETS),
+    ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
 def test_a_file_of_this_project_names_its_schema_and_follows_it(path: Path, kind: Kind) -> None:

@@ -95,6 +95,17 @@ def test_a_variant_is_compared_with_the_baseline(make_runnable: MakeRunnable, fa
     assert checks["net/stock@cpu"].max_absolute is None
 
 
+def test_wrong_outputs_are_told_apart_from_having_none(make_runnable: MakeRunnable, fake: Toolchain) -> None:
+    cases = [make_runnable("stock", "1,2"), make_runnable("off", "1,3"), make_runnable("more", "1,2", "3")]
+    cases.append(make_runnable("crash", "1,2", flags=["--fake-exit=1"]))
+    failures = {name: one.failure for name, one in check(cases, fake).items() if one.failure}
+    assert {name: failure.mismatch for name, failure in failures.items()} == {
+        "net/off@cpu": True,
+        "net/more@cpu": True,
+        "net/crash@cpu": False,
+    }
+
+
 def test_each_case_runs_in_the_runtime_of_its_own_toolchain(
     make_runnable: MakeRunnable, fake: Toolchain, tmp_path: Path
 ) -> None:

@@ -65,13 +65,13 @@ def leaky_relu(node: Node) -> Run:
 def prelu(node: Node) -> Run:
     """ONNX's slopes broadcast to the operand from the last dimension on, PyTorch's lie along the second."""
     x, slope = node.operand(0), node.operand(1)
-    if slope.numel() == 1 or x.dim() > 1 and slope.numel() == x.shape[1] and slope.dim() == x.dim() - 1:
+    if slope.numel() == 1 or (x.dim() > 1 and slope.numel() == x.shape[1] and slope.dim() == x.dim() - 1):
         return lambda x, slope: functional.prelu(x, slope.reshape(-1))
     return lambda x, slope: torch.where(x < 0, x * slope, x)
 
 
 def hard_sigmoid(node: Node) -> Run:
-    """alpha * x + beta, between 0 and 1."""
+    """The line alpha * x + beta, between 0 and 1."""
     alpha, beta = node.attributes.get("alpha", 0.2), node.attributes.get("beta", 0.5)
     return lambda x: torch.clamp(x * alpha + beta, 0.0, 1.0)
 
@@ -99,7 +99,7 @@ def layer_normalization(node: Node) -> Run:
 
 
 def gemm(node: Node) -> Run:
-    """alpha * A' * B' + beta * C, where A' and B' may be transposed."""
+    """A product and a sum: alpha * A' * B' + beta * C, where A' and B' may be transposed."""
     alpha, beta = node.attributes.get("alpha", 1.0), node.attributes.get("beta", 1.0)
     turn_a, turn_b = node.attributes.get("transA", 0), node.attributes.get("transB", 0)
 

@@ -23,7 +23,7 @@ def _sizes(node: Node) -> tuple[list[int], list[float]]:
     axes = [axis % len(shape) for axis in node.attributes.get("axes", range(len(shape)))]
     if given:
         node.choice("keep_aspect_ratio_policy", "stretch", "stretch")
-        sizes = {axis: size for axis, size in zip(axes, given, strict=True)}
+        sizes = dict(zip(axes, given, strict=True))
         factors = {axis: size / shape[axis] for axis, size in sizes.items()}
     elif scales:
         factors = {axis: float(scale) for axis, scale in zip(axes, scales, strict=True)}

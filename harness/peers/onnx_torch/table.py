@@ -91,5 +91,5 @@ def unknown_ops(nodes: Iterable[Any]) -> Iterator[str]:
     """The operations of a graph's nodes that the reader does not know."""
     for node in nodes:
         standard = node.domain in ("", "ai.onnx")
-        if not standard or node.op_type not in PLAIN and node.op_type not in MADE:
+        if not standard or (node.op_type not in PLAIN and node.op_type not in MADE):
             yield node.op_type if standard else f"{node.domain}.{node.op_type}"

@@ -1,0 +1,127 @@
+"""What encodings cost in memory: bytes of encoded tensors against those of the same tensors as they are.
+
+An encoding lays a tensor out in tiles, and rounds sizes up to whole ones. How many bytes that adds is known where each
+encoding has got the layout that its device wants: a tensor of 70x90 f32 in tiles of 16x16 takes 5x6 tiles, 30,720 bytes
+instead of 25,200. Where sizes are dynamic it depends on the inputs, and is worst where a size is 1 and its tile whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import CaseError
+from harness.ir.tools import ask_child
+from harness.process import Limits
+from harness.toolchain import Toolchain
+
+_LAYOUTS = Path(__file__).with_name("layouts.py")
+
+# What IREE rounds a size up to, where a microkernel says at run time how large its tiles are.
+RUN_TIME_TILE = 16
+_PACKED_BITS = (2, 4)  # elements that share a byte; i1 has one of its own
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodedTensor:
+    """One buffer with an encoded tensor.
+
+    Attributes:
+        encoded_bytes: What it takes; with layouts for several devices the most that one of them wants.
+        unpadded_bytes: What the same tensor takes as it is, for the case's inputs.
+        worst_ratio: The largest that encoded over unpadded bytes can be, over all sizes from 1 of the dimensions that
+            the inputs decide. Where they decide none, that of its own sizes.
+    """
+
+    name: str
+    encoded_bytes: int
+    unpadded_bytes: int
+    worst_ratio: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """All encoded tensors of a program, constants among them. Not all of them need exist at the same time."""
+
+    tensors: tuple[EncodedTensor, ...] = ()
+
+    @property
+    def encoded_bytes(self) -> int:
+        """Of all together."""
+        return sum(tensor.encoded_bytes for tensor in self.tensors)
+
+    @property
+    def unpadded_bytes(self) -> int:
+        """Of all together."""
+        return sum(tensor.unpadded_bytes for tensor in self.tensors)
+
+    @property
+    def overhead(self) -> float | None:
+        """What padding adds, as a share of the unpadded bytes; None where there are none."""
+        return self.encoded_bytes / self.unpadded_bytes - 1 if self.unpadded_bytes else None
+
+    @property
+    def worst_ratio(self) -> float | None:
+        """The largest of any one tensor, which that of all together cannot exceed; None where there are none."""
+        return max((tensor.worst_ratio for tensor in self.tensors), default=None)
+
+
+def encoded_tensor(
+    name: str, *, element_bits: int, sizes: Sequence[tuple[int, bool]], layouts: Sequence[Sequence[int]]
+) -> EncodedTensor:
+    """What a tensor costs.
+
+    Args:
+        sizes: Of each dimension, and whether the inputs decide it.
+        layouts: One for each device that may want another, each with a tile for each dimension: 1 where it is not
+            tiled, 0 where only the run knows.
+    """
+    tiled = [[tile or RUN_TIME_TILE for tile in tiles] for tiles in layouts]
+
+    def bytes_of(numbers: Sequence[int]) -> int:
+        bits = element_bits if element_bits in _PACKED_BITS else max(element_bits, 8)
+        return -(-math.prod(numbers) * bits // 8)
+
+    def worst(size: int, is_dynamic: bool, tile: int) -> float:
+        return tile if is_dynamic else padded(size, tile) / size if size else 1.0
+
+    return EncodedTensor(
+        name=name,
+        encoded_bytes=max(
+            bytes_of([padded(size, tile) for (size, _), tile in zip(sizes, tiles, strict=True)]) for tiles in tiled
+        ),
+        unpadded_bytes=bytes_of([size for size, _ in sizes]),
+        worst_ratio=max(
+            math.prod(worst(*size, tile) for size, tile in zip(sizes, tiles, strict=True)) for tiles in tiled
+        ),
+    )
+
+
+def padded(size: int, tile: int) -> int:
+    """A size rounded up to whole tiles."""
+    return -(-size // tile) * tile
+
+
+def read_storage(file: Path, inputs: Sequence[Sequence[int]], *, toolchain: Toolchain, limits: Limits) -> Storage:
+    """Find the encoded tensors in a program's IR at phase `encodings`, as `dump_phases` gives it.
+
+    Args:
+        inputs: Shapes of the case's arguments, which decide dynamic sizes.
+
+    Raises:
+        CaseError: The IR cannot be read back, or does not tell what a tensor costs (stage `ir`).
+    """
+    answer = ask_child(
+        "the reader of layouts",
+        _LAYOUTS,
+        {"file": str(file.resolve()), "inputs": [list(shape) for shape in inputs]},
+        toolchain=toolchain,
+        limits=limits,
+        where="",
+        remedy="leave storage out",
+    )
+    if "unknown" in answer:
+        raise CaseError("ir", f"what encodings cost in memory cannot be told: {answer['unknown']}; leave storage out")
+    return Storage(tensors=tuple(encoded_tensor(**tensor) for tensor in answer["tensors"]))

@@ -1,0 +1,1 @@
+"""Runs as pictures. matplotlib is imported when one is drawn, and not before."""

@@ -1,0 +1,102 @@
+"""This machine's peaks with a number of threads: arithmetic in f32, and memory bandwidth, by a fresh process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from pathlib import Path
+
+from harness.cache import write_atomically
+from harness.errors import CaseError
+from harness.measure.pinning import last_core
+from harness.process import Limits, run
+from harness.results.records import Failure, Peak
+from harness.roofline.peak_programs import ELEMENTS_PER_THREAD, OPERATIONS_PER_ELEMENT, multiply_add_loop
+from harness.toolchain import Toolchain
+from harness.toolchain.messages import tail
+
+_WORKER = Path(__file__).with_name("peak_worker.py")
+_LIMITS = Limits(seconds=120)
+_FLAGS = (
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+)
+# Read by the libraries that numpy may multiply with, as they are loaded.
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def measure_peak(device: str, threads: int, toolchain: Toolchain, *, host_cpu: str, cache: Path) -> Peak:
+    """Measure what so many threads reach; one thread is held on the core that measuring workers are pinned to.
+
+    Args:
+        device: Whose peak it is, by the suite's name for it.
+        host_cpu: Identity of this machine's CPU, for which the loop of multiply-adds is compiled.
+        cache: A folder, made if need be, that keeps its module.
+
+    Returns:
+        The peak; its `failure` is set where nothing could be measured.
+    """
+    try:
+        module = _loop(threads, toolchain, host_cpu, cache)
+        cpus = last_core() if threads == 1 else None
+        elements = threads * ELEMENTS_PER_THREAD
+        request = {
+            "threads": threads,
+            "cpus": sorted(cpus or ()),
+            "module": str(module),
+            "elements": elements,
+            "operations": elements * OPERATIONS_PER_ELEMENT,
+        }
+        command = [*toolchain.python_command, str(_WORKER), json.dumps(request)]
+        answer = json.loads(_output(command, env=dict.fromkeys(_THREAD_VARIABLES, str(threads))))
+    except CaseError as error:
+        return Peak(
+            device=device, threads=threads, failure=Failure(stage="measure", message=str(error), stderr=error.stderr)
+        )
+    operations, moved = answer["operations_per_s"], answer["bytes_per_s"]
+    fastest, widest = max(operations, key=operations.__getitem__), max(moved, key=moved.__getitem__)
+    return Peak(
+        device=device,
+        threads=threads,
+        operations_per_s=operations[fastest],
+        operations_by=fastest,
+        bytes_per_s=moved[widest],
+        bytes_by=widest,
+        measured={**operations, **moved},
+    )
+
+
+def _loop(threads: int, toolchain: Toolchain, host_cpu: str, cache: Path) -> Path:
+    """The module of multiply-adds, compiled for this machine."""
+    text = multiply_add_loop(threads * ELEMENTS_PER_THREAD)
+    key = json.dumps([text, _FLAGS, toolchain.compiler_sha256, host_cpu])
+    kept = cache / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.vmfb"
+    if not kept.is_file():
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            source, module = Path(folder) / "model.mlir", Path(folder) / "model.vmfb"
+            source.write_text(text)
+            _output([str(toolchain.iree_compile), str(source), "-o", str(module), *_FLAGS])
+            try:
+                write_atomically(kept, module.read_bytes())
+            except OSError as error:
+                message = f"the peaks' program cannot be kept in {cache} ({error.strerror}); make room"
+                raise CaseError("measure", message) from None
+    return kept
+
+
+def _output(command: list[str], env: dict[str, str] | None = None) -> str:
+    """What a tool prints on its way to the peaks.
+
+    Raises:
+        CaseError: It failed, or cannot be started (stage `measure`).
+    """
+    try:
+        finished = run(command, limits=_LIMITS, env=env)
+    except OSError as error:
+        raise CaseError("measure", f"{command[0]} cannot be started ({error.strerror})") from None
+    if not finished.ok:
+        name = Path(command[1] if command[1].endswith(".py") else command[0]).name
+        raise CaseError("measure", f"{name} {finished.how_it_ended(_LIMITS)}", stderr=tail(finished.stderr))
+    return finished.stdout

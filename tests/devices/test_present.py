@@ -1,0 +1,92 @@
+"""Which of a suite's devices are here: several in one list, several drivers, and drivers by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from harness.devices import DeviceInfo, DeviceProbe, Presence, find_devices, present
+from harness.devices.vulkan_drivers import VulkanDriver
+from harness.errors import SuiteError
+from harness.process import Limits
+from harness.suite.values import Device
+from harness.toolchain.values import Toolchain
+from tests.plan.conftest import a_device, a_suite
+
+Find = Callable[..., Presence]
+
+MANIFEST = {"VK_DRIVER_FILES": "lvp_icd.json", "VK_ICD_FILENAMES": "lvp_icd.json"}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The drivers that were asked for devices; cuda has two, any driver of Vulkan one, abacus none."""
+    asked = []
+
+    def probe(toolchain: Toolchain, driver: str, *, limits: Limits) -> DeviceProbe:
+        asked.append(driver)
+        if driver == "abacus":
+            return DeviceProbe(driver=driver, reason="no abacus device")
+        devices = [DeviceInfo(uri=f"{driver}://{one}", name=f"{driver} {one}") for one in "ab"]
+        return DeviceProbe(driver=driver, devices=tuple(devices[: 2 if driver == "cuda" else 1]))
+
+    def probe_vulkan(toolchain: Toolchain, driver: VulkanDriver, *, limits: Limits) -> DeviceProbe:
+        asked.append(driver.name)
+        if driver.name == "swiftshader":
+            return DeviceProbe(driver="vulkan", reason="it is not here", advice="install it")
+        return DeviceProbe(driver="vulkan", devices=(DeviceInfo(uri="vulkan://l", name="llvmpipe"),))
+
+    def environment(driver: VulkanDriver) -> Mapping[str, str]:
+        return MANIFEST if driver.name == "lavapipe" else {}
+
+    monkeypatch.setattr(present, "probe_driver", probe)
+    monkeypatch.setattr(present, "probe_vulkan_driver", probe_vulkan)
+    monkeypatch.setattr(present, "environment_for", environment)
+    return asked
+
+
+@pytest.fixture
+def find(asked: list[str], toolchain: Toolchain) -> Find:
+    def find(**fields: object) -> Presence:
+        return find_devices(a_suite(devices=(a_device("it", **fields),)), toolchain)["it"]
+
+    return find
+
+
+def test_all_of_a_list_are_named(find: Find) -> None:
+    assert find(uri="local-sync", more_uris=("cuda://1",)) == Presence(facts="local-sync a + cuda b")
+
+
+def test_a_list_is_there_only_when_all_of_it_is(find: Find) -> None:
+    assert find(uri="cuda://0", more_uris=("cuda://2",)).missing == "no device cuda://2; cuda has cuda://a, cuda://b"
+
+
+def test_every_driver_is_asked_once(asked: list[str], toolchain: Toolchain) -> None:
+    devices = (
+        a_device("two", uri="cuda", more_uris=("cuda://1",)),
+        a_device("mixed", uri="local-task", more_uris=("cuda",)),
+        a_device("vulkan", uri="vulkan"),
+        a_device("lavapipe", uri="vulkan", vulkan_driver="lavapipe"),
+        a_device("lavapipe-too", uri="vulkan", vulkan_driver="lavapipe", pin=True),
+    )
+    find_devices(a_suite(devices=devices), toolchain)
+    assert asked == ["cuda", "local-task", "vulkan", "lavapipe"]
+
+
+def test_a_driver_by_name_brings_its_variables(find: Find) -> None:
+    found = find(uri="local-task", more_uris=("vulkan",), vulkan_driver="lavapipe")
+    assert found == Presence(facts="local-task a + llvmpipe", environment=MANIFEST)
+
+
+def test_a_driver_by_name_that_is_not_here(find: Find) -> None:
+    assert find(uri="vulkan", vulkan_driver="swiftshader") == Presence(missing="it is not here; install it")
+
+
+def test_a_driver_that_iree_does_not_have_is_the_suites_mistake(find: Find) -> None:
+    with pytest.raises(SuiteError, match=r"^suite\.toml: \[devices\.it\] uri: there is no driver 'abacus'; known: "):
+        find(uri="local-sync", more_uris=("abacus://1",))
+
+
+def test_devices_are_values() -> None:
+    assert Device(name="x", uri="a", more_uris=("b",), backend="c").uris == ("a", "b")

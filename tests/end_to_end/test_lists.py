@@ -1,0 +1,98 @@
+"""A list of suites through the real tools: each in turn, and what is known to fail in them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.report.table import build_report
+from harness.results.store import load_run
+from harness.toolchain import find_toolchain
+from tests.end_to_end.conftest import CPU, Harness
+
+ROOT = Path(__file__).parents[2]
+LIST = """
+name = "night"
+suites = ["net.toml", "gone.toml", "small.toml"]
+[measure]
+budget_s = 0.2
+generations = 1
+"""
+NET = (
+    """
+name = "net"
+baseline = "stock"
+peers = ["onnxruntime"]
+[models.net]
+onnx = "network.onnx"
+[variants.stock]
+"""
+    + CPU
+)
+
+
+@pytest.fixture
+def night(harness: Harness) -> Harness:
+    """A folder with a list of three suites, of which the second is not there."""
+    (harness.folder / "night.toml").write_text(LIST)
+    (harness.folder / "net.toml").write_text(NET)
+    shutil.copy(ROOT / "suites/smoke/network.onnx", harness.folder)
+    return harness
+
+
+def test_every_suite_of_a_list_is_run_and_the_weightiest_status_counts(night: Harness) -> None:
+    finished = night("run", "night.toml", "--filter", "net/*", "--format", "json")
+    assert finished.returncode == 2, finished.stderr
+    document = json.loads(finished.stdout)
+    assert [(Path(one["suite"]).stem, one["exit_status"]) for one in document["suites"]] == [
+        ("net", 0),
+        ("gone", 2),
+        ("small", 0),  # passed over
+    ]
+    (report,) = document["reports"]
+    assert [(row["case"], row["status"]) for row in report["rows"]] == [
+        ("net/stock@cpu", "measured"),
+        ("net/onnxruntime@cpu", "measured"),
+    ]
+    assert (report["run"]["settings"]["budget_s"], report["run"]["settings"]["generations"]) == (0.2, 1)
+
+
+def test_the_cases_of_all_suites_are_listed(night: Harness) -> None:
+    finished = night("list", "night.toml")
+    assert finished.returncode == 2
+    assert "net/stock@cpu" in finished.stdout
+    assert "tiny/inert@cpu" in finished.stdout
+    assert finished.stderr == "gone.toml: there is no such file; check the path\n"
+
+
+@pytest.mark.parametrize("command", [["export", "night.toml", "net"], ["selfcheck", "night.toml"]])
+def test_other_commands_want_one_suite(night: Harness, command: list[str]) -> None:
+    finished = night(*command)
+    assert finished.returncode == 2
+    assert "night.toml: is a list of suites; name one of its suites instead, such as 'net.toml'" in finished.stderr
+
+
+def test_known_issues_are_known(harness: Harness) -> None:
+    """One of each kind: wrong outputs of all cases of a model, and of one; a program that does not compile."""
+    if find_toolchain().version not in ("3.12.0", "3.13.0"):
+        pytest.skip("the defects are those of IREE 3.12 and 3.13")
+    wanted = [f"--filter={model}/*" for model in ("prelu", "padding", "reverse")]
+    finished = harness("run", str(ROOT / "suites/known-issues.toml"), *wanted, "--budget=0.2", "--generations=1")
+    assert finished.returncode == 0, finished.stdout
+    (path,) = harness.runs()
+    report = build_report(load_run(path))
+    assert {row.case: row.status for row in report.rows()} == {
+        "prelu/stock@cpu": "expected failure",
+        "padding/stock@cpu": "measured",
+        "padding/pad-into-producers@cpu": "expected failure",
+        "reverse/stock@cpu": "expected failure",
+    }
+    assert {row.case: row.failure.mismatch for row in report.rows() if row.failure} == {
+        "prelu/stock@cpu": True,
+        "padding/pad-into-producers@cpu": True,
+        "reverse/stock@cpu": False,
+    }
+    assert "3 failed as expected" in finished.stdout

@@ -1,0 +1,210 @@
+"""What encoded tensors cost: the arithmetic, and whether it is what the compiler allocates."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.errors import CaseError
+from harness.ir import EncodedTensor, Storage, dump_phases, read_storage
+from harness.ir.storage import RUN_TIME_TILE, encoded_tensor, padded
+from harness.models.matmul import Parameters, build
+from harness.toolchain import Toolchain
+from tests.ir.programs import HASWELL_FLAGS, LIMITS
+
+LOCAL = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=")
+X86 = (
+    "--iree-llvmcpu-target-triple=x86_64-unknown-linux-gnu",
+    "--iree-llvmcpu-target-cpu=znver4",  # AVX-512: tiles of 16x16 f32
+)
+LLVM_CPU = (LOCAL[0], f"{LOCAL[1]}llvm-cpu", *X86)
+VMVX = (LOCAL[0], f"{LOCAL[1]}vmvx")
+EARLY = ("--iree-global-opt-data-tiling",)
+LATE = (*EARLY, "--iree-global-opt-enable-early-materialization=false")
+DISPATCH = ("--iree-dispatch-creation-data-tiling",)
+STATISTICS = (
+    "--iree-scheduling-dump-statistics-format=json",
+    "--iree-scheduling-dump-statistics-file=statistics.json",
+)
+
+TILES = st.sampled_from([1, 2, 3, 4, 8, 16])
+DIMS = st.lists(st.tuples(st.integers(1, 70), st.booleans(), TILES), min_size=1, max_size=3)
+
+
+def of_one(dims: list[tuple[int, bool, int]], bits: int = 32) -> EncodedTensor:
+    sizes, tiles = [dim[:2] for dim in dims], [dim[2] for dim in dims]
+    return encoded_tensor("t", element_bits=bits, sizes=sizes, layouts=[tiles])
+
+
+def storage_of(params: Parameters, flags: tuple[str, ...], toolchain: Toolchain, folder: Path) -> Storage:
+    """The encoded tensors of a product, with the shapes of its own inputs."""
+    folder.mkdir(exist_ok=True)
+    model = build(params)
+    file = folder / "product.mlir"
+    file.write_text(str(model.text))
+    dumps = dump_phases(flags, file, ["encodings"], toolchain=toolchain, folder=folder, limits=LIMITS)
+    shapes = [one.shape for one in model.inputs]
+    return read_storage(dumps["encodings"], shapes, toolchain=toolchain, limits=LIMITS)
+
+
+# ------------------------------------------------------------------------------------------------------ arithmetic
+
+
+def test_tiles_round_sizes_up() -> None:
+    assert of_one([(70, False, 16), (90, False, 16)]) == EncodedTensor(
+        name="t", encoded_bytes=80 * 96 * 4, unpadded_bytes=70 * 90 * 4, worst_ratio=80 * 96 / (70 * 90)
+    )
+
+
+def test_a_size_that_inputs_decide_is_worst_where_it_is_one() -> None:
+    """One row in tiles of 16 rows takes 16 times its bytes; the known number of columns adds 96/90 to that."""
+    found = of_one([(70, True, 16), (90, False, 16)])
+    assert found.worst_ratio == pytest.approx(16 * 96 / 90)
+    assert of_one([(1, True, 16), (90, False, 16)]).encoded_bytes == 16 * 96 * 4
+
+
+@given(DIMS)
+def test_padding_is_less_than_a_tile_in_each_dimension(dims: list[tuple[int, bool, int]]) -> None:
+    found = of_one(dims)
+    assert found.unpadded_bytes <= found.encoded_bytes <= 4 * math.prod(size + tile - 1 for size, _, tile in dims)
+    assert found.encoded_bytes <= found.unpadded_bytes * found.worst_ratio * (1 + 1e-12)
+
+
+@given(DIMS)
+def test_the_worst_ratio_is_reached_and_never_passed(dims: list[tuple[int, bool, int]]) -> None:
+    """Over all sizes up to 40 of what inputs decide, by trying them."""
+    ranges = [range(1, 41) if is_dynamic else (size,) for size, is_dynamic, _ in dims]
+    if math.prod(map(len, ranges)) > 2_000:
+        ranges = [one[:12] for one in ranges]
+    tried = max(
+        math.prod(padded(size, tile) / size for size, (_, _, tile) in zip(sizes, dims, strict=True))
+        for sizes in itertools.product(*ranges)
+    )
+    assert of_one(dims).worst_ratio == pytest.approx(tried)
+
+
+@given(st.lists(DIMS, min_size=1, max_size=4))
+def test_all_tensors_together_are_never_worse_than_the_worst_one(several: list[list[tuple[int, bool, int]]]) -> None:
+    storage = Storage(tensors=tuple(of_one(dims) for dims in several))
+    assert storage.overhead is not None
+    assert storage.worst_ratio is not None
+    assert storage.overhead + 1 <= storage.worst_ratio * (1 + 1e-12)
+
+
+def test_with_layouts_for_several_devices_the_largest_is_allocated() -> None:
+    two = encoded_tensor("t", element_bits=8, sizes=[(17, True), (4, False)], layouts=[[16, 1], [8, 4]])
+    assert (two.encoded_bytes, two.worst_ratio) == (32 * 4, 16)
+
+
+@pytest.mark.parametrize(("bits", "expected"), [(1, 15), (4, 8), (8, 15), (16, 30), (32, 60)])
+def test_elements_smaller_than_a_byte(bits: int, expected: int) -> None:
+    assert of_one([(3, False, 1), (5, False, 1)], bits).encoded_bytes == expected
+
+
+def test_a_program_without_encodings_has_no_overhead() -> None:
+    assert (Storage().encoded_bytes, Storage().overhead, Storage().worst_ratio) == (0, None, None)
+    empty = of_one([(0, False, 16)])
+    assert (empty.encoded_bytes, empty.unpadded_bytes, empty.worst_ratio) == (0, 0, 1.0)
+
+
+# -------------------------------------------------------------------------------------------------------- programs
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    sizes=st.tuples(*[st.integers(1, 50)] * 3),
+    dtype=st.sampled_from(["f32", "i8", "bf16"]),
+    path=st.sampled_from([EARLY, LATE, DISPATCH]),
+)
+def test_it_is_what_the_compiler_allocates(
+    sizes: tuple[int, int, int],
+    dtype: str,
+    path: tuple[str, ...],
+    real_toolchain: Toolchain,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """iree-compile's own statistics: the transient memory of a product is its encoded tensors, at multiples of 64."""
+    m, n, k = sizes
+    folder = tmp_path_factory.mktemp("product")
+    params = Parameters(m=m, n=n, k=k, dtype=dtype)  # type: ignore[arg-type]
+    found = storage_of(params, (*LLVM_CPU, *path, *STATISTICS), real_toolchain, folder)
+    statistics = json.loads((folder / "statistics.json").read_text())["stream-aggregate"]["execution"]
+    assert sum(padded(one.encoded_bytes, 64) for one in found.tensors) == statistics["transient-memory-size"]
+
+
+@pytest.mark.parametrize("path", [EARLY, LATE, DISPATCH], ids=["early", "late", "dispatch"])
+def test_dynamic_sizes_are_those_of_the_inputs(
+    path: tuple[str, ...], real_toolchain: Toolchain, tmp_path: Path
+) -> None:
+    """As if the compiler had known them, but for the worst case."""
+    sizes = {"m": 33, "n": 50, "k": 21}
+    flags = (*LLVM_CPU, *path)
+    static = storage_of(Parameters(**sizes), flags, real_toolchain, tmp_path / "static")
+    dynamic = storage_of(Parameters(**sizes, dynamic="mnk"), flags, real_toolchain, tmp_path / "dynamic")
+    bytes_of = [[(one.encoded_bytes, one.unpadded_bytes) for one in found.tensors] for found in (static, dynamic)]
+    assert sorted(bytes_of[0]) == sorted(bytes_of[1])
+    left, right = (48 * 21 * 4, 33 * 21 * 4), (64 * 21 * 4, 21 * 50 * 4)
+    result = (48 * 64 * 4, 33 * 50 * 4)
+    assert sorted(bytes_of[1]) == sorted([left, right] if path == DISPATCH else [left, right, result])
+    assert dynamic.worst_ratio == (16 if path == DISPATCH else 256)
+
+
+@pytest.mark.parametrize("path", [EARLY, LATE], ids=["early", "late"])
+def test_a_packed_constant_counts(path: tuple[str, ...], real_toolchain: Toolchain, tmp_path: Path) -> None:
+    """The early path leaves nothing of it but its packed form: how wide it was only the result's unpacking tells."""
+    params = Parameters(m=33, n=50, k=21, right="constant")
+    found = storage_of(params, (*LLVM_CPU, *path), real_toolchain, tmp_path)
+    assert (64 * 21 * 4, 21 * 50 * 4) in [(one.encoded_bytes, one.unpadded_bytes) for one in found.tensors]
+    assert len(found.tensors) == 3
+
+
+def test_without_data_tiling_nothing_is_encoded(real_toolchain: Toolchain, tmp_path: Path) -> None:
+    assert storage_of(Parameters(m=33, n=50, k=21), LLVM_CPU, real_toolchain, tmp_path) == Storage()
+
+
+def test_tiles_that_only_the_run_knows_take_up_to_sixteen(real_toolchain: Toolchain, tmp_path: Path) -> None:
+    flags = (*VMVX, *LATE, "--iree-vmvx-enable-microkernels")
+    found = storage_of(Parameters(m=33, n=50, k=21, dynamic="mnk"), flags, real_toolchain, tmp_path)
+    assert {one.worst_ratio for one in found.tensors} == {RUN_TIME_TILE**2}
+    assert sum(one.encoded_bytes for one in found.tensors) == 4 * (48 * 32 + 32 * 64 + 48 * 64)
+
+
+COMPUTED = """
+func.func @main(%x: tensor<8x8xf32>, %n: tensor<i32>) -> tensor<?x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %rows = tensor.extract %n[] : tensor<i32>
+  %count = arith.index_cast %rows : i32 to index
+  %left = tensor.empty(%count) : tensor<?x8xf32>
+  %ones = linalg.fill ins(%zero : f32) outs(%left : tensor<?x8xf32>) -> tensor<?x8xf32>
+  %product = linalg.matmul ins(%ones, %x : tensor<?x8xf32>, tensor<8x8xf32>)
+    outs(%ones : tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %product : tensor<?x8xf32>
+}
+"""
+
+
+def test_a_size_that_is_computed_is_not_guessed(real_toolchain: Toolchain, tmp_path: Path) -> None:
+    file = tmp_path / "computed.mlir"
+    file.write_text(COMPUTED)
+    flags = (*HASWELL_FLAGS, *LATE)
+    dumps = dump_phases(flags, file, ["encodings"], toolchain=real_toolchain, folder=tmp_path, limits=LIMITS)
+    with pytest.raises(CaseError) as failed:
+        read_storage(dumps["encodings"], [(8, 8), ()], toolchain=real_toolchain, limits=LIMITS)
+    assert failed.value.stage == "ir"
+    assert str(failed.value) == (
+        "what encodings cost in memory cannot be told: the size of an encoded tensor comes from "
+        "stream.async.load; leave storage out"
+    )
+
+
+def test_ir_that_cannot_be_read_back(real_toolchain: Toolchain, tmp_path: Path) -> None:
+    file = tmp_path / "broken.mlir"
+    file.write_text("module {")
+    with pytest.raises(CaseError, match="cannot be told: it cannot be read back"):
+        read_storage(file, [], toolchain=real_toolchain, limits=LIMITS)

@@ -1,0 +1,147 @@
+"""Halide's program for the channelled convolution: its numbers, its two schedules, and which models it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import psutil
+import pytest
+
+from harness.models.channelled_convolution import Parameters, weights
+from harness.options import as_json
+from harness.peers import PeerModel, Setting, halide
+from harness.peers.halide import PEER, HalideOptions
+from harness.peers.halide_convolution import Schedule, compile_convolution, natural_vector, schedules, tutorial
+from harness.peers.values import Array
+from harness.suite.values import Input
+
+
+def model(builder: str = "channelled-convolution", **params: Any) -> PeerModel:
+    return PeerModel(
+        name="m",
+        builder=builder,
+        params=as_json(Parameters(**params)),
+        inputs=(Input(shape=image(Parameters(**params)), dtype="f32", seed=0),),
+    )
+
+
+def image(params: Parameters) -> tuple[int, int, int, int]:
+    return params.batch, params.height + 2, params.width + 2, params.channels_in
+
+
+def argument(params: Parameters) -> Array:
+    return np.random.default_rng(1).standard_normal(image(params), dtype=np.float32)
+
+
+def reference(params: Parameters, x: Array) -> Array:
+    filter_, bias = weights(params)
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(1, 2))
+    expected: Array = np.maximum(np.einsum("nyxcij,ijco->nyxo", windows, filter_) + bias, 0)
+    return expected
+
+
+def test_every_schedule_computes_the_same() -> None:
+    pytest.importorskip("halide")
+    vector = natural_vector()
+    params = Parameters(batch=1, height=2, width=60, channels_in=4, channels_out=4 * vector)
+    x = argument(params)
+    filter_, bias = weights(params)
+    filters = np.ascontiguousarray(filter_.transpose(2, 0, 1, 3))
+    for schedule in {*schedules(vector), tutorial(vector)}:
+        program = compile_convolution(x, filters, bias, schedule)
+        program.run()
+        np.testing.assert_allclose(program.result, reference(params, x), rtol=1e-4, atol=1e-5, err_msg=schedule.name)
+
+
+# Images that tiles do not divide, and one smaller than a tile.
+@pytest.mark.parametrize("params", [{"width": 7, "channels_out": 24}, {"width": 3, "channels_out": 2}])
+@pytest.mark.parametrize("form", ["named", "generic"])
+def test_both_forms_of_any_size(params: dict[str, int], form: Literal["named", "generic"], tmp_path: Path) -> None:
+    pytest.importorskip("halide")
+    sizes = Parameters(batch=2, height=3, channels_in=4, form=form, **params)
+    x = argument(sizes)
+    options = HalideOptions(schedule="tutorial")
+    ready = PEER.prepare(model(**as_json(sizes)), [x], Setting(threads=1, cache=tmp_path), options)
+    ready.call()
+    (result,) = ready.outputs()
+    np.testing.assert_allclose(result, reference(sizes, x), rtol=1e-4, atol=1e-5)
+    ready.call()
+    assert not np.shares_memory(ready.outputs()[0], result)
+
+
+def test_one_thread_is_one_thread(tmp_path: Path) -> None:
+    """Whatever HL_NUM_THREADS says, the program of one thread has no parallel loop, so Halide starts no pool."""
+    pytest.importorskip("halide")
+    params = Parameters(batch=2, height=4, width=8, channels_in=4, channels_out=16)
+    ready = PEER.prepare(
+        model(**as_json(params)),
+        [argument(params)],
+        Setting(threads=1, cache=tmp_path),
+        HalideOptions(schedule="tutorial"),
+    )
+    before = psutil.Process().num_threads()
+    ready.call()
+    assert psutil.Process().num_threads() == before
+
+
+def test_several_threads_give_the_same_bits(tmp_path: Path) -> None:
+    pytest.importorskip("halide")
+    params = Parameters(batch=2, height=4, width=8, channels_in=4, channels_out=16)
+    x = argument(params)
+    results = []
+    for threads in (1, 2):
+        setting = Setting(threads=threads, cache=tmp_path)
+        ready = PEER.prepare(model(**as_json(params)), [x], setting, HalideOptions(schedule="tutorial"))
+        ready.call()
+        results.append(ready.outputs()[0])
+    assert np.array_equal(results[0], results[1])
+
+
+def test_the_best_is_found_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("halide")
+    params = Parameters(batch=1, height=2, width=8, channels_in=4, channels_out=16)
+    two = schedules(natural_vector())[:2]
+    monkeypatch.setattr(halide, "schedules", lambda _: two)
+    trials = []
+
+    def second(candidates: Sequence[Schedule], calls: Sequence[object]) -> Schedule:
+        trials.append(len(calls))
+        return candidates[1]
+
+    monkeypatch.setattr(halide, "fastest", second)
+    for _ in range(2):
+        PEER.prepare(
+            model(**as_json(params)), [argument(params)], Setting(threads=1, cache=tmp_path), HalideOptions()
+        ).call()
+    assert trials == [2]
+
+
+def test_the_fastest_is_that_of_the_least_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    candidates = [Schedule(vector=8, vectors=2, columns=columns) for columns in (4, 5, 6)]
+    clock = iter(range(10**6))
+    calls = {4: 7, 5: 3, 6: 5}  # reads of the clock that a call makes
+    monkeypatch.setattr("time.perf_counter_ns", lambda: next(clock))
+    made = [lambda ticks=calls[one.columns]: [next(clock) for _ in range(ticks)] for one in candidates]
+    assert halide.fastest(candidates, made).columns == 5
+
+
+def test_tiles_by_vector_width() -> None:
+    assert tutorial(16) == Schedule(vector=16, vectors=4, columns=5, unroll=2)
+    assert tutorial(8) == Schedule(vector=8, vectors=3, columns=4, unroll=2)
+    assert tutorial(16).within(3, 24) == Schedule(vector=16, vectors=1, columns=3, unroll=2)
+    assert tutorial(16).within(100, 128) == tutorial(16)
+
+
+def test_which_models_it_takes() -> None:
+    assert PEER.refuses(model(), HalideOptions()) is None
+    assert PEER.refuses(model("mlp"), HalideOptions()) == (
+        "it is given programs for the builder channelled-convolution only"
+    )
+
+
+def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(halide, "find_spec", lambda _: None)
+    assert PEER.missing() == "halide is not installed"

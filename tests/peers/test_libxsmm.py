@@ -1,0 +1,175 @@
+"""libxsmm's program for the multi-layer perceptron: its numbers, its layouts, and which models it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.models.bf16 import bf16_bits, from_bf16_bits
+from harness.models.mlp import Parameters, weights
+from harness.options import NoOptions, as_json
+from harness.peers import PeerModel, Setting, libxsmm
+from harness.peers.values import Array, Ready
+from harness.suite.values import Input
+
+PEER = libxsmm.PEER
+
+
+def model(builder: str = "mlp", **params: Any) -> PeerModel:
+    values = as_json(Parameters(**params))
+    shape = (values["batch"], values["width"])
+    return PeerModel(
+        name="m", builder=builder, params=values, inputs=(Input(shape=shape, dtype=values["dtype"], seed=0),)
+    )
+
+
+def argument(params: Parameters) -> Array:
+    x = np.random.default_rng(1).standard_normal((params.batch, params.width), dtype=np.float32)
+    return from_bf16_bits(bf16_bits(x)) if params.dtype == "bf16" else x
+
+
+def reference(params: Parameters, x: Array) -> Array:
+    """The layers with exact sums; in bf16 each layer's result is rounded once."""
+    y = x.astype(np.float64)
+    for weight, bias in weights(params):
+        if params.dtype == "bf16":
+            weight, bias = from_bf16_bits(bf16_bits(weight)), from_bf16_bits(bf16_bits(bias))
+        y = np.maximum(y @ weight.T.astype(np.float64) + bias, 0)
+        if params.dtype == "bf16":
+            y = from_bf16_bits(bf16_bits(y)).astype(np.float64)
+    return y
+
+
+def ready(params: Parameters, x: Array, cache: Path, threads: int = 1) -> Ready:
+    reason = PEER.missing()
+    if reason is not None:
+        pytest.skip(f"{reason}; {PEER.install}")
+    try:
+        return PEER.prepare(model(**as_json(params)), [x], Setting(threads=threads, cache=cache), NoOptions())
+    except RuntimeError as error:
+        if "kernels for this processor" not in str(error):
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("libxsmm")
+
+
+# One block, several of each kind, blocks that are no powers of two, a single row, rows that no block divides well.
+@pytest.mark.parametrize(("batch", "width"), [(32, 32), (64, 96), (12, 48), (1, 64), (37, 40), (7, 20)])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_f32(batch: int, width: int, layers: int, cache: Path) -> None:
+    params = Parameters(batch=batch, width=width, layers=layers)
+    x = argument(params)
+    program = ready(params, x, cache)
+    program.call()
+    (y,) = program.outputs()
+    assert y.shape == (batch, width)
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y, reference(params, x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("batch", "width"), [(32, 32), (64, 96), (1, 64), (7, 20)])
+def test_bf16_rounds_once_a_layer(batch: int, width: int, cache: Path) -> None:
+    params = Parameters(batch=batch, width=width, layers=2, dtype="bf16")
+    x = argument(params)
+    program = ready(params, x, cache)
+    program.call()
+    (y,) = program.outputs()
+    assert np.array_equal(y, from_bf16_bits(bf16_bits(y)))  # values of bf16, as float32
+    np.testing.assert_allclose(y, reference(params, x), rtol=2**-7, atol=1e-3)  # a last bit, where sums differ
+
+
+def test_every_call_gives_the_same(cache: Path) -> None:
+    params = Parameters(batch=16, width=32)
+    program = ready(params, argument(params), cache)
+    program.call()
+    (first,) = program.outputs()
+    program.call()
+    (second,) = program.outputs()
+    assert np.array_equal(first, second)
+    assert not np.shares_memory(first, second)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_threads_take_rows_and_change_no_bit(dtype: Literal["f32", "bf16"], cache: Path) -> None:
+    params = Parameters(batch=96, width=64, dtype=dtype)
+    x = argument(params)
+    results = []
+    for threads in (1, 2, 8):
+        program = ready(params, x, cache, threads)
+        program.call()
+        results.append(program.outputs()[0])
+    assert all(np.array_equal(result, results[0]) for result in results)
+
+
+def test_no_number_stays_none(cache: Path) -> None:
+    params = Parameters(batch=8, width=16, layers=1)
+    x = argument(params)
+    x[3, 5] = np.nan
+    program = ready(params, x, cache)
+    program.call()
+    (y,) = program.outputs()
+    assert np.isnan(y[3]).all()
+    assert not np.isnan(np.delete(y, 3, axis=0)).any()
+
+
+def test_it_is_compiled_once(cache: Path) -> None:
+    params = Parameters(batch=8, width=16)
+    ready(params, argument(params), cache)
+    (library,) = cache.glob("*.so")
+    before = library.stat().st_mtime_ns
+    ready(params, argument(params), cache)
+    assert library.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("params", "reason"),
+    [
+        ({}, None),
+        ({"dtype": "bf16"}, None),
+        ({"width": 7}, None),  # a block of its own
+        ({"width": 7, "dtype": "bf16"}, "a width of 7 has no even divisor from 8 to 32, so it has no good blocks"),
+        ({"width": 1021}, "a width of 1021 has no divisor from 8 to 32, so it has no good blocks"),
+        ({"builder": "residual-dense-block"}, "it is given programs for the builder mlp only"),
+    ],
+)
+def test_which_models_it_takes(params: dict[str, Any], reason: str | None) -> None:
+    assert PEER.refuses(model(**params), NoOptions()) == reason
+
+
+@given(blocks=st.integers(1, 4), half=st.integers(1, 8), dtype=st.sampled_from(["f32", "bf16"]))
+def test_packing_moves_each_weight_once(blocks: int, half: int, dtype: str) -> None:
+    block = 2 * half
+    width = blocks * block
+    weight = np.arange(width * width, dtype=np.float32).reshape(width, width) % 251  # integers that bf16 has
+    packed = libxsmm.pack_weight(weight, block, dtype)
+    for out, into in [(0, 0), (width - 1, 0), (0, width - 1), (width - 1, width - 1), (width // 2, width // 3)]:
+        row, column = into % block, out % block
+        tile = packed[out // block, into // block]
+        value = tile[row, column] if dtype == "f32" else from_bf16_bits(tile[row // 2, column, row % 2])
+        assert value == weight[out, into]
+
+
+@given(blocks=st.integers(1, 50), threads=st.integers(1, 60))
+def test_shares_cover_all_row_blocks(blocks: int, threads: int) -> None:
+    shares = libxsmm._shares(blocks, threads)
+    assert [block for first, end in shares for block in range(first, end)] == list(range(blocks))
+    assert all(end > first for first, end in shares)
+    assert len(shares) <= threads
+
+
+def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert PEER.missing() == "there is no C compiler no-such-compiler"
+    monkeypatch.setenv("CC", "sh")  # there
+    monkeypatch.setattr(libxsmm, "_header", lambda: None)
+    assert PEER.missing() == "there is no libxsmm.h"
+    assert PEER.version() == "unknown"

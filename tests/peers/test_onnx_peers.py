@@ -1,0 +1,167 @@
+"""The peers that read ONNX: what they give, that they give it again and again, and which models they refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from harness.peers import Peer, PeerModel, Ready, Setting, onnxruntime, openvino, pytorch, tvm
+from harness.peers.values import Array
+from harness.suite.values import Input
+from tests.peers.onnx_models import random, write_model
+
+PEERS: dict[str, tuple[Peer[Any], Any]] = {
+    "onnxruntime": (onnxruntime.PEER, onnxruntime.PEER.options()),
+    "openvino": (openvino.PEER, openvino.PEER.options()),
+    "pytorch": (pytorch.PEER, pytorch.Options(mode="eager")),
+    "tvm": (tvm.PEER, tvm.PEER.options()),
+}
+PACKAGES = {"pytorch": "torch"}
+
+
+@pytest.fixture(autouse=True)
+def _same_environment() -> Iterator[None]:
+    """Peers set variables of their own process."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture(params=PEERS)
+def peer(request: pytest.FixtureRequest) -> tuple[Peer[Any], Any]:
+    found, options = PEERS[request.param]
+    if (reason := found.missing()) is not None:
+        pytest.skip(f"{reason}; {found.install}")
+    return found, options
+
+
+def prepare(peer: tuple[Peer[Any], Any], model: PeerModel, arguments: list[Array], cache: Path) -> Ready:
+    found, options = peer
+    assert found.refuses(model, options) is None
+    return found.prepare(model, arguments, Setting(threads=1, cache=cache), options)
+
+
+def a_network(folder: Path, x: Array, y: Array) -> tuple[PeerModel, list[Array]]:
+    """relu(x @ w) and the sum of both arguments, and what they should be."""
+    w = random(x.shape[1], 3, seed=9)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["product"]),
+        helper.make_node("Relu", ["product"], ["first"]),
+        helper.make_node("Add", ["x", "y"], ["second"]),
+    ]
+    model = write_model(folder, nodes, {"x": x, "y": y}, {"w": w}, ["first", "second"])
+    return model, [np.maximum(x @ w, 0), x + y]
+
+
+def test_results_come_in_order_and_are_the_same_at_every_call(peer: tuple[Peer[Any], Any], tmp_path: Path) -> None:
+    x, y = random(4, 5, seed=1), random(4, 5, seed=2)
+    model, expected = a_network(tmp_path, x, y)
+    ready = prepare(peer, model, [x, y], tmp_path)
+    ready.call()
+    first = ready.outputs()
+    for output, right in zip(first, expected, strict=True):
+        assert (output.shape, output.dtype) == (right.shape, right.dtype)
+        np.testing.assert_allclose(output, right, rtol=1e-5, atol=1e-6)
+    for output in first:
+        output[...] = 0  # they are copies
+    ready.call()
+    for output, right in zip(ready.outputs(), expected, strict=True):
+        np.testing.assert_allclose(output, right, rtol=1e-5, atol=1e-6)
+
+
+def test_a_dynamic_dimension_has_the_argument_s_size(peer: tuple[Peer[Any], Any], tmp_path: Path) -> None:
+    import onnx
+
+    x = random(2, 6)
+    model = write_model(tmp_path, [helper.make_node("Softmax", ["x"], ["y"], axis=1)], {"x": x})
+    proto = onnx.load(str(model.onnx))
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    onnx.save(proto, str(model.onnx))
+    ready = prepare(peer, model, [x], tmp_path)
+    ready.call()
+    (output,) = ready.outputs()
+    exponential = np.exp(x)
+    np.testing.assert_allclose(output, exponential / exponential.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+def test_whole_numbers_stay_whole(peer: tuple[Peer[Any], Any], tmp_path: Path) -> None:
+    table, index = random(10, 3), np.array([[1, 0], [9, 4]])
+    model = write_model(tmp_path, [helper.make_node("Gather", ["table", "i"], ["y"])], {"i": index}, {"table": table})
+    ready = prepare(peer, model, [index], tmp_path)
+    ready.call()
+    np.testing.assert_array_equal(ready.outputs()[0], table[index])
+
+
+def test_a_second_process_finds_what_the_first_compiled(tmp_path: Path) -> None:
+    if (reason := tvm.PEER.missing()) is not None:
+        pytest.skip(reason)
+    x = random(2, 3)
+    model = write_model(tmp_path, [helper.make_node("Relu", ["x"], ["y"])], {"x": x})
+    for _ in range(2):
+        prepare(PEERS["tvm"], model, [x], tmp_path)
+        (library,) = tmp_path.glob("*.so")
+        kept = library.stat()
+    prepare(PEERS["tvm"], model, [x], tmp_path)
+    assert library.stat() == kept
+    other = random(2, 3, seed=1)
+    model = write_model(tmp_path, [helper.make_node("Tanh", ["x"], ["y"])], {"x": other})
+    prepare(PEERS["tvm"], model, [other], tmp_path)
+    assert len(list(tmp_path.glob("*.so"))) == 2
+
+
+def test_waiting_takes_no_time_of_the_processor(peer: tuple[Peer[Any], Any], tmp_path: Path) -> None:
+    x, y = random(64, 64, seed=1), random(64, 64, seed=2)
+    model, _ = a_network(tmp_path, x, y)
+    found, options = peer
+    ready = found.prepare(model, [x, y], Setting(threads=2, cache=tmp_path), options)
+    ready.call()
+    time.sleep(0.05)
+    before = time.process_time()
+    time.sleep(0.5)
+    assert time.process_time() - before < 0.1
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_models_that_are_refused(name: str, tmp_path: Path) -> None:
+    found, options = PEERS[name]
+    model = PeerModel(name="m", builder="mlp", inputs=(Input(shape=(2, 2)),))
+    assert found.refuses(model, options) == "the model has no ONNX form"
+    bf16 = dataclasses.replace(model, onnx=tmp_path / "model.onnx", inputs=(Input(shape=(2, 2), dtype="bf16"),))
+    assert found.refuses(bf16, options) == "it takes no bf16 arguments"
+
+
+def test_pytorch_refuses_what_its_reader_does_not_know(tmp_path: Path) -> None:
+    x = random(2, 2)
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["i"]),
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Attention", ["x"], ["y"], domain="com.microsoft"),
+    ]
+    model = write_model(tmp_path, nodes, {"x": x})
+    assert pytorch.PEER.refuses(model, pytorch.Options()) == "its reader knows no op NonZero, com.microsoft.Attention"
+
+
+def test_torch_compile_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = write_model(tmp_path, [helper.make_node("Relu", ["x"], ["y"])], {"x": random(2)})
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    reason = "torch.compile needs the C++ compiler no-such-compiler, which is not installed"
+    assert pytorch.PEER.refuses(model, pytorch.Options()) == reason
+    assert pytorch.PEER.refuses(model, pytorch.Options(mode="eager")) is None
+
+
+def test_what_an_engine_cannot_read_it_says(peer: tuple[Peer[Any], Any], tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"no model")
+    model = PeerModel(name="m", builder=None, onnx=path, inputs=(Input(shape=(2,)),))
+    found, options = peer
+    with pytest.raises(Exception, match=r"\w"):
+        found.prepare(model, [random(2)], Setting(threads=1, cache=tmp_path), options)

@@ -1,0 +1,116 @@
+"""The tutorial's schedule as a transform library: that each stage computes the same, and what it leaves in the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pytest
+
+from harness.errors import SuiteError
+from harness.models.channelled_convolution import Parameters, build, weights
+from harness.options import check_options
+from harness.plugins.builtin import HALIDE_SCHEDULE
+from harness.plugins.halide_schedule import HalideScheduleOptions, Step, transform_library
+from tests.rewrites.tuned_tools import convolve, iree_compile, random, run
+
+STEPS: tuple[Step, ...] = get_args(Step)
+LANES, VECTORS, COLUMNS = 4, 2, 5  # vectors that every machine has
+
+
+def flags_of(folder: Path, **options: Any) -> list[str]:
+    options = {"lanes": LANES, "vectors": VECTORS, "columns": COLUMNS, **options}
+    file = transform_library(HalideScheduleOptions(**options))
+    file.put_into(folder)
+    return [f"--iree-codegen-transform-dialect-library={folder / file.unique_name}"]
+
+
+def text_of(form: Literal["named", "generic"], **sizes: int) -> str:
+    text = build(Parameters(form=form, **sizes)).text
+    assert isinstance(text, str)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("step", "form"), [*((step, "generic") for step in STEPS), ("unroll-late", "named"), ("vectors", "named")]
+)
+def test_each_stage_computes_the_same(step: Step, form: Literal["named", "generic"], tmp_path: Path) -> None:
+    sizes: dict[str, Any] = {"batch": 2, "height": 3, "width": 10, "channels_in": 3, "channels_out": 16}
+    filter_, bias = weights(Parameters(**sizes))
+    (image,) = random([(2, 5, 12, 3)])
+    result = run(text_of(form, **sizes), image, flags=flags_of(tmp_path, step=step))
+    np.testing.assert_allclose(result, np.maximum(convolve(image, filter_) + bias, 0), atol=1e-5)
+
+
+def test_tiles_that_divide_nothing_are_right_too(tmp_path: Path) -> None:
+    sizes: dict[str, Any] = {"batch": 1, "height": 2, "width": 7, "channels_in": 2, "channels_out": 12}
+    filter_, bias = weights(Parameters(**sizes))
+    (image,) = random([(1, 4, 9, 2)])
+    result = run(text_of("generic", **sizes), image, flags=flags_of(tmp_path))
+    np.testing.assert_allclose(result, np.maximum(convolve(image, filter_) + bias, 0), atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def lowered(tmp_path_factory: pytest.TempPathFactory) -> dict[Step, str]:
+    """The dispatch in the LLVM dialect after each stage."""
+    folder = tmp_path_factory.mktemp("lowered")
+    text = text_of("generic", batch=2, height=3, width=10, channels_in=3, channels_out=16)
+    return {
+        step: iree_compile(text, "--compile-to=executable-targets", *flags_of(folder, step=step)).decode()
+        for step in STEPS
+    }
+
+
+@pytest.mark.parametrize(
+    ("step", "products", "type_"),
+    [
+        ("tile", 1, "f32"),
+        ("vectorize", 1, f"vector<{LANES}xf32>"),
+        ("unroll-early", VECTORS * COLUMNS, f"vector<{LANES}xf32>"),
+        ("unroll-late", VECTORS * COLUMNS, f"vector<{LANES}xf32>"),
+        ("vectors", COLUMNS, f"vector<{VECTORS * LANES}xf32>"),  # LLVM splits them
+    ],
+)
+def test_what_a_stage_multiplies(step: Step, products: int, type_: str, lowered: dict[Step, str]) -> None:
+    assert re.findall(r"llvm\.fmul .* : (\S+)", lowered[step]) == [type_] * products
+
+
+def test_loops_that_are_unrolled_are_gone(lowered: dict[Step, str]) -> None:
+    loops = {step: text.count("llvm.cond_br") for step, text in lowered.items()}
+    assert loops["vectorize"] - loops["unroll-late"] == 6  # columns and vectors of bias, convolution and ReLU
+    assert loops["unroll-early"] == loops["unroll-late"]
+    # The tile and the row, which the stages before copy to the stack first: bufferization does not see through loops.
+    assert loops["unroll-late"] - loops["vectors"] == 6
+
+
+def test_other_programs_are_left_alone(tmp_path: Path) -> None:
+    text = """
+    func.func @main(%x: tensor<8x16xf32>, %y: tensor<16x8xf32>) -> tensor<8x8xf32> {
+      %zero = arith.constant 0.0 : f32
+      %empty = tensor.empty() : tensor<8x8xf32>
+      %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<8x8xf32>) -> tensor<8x8xf32>
+      %product = linalg.matmul ins(%x, %y : tensor<8x16xf32>, tensor<16x8xf32>)
+        outs(%zeros : tensor<8x8xf32>) -> tensor<8x8xf32>
+      return %product : tensor<8x8xf32>
+    }
+    """
+    assert iree_compile(text, *flags_of(tmp_path)) == iree_compile(text)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_tiles_are_the_machines_unless_said_otherwise(step: Step) -> None:
+    text = transform_library(HalideScheduleOptions(step=step, vectors=4, lanes=16)).data.decode()
+    assert "tile_sizes [1, 1, 0, 64]" in text
+    assert "tile_sizes [0, 0, 5, 0]" in text
+    assert "$" not in text
+    default = transform_library(HalideScheduleOptions(step=step)).data.decode()
+    assert re.search(r"tile_sizes \[1, 1, 0, (8|16|32|64)\]", default)
+
+
+def test_an_unknown_stage_is_an_error_of_the_suite() -> None:
+    with pytest.raises(SuiteError, match="step: input should be 'tile', 'vectorize', 'unroll-early'"):
+        check_options(
+            HALIDE_SCHEDULE.options, {"step": "unrolled"}, where="plugins", owner="halide-schedule", noun="option"
+        )

@@ -1,0 +1,153 @@
+"""Running a list of suites: each in turn, whatever became of the one before."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness import list_commands
+from harness.commands import RunArguments
+from harness.errors import CaseError, Interrupted, NothingSelected, SuiteError, UsageError
+from harness.list_commands import run_list
+from harness.results.records import Build, Failure, Run
+from harness.suite.values import SuiteList
+from tests.report.conftest import make_small_run
+
+ARGUMENTS = RunArguments(
+    suite=Path("night.toml"),
+    resume=None,
+    toolchains=(),
+    patterns=(),
+    tags=(),
+    budget_s=None,
+    generations=None,
+    jobs=None,
+    seed=None,
+    results=Path("results"),
+    compile_timeout_s=60.0,
+    compile_memory_gib=None,
+    call_timeout_s=60.0,
+)
+SMALL = make_small_run()
+FAILED = replace(
+    SMALL,
+    builds=(
+        *SMALL.builds[:2],
+        Build(case="mm/inert@local-sync", command=(), cache_key="", failure=Failure(stage="compile", message="no")),
+    ),
+)
+
+Ends = Run | Exception
+
+
+class Scripted:
+    """Stands for running: what becomes of each suite by its name, and what was asked of it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **ends: Ends) -> None:
+        self.ends = ends
+        self.asked: list[RunArguments] = []
+        monkeypatch.setattr(list_commands, "run_for", self._run)
+        monkeypatch.setattr(list_commands, "load_run", self._load)
+
+    def suites(self, **settings: float) -> SuiteList:
+        """All of them, as a list."""
+        files = tuple(Path(f"{name}.toml") for name in self.ends)
+        return SuiteList(name="night", description="", path=Path("night.toml"), suites=files, **settings)  # type: ignore[arg-type]
+
+    def _run(self, arguments: RunArguments) -> Path:
+        assert arguments.suite is not None
+        self.asked.append(arguments)
+        end = self.ends[arguments.suite.stem]
+        if isinstance(end, Exception):
+            raise end
+        return Path("results") / arguments.suite.stem
+
+    def _load(self, path: Path) -> Run:
+        end = self.ends[path.name]
+        assert isinstance(end, Run)
+        return end
+
+
+def test_each_suite_runs_in_turn_and_a_table_closes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scripted = Scripted(monkeypatch, one=SMALL, two=SMALL)
+    assert run_list(scripted.suites(), ARGUMENTS, "terminal") == 0
+    assert [arguments.suite for arguments in scripted.asked] == [Path("one.toml"), Path("two.toml")]
+    shown = capsys.readouterr()
+    assert shown.out.count("mm on local-sync") == 2
+    assert "results/two" in shown.out.splitlines()[-1]
+    assert "one.toml: suite 1 of 2\n" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("ends", "status"),
+    [
+        ((SMALL, SMALL), 0),
+        ((SMALL, FAILED), 3),
+        ((FAILED, SuiteError("two.toml: name is missing; add it")), 2),
+        ((CaseError("model", "two.toml: no room"), SMALL), 3),
+        ((SMALL, NothingSelected("two.toml: --tag x matches no case")), 0),
+    ],
+)
+def test_the_weightiest_status_counts(monkeypatch: pytest.MonkeyPatch, ends: tuple[Ends, Ends], status: int) -> None:
+    scripted = Scripted(monkeypatch, one=ends[0], two=ends[1])
+    assert run_list(scripted.suites(), ARGUMENTS, "terminal") == status
+    assert len(scripted.asked) == 2
+
+
+def test_a_suite_that_cannot_be_loaded_is_told_of_and_the_others_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scripted = Scripted(monkeypatch, bad=SuiteError("bad.toml: name is missing; add it"), good=SMALL)
+    assert run_list(scripted.suites(), ARGUMENTS, "markdown") == 2
+    shown = capsys.readouterr()
+    assert "bad.toml: name is missing; add it\n" in shown.err
+    assert shown.out.endswith("\n\n- bad.toml: name is missing; add it\n")
+    assert "| good.toml | 2 | 0 | 0 | 1 | 0 | results/good |" in shown.out
+
+
+def test_where_nothing_is_selected_in_any_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = NothingSelected("it matches no case")
+    scripted = Scripted(monkeypatch, one=nothing, two=nothing)
+    with pytest.raises(UsageError, match="matches no case of any of its suites"):
+        run_list(scripted.suites(), ARGUMENTS, "terminal")
+
+
+def test_the_list_s_settings_hold_for_each_suite_and_the_command_line_s_before_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scripted = Scripted(monkeypatch, one=SMALL)
+    suites = scripted.suites(budget_s=5.0, generations=2)
+    run_list(suites, ARGUMENTS, "terminal")
+    run_list(suites, replace(ARGUMENTS, budget_s=1.0), "terminal")
+    run_list(scripted.suites(), ARGUMENTS, "terminal")
+    assert [(one.budget_s, one.generations) for one in scripted.asked] == [(5.0, 2), (1.0, 2), (None, None)]
+
+
+def test_one_document_for_other_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    scripted = Scripted(monkeypatch, one=SMALL, two=SuiteError("two.toml: no"))
+    assert run_list(scripted.suites(), ARGUMENTS, "json") == 2
+    document = json.loads(capsys.readouterr().out)
+    assert (document["schema_version"], document["list"]) == (1, "night.toml")
+    assert [one["exit_status"] for one in document["suites"]] == [0, 2]
+    assert [one["run"]["id"] for one in document["reports"]] == [SMALL.header.id]
+
+
+def test_no_rows_of_several_suites_in_one_csv(monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted = Scripted(monkeypatch, one=SMALL)
+    with pytest.raises(UsageError, match="--format csv is for one suite"):
+        run_list(scripted.suites(), ARGUMENTS, "csv")
+    assert scripted.asked == []
+
+
+def test_who_stops_it_is_told_how_to_go_on_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = Interrupted("interrupted; go on with `harness run --resume results/one`")
+    scripted = Scripted(monkeypatch, one=stopped, two=SMALL, three=SMALL)
+    with pytest.raises(Interrupted) as caught:
+        run_list(scripted.suites(), ARGUMENTS, "terminal")
+    assert str(caught.value) == f"{stopped}; not begun were two.toml, three.toml"
+    assert len(scripted.asked) == 1
