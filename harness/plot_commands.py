@@ -33,5 +33,5 @@ def plot_command(path: Path, out: Path) -> int:
 def _format(out: Path) -> Format:
     known: dict[str, Format] = {".svg": "svg", ".png": "png"}
     if out.suffix.lower() not in known:
-        raise UsageError(f"--out {out}: does not end in {' or '.join(known)}")
+        raise UsageError(f"--out {out}: does not end in {' or '.join(known)}; name a file that does")
     return known[out.suffix.lower()]

@@ -63,7 +63,7 @@ def main_columns(section: Section) -> list[Column]:
 
 
 def ir_columns(section: Section) -> list[Column]:
-    """Variant, toolchain where there are several, how many of each op, and what encodings cost; [] where nobody asks."""
+    """Variant, toolchain where there are several, counts of ops, and what encodings cost; [] where nobody asks."""
     rows = section.rows
     keys = tuple(dict.fromkeys(key for row in rows for key in row.ir))
     if not keys and not any(row.storage for row in rows):

@@ -63,7 +63,8 @@ def repro_lines(
 ) -> tuple[str, ...]:
     """The lines for one case, as far as it went; none for a case that never reached the compiler.
 
-    A peer's case is run by the harness again, beside its baseline. Of several toolchains, each case's lines say which one they are for.
+    A peer's case is run by the harness again, beside its baseline. Of several toolchains, each case's lines say which
+    one they are for.
 
     A module is run by iree-benchmark-module where that was run, else by the iree-run-module that checked its outputs.
     """

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import tempfile
+import time
 from pathlib import Path
 
-from harness.cache import write_atomically
+from harness.cache import read_memo, write_atomically, write_memo
 from harness.errors import CaseError
 from harness.measure.pinning import last_core
 from harness.process import Limits, run
@@ -23,6 +25,9 @@ _FLAGS = (
     "--iree-hal-local-target-device-backends=llvm-cpu",
     "--iree-llvmcpu-target-cpu=host",
 )
+_RATES = ("operations_per_s", "bytes_per_s")
+_FRESH_S = 3600.0
+_KEPT_S = 24 * _FRESH_S
 # Read by the libraries that numpy may multiply with, as they are loaded.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
@@ -50,7 +55,7 @@ def measure_peak(device: str, threads: int, toolchain: Toolchain, *, host_cpu: s
             "operations": elements * OPERATIONS_PER_ELEMENT,
         }
         command = [*toolchain.python_command, str(_WORKER), json.dumps(request)]
-        answer = json.loads(_output(command, env=dict.fromkeys(_THREAD_VARIABLES, str(threads))))
+        answer = _measured(command, threads, module.with_suffix(".json"))
     except CaseError as error:
         return Peak(
             device=device, threads=threads, failure=Failure(stage="measure", message=str(error), stderr=error.stderr)
@@ -66,6 +71,24 @@ def measure_peak(device: str, threads: int, toolchain: Toolchain, *, host_cpu: s
         bytes_by=widest,
         measured={**operations, **moved},
     )
+
+
+def _measured(command: list[str], threads: int, memo: Path) -> dict[str, dict[str, float]]:
+    """What the worker reached, or what one on this machine did within the hour.
+
+    Whatever else a machine does can only lower a peak, so the best of a day's measurements is nearest to it.
+    """
+    known = read_memo(memo)
+    age_s = time.time() - known["unix_s"] if isinstance(known, dict) and "unix_s" in known else math.inf
+    if known and 0 <= age_s < _FRESH_S:
+        return {key: dict(known[key]) for key in _RATES}
+    answer = json.loads(_output(command, env=dict.fromkeys(_THREAD_VARIABLES, str(threads))))
+    rates: dict[str, dict[str, float]] = {key: dict(answer[key]) for key in _RATES}
+    if known and 0 <= age_s < _KEPT_S:
+        for key, before in ((key, known[key]) for key in _RATES):
+            rates[key] = {by: max(rate, before.get(by, 0.0)) for by, rate in rates[key].items()}
+    write_memo(memo, {"unix_s": time.time(), **rates})
+    return rates
 
 
 def _loop(threads: int, toolchain: Toolchain, host_cpu: str, cache: Path) -> Path:

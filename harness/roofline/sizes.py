@@ -134,10 +134,12 @@ class Sizes:
             return self.number(operands[1 if self.number(operands[0]) else 2])
         if name in ("affine.apply", "affine.min", "affine.max"):
             return self._affine(op)
-        if name == "tensor.dim":
-            return self.shape(operands[0])[self.number(operands[1])]
-        if name == "hal.buffer_view.dim" and operands[0] in self._shapes:
-            return self._shapes[operands[0]][int(op.attributes["index"].value)]
+        if name in ("tensor.dim", "hal.buffer_view.dim"):
+            tensor = name == "tensor.dim"
+            shape = self.shape(operands[0]) if tensor else self._shapes.get(operands[0], ())
+            dim = self.number(operands[1]) if tensor else int(op.attributes["index"].value)
+            if dim < len(shape):
+                return shape[dim]
         raise Unknown(f"the result of {name} does not follow from the inputs")
 
     def _affine(self, op: Any) -> int:
@@ -191,9 +193,12 @@ class Sizes:
 
     def _from_operands(self, value: Any) -> tuple[int, ...]:
         """Of an operation whose operands, or its last ones, are the dynamic sizes of its result."""
-        kind, operands = value.type, list(value.owner.operation.operands)
-        if operands and operands[0] in self._shapes:  # the import of a buffer view
-            return self._shapes[operands[0]]
+        kind, op = value.type, value.owner.operation
+        operands = list(op.operands)
+        if op.name == "hal.tensor.import":
+            source, operands = operands[0], segments(op)[1]
+            if len(self._shapes.get(source, ())) == kind.rank:
+                return self._shapes[source]
         dynamic = [dim for dim in range(kind.rank) if kind.is_dynamic_dim(dim)]
         numbers = iter(operands[len(operands) - len(dynamic) :])
         return tuple(

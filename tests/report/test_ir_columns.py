@@ -12,6 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
+from harness.ir import EncodedTensor, Storage
 from harness.report.columns import ir_columns
 from harness.report.csv_ import render_csv
 from harness.report.json_ import render_json
@@ -19,7 +20,7 @@ from harness.report.markdown import render_markdown
 from harness.report.table import build_report
 from harness.report.terminal import render_terminal
 from harness.report.values import Report
-from harness.results.records import IrCounts, Run
+from harness.results.records import Failure, IrCounts, Run
 
 NASTY = (
     "flow/flow.dispatch",
@@ -107,3 +108,38 @@ def test_ops_of_any_name_break_no_format(small_run: Run, name: str) -> None:
     assert len(lines) == len(render_csv(report).splitlines()) == 4
     assert "1234567" in lines[1]
     assert json.loads(render_json(report))["rows"][0]["ir"] == {name: 1_234_567}
+
+
+def test_what_encodings_cost_stands_beside_the_ops(small_run: Run) -> None:
+    """One tensor of 25,200 bytes in tiles, and one of 4 bytes; a case without any has no padding to speak of."""
+    tensors = (
+        EncodedTensor(name="result", encoded_bytes=30_720, unpadded_bytes=25_200, worst_ratio=256.0),
+        EncodedTensor(name="row", encoded_bytes=64, unpadded_bytes=4, worst_ratio=16.0),
+    )
+    stock, fast, _ = small_run.header.cases
+    records = (
+        IrCounts(case=stock.name, storage=Storage()),
+        IrCounts(case=fast.name, storage=Storage(tensors=tensors)),
+    )
+    report = build_report(replace(small_run, ir=records))
+    assert columns(report) == {
+        "variant": ("stock", "fast", "inert"),
+        "encoded (KiB)": ("0.0", "30.1", "-"),
+        "padding (%)": ("-", "22.1", "-"),
+        "worst case (times)": ("-", "256.00", "-"),
+    }
+    line = list(csv.DictReader(io.StringIO(render_csv(report))))[1]
+    assert (line["encoded_bytes"], line["encoded_unpadded_bytes"], line["encoded_worst_ratio"]) == (
+        "30784",
+        "25204",
+        "256.0",
+    )
+    rows = json.loads(render_json(report))["rows"]
+    assert [row["encoded_tensors"] and row["encoded_tensors"][0]["name"] for row in rows] == [[], "result", None]
+
+
+def test_encodings_that_cannot_be_sized_are_a_remark(small_run: Run) -> None:
+    case = small_run.header.cases[0].name
+    failure = Failure(stage="ir", message="what encodings cost in memory cannot be told: ...; leave storage out")
+    report = build_report(replace(small_run, ir=(IrCounts(case=case, storage_failure=failure),)))
+    assert failure.message in next(report.rows()).remarks

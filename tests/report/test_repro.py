@@ -112,3 +112,10 @@ def test_names_for_a_shell_are_quoted_or_made_harmless(case: Case, build: Build)
     export, compiling = repro_lines(odd, "my suite.toml", build, None, None)
     assert shlex.split(export) == ["harness", "export", "my suite.toml", "-rf $(x); y", "--out", "rf_x_y"]
     assert shlex.split(compiling)[:4] == ["iree-compile", "rf_x_y/model.mlir", "-o", "rf_x_y/a_b_c.local-sync.vmfb"]
+
+
+def test_what_a_device_needs_comes_before_the_tool_that_runs_on_it(case: Case, build: Build) -> None:
+    on_swiftshader = replace(case, environment={"VK_DRIVER_FILES": "/usr/lib/a b/icd.json"})
+    _, compiles, runs = repro_lines(on_swiftshader, "s.toml", build, reference_of(case), None)
+    assert compiles.startswith("iree-compile ")
+    assert runs.startswith("VK_DRIVER_FILES='/usr/lib/a b/icd.json' iree-benchmark-module ")

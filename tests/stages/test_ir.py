@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.errors import CaseError
-from harness.ir import OpCounts
+from harness.ir import EncodedTensor, OpCounts, Storage
 from harness.models.materialize import ModelArtifact
 from harness.plan import Case, Selection
 from harness.prepare import Prepared
@@ -19,8 +19,10 @@ from harness.progress import Silent
 from harness.results.records import Build, Failure, IrCounts
 from harness.results.store import RunDirectory, load_run
 from harness.stages import ir as room
+from harness.stages import storage as storage_room
 from harness.stages.context import Context, Done, RunOptions
 from harness.stages.ir import ir_flags, ir_stage, reached_phases
+from harness.stages.storage import storage_of
 from harness.suite import LoadedSuite
 from harness.toolchain import Toolchain
 from tests.builders import make_artifact, make_case, make_header
@@ -54,10 +56,15 @@ class Stage:
         self.artifact = make_artifact(folder / "net.mlir", arguments=())
 
     def run(
-        self, builds: Iterable[Build], *, wanted: dict[str, tuple[str, ...]] = WANTED, done: Iterable[IrCounts] = ()
+        self,
+        builds: Iterable[Build],
+        *,
+        wanted: dict[str, tuple[str, ...]] = WANTED,
+        done: Iterable[IrCounts] = (),
+        storage: bool = False,
     ) -> dict[str, IrCounts]:
         """Count; all records of the run."""
-        loaded = LoadedSuite(suite=a_suite(ir=wanted), text_sha256="")
+        loaded = LoadedSuite(suite=a_suite(ir=wanted, storage=storage), text_sha256="")
         cases = (STOCK, FAST, SLOW)
         context = Context(
             prepared=Prepared(
@@ -206,3 +213,58 @@ def test_the_flags_are_those_of_the_build_but_for_its_outputs() -> None:
         "--compile-from=flow",
     )
     assert ir_flags(build) == ("--iree-opt-level=O3", "--compile-from=flow")
+
+
+# ---------------------------------------------------------------------------------------------------------- storage
+
+COST = Storage(tensors=(EncodedTensor(name="t", encoded_bytes=64, unpadded_bytes=4, worst_ratio=16.0),))
+
+
+def test_encoded_tensors_are_sized_where_the_suite_asks(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for each compile, and whatever becomes of the counts."""
+    asked = list[str]()
+
+    def cost(build: Build, *_: object, **__: object) -> Storage | Failure:
+        asked.append(build.cache_key)
+        return COST if build.cache_key == "one" else Failure(stage="ir", message="cannot be told")
+
+    monkeypatch.setattr(room, "storage_of", cost)
+    monkeypatch.setattr(room, "count_build", lambda *_, **__: FOUND)
+    found = stage.run([a_build(STOCK, "one"), a_build(FAST, "two"), a_build(SLOW, "one")], storage=True)
+    assert sorted(asked) == ["one", "two"]
+    assert found[STOCK.name].storage == found[SLOW.name].storage == COST
+    assert found[FAST.name].storage_failure == Failure(stage="ir", message="cannot be told")
+    assert {one.case: one.counts for one in found.values()} == dict.fromkeys(found, COUNTS)
+
+
+def test_without_ops_to_count_encoded_tensors_are_sized_all_the_same(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "storage_of", lambda *_, **__: COST)
+    assert stage.run([a_build(STOCK)], wanted={}, storage=True) == {
+        STOCK.name: IrCounts(case=STOCK.name, storage=COST),
+    }
+
+
+def test_a_program_that_begins_after_layouts_are_chosen_has_none(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "storage_of", lambda *_, **__: pytest.fail("there is no IR to ask"))
+    build = a_build(STOCK, "one", "--compile-from=stream")
+    assert stage.run([build], wanted={}, storage=True) == {STOCK.name: IrCounts(case=STOCK.name)}
+
+
+def test_what_encodings_cost_is_kept_for_these_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[tuple[tuple[int, ...], ...]]()
+
+    def answer(_: Path, inputs: tuple[tuple[int, ...], ...], **__: object) -> Storage:
+        read.append(inputs)
+        return COST
+
+    monkeypatch.setattr(storage_room, "dump_phases", lambda *_, **__: {"encodings": tmp_path})
+    monkeypatch.setattr(storage_room, "read_storage", answer)
+    toolchain = make_fake_toolchain(tmp_path / "tools")
+
+    def ask(*shapes: tuple[int, ...]) -> Storage | Failure:
+        return storage_of(a_build(STOCK), tmp_path, shapes, (), toolchain=toolchain, limits=Limits())
+
+    assert ask((1, 8)) == ask((1, 8)) == ask((2, 8)) == COST
+    assert read == [((1, 8),), ((2, 8),)]

@@ -1,0 +1,119 @@
+"""Pictures of runs: what is in them, and that equal runs give equal bytes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.errors import RunError, UsageError
+from harness.plot_commands import plot_command
+from harness.plots.points import Panel, panels_of
+from harness.plots.roofline import draw_roofline
+from harness.report.table import build_report
+from harness.results.records import Failure, Peak, Run, Work
+from tests.report.conftest import make_small_run
+from tests.report.made import make_case, make_header, make_rounds
+
+PEAK = Peak(device="cpu", threads=1, operations_per_s=117e9, operations_by="FMA loop", bytes_per_s=33e9, bytes_by="dot")
+WORK = Work(model="mm", operations=268_435_456, compulsory_bytes=3_145_728)
+
+
+@pytest.fixture
+def run() -> Run:
+    """Two variants and a peer on one core, and one variant on a device without a peak."""
+    stock, tiled = make_case("mm", "stock"), make_case("mm", "data-tiling")
+    peer = make_case("mm", "onnxruntime", peer="onnxruntime", toolchain="")
+    far = make_case("mm", "stock", "gpu", uri="cuda")
+    return Run(
+        header=make_header((stock, tiled, peer, far)),
+        rounds=(
+            *make_rounds(stock.group, {stock.name: 9e6, tiled.name: 4e6, peer.name: 3e6}, generations=2, rounds=2),
+            *make_rounds(far.group, {far.name: 1e5}, generations=2, rounds=2),
+        ),
+        work=(WORK,),
+        peaks=(replace(PEAK, device=stock.device),),
+        finished=True,
+    )
+
+
+def panels(run: Run) -> list[Panel]:
+    return panels_of(build_report(run), "results/it")
+
+
+def test_a_panel_for_each_device_and_a_point_for_each_measured_case(run: Run) -> None:
+    near, far = panels(run)
+    assert [(point.label, point.peer) for point in near.points] == [
+        ("stock", False),
+        ("data-tiling", False),
+        ("onnxruntime", True),
+    ]
+    assert near.points[0].operations_per_s == pytest.approx(268_435_456 / 9e-3, rel=0.1)
+    assert near.points[0].intensity == pytest.approx(268_435_456 / 3_145_728)
+    assert near.roof is not None
+    assert near.roof.threads == 1
+    assert far.roof is None
+
+
+def test_a_picture_names_what_it_shows(run: Run) -> None:
+    svg = draw_roofline(panels(run), "matmuls", "today", "svg").decode()
+    texts = [text.text or "" for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314 (our own)
+    for shown in ("matmuls", "mm", "stock", "data-tiling", "onnxruntime", "33 GB/s (dot)"):
+        assert shown in texts
+    assert "117 GFLOP/s, f32 (FMA loop)" in texts
+    assert any(re.fullmatch(r".+: one core", text) for text in texts)
+    assert any(text.endswith("(peak not measured)") for text in texts)
+
+
+def test_equal_runs_give_equal_bytes(run: Run) -> None:
+    for picture in ("svg", "png"):
+        first, second = (draw_roofline(panels(run), "t", "s", picture) for _ in range(2))
+        assert first == second
+
+
+def test_names_of_any_kind_and_number_can_be_drawn(run: Run) -> None:
+    (near, _) = panels(run)
+    odd = ["$x_1$", "a & b <c>", "a name that is a good deal longer than any that people would choose", "ü"]
+    many = tuple(
+        replace(near.points[0], model=f"{odd[number % 4]} {number}", label=odd[-number % 4], intensity=number / 7 + 0.1)
+        for number in range(30)
+    )
+    ElementTree.fromstring(draw_roofline([replace(near, points=many)], "$ t", "", "svg"))  # noqa: S314 (our own)
+
+
+def test_a_run_without_measurements_or_work_is_told_in_a_sentence(run: Run) -> None:
+    with pytest.raises(RunError, match=r"^results/it: nothing was measured, so there is nothing to draw"):
+        panels(replace(run, rounds=()))
+    with pytest.raises(RunError, match=r"no arithmetic was counted; run its suite again with this harness$"):
+        panels(make_small_run())
+    failed = Work(model="mm", failure=Failure(stage="ir", message="a size does not follow from the inputs"))
+    with pytest.raises(RunError, match=r"no arithmetic was counted \(a size does not follow from the inputs\)"):
+        panels(replace(run, work=(failed,)))
+
+
+def test_the_commands_errors_name_the_file(tmp_path: Path, published: Path) -> None:
+    with pytest.raises(UsageError, match=r"picture\.gif: does not end in \.svg or \.png"):
+        plot_command(published, tmp_path / "picture.gif")
+    with pytest.raises(RunError, match="is not a run directory"):
+        plot_command(tmp_path, tmp_path / "picture.svg")
+
+
+def test_a_picture_is_written_where_the_user_says(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("harness.plot_commands.load_run", lambda _: run)
+    out = tmp_path / "picture.PNG"
+    assert plot_command(tmp_path, out) == 0
+    assert out.read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().err == f"{out}\n"
+    with pytest.raises(RunError, match=r"none/picture\.svg: cannot be written \(No such file or directory\)"):
+        plot_command(tmp_path, tmp_path / "none" / "picture.svg")
+
+
+@pytest.fixture
+def published() -> Path:
+    """A run that is older than counted work."""
+    return Path(__file__).parents[2] / "results" / "published" / "esrgan"

@@ -1,0 +1,28 @@
+"""Which number of threads a case is held against."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.measure.pinning import usable_cores
+from harness.roofline.devices import peak_threads
+from tests.report.made import make_case
+
+
+@pytest.mark.parametrize(
+    ("given", "threads"),
+    [
+        ({"uri": "local-sync"}, 1),
+        ({"uri": "local-task", "pin": True}, 1),
+        ({"uri": "local-task", "pin": False, "threads": 3}, 3),
+        ({"uri": "local-task", "pin": False}, usable_cores()),
+        ({"uri": "local-sync", "more_uris": ("local-sync",), "pin": False}, 1),
+        ({"uri": "local-sync", "more_uris": ("local-task",), "pin": False, "threads": 1}, usable_cores()),
+        ({"uri": "vulkan://0"}, None),
+        ({"uri": "local-sync", "more_uris": ("vulkan",)}, None),
+    ],
+)
+def test_the_peak_of_a_device(given: dict[str, Any], threads: int | None) -> None:
+    assert peak_threads(make_case("mm", "stock", **given)) == threads
