@@ -172,8 +172,6 @@ class Device:
         return (self.uri, *self.more_uris)
 
 
-
-
 @dataclass(frozen=True, kw_only=True)
 class VariantGroup:
     """Variants that a report shows side by side, the first being the one compared with."""

@@ -48,7 +48,7 @@ RIGHT: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "depth-to-space": depth_to_space,
     "prelu": prelu,
     "prelu-wide": prelu,
-    "if-ranks": lambda x, condition: x.max(),
+    "if-ranks": lambda x, _: x.max(),
     "strided-convolution": lambda x, filter_: np.einsum("nct,fct->nf", x[..., :3], filter_)[..., None],
     "reverse": lambda x: x[::-1],
     "dynamic-padding": lambda x: np.pad(np.arange(2 * len(x), dtype=np.float32), 1),

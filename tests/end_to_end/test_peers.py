@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.results.records import Run
+from harness.results.records import Build, Check, Lost, Run
 from harness.results.store import load_run
 from tests.end_to_end.plugin_package import EXAMPLE, Installed, install
 
@@ -79,7 +79,7 @@ def unlucky(fate: str) -> str:
 
 def failure_of(run: Run | None, case: str) -> str:
     assert run is not None
-    records = [*run.builds, *run.checks, *run.lost]
+    records: list[Build | Check | Lost] = [*run.builds, *run.checks, *run.lost]
     return next((one.failure.message for one in records if one.case == case and one.failure is not None), "")
 
 
@@ -172,7 +172,7 @@ def test_a_peer_that_is_not_installed_is_skipped_with_the_line_that_installs_it(
         (['"numpi-product"'], "peers.toml: peers: there is no peer 'numpi-product'; did you mean \"numpy-product\"?"),
         (
             ['{ name = "numpy-product", options = { methode = "einsum" } }'],
-            "peers.toml: peers: numpy-product.methode is not an option of peer 'numpy-product'; did you mean \"method\"?",
+            "peers: numpy-product.methode is not an option of peer 'numpy-product'; did you mean \"method\"?",
         ),
         (
             ['"numpy-product"', '"numpy-product"'],

@@ -27,7 +27,7 @@ STOCK = "[variants.stock]\n"
 FORM = [
     Row("a misspelt key", 'name = "small"', 'name = "small"\nbudget = 3', "budget is not a known key; known: "
         "baseline, description, devices, expect, flagset_files, floors, gates, groups, ir, matrix, measure, models, "
-        "name, variants"),
+        "name, peers, storage, variants"),
     Row("a misspelt key of a table", STOCK, f"{STOCK}flag = []", '[variants.stock] flag is not a known key; did you '
         'mean "flags"?'),
     Row("a misspelt key of an input", INPUT, "inputs = [{ shape = [4], sede = 1 }]",
@@ -89,6 +89,13 @@ FORM = [
     Row("no generation", "", "[measure]\ngenerations = 0", "[measure] generations: 0 must be at least 1"),
     Row("a negative tolerance", STOCK, f"[models.net.tolerance]\nrelative = -0.5\n{STOCK}",
         "[models.net.tolerance] relative: -0.5 must be at least 0"),
+    Row("no URI in a list", 'uri = "local-sync"', "uri = []", "[devices.cpu] uri: [] must have at least 1 entry"),
+    Row("a number for a URI", 'uri = "local-sync"', "uri = 3", "[devices.cpu] uri: 3 must be a list"),
+    Row("a number among URIs", 'uri = "local-sync"', 'uri = ["a", 3]', "[devices.cpu] uri[1]: 3 must be a string"),
+    Row("an empty URI among others", '"local-sync"', '["local-sync", ""]', "[devices.cpu] uri: '' must not be empty"),
+    Row("an unknown Vulkan driver", "", 'vulkan_driver = "mesa"',
+        "[devices.cpu] vulkan_driver: 'mesa' must be one of 'lavapipe', 'swiftshader'"),
+    Row("no threads", "", "threads = 0", "[devices.cpu] threads: 0 must be at least 1"),
     Row("an empty URI", '"local-sync"', '""', "[devices.cpu] uri: '' must not be empty"),
     Row("an include of nothing", "", "[matrix]\ninclude = []", "[matrix] include: [] must have at least 1 entry"),
     Row("a floor of nothing", "", "[floors]\nlatency = 0", "[floors] latency: 0 must be more than 0"),
@@ -134,7 +141,8 @@ FORM = [
         f"[ir] flow[0]: '{'x' * 59}... must have at most 100 characters"),
     Row("a number where an op belongs", "", "[ir]\nflow = [1]", "[ir] flow[0]: 1 must be a string"),
     Row("ops without a phase", "", '[ir]\nops = ["flow.*"]',
-        "[ir]: there is no phase 'ops'; known: abi, bufferized, dispatch-creation, executable-configurations, "
+        "[ir]: there is no phase 'ops'; known: abi, bufferized, dispatch-creation, encodings, "
+        "executable-configurations, "
         "executable-sources, executable-targets, flow, global-optimization, hal, input, preprocessing, start, stream, "
         "vm"),
     Row("a group of one", "", '[[groups]]\ntitle = "Tiling"\nvariants = ["stock"]',
@@ -142,6 +150,12 @@ FORM = [
 ]  # fmt: skip
 
 MEANING = [
+    Row("a Vulkan driver elsewhere", "", 'vulkan_driver = "lavapipe"',
+        "[devices.cpu] vulkan_driver is for the URI vulkan, and uri is 'local-sync'; remove it"),
+    Row("threads on the thread that calls", "", "threads = 2",
+        "[devices.cpu] threads: local-sync computes on one thread, so use local-task, or remove threads"),
+    Row("threads on one core", 'uri = "local-sync"', 'uri = "local-task"\npin = true\nthreads = 2',
+        "[devices.cpu] has pin, for one core, and threads = 2; remove one of them"),
     Row("a baseline that is no variant", '"stock"', '"stok"',
         "baseline: there is no variant 'stok'; did you mean \"stock\"?"),
     Row("a baseline that is like no variant", '"stock"', '"none"',
@@ -197,7 +211,7 @@ MEANING = [
     Row("an opset for a builder", f'mlir = "net.mlir"\nfunction = "main"\n{INPUT}', 'builder = "any"\nopset = 17',
         "[models.net] opset is for onnx files; remove it"),
     Row("ONNX Runtime for an mlir file", INPUT, f'{INPUT}\nreference = "onnxruntime"',
-        '[models.net] reference = "onnxruntime" is for onnx files; leave it out'),
+        '[models.net] reference = "onnxruntime" is for onnx files and builders; leave it out'),
     Row("weights that are not there", INPUT, f'{INPUT}\nparameters = {{ model = "weights.irpa" }}',
         "[models.net] parameters.model: there is no file weights.irpa beside the suite; check the path"),
     Row("right outputs that are not there", INPUT, f'{INPUT}\nexpected = ["y.npy"]',
