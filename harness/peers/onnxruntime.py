@@ -16,7 +16,7 @@ from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
 _FATAL = 4  # of its log; what goes wrong is raised too
 
 
-def session_options(threads: int) -> Any:
+def _session_options(threads: int) -> Any:
     """Options of a session of so many threads, which wait for work asleep: others take turns on the same cores."""
     import onnxruntime
 
@@ -37,7 +37,7 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: N
     import onnxruntime
 
     session = onnxruntime.InferenceSession(
-        str(onnx_file(model)), session_options(setting.threads), providers=["CPUExecutionProvider"]
+        str(onnx_file(model)), _session_options(setting.threads), providers=["CPUExecutionProvider"]
     )
     names = [one.name for one in session.get_inputs()]
     first = session.run(None, dict(zip(names, arguments, strict=True)))
@@ -48,9 +48,10 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: N
         binding.bind_ortvalue_input(name, value)
     for output, value in zip(session.get_outputs(), outputs, strict=True):
         binding.bind_ortvalue_output(output.name, value)
+    kept = {"inputs": inputs, "outputs": outputs}  # the binding has their addresses, and keeps no array alive
     return Ready(
         call=partial(session.run_with_iobinding, binding),
-        outputs=lambda: [np.array(value.numpy()) for value in outputs],
+        outputs=lambda: [np.array(value.numpy()) for value in kept["outputs"]],
     )
 
 

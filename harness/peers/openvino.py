@@ -40,7 +40,7 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: N
     request = compiled.create_infer_request()
     arrays = [np.require(one, requirements="C") for one in arguments]
     for position, array in enumerate(arrays):
-        request.set_input_tensor(position, openvino.Tensor(array, shared_memory=True))
+        request.set_input_tensor(position, openvino.Tensor(array))  # a copy: a shared one does not keep the array
     return Ready(
         call=partial(request.infer, share_outputs=True),
         outputs=lambda: [np.array(request.get_output_tensor(place).data) for place in range(len(compiled.outputs))],

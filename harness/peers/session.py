@@ -1,9 +1,8 @@
-"""What a peer's worker holds: the engine and the models it made ready. See harness.measure.worker for the protocol.
+"""What a peer's worker holds: the engine and the models it made ready.
 
-    {"op": "open", "peer": registered name, "options": {...}, "threads": ..., "cache": folder,
-     "cpus": [...], "marker": file}                                        the engine; first of all
-    {"op": "load", "case": ..., "model": {...}, "arguments": [...]}        make one model ready
-    {"op": "outputs", "case": ..., "folder": ...}                          call once; results go to output0.npy, ...
+It answers as harness.measure.worker does, but that `open` names a peer with its options, threads and a folder of its
+own, that `load` brings a model instead of a module, and that `outputs` calls a model once and writes its results into a
+folder as output0.npy, output1.npy, ...
 """
 
 from __future__ import annotations

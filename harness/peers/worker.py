@@ -5,7 +5,6 @@ It runs as a module under the harness's own Python, where peers are installed.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 

@@ -119,7 +119,7 @@ _LOWER = """\
     } : !op
 """
 
-# One input channel of a tile's columns is read by a loop, which LLVM does not unroll here: then it costs five times.
+# One input channel of a tile's columns is read by a loop, which LLVM does not unroll here: half as much time again.
 _UNROLL_READS = """\
     %reads = transform.structured.match ops{["scf.for"]} filter_result_type = vector<${columns}xf32> in %b
       : (!op) -> !op

@@ -56,9 +56,7 @@ def test_wrong_options() -> None:
     assert refusal("pytorch", mod="eager") == (
         "peers[0]: pytorch.mod is not an option of peer 'pytorch'; did you mean \"mode\"?"
     )
-    assert refusal("pytorch", mode="jit") == (
-        "peers[0]: pytorch.mode: input should be 'compile' or 'eager', not 'jit'"
-    )
+    assert refusal("pytorch", mode="jit") == ("peers[0]: pytorch.mode: input should be 'compile' or 'eager', not 'jit'")
     assert refusal("onnxruntime", threads=2) == (
         "peers[0]: onnxruntime.threads is not an option of peer 'onnxruntime'; it has none"
     )

@@ -91,7 +91,8 @@ class _Reader:
             self._read_node(node)
         self.module.outputs = [self._place_of(one.name) for one in self.graph.output]
         self.module.places = len(self.place)
-        return self.module.eval()
+        self.module.eval()
+        return self.module
 
     def _know(self, name: str, value: Tensor) -> None:
         self.example[name] = value

@@ -156,21 +156,29 @@ def gather(node: Node) -> Run:
     return run
 
 
+def _cut(size: int, start: int, end: int, step: int) -> tuple[int, int, int]:
+    """As Python's slice.indices, but that a start before the first element is the first, backwards too."""
+    start, end = (place + size if place < 0 else place for place in (start, end))
+    if step > 0:
+        return min(max(start, 0), size), min(max(end, 0), size), step
+    return min(max(start, 0), size - 1), min(max(end, -1), size - 1), step
+
+
 def take_slice(node: Node) -> Run:
     """Starts and ends may lie outside or count from the end, steps may go backwards."""
     starts, ends = node.setting("starts", 1), node.setting("ends", 2)
     axes = node.setting("axes", 3, list(range(len(starts))))
     steps = node.constant(4) or [1] * len(starts)
     shape = node.operand(0).shape
-    cuts = [(axis, *slice(*cut).indices(shape[axis])) for axis, *cut in zip(axes, starts, ends, steps, strict=True)]
+    cuts = [(axis, *_cut(shape[axis], *cut)) for axis, *cut in zip(axes, starts, ends, steps, strict=True)]
 
     def run(x: torch.Tensor, *_: Any) -> Any:
         for axis, start, end, step in cuts:
             if step > 0:
-                picked = (slice(None),) * (axis % x.dim())
-                x = x[(*picked, slice(start, max(start, end), step))]
+                picked = (*[slice(None)] * (axis % x.dim()), slice(start, max(start, end), step))
+                x = x[picked]
             else:
-                x = torch.index_select(x, axis, torch.arange(start, end, step))
+                x = torch.index_select(x, axis, torch.arange(start, min(start, end), step))
         return x
 
     return run
