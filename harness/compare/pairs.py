@@ -128,9 +128,7 @@ def pair_within(side: Side) -> list[Pair]:
     """
     baselines = {case.group: case for case in _compared(side) if case.baseline}
     pairs = [
-        Pair(name=case.name, base=baselines.get(case.group), head=case)
-        for case in _compared(side)
-        if not case.baseline
+        Pair(name=case.name, base=baselines.get(case.group), head=case) for case in _compared(side) if not case.baseline
     ]
     if not pairs:
         raise UsageError(f"{side.label}: has no variant beside the baseline; compare it with another run")

@@ -138,7 +138,8 @@ def _absent_devices(ready: Sequence[_Ready]) -> dict[str, Known]:
                 probe = probe_driver(toolchain, driver_of(uri), limits=_PROBE_LIMITS, environment=case.environment)
                 if probe.reason is not None:
                     advice = f"; {probe.advice}" if probe.advice else ""
-                    absent[case.device] = Known(verdict="failed", reason=f"device {uri} is gone: {probe.reason}{advice}")
+                    reason = f"device {uri} is gone: {probe.reason}{advice}"
+                    absent[case.device] = Known(verdict="failed", reason=reason)
     return absent
 
 

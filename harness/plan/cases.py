@@ -102,7 +102,7 @@ def _case(suite: Suite, model: str, model_id: str, model_tags: tuple[str, ...], 
         uri=cell.device.uri,
         more_uris=cell.device.more_uris,
         threads=cell.threads,
-        environment=cell.environment,
+        environment=dict(cell.environment),
         backend=cell.device.backend,
         pin=cell.device.pin,
         compile_flags=cell.compile_flags,
@@ -180,7 +180,9 @@ def _select(suite: Suite, cases: Sequence[Case], selection: Selection) -> tuple[
     }
     if not wanted:
         asked = [f"--filter {one}" for one in selection.patterns] + [f"--tag {one}" for one in selection.tags]
-        raise NothingSelected(f"{suite.path}: {' '.join(asked)} matches no case; `harness list {suite.path}` shows them all")
+        raise NothingSelected(
+            f"{suite.path}: {' '.join(asked)} matches no case; `harness list {suite.path}` shows them all"
+        )
     groups = {case.group for case in cases if case.name in wanted}
     return tuple(case for case in cases if case.name in wanted or (case.baseline and case.group in groups))
 

@@ -95,7 +95,7 @@ def cell_of(
         run_flags=run_flags,
         digest=hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
         threads=threads_of(device),
-        environment=environments.get(device.name, {}),
+        environment=dict(environments.get(device.name, {})),
         skip=unavailable.get(device.name) or _not_applicable(variant, device, toolchain, plugins),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 ID_DIGITS = 16
@@ -46,7 +45,7 @@ class Case:
     tags: tuple[str, ...]
     more_uris: tuple[str, ...] = ()
     threads: int | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
     skip: str | None = None
     expected_failure: str | None = None
     expected_mismatch: bool = False

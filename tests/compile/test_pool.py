@@ -93,5 +93,5 @@ def test_an_interrupted_pool_starts_no_more_compiles(
     requests = [make_request(f"--fake-code={name}", "--fake-sleep=0.1", variant=name) for name in "abcdefgh"]
     compiling = compile_cases(requests, cache, 1)
     next(compiling)
-    compiling.close()
+    del compiling
     assert len(calls(fake, "iree-compile")) < len(requests)

@@ -65,7 +65,7 @@ def test_loaders_old_and_new_are_shown_that_manifest_alone(tmp_path: Path, monke
 def test_a_driver_that_is_not_here_is_told_with_the_way_to_get_it(
     toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.devices.vulkan_drivers.find_manifest", lambda driver: None)
+    monkeypatch.setattr("harness.devices.vulkan_drivers.find_manifest", lambda _: None)
     found = probe_vulkan_driver(toolchain, SWIFTSHADER, limits=LIMITS)
     assert found.devices == ()
     assert found.reason == "the Vulkan driver SwiftShader is not here"

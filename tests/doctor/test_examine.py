@@ -172,3 +172,19 @@ def test_findings_are_plain_sentences(diagnoses: dict[str, Diagnosis]) -> None:
                 assert not sentence.endswith((".", " ", ":"))
                 assert "  " not in sentence
                 assert "None" not in sentence
+
+
+def test_vulkan_drivers_that_suites_ask_for_are_told_by_the_key_that_does(quiet: Environment) -> None:
+    lavapipe = DeviceProbe(driver="vulkan", devices=(DeviceInfo(uri="vulkan://a", name="llvmpipe", kind="cpu"),))
+    none = DeviceProbe(driver="vulkan", reason="the Vulkan driver SwiftShader is not here", advice="install Chromium")
+    diagnosis = examine(
+        environment=quiet,
+        toolchain=NO_TOOLCHAIN,
+        probes=(),
+        counters=None,
+        vulkan_drivers={"lavapipe": lavapipe, "swiftshader": none},
+    )
+    found = the_finding(diagnosis, 'vulkan_driver = "lavapipe"')
+    assert (found.level, found.what) == ("ok", 'vulkan_driver = "lavapipe": llvmpipe')
+    missing = the_finding(diagnosis, 'vulkan_driver = "swiftshader"')
+    assert (missing.level, missing.advice) == ("missing", "install Chromium")

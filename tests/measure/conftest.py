@@ -11,6 +11,15 @@ import pytest
 from harness.measure.values import LoadableModule
 from harness.toolchain import Toolchain
 
+_ON_TWO_DEVICES = """
+func.func @main(%a: tensor<32x32xf32>, %b: tensor<32x32xf32>) -> tensor<32x32xf32> {
+  %c = arith.addf %a, %b : tensor<32x32xf32>
+  %d = flow.tensor.transfer %c : tensor<32x32xf32> to #hal.device.promise<@dev_b>
+  %e = arith.mulf %d, %d : tensor<32x32xf32>
+  %f = flow.tensor.transfer %e : tensor<32x32xf32> to #hal.device.promise<@dev_a>
+  return %f : tensor<32x32xf32>
+}
+"""
 _MATMUL = """
 func.func @main(%a: tensor<32x32xf32>, %b: tensor<32x32xf32>) -> tensor<32x32xf32> {
   %zero = arith.constant 0.0 : f32
@@ -26,8 +35,18 @@ func.func @main(%a: tensor<32x32xf32>, %b: tensor<32x32xf32>) -> tensor<32x32xf3
 @pytest.fixture(scope="session")
 def matmul(real_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> LoadableModule:
     """A 32x32 matmul for local devices; a call takes some microseconds."""
-    folder = tmp_path_factory.mktemp("matmul")
-    (folder / "model.mlir").write_text(_MATMUL)
+    return _compiled("matmul", _MATMUL, ["local"], tmp_path_factory.mktemp("matmul"), real_toolchain)
+
+
+@pytest.fixture(scope="session")
+def on_two_devices(real_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> LoadableModule:
+    """A sum on a first local device, and its square on a second."""
+    folder, devices = tmp_path_factory.mktemp("on-two"), ["dev_a=local[0]", "dev_b=local[1]"]
+    return _compiled("on-two", _ON_TWO_DEVICES, devices, folder, real_toolchain)
+
+
+def _compiled(name: str, text: str, devices: list[str], folder: Path, real_toolchain: Toolchain) -> LoadableModule:
+    (folder / "model.mlir").write_text(text)
     np.save(folder / "input.npy", np.eye(32, dtype=np.float32))
     subprocess.run(
         [
@@ -35,14 +54,14 @@ def matmul(real_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) 
             "model.mlir",
             "-o",
             "module.vmfb",
-            "--iree-hal-target-device=local",
+            *(f"--iree-hal-target-device={device}" for device in devices),
             "--iree-hal-local-target-device-backends=llvm-cpu",
             "--iree-llvmcpu-target-cpu=host",
         ],
         cwd=folder,
         check=True,
     )
-    return _loadable("matmul", folder / "module.vmfb", folder / "input.npy", real_toolchain)
+    return _loadable(name, folder / "module.vmfb", folder / "input.npy", real_toolchain)
 
 
 def _loadable(name: str, module: Path, argument: Path, toolchain: Toolchain) -> LoadableModule:

@@ -16,7 +16,7 @@ from harness.measure import Group, LoadableModule, Settings, measure_generation
 from harness.measure.session import WorkerDied, WorkerRefused, WorkerSession
 from harness.measure.values import WORKER
 from harness.process import Limits
-from harness.results.records import Round
+from harness.results.records import Lost, Round
 from harness.toolchain import Toolchain
 
 
@@ -29,6 +29,19 @@ def _session(
         cpus=cpus,
         limits=Limits(seconds=60),
     )
+
+
+@pytest.mark.parametrize("second", ["local-sync", "local-task"])
+def test_a_module_may_use_several_devices(
+    real_toolchain: Toolchain, on_two_devices: LoadableModule, second: str
+) -> None:
+    group = Group(name="m@two", uri="local-sync", more_uris=(second,), cases=(on_two_devices,), cpus=None)
+    items = list(measure_generation(group, 0, Settings(seconds=0.0)))
+    assert items
+    assert all(isinstance(item, Round) for item in items)
+    (lost,) = measure_generation(replace(group, more_uris=()), 0, Settings(seconds=0.0))
+    assert isinstance(lost, Lost)
+    assert "HAL device `dev_b` not found" in lost.failure.message
 
 
 @pytest.mark.parametrize("uri", ["local-sync", "local-task"])
@@ -50,7 +63,9 @@ def test_calls_that_warm_a_turn_up_are_no_part_of_it(real_toolchain: Toolchain, 
     assert [(turn["case"], turn["calls"]) for turn in answer["turns"]] == [("matmul", 2), ("matmul", 3)]
 
 
-def test_calibration_batches_calls_until_a_turn_is_long_enough(real_toolchain: Toolchain, matmul: LoadableModule) -> None:
+def test_calibration_batches_calls_until_a_turn_is_long_enough(
+    real_toolchain: Toolchain, matmul: LoadableModule
+) -> None:
     with _session(real_toolchain) as worker:
         worker.load(matmul.name, matmul.request())
         short = worker.ask(op="calibrate", case="matmul", target_ns=1_000)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +95,41 @@ def test_flags_come_from_the_device_then_flag_sets_then_the_variant_and_a_later_
     (case,) = plan(a_suite(a_variant("stock", "--c=variant", flag_sets=sets), devices=(device,)))
     assert case.compile_flags == ("--a=device", "--b=one", "--d=two", "--c=variant")
     assert case.run_flags == ("--r=two",)
+
+
+def test_a_case_has_all_devices_of_its_device() -> None:
+    (case,) = plan(a_suite(devices=(a_device(uri="local-sync", more_uris=("vulkan", "local-sync")),)))
+    assert case.uris == ("local-sync", "vulkan", "local-sync")
+
+
+def test_what_processes_on_a_device_need_goes_to_its_cases() -> None:
+    suite = a_suite(devices=(a_device("cpu"), a_device("gpu", uri="vulkan")))
+    variables = {"VK_DRIVER_FILES": "lvp_icd.json"}
+    cases = plan(suite, environments={"gpu": variables})
+    assert [case.environment for case in cases] == [{}, variables]
+
+
+@pytest.mark.parametrize(
+    ("fields", "threads", "flags"),
+    [
+        ({}, 1, ()),
+        ({"more_uris": ("local-sync",)}, 1, ()),
+        ({"uri": "local-task"}, None, ()),
+        ({"uri": "local-task", "pin": True}, 1, ()),
+        ({"uri": "vulkan"}, None, ()),
+        ({"uri": "vulkan", "threads": 2}, 2, ()),
+        ({"uri": "local-task", "threads": 4}, 4, ("--task_topology_group_count=4",)),
+        ({"more_uris": ("local-task",), "threads": 1}, 1, ("--task_topology_group_count=1",)),
+        (
+            {"uri": "local-task", "threads": 4, "run_flags": ("--task_topology_group_count=8",)},
+            4,
+            ("--task_topology_group_count=8",),
+        ),
+    ],
+)
+def test_threads_of_peers_and_of_pools(fields: dict[str, Any], threads: int | None, flags: tuple[str, ...]) -> None:
+    (case,) = plan(a_suite(devices=(a_device(**fields),)))
+    assert (case.threads, case.run_flags) == (threads, flags)
 
 
 def test_a_group_is_what_is_measured_against_each_other() -> None:

@@ -84,11 +84,18 @@ def test_the_id_does_not_depend_on(same: str) -> None:
         pytest.param(case_id(device=a_device(compile_flags=("--b",))), id="the device's compile flags"),
         pytest.param(case_id(device=a_device(uri="local-task")), id="the device's URI"),
         pytest.param(case_id(device=a_device(pin=True)), id="the device's pin"),
+        pytest.param(case_id(device=a_device(more_uris=("local-sync",))), id="a second device"),
+        pytest.param(case_id(device=a_device(vulkan_driver="lavapipe")), id="the Vulkan driver that it is of"),
         pytest.param(case_id(variant=SHARING), id="plugins"),
     ],
 )
 def test_the_id_depends_on(other: str) -> None:
     assert other != case_id()
+
+
+def test_the_order_of_devices_counts() -> None:
+    first, second = (a_device(more_uris=uris) for uris in (("a", "b"), ("b", "a")))
+    assert case_id(device=first) != case_id(device=second)
 
 
 def test_compile_and_run_flags_are_told_apart() -> None:

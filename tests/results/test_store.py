@@ -14,8 +14,22 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from harness.errors import RunError
+from harness.ir.storage import EncodedTensor
 from harness.plan.values import Case
-from harness.results.records import Build, Check, Failure, Header, IrCounts, Lost, ModelRecord, Reference, Round, Run
+from harness.results.records import (
+    Build,
+    Check,
+    Failure,
+    Header,
+    IrCounts,
+    Lost,
+    ModelRecord,
+    Peak,
+    Reference,
+    Round,
+    Run,
+    Work,
+)
 from harness.results.store import Record, RunDirectory, load_run, new_run_id
 from harness.suite.values import Gate, VariantGroup
 from tests.builders import make_header, make_round
@@ -30,6 +44,7 @@ _sections = st.dictionaries(st.text(), st.dictionaries(st.text(), _plain), max_s
 _failures = st.none() | st.from_type(Failure)
 _counts = st.none() | st.integers()
 
+st.register_type_strategy(EncodedTensor, st.builds(EncodedTensor, worst_ratio=_finite))
 RECORDS: dict[type[Any], st.SearchStrategy[Any]] = {
     Build: st.from_type(Build),
     IrCounts: st.from_type(IrCounts),
@@ -51,6 +66,14 @@ RECORDS: dict[type[Any], st.SearchStrategy[Any]] = {
     ),
     Round: st.from_type(Round),
     Lost: st.from_type(Lost),
+    Work: st.from_type(Work),
+    Peak: st.builds(
+        Peak,
+        operations_per_s=st.none() | _finite,
+        bytes_per_s=st.none() | _finite,
+        measured=st.dictionaries(st.text(), _finite),
+        failure=_failures,
+    ),
 }
 _headers = st.builds(
     make_header,
@@ -92,6 +115,8 @@ def test_every_kind_of_record_comes_back_as_it_was(kind: type[Any], data: st.Dat
         Reference: run.references,
         Round: run.rounds,
         Lost: run.lost,
+        Work: run.work,
+        Peak: run.peaks,
     }
     assert read.pop(kind) == tuple(records)
     assert not any(read.values())

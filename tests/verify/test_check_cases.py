@@ -63,8 +63,11 @@ def make_runnable(tmp_path: Path, fake: Toolchain) -> MakeRunnable:
 
 def check(cases: Sequence[Runnable], toolchain: Toolchain, *models: Model) -> dict[str, Check]:
     """All checks by case name under one toolchain, after a look that they come in the order of the cases."""
-    cases = [replace(one, toolchain=toolchain) for one in cases]
     by_name = {model.name: model for model in (models or (make_model(),))}
+    cases = [
+        replace(one, toolchain=toolchain, artifact=replace(one.artifact, onnx=by_name[one.case.model].onnx))
+        for one in cases
+    ]
     checks = list(check_cases(cases, by_name, LIMITS, lambda _: None))
     assert [one.case for one in checks] == [one.case.name for one in cases]
     for one in checks:
