@@ -1,7 +1,7 @@
 """Finds the encoded tensors of a program, in its IR at phase `encodings`, with MLIR's bindings.
 
-It runs by path under a toolchain's own Python, where the harness may not be installed: stdlib and iree.compiler.ir
-only. Its argument is {"file": path, "inputs": [shape, ...]} in JSON, and it prints
+It runs by path under a toolchain's own Python, where the harness may not be installed: stdlib, iree.compiler.ir and the
+file beside it only. Its argument is {"file": path, "inputs": [shape, ...]} in JSON, and it prints
     {"tensors": [{"name": ..., "element_bits": n, "sizes": [[size, whether an input decides it], ...],
                   "layouts": [[tile, ...], ...]}, ...]}
 with a tile for each of the sizes (1: not tiled; 0: known at run time only), or {"unknown": "a phrase"}.
@@ -14,11 +14,11 @@ in between relates dimensions to each other, by the maps of linalg ops.
 
 from __future__ import annotations
 
+import importlib.util
 import json
-import operator
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,85 +28,20 @@ _INFO = re.compile(r"innerDimsPos = \[([\d, ]*)\], innerTileSizes = \[([-\d, ]*)
 _MAPS = ("indexing_maps", "linalg.memoized_indexing_maps")
 # What gives a resource that it gets, perhaps in another place.
 _PASSES_ON = ("stream.async.cast", "stream.async.clone", "stream.async.transfer", "util.optimization_barrier")
-_RESULTS_SEGMENT, _OPERANDS_SEGMENT, _OPERAND_DIMS, _RESULT_DIMS = 4, 1, 3, 5  # of a stream.tensor.dispatch
+_OPERANDS, _OPERAND_DIMS, _RESULT_DIMS = 1, 3, 5  # among the operands of a stream.tensor.dispatch
 
 
-class Unknown(Exception):
-    """What cannot be told of a program; a phrase."""
+def _beside(name: str) -> Any:
+    """A module of this folder, which is no package here."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None and spec.loader is not None  # noqa: S101 (it is a Python file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def _ceildiv(a: int, b: int) -> int:
-    return -(-a // b)
-
-
-def _truncdiv(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_ARITHMETIC: dict[str, Callable[..., int]] = {
-    "arith.addi": operator.add,
-    "arith.subi": operator.sub,
-    "arith.muli": operator.mul,
-    "arith.divsi": _truncdiv,
-    "arith.divui": operator.floordiv,
-    "arith.floordivsi": operator.floordiv,
-    "arith.ceildivsi": _ceildiv,
-    "arith.ceildivui": _ceildiv,
-    "arith.remsi": lambda a, b: a - b * _truncdiv(a, b),
-    "arith.remui": operator.mod,
-    "arith.maxsi": max,
-    "arith.maxui": max,
-    "arith.minsi": min,
-    "arith.minui": min,
-    "arith.index_cast": operator.index,
-    "arith.index_castui": operator.index,
-    "arith.extsi": operator.index,
-    "arith.extui": operator.index,
-    "arith.trunci": operator.index,
-    "arith.select": lambda condition, a, b: a if condition else b,
-}
-# By the number of arith's predicates; sizes are never negative, so signed and unsigned ones agree.
-_COMPARISONS = (
-    operator.eq,
-    operator.ne,
-    *(operator.lt, operator.le, operator.gt, operator.ge) * 2,
-)
-
-
-class Sizes:
-    """What values of type index on the host's side are, for the case's inputs."""
-
-    def __init__(self, ir: Any, inputs: Sequence[Sequence[int]]) -> None:
-        self.ir, self.inputs = ir, inputs
-        self.known: dict[Any, tuple[int, bool]] = {}
-
-    def of(self, value: Any) -> tuple[int, bool]:
-        """The value, and whether an input decides it.
-
-        Raises:
-            Unknown: It depends on what is computed.
-        """
-        if value not in self.known:
-            self.known[value] = self._evaluate(value)
-        return self.known[value]
-
-    def _evaluate(self, value: Any) -> tuple[int, bool]:
-        op = value.owner
-        if isinstance(op, self.ir.Block):
-            raise Unknown("the size of an encoded tensor is an argument of a block")
-        if op.name == "arith.constant":
-            return int(op.attributes["value"].value), False
-        if op.name == "hal.buffer_view.dim":
-            view = op.operands[0]
-            if isinstance(view.owner, self.ir.Block) and view.arg_number < len(self.inputs):
-                return self.inputs[view.arg_number][int(op.attributes["index"].value)], True
-        if op.name == "arith.cmpi":
-            (a, one), (b, other) = (self.of(operand) for operand in op.operands)
-            return int(_COMPARISONS[int(op.attributes["predicate"].value)](a, b)), one or other
-        if op.name not in _ARITHMETIC:
-            raise Unknown(f"the size of an encoded tensor comes from {op.name}")
-        operands = [self.of(operand) for operand in op.operands]
-        return _ARITHMETIC[op.name](*(number for number, _ in operands)), any(given for _, given in operands)
+_index_sizes = _beside("index_sizes")
+Unknown = _index_sizes.Unknown
 
 
 class Alike:
@@ -132,12 +67,13 @@ class Program:
     """A module at phase `encodings`."""
 
     def __init__(self, ir: Any, module: Any, inputs: Sequence[Sequence[int]]) -> None:
-        self.ir, self.sizes, self.alike = ir, Sizes(ir, inputs), Alike()
+        self.ir, self.sizes, self.alike = ir, _index_sizes.Sizes(ir, inputs), Alike()
         self.functions: dict[tuple[str, str], Any] = {}
         self.host: list[Any] = []
         self._collect(module.operation)
         self.known: dict[Any, tuple[int, bool]] = {}  # sizes, by dimension
         self.packed: list[tuple[Any, Any, Any, int]] = []  # dimensions: outer, tile, plain; the tile's size
+        self.multiplied: list[tuple[Any, Any]] = []  # dimensions: outer, tile
 
     def _collect(self, module: Any) -> None:
         def visit(op: Any) -> Any:
@@ -208,7 +144,7 @@ class Program:
             return []
         bindings: list[tuple[Any, Any]] = []
         arguments = list(function.regions[0].blocks[0].arguments)
-        operands = _segment(op, _OPERANDS_SEGMENT)
+        operands = _segment(op, _OPERANDS)
         types = [one.value for one in op.attributes["operand_encodings"]]
         values = iter(_segment(op, _OPERAND_DIMS))
         for operand, type_, argument in zip(operands, types, arguments, strict=False):  # results' arguments follow
@@ -230,7 +166,8 @@ class Program:
         return [one for position, one in enumerate(sized) if _is_untied(op, position)]
 
     def _bind(self, number: int, value: Any, type_: Any, dims: Sequence[Any], argument: Any) -> tuple[Any, Any]:
-        root, values = _root(value), iter(dims)
+        # A buffer may be read as tensors of several shapes, whose dimensions are others.
+        root, values = (_root(value), str(type_)), iter(dims)
         for i in range(type_.rank):
             self.alike.join((root, i), (number, argument, i))
             self._know((root, i), type_, i, values)
@@ -248,9 +185,16 @@ class Program:
     def _relate(self, number: int, op: Any) -> None:
         """Relate the dimensions of an op's operands and results to each other."""
 
-        def same(one: Any, other: Any) -> None:
-            for i in range(max(_rank(one), _rank(other))):  # a binding has no type that tells
-                self.alike.join((number, one, i), (number, other, i))
+        def same(one: Any, other: Any, sizes: Sequence[int] | None = None) -> None:
+            shape, others = _shape(one), _shape(other)
+            j = 0
+            for i, size in enumerate(shape):
+                # A slice may leave dimensions of one out; of two sizes that differ it is not a whole one.
+                if sizes is not None and len(others) < len(shape) and sizes[i] == 1 and others[j : j + 1] != ["1"]:
+                    continue
+                if j < len(others) and others[j] == size:
+                    self.alike.join((number, one, i), (number, other, j))
+                j += 1
 
         name, operands, results = op.name, list(op.operands), list(op.results)
         for value in (*operands, *results):
@@ -259,16 +203,24 @@ class Program:
                 for i in range(type_.rank):
                     if not type_.is_dynamic_dim(i):
                         self.known[number, value, i] = (type_.get_dim_size(i), False)
-        if name == "stream.binding.subspan" or name.endswith("dispatch.tensor.load"):
-            same(operands[0], results[0])
+        if name == "stream.binding.subspan":
+            for i in range(len(_shape(results[0]))):
+                self.alike.join((number, operands[0], i), (number, results[0], i))
+        elif name.endswith("dispatch.tensor.load"):
+            same(operands[0], results[0], list(op.attributes["static_sizes"]))
         elif name.endswith("dispatch.tensor.store"):
-            same(operands[0], operands[1])
+            same(operands[1], operands[0], list(op.attributes["static_sizes"]))
         elif name in ("linalg.pack", "linalg.unpack"):
             source, target = operands[0], operands[1]
             packed, plain = (target, source) if name == "linalg.pack" else (source, target)
             same(target, results[0])
             self._pack(number, op, packed, plain)
         elif name.startswith("linalg."):
+            if name.endswith("mmt4d"):
+                for value in operands:
+                    first = len(_shape(value)) - 4  # a batch_mmt4d has one dimension more
+                    for i in (first, first + 1):
+                        self.multiplied.append(((number, value, i), (number, value, i + 2)))
             for result, init in zip(results, operands[len(operands) - len(results) :], strict=True):
                 same(result, init)
             maps = next((op.attributes[key] for key in _MAPS if key in op.attributes), ())
@@ -281,7 +233,7 @@ class Program:
             same(operands[0], results[0])
 
     def _pack(self, number: int, op: Any, packed: Any, plain: Any) -> None:
-        rank = _rank(plain)
+        rank = len(_shape(plain))
         order = list(op.attributes["outer_dims_perm"]) if "outer_dims_perm" in op.attributes else []
         order = order or list(range(rank))
         for i, outer in enumerate(order):
@@ -296,21 +248,26 @@ class Program:
         of = self.alike.of
         # Where a dimension is of a known size in one place, inputs do not decide it in another.
         known = {of(dim): size for dim, size in sorted(self.known.items(), key=lambda one: not one[1][1])}
-        outer = {of(dim): (of(plain), tile) for dim, _, plain, tile in self.packed}
-        tiles = {of(dim) for _, dim, _, _ in self.packed}
+        outer = {of(dim): (known.get(of(plain)), tile) for dim, _, plain, tile in self.packed}
+        tiles = {of(dim) for _, dim, _, _ in self.packed} | {of(dim) for _, dim in self.multiplied}
+        for dim, tile in self.multiplied:
+            if of(dim) not in outer and of(dim) in known:  # no op adds padding to it, or takes it away
+                (count, is_dynamic), (size, _) = known[of(dim)], known.get(of(tile), (0, False))
+                outer[of(dim)] = ((count * size, is_dynamic), size)
         found: dict[Any, dict[str, Any]] = {}
         for op, bindings in dispatches:
             for root, type_ in bindings:
                 dims = [of((root, i)) for i in range(type_.rank)]
-                if root in found or _LAYOUT in str(type_) or not any(dim in tiles for dim in dims):
+                buffer = root[0]
+                if buffer in found or _LAYOUT in str(type_) or not any(dim in tiles for dim in dims):
                     continue
-                kept = [outer.get(dim, (dim, 1)) for dim in dims if dim not in tiles]
-                if missing := [dim for dim, _ in kept if dim not in known]:
-                    raise Unknown(
-                        f"nothing tells the plain size of a packed tensor of {_called(op)[1]} ({len(missing)})"
-                    )
+                if getattr(getattr(buffer, "owner", None), "name", "") == "stream.tensor.import":
+                    continue  # an argument that lies as it should: a row in tiles of one row
+                kept = [outer.get(dim, (known.get(dim), 1)) for dim in dims if dim not in tiles]
+                if any(size is None for size, _ in kept):
+                    raise Unknown(f"nothing tells how large a packed tensor of {_called(op)[1]} is unpacked")
                 name = f"{_called(op)[1]} {type_}"
-                found[root] = _tensor(name, type_, [known[dim] for dim, _ in kept], [[tile for _, tile in kept]])
+                found[buffer] = _tensor(name, type_, [size for size, _ in kept], [[tile for _, tile in kept]])
         return list(found.values())
 
 
@@ -334,11 +291,11 @@ def _dynamic(type_: Any) -> int:
     return sum(type_.is_dynamic_dim(i) for i in range(type_.rank)) if hasattr(type_, "rank") else 0
 
 
-def _rank(value: Any) -> int:
+def _shape(value: Any) -> list[str]:
     """Of a tensor, or of the tensor that a dispatch reads or writes."""
     text = str(value.type)
-    found = re.search(r"tensor<((?:[?\d]+x)*)\w", text[text.rindex("tensor<") :] if "dispatch.tensor" in text else text)
-    return found[1].count("x") if found else 0
+    sizes = re.match(r"tensor<((?:[?\d]+x)*)", text[text.rfind("tensor<") :] if "dispatch.tensor" in text else text)
+    return sizes[1].split("x")[:-1] if sizes else []
 
 
 def _segment(op: Any, number: int) -> list[Any]:

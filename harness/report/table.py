@@ -23,7 +23,7 @@ from harness.report.repro import repro_lines
 from harness.report.values import Report, Row, Section
 from harness.results.evidence import Evidence, find_failure, gather, stand_ins
 from harness.results.records import Build, Check, Header, ModelRecord, Reference, Run
-from harness.roofline.attained import attained
+from harness.roofline.attained import NARROW_TYPES, attained
 from harness.stats import (
     GroupTimes,
     change_against,
@@ -241,7 +241,10 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
         instructions_per_call=group.instructions.get(timed.name),
     )
     if (work := group.evidence.work.get(row.model)) is not None:
-        row = replace(row, attained=attained(work, latency.median_ns, group.evidence.peaks.get(row.device)))
+        model = group.evidence.models.get(row.model)
+        narrow = model is not None and any(one.dtype in NARROW_TYPES for one in model.arguments)
+        peak = group.evidence.peaks.get(row.device)
+        row = replace(row, attained=attained(work, latency.median_ns, peak, narrow=narrow))
     if group.best_peer and timed.name != group.best_peer:
         row = replace(row, peer_estimate=estimate_ratio(group.times.log_ratios(timed.name, group.best_peer)))
     if row.baseline:

@@ -147,8 +147,10 @@ def tune_convolutions(module: ir.Module, *, vector_bytes: int = 0, registers: in
         raise ValueError(f"{registers} registers of {vector_bytes} bytes are none of a vector unit")
     entries: list[dict[str, Any]] = []
     for op, loops in structured_ops(module):
+        if op.name != CONVOLUTION:
+            continue
         bits = getattr(op.result.type.element_type, "width", 0)  # a complex type has none
-        if op.name != CONVOLUTION or not bits:
+        if not bits:
             continue
         lanes = vector_bytes * 8 // bits
         entry = configure(loops.ranges, lanes=lanes, registers=registers)

@@ -15,7 +15,7 @@ class Attained:
         operations_per_s: Arithmetic operations of its model by its latency.
         bytes_per_s: The same of its model's compulsory traffic; what really goes to memory is no less.
         intensity: Operations for each byte of compulsory traffic.
-        peak_share: Of the peak of arithmetic.
+        peak_share: Of the peak of arithmetic, which is that of f32; None too for a model of a narrower type.
         roof_share: Of the roof above its intensity: the peak of arithmetic, or what memory can feed if that is lower.
     """
 
@@ -26,14 +26,23 @@ class Attained:
     roof_share: float | None = None
 
 
-def attained(work: Work, latency_ns: float, peak: Peak | None) -> Attained | None:
-    """What a case of that latency reaches; None for a model without arithmetic or of unknown work."""
+# Of these a processor may do more at once than of f32, whose peak is the only one that is measured.
+NARROW_TYPES = frozenset({"f16", "bf16", "i8", "i16"})
+
+
+def attained(work: Work, latency_ns: float, peak: Peak | None, *, narrow: bool = False) -> Attained | None:
+    """What a case of that latency reaches; None for a model without arithmetic or of unknown work.
+
+    Args:
+        narrow: Whether the model computes in a type narrower than f32, so that there is no peak to hold it against.
+    """
     if work.failure is not None or not work.operations or not work.compulsory_bytes or not latency_ns > 0:
         return None
     operations_per_s = work.operations / latency_ns * 1e9
     intensity = work.operations / work.compulsory_bytes
-    top = peak.operations_per_s if peak is not None else None
-    roof = roof_at(intensity, peak) if peak is not None else None
+    known = None if narrow else peak
+    top = known.operations_per_s if known is not None else None
+    roof = roof_at(intensity, known) if known is not None else None
     return Attained(
         operations_per_s=operations_per_s,
         bytes_per_s=work.compulsory_bytes / latency_ns * 1e9,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from benchmarks.plugins import __main__ as command
-from benchmarks.plugins import engines, onnx_block
+from benchmarks.plugins import engines
 from benchmarks.plugins.generation import Job, Timed, rounds
 from benchmarks.plugins.ratios import compare, fastest, median_ns
 from benchmarks.plugins.recorded import (
@@ -205,18 +205,18 @@ def test_the_steps_are_variants_of_the_suite() -> None:
     assert parameters(**ours.params) == parameters(**rdb.params)
 
 
-def test_the_onnx_model_computes_what_the_builder_wrote() -> None:
+def test_onnx_runtime_computes_what_the_builder_wrote() -> None:
     pytest.importorskip("onnxruntime")
     params = residual_dense_block.Parameters(
         height=TINY.height, width=TINY.width, channels=TINY.channels, growth=TINY.growth, blocks=2
     )
-    weights = weights_of(text_of(params))
-    own = onnx_block.block_weights(params)
-    assert list(own) == list(weights)
-    assert all(np.array_equal(own[name], weights[name]) for name in own)
     x = np.random.default_rng(1).standard_normal((1, 8, 4, 5), dtype=np.float32)
-    result = onnx_block.onnxruntime_block(params, x)()
-    np.testing.assert_allclose(result, reference(x, weights, params.blocks), rtol=1e-4, atol=1e-5)
+    program = next(engines.programs("esrgan", vars(params), x))
+    assert program.name == engines.ONNX_RUNTIME
+    assert program.result is not None
+    program.run()
+    expected = reference(x, weights_of(text_of(params)), params.blocks)
+    np.testing.assert_allclose(program.result(), expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("benchmark_name", command.SUITES)

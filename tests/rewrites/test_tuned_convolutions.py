@@ -120,6 +120,25 @@ def test_other_operations_and_odd_channels_are_left_alone() -> None:
     assert rewritten(text, tune_convolutions) == (before, [0])
 
 
+def test_operations_of_several_results_are_left_alone() -> None:
+    """As ONNX's MaxPool has with the places of its maxima, and LayerNormalization."""
+    text = """
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %empty = tensor.empty() : tensor<4xf32>
+  %both:2 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>,
+      affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+    ins(%x : tensor<4xf32>) outs(%empty, %empty : tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%in: f32, %out: f32, %out_0: f32):
+    %twice = arith.addf %in, %in : f32
+    linalg.yield %in, %twice : f32, f32
+  } -> (tensor<4xf32>, tensor<4xf32>)
+  return %both#0, %both#1 : tensor<4xf32>, tensor<4xf32>
+}
+"""
+    before, _ = rewritten(text)
+    assert rewritten(text, tune_convolutions) == (before, [0])
+
+
 def test_what_a_person_configured_comes_first() -> None:
     text = build(Parameters(batch=2, height=4, width=10, channels_in=8, channels_out=32)).text
     assert isinstance(text, str)

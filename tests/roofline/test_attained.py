@@ -35,6 +35,14 @@ def test_without_a_peak_there_are_rates_and_no_shares() -> None:
         assert (found.operations_per_s, found.peak_share, found.roof_share) == (1e10, None, None)
 
 
+def test_a_narrow_type_is_not_held_against_the_peak_of_f32() -> None:
+    """A processor with bf16 or i8 units does more of those than the peak that was measured."""
+    found = attained(Work(model="m", operations=2_000_000, compulsory_bytes=10_000), 10_000.0, PEAK, narrow=True)
+    assert found is not None
+    assert found.operations_per_s == 200e9
+    assert (found.peak_share, found.roof_share) == (None, None)
+
+
 def test_a_model_without_arithmetic_or_of_unknown_work_has_no_figures() -> None:
     unknown = Work(model="m", failure=Failure(stage="ir", message="a size is not known"))
     for work in (unknown, Work(model="m", compulsory_bytes=10), Work(model="m", operations=10)):
