@@ -52,8 +52,8 @@ class Builder(Generic[P]):
     """A registered way to write a model.
 
     Attributes:
-        version: Change it when the model changes for a reason outside the builder's own module; its text is kept by
-            name, version, parameters and the source of the modules that define `parameters` and `build`.
+        version: Change it when the model changes for a reason outside the builder's own package; what it writes is
+            kept by name, version, parameters and the source of the modules that define it and of those beside them.
         parameters: A frozen keyword-only dataclass with a default for every field; see harness.options.
         build: Writes the model. Equal parameters must give equal bytes.
         onnx: Writes the same function in ONNX, serialised, where `build` gives MLIR and peers shall have it too; None

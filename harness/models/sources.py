@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -182,12 +183,25 @@ def _made_static(path: Path, model: Model, static: Path, where: str) -> Path:
 
 
 def _source_sha256(builder: Builder[Any]) -> str:
-    """Hash of the modules that define a builder, so that editing one builds anew."""
-    digest = hashlib.sha256()
+    """Hash of the modules that define a builder and of those beside them, so that editing one builds anew."""
     writers = [builder.build, *([builder.onnx] if builder.onnx is not None else [])]
-    for name in sorted({builder.parameters.__module__, *(writer.__module__ for writer in writers)}):
-        file = getattr(sys.modules.get(name), "__file__", None)
-        digest.update(Path(file).read_bytes() if file else name.encode())
+    return _sources_sha256(frozenset({builder.parameters.__module__, *(writer.__module__ for writer in writers)}))
+
+
+@cache
+def _sources_sha256(modules: frozenset[str]) -> str:
+    digest = hashlib.sha256()
+    files: set[Path] = set()
+    for name in sorted(modules):
+        module = sys.modules.get(name)
+        file = getattr(module, "__file__", None)
+        digest.update(name.encode())
+        if file and getattr(module, "__package__", ""):
+            files.update(Path(file).parent.glob("*.py"))
+        elif file:
+            files.add(Path(file))
+    for path in sorted(files):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

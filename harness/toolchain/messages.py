@@ -14,6 +14,14 @@ _STATUS_LINE = re.compile(r"(?:^|: )\S+\.(?:c|cc|h):\d+: (?P<status>.+)$", re.MU
 _TRACE = re.compile(r"; (?:while (?:invoking|calling)|invoking function|`\w+ func @).*")
 
 
+# A target with all features of its CPU, which is 1.5 KB of text.
+_TARGET = re.compile(r'(#hal\.executable\.target<"[^"]*", "[^"]*"), \{[^{}]*\}')
+
+
+def _short(text: str) -> str:
+    return _TARGET.sub(r"\1, {...}", text)
+
+
 def error_lines(stderr: str) -> tuple[str, ...]:
     """The texts of the errors that the compiler printed, in order, without file positions."""
     return _texts(_ERROR_LINE, stderr)
@@ -32,7 +40,7 @@ def _texts(pattern: re.Pattern[str], stderr: str) -> tuple[str, ...]:
         if match := pattern.match(line):
             text = next(text for text in match.groups() if text is not None).strip()
             after = lines[position + 1 : position + 2] if text.endswith(":") else []
-            texts.append(" ".join([text, *after]).strip().removesuffix(":"))
+            texts.append(_short(" ".join([text, *after])).strip().removesuffix(":"))
     return tuple(texts)
 
 
@@ -44,5 +52,5 @@ def status_text(stderr: str) -> str:
 
 
 def tail(stderr: str, lines: int = 20, characters: int = 4000) -> str:
-    """The last lines of what a tool printed, for a failure's record."""
-    return "\n".join(stderr.rstrip().splitlines()[-lines:])[-characters:]
+    """The last lines of what a tool printed, for a failure's record; targets without their CPU's features."""
+    return "\n".join(_short(stderr).rstrip().splitlines()[-lines:])[-characters:]

@@ -108,3 +108,13 @@ def test_the_tail_ends_the_text_and_is_short(text: str) -> None:
 def test_the_tail_keeps_the_last_lines() -> None:
     assert tail("a\nb\nc\n\n", lines=2) == "b\nc"
     assert tail("abcdef", characters=3) == "def"
+
+
+def test_a_target_is_named_without_the_features_of_its_cpu() -> None:
+    features = ",".join(f"+feature{number}" for number in range(60))
+    kept = '#hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", '
+    target = kept + f'{{cpu = "znver4", cpu_features = "{features}"}}>'
+    said = f"m.mlir:1:2: error: failed to run translation for backend {target}\n"
+    short = f"failed to run translation for backend {kept}{{...}}>"
+    assert error_lines(said) == (short,)
+    assert tail(said) == f"m.mlir:1:2: error: {short}"
