@@ -63,6 +63,8 @@ def inspect_case(
         names = [one.name for one in prepared.cases]
         hint = did_you_mean(name, names, f"; `harness list {suite}` shows them all")
         raise UsageError(f"{suite}: there is no case {name!r}{hint}")
+    if case.peer is not None:
+        raise UsageError(f"{suite}: {name} is run by the peer {case.peer!r}, which has no IR; name a case of a variant")
     if case.skip is not None:
         raise CaseError("compile", f"{name} is skipped here: {case.skip}")
     prepared = replace(prepared, cases=(case,))

@@ -144,7 +144,7 @@ def _header(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]
 def _peer_versions(prepared: Prepared) -> dict[str, str]:
     """`ONNX Runtime 1.31.1`, by label, of the peers that are run."""
     run = {case.variant for case in prepared.cases if case.peer is not None and case.skip is None}
-    return {label: f"{one.peer.title} {one.peer.version()}" for label, one in prepared.peers.items() if label in run}
+    return {label: one.version for label, one in prepared.peers.items() if label in run}
 
 
 def _model_record(name: str, artifact: ModelArtifact | Failure, suite: Path) -> ModelRecord:

@@ -31,6 +31,7 @@ from typing import Any, Protocol
 
 _CALIBRATION_CALLS = 3
 _MOST_CALLS = 1_000_000
+_LONGEST_ERROR = 2000
 
 
 class Callee(Protocol):
@@ -192,7 +193,7 @@ def serve(start: Callable[[dict[str, Any]], Any]) -> None:
             else:
                 answer = getattr(session, request["op"])(request)
         except Exception as error:
-            text = " ".join(str(error).split()) or type(error).__name__
+            text = " ".join(str(error).split())[:_LONGEST_ERROR] or type(error).__name__
             channel.write(json.dumps({"ok": False, "error": text}) + "\n")
         else:
             channel.write(json.dumps({"ok": True, **answer}) + "\n")

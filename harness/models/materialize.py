@@ -62,7 +62,7 @@ def materialize(
     programs = ProgramStore(root=store)
     program = _program(model, programs, toolchain, limits, where)
     if program.unknown_inputs and not model.inputs:
-        raise SuiteError(f"{where} inputs are missing, because {program.unknown_inputs}; give static inputs")
+        raise SuiteError(f"{where} inputs are missing, because {program.unknown_inputs}")
     weights = hash_parameters(model.parameters, toolchain=toolchain, limits=limits, where=where)
     folder = store / program.mlir_sha256
     inputs = tuple(

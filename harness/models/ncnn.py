@@ -105,6 +105,8 @@ def _layers(lines: list[Line], weights: _Weights) -> list[Layer]:
     for line in lines:
         inputs = tuple(first_name[blob] for blob in line.inputs)
         if line.kind == "Split":
+            if not inputs:
+                raise FormatError(f"its layer {line.name} splits nothing")
             first_name.update(dict.fromkeys(line.outputs, inputs[0]))
             continue
         (output,) = line.outputs

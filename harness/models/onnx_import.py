@@ -36,7 +36,7 @@ class OnnxFacts:
         function: The graph's name, which iree-import-onnx gives to the entry function, whatever characters it has.
         opset: Version of the default operator domain; 0 when the file imports none.
         inputs: The graph's inputs without initialisers, random, the seed being the position.
-        unknown_inputs: Why `inputs` is empty although the graph has some; else "".
+        unknown_inputs: Why `inputs` is empty although the graph has some, and what to do; else "".
         external_files: Files beside it that hold weights, relative to its folder.
     """
 
@@ -118,17 +118,18 @@ def _graph_inputs(onnx: Any, graph: Any) -> tuple[tuple[Input, ...], str]:
         if one.name in weights:  # old exporters list weights as inputs too; iree-import-onnx drops these
             continue
         if one.type.WhichOneof("value") != "tensor_type":
-            return (), f"input {one.name} is not a tensor"
+            return (), f"input {one.name} is not a tensor; export the model with tensors only"
         tensor = one.type.tensor_type
         if not tensor.HasField("shape"):
-            return (), f"input {one.name} has no shape"
+            return (), f"input {one.name} has no shape; give static inputs"
         sizes = [dim.dim_value if dim.WhichOneof("value") == "dim_value" else None for dim in tensor.shape.dim]
         if any(size is None or size < 0 for size in sizes):
             shape = "x".join("?" if size is None or size < 0 else str(size) for size in sizes)
-            return (), f"input {one.name} has the dynamic shape {shape}"
+            return (), f"input {one.name} has the dynamic shape {shape}; give static inputs"
         element = onnx.TensorProto.DataType.Name(tensor.elem_type)
         if element not in _DTYPES:
-            return (), f"input {one.name} has the element type {element.lower()}"
+            known = ", ".join(_DTYPES.values())
+            return (), f"input {one.name} has the element type {element.lower()}; export the model with one of {known}"
         shape_known = tuple(size for size in sizes if size is not None)
         inputs.append(Input(shape=shape_known, dtype=_DTYPES[element], seed=len(inputs)))
     return tuple(inputs), ""

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.errors import SuiteError
 from harness.options import as_json, check_options
-from harness.peers.values import Peer
+from harness.peers.values import Peer, PeerModel
 from harness.registered import find_registered
 
 ENTRY_POINT_GROUP = "harness.peers"
@@ -31,8 +31,31 @@ class AppliedPeer:
     @property
     def missing(self) -> str | None:
         """Why it cannot be used here, as a sentence with what to do; None: it can."""
-        reason = self.peer.missing()
+        try:
+            reason = self.peer.missing()
+        except Exception as error:  # whatever a package does wrong concerns its own cases only
+            return self._broken("whether it is here", error)
         return None if reason is None else f"{reason}; {self.peer.install}"
+
+    def refuses(self, model: PeerModel) -> str | None:
+        """Why it has no program for a model, as a sentence; None: it has one."""
+        try:
+            reason = self.peer.refuses(model, self.checked)
+        except Exception as error:
+            return self._broken(f"whether it can run {model.name}", error)
+        return None if reason is None else f"{self.peer.title}: {reason}"
+
+    @property
+    def version(self) -> str:
+        """Its title and version, as far as it can say that."""
+        try:
+            return f"{self.peer.title} {self.peer.version()}"
+        except Exception:
+            return f"{self.peer.title} of unknown version"
+
+    def _broken(self, asked: str, error: Exception) -> str:
+        said = " ".join(str(error).split())[:200]
+        return f"{self.peer.title} cannot say {asked} ({type(error).__name__}: {said}); ask its package's author"
 
     @property
     def checked(self) -> Any:

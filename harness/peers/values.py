@@ -1,7 +1,8 @@
 """Peers: engines that are measured beside IREE on the same model, known by their registered names.
 
 A peer is one small module that registers a `Peer` under the entry-point group `harness.peers`. Everything heavy is
-imported inside its functions: `missing` and `refuses` are asked while a suite is planned, `prepare` in a worker.
+imported inside its functions: `missing` is asked while a suite is planned, `refuses` once its models are there, and
+`prepare` in a worker.
 """
 
 from __future__ import annotations

@@ -58,6 +58,11 @@ def count_rows(rows: Sequence[Row], cases: Sequence[Case]) -> Summary:
     variants = [row for row in rows if row.status == "measured" and not row.baseline and row.peer is None]
     kinds = Counter(row.kind for row in variants)
     expected = {case.name for case in cases if case.known_to_fail}
+    mismatches = {case.name for case in cases if case.expected_mismatch}
+
+    def tellable(row: Row) -> bool:
+        return row.case not in mismatches or row.max_relative_error is not None
+
     return Summary(
         planned=len(rows),
         measured=statuses["measured"],
@@ -71,7 +76,8 @@ def count_rows(rows: Sequence[Row], cases: Sequence[Case]) -> Summary:
         slower=kinds["slower"],
         unchanged=kinds["same"],
         unclear=kinds["unclear"],
-        works_again=sum(row.case in expected and row.status in ("measured", "same") for row in rows),
+        works_again=sum(row.case in expected and row.status in ("measured", "same") and tellable(row) for row in rows),
+        peers=sum(row.peer is not None and row.status == "measured" for row in rows),
     )
 
 

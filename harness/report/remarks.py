@@ -35,8 +35,15 @@ def fate_remarks(
         yield f"expected to fail: {told}" if status == "expected failure" else told
         if case.known_to_fail and not is_expected(case, failure):
             yield f"expected to {_expected_fate(case)} instead"
+    elif case.expected_mismatch and status in ("measured", "same") and not was_compared(check):
+        yield "expected to give wrong outputs, which cannot be told: there is nothing to compare them with"
     elif case.known_to_fail and status in ("measured", "same"):
         yield f"expected to {_expected_fate(case)}, but works now"
+
+
+def was_compared(check: Check | None) -> bool:
+    """Whether a case's outputs were held against right ones, and not only looked at for being finite."""
+    return check is not None and check.max_relative is not None
 
 
 def _expected_fate(case: Case) -> str:

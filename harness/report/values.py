@@ -185,6 +185,7 @@ class Summary:
         same: Rows whose module is another row's, so that nothing had to be measured.
         unchanged: Measured rows of kind `same`.
         works_again: Rows that were expected to fail and did not.
+        peers: Measured rows of other engines.
     """
 
     planned: int
@@ -200,6 +201,7 @@ class Summary:
     unchanged: int
     unclear: int
     works_again: int
+    peers: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

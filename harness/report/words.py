@@ -66,6 +66,8 @@ def verdict(report: Report) -> str:
         _count(summary.unclear, "unclear"),
         _count(summary.same, "with the module of another"),
     ]
+    if summary.peers:
+        compared.append(f"{summary.peers} of other engines")
     if not any(compared):
         compared = [f"{summary.measured} measured, with nothing to compare"]
     return _sentence(summary, [*_lost_counts(summary), *compared, *_known_counts(summary)])

@@ -15,4 +15,5 @@ def peak_threads(case: Case) -> int | None:
         return None
     if case.pin or drivers == {"local-sync"}:  # which calls its devices one after the other
         return 1
-    return case.threads if case.threads is not None and len(case.uris) == 1 else usable_cores()
+    cores = usable_cores()
+    return min(case.threads, cores) if case.threads is not None and len(case.uris) == 1 else cores

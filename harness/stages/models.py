@@ -15,7 +15,6 @@ def materialize_models(prepared: Prepared, limits: Limits, progress: Progress) -
     """Build or import the models of all cases that will run; by name, a failure where one could not be made.
 
     Raises:
-        SuiteError: A model's table is wrong.
         RunError: The cache cannot be written.
     """
     wanted = {case.model for case in prepared.cases if case.skip is None}
@@ -32,8 +31,8 @@ def materialize_models(prepared: Prepared, limits: Limits, progress: Progress) -
                 limits=limits,
                 with_onnx=bool(prepared.peers) or model.reference == "onnxruntime",
             )
-        except SuiteError as error:
-            raise SuiteError(f"{prepared.suite.path}: {error}") from None
+        except SuiteError as error:  # such as an ONNX file whose inputs the suite has to give: the others go on
+            artifacts[model.name] = Failure(stage="model", message=f"{prepared.suite.path}: {error}")
         except CaseError as error:
             artifacts[model.name] = Failure(stage="model", message=str(error), stderr=error.stderr)
         except OSError as error:

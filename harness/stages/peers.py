@@ -24,8 +24,8 @@ def skip_unfit_peers(prepared: Prepared, artifacts: Mapping[str, ModelArtifact |
         if case.peer is None or case.skip is not None or not isinstance(artifact, ModelArtifact):
             return case
         applied = prepared.peers[case.variant]
-        reason = applied.peer.refuses(peer_model(models[case.model], artifact), applied.checked)
-        return case if reason is None else replace(case, skip=f"{applied.peer.title}: {reason}")
+        reason = applied.refuses(peer_model(models[case.model], artifact))
+        return case if reason is None else replace(case, skip=reason)
 
     return replace(prepared, cases=tuple(checked(case) for case in prepared.cases))
 

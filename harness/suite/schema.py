@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_serializer, field_validator, model_validator
 
 from harness.compare.metrics import METRICS, STATISTICAL
 from harness.ir.values import PHASES
@@ -182,6 +182,11 @@ class DeviceTable(_Table):
     @classmethod
     def _one_uri(cls, value: object) -> object:
         return [value] if isinstance(value, str) else value
+
+    @field_serializer("uri")
+    def _written_uri(self, value: list[str]) -> str | list[str]:
+        """As people write it, in suites that the harness makes."""
+        return value[0] if len(value) == 1 else value
 
 
 class MatrixTable(_Table):

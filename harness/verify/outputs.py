@@ -182,6 +182,8 @@ def compare_outputs(outputs: Sequence[Array], reference: Sequence[Array], tolera
         if ours.shape != right.shape:
             problem = f"output {position} has shape {ours.shape} where {right.shape} is right"
             return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=problem)
+        if ours.dtype.kind == "i" and right.dtype.kind == "u" and ours.dtype.itemsize == right.dtype.itemsize:
+            ours = ours.view(right.dtype)  # IREE's integers have no sign, and its tools print them with one
         is_complex = "c" in ours.dtype.kind + right.dtype.kind
         a, b = _parts(ours, is_complex), _parts(right, is_complex)
         finite = np.isfinite(a) & np.isfinite(b)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, what_is_known
+from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, require_whole, what_is_known
 from harness.errors import ExitCode, UsageError
 from harness.plan.values import Case
 from harness.results.records import Failure
@@ -31,6 +31,18 @@ def verdict(base: Side, head: Side, name: str = "net/stock@cpu") -> tuple[str, s
     known = fate(base, head, name)
     assert isinstance(known, Known)
     return known.verdict, known.reason
+
+
+# --- Peers ---
+
+
+def test_peers_are_no_part_of_a_comparison_and_no_damage() -> None:
+    """What another engine takes is no matter of a change of the compiler; and it knows no toolchain."""
+    peer = a_case("onnxruntime", peer="onnxruntime", toolchain="")
+    base, head = a_side(STOCK, FAST, peer), a_side(STOCK, FAST, peer)
+    require_whole(head)
+    assert [pair.name for pair in pair_runs(base, head)] == [STOCK.name, FAST.name]
+    assert [pair.name for pair in pair_within(head)] == [FAST.name]
 
 
 # --- Two runs ---

@@ -143,3 +143,9 @@ def test_only_a_bin_file_of_the_right_size_is_read(tmp_path_factory: pytest.Temp
         read_network(*files)
     else:
         refused(*files)
+
+
+def test_a_split_of_nothing_is_told(tmp_path: Path) -> None:
+    param = "7767517\n2 2\nInput i 0 1 data\nSplit s 0 1 z\n"
+    with pytest.raises(CaseError, match="its layer s splits nothing; fetch it again"):
+        read_network(*write(tmp_path, param, b""))

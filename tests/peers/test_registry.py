@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, EntryPoints
@@ -11,8 +12,8 @@ from typing import Any
 import pytest
 
 from harness.errors import SuiteError
-from harness.peers import Peer, onnxruntime, pytorch, registry
-from harness.peers.registry import apply_peer, find_peer, registered_peers
+from harness.peers import Peer, PeerModel, onnxruntime, pytorch, registry
+from harness.peers.registry import AppliedPeer, apply_peer, find_peer, registered_peers
 
 Register = Callable[..., None]
 
@@ -114,3 +115,33 @@ def test_what_is_missing_is_told_with_the_command_that_installs_it(monkeypatch: 
     monkeypatch.setattr("harness.peers.forms.find_spec", lambda _: None)
     assert applied.missing == "onnxruntime is not installed; pip install 'iree-harness[onnxruntime]'"
     assert apply_peer("tvm", {}, "tvm").missing == "apache-tvm is not installed; pip install 'iree-harness[tvm]'"
+
+
+def _broken(error: Exception) -> Any:
+    def fail(*_: object) -> str:
+        raise error
+
+    return fail
+
+
+def test_a_peer_that_cannot_say_whether_it_is_here_is_taken_for_missing() -> None:
+    """Whatever a package does wrong concerns its own cases only."""
+    peer = dataclasses.replace(onnxruntime.PEER, missing=_broken(RuntimeError("boom\nand more")))
+    applied = AppliedPeer(peer=peer, label="ort", options={})
+    said = "ONNX Runtime cannot say whether it is here (RuntimeError: boom and more); ask its package's author"
+    assert applied.missing == said
+
+
+def test_a_peer_that_cannot_say_whether_it_has_a_program_is_skipped() -> None:
+    applied = AppliedPeer(
+        peer=dataclasses.replace(onnxruntime.PEER, refuses=_broken(KeyError("shape"))), label="ort", options={}
+    )
+    said = "ONNX Runtime cannot say whether it can run net (KeyError: 'shape'); ask its package's author"
+    assert applied.refuses(PeerModel(name="net", builder=None, inputs=())) == said
+
+
+def test_a_peer_without_a_version_is_measured_all_the_same() -> None:
+    applied = AppliedPeer(
+        peer=dataclasses.replace(onnxruntime.PEER, version=_broken(ImportError("no metadata"))), label="ort", options={}
+    )
+    assert applied.version == "ONNX Runtime of unknown version"

@@ -209,3 +209,14 @@ def test_the_relative_tolerance_is_not_for_integers() -> None:
     right = [np.array([10_000])]
     assert compare_outputs([np.array([10_001])], right, Tolerance(relative=0.1)).problem
     assert compare_outputs([np.array([10_001])], right, Tolerance(absolute=1)).problem is None
+
+
+def test_integers_without_a_sign_are_read_as_the_reference_has_them() -> None:
+    """IREE's i8 has no sign, and its tools write it as one with a sign: the bits are what counts."""
+    right = np.array([0, 127, 128, 255], np.uint8)
+    exact = Tolerance(relative=0.0, absolute=0.0)
+    assert compare_outputs([right.view(np.int8)], [right], exact).problem is None
+    wrong = right.copy()
+    wrong[3] = 254
+    assert compare_outputs([wrong.view(np.int8)], [right], exact).problem is not None
+    assert compare_outputs([np.array([-1], np.int16)], [np.array([255], np.uint8)], exact).problem is not None
