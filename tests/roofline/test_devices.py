@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.measure.pinning import usable_cores
+from harness.roofline import devices
 from harness.roofline.devices import peak_threads
 from tests.report.made import make_case
 
@@ -17,12 +17,15 @@ from tests.report.made import make_case
         ({"uri": "local-sync"}, 1),
         ({"uri": "local-task", "pin": True}, 1),
         ({"uri": "local-task", "pin": False, "threads": 3}, 3),
-        ({"uri": "local-task", "pin": False}, usable_cores()),
+        ({"uri": "local-task", "pin": False, "threads": 9999}, 4),
+        ({"uri": "local-task", "pin": False}, 4),
         ({"uri": "local-sync", "more_uris": ("local-sync",), "pin": False}, 1),
-        ({"uri": "local-sync", "more_uris": ("local-task",), "pin": False, "threads": 1}, usable_cores()),
+        ({"uri": "local-sync", "more_uris": ("local-task",), "pin": False, "threads": 1}, 4),
         ({"uri": "vulkan://0"}, None),
         ({"uri": "local-sync", "more_uris": ("vulkan",)}, None),
     ],
 )
-def test_the_peak_of_a_device(given: dict[str, Any], threads: int | None) -> None:
+def test_the_peak_of_a_device(given: dict[str, Any], threads: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here with four cores."""
+    monkeypatch.setattr(devices, "usable_cores", lambda: 4)
     assert peak_threads(make_case("mm", "stock", **given)) == threads
