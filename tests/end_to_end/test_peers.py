@@ -10,11 +10,13 @@ import pytest
 
 from harness.results.records import Build, Check, Lost, Run
 from harness.results.store import load_run
+from tests.end_to_end.conftest import CPU
 from tests.end_to_end.plugin_package import EXAMPLE, Installed, install
 
 pytestmark = pytest.mark.timeout(900)
 
-_SUITE = """
+_SUITE = (
+    """
 name = "peers"
 baseline = "stock"
 peers = [PEERS]
@@ -30,20 +32,9 @@ tolerance = { relative = 1e-3 }
 [variants.strong]
 flags = ["--iree-opt-level=O3"]
 
-[devices.cpu]
-uri = "local-sync"
-backend = "llvm-cpu"
-compile_flags = [
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
-]
-pin = true
-
-[measure]
-budget_s = 0.5
-generations = 2
 """
+    + CPU
+)
 
 
 @pytest.fixture(scope="session")

@@ -10,20 +10,16 @@ import pytest
 
 from harness.compile import CompileRequest, Underway
 from harness.models.materialize import ModelArtifact
-from harness.plan import Case, Selection
-from harness.prepare import Prepared
-from harness.process import Limits
-from harness.progress import Silent
+from harness.plan import Case
 from harness.results.records import Build, Failure
 from harness.results.store import RunDirectory, load_run
 from harness.stages import build as room
 from harness.stages.build import Batch, compile_stage
-from harness.stages.context import Context, Done, RunOptions
-from harness.suite import LoadedSuite
+from harness.stages.context import Done
 from harness.toolchain import Toolchain
 from tests.builders import make_artifact, make_case, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain
-from tests.plan.conftest import a_suite
+from tests.stages.made import a_context, a_prepared
 
 QUICK = [make_case(variant, model="quick") for variant in ("stock", "fast")]
 SLOW = [make_case(variant, model="slow") for variant in ("stock", "fast")]
@@ -74,31 +70,7 @@ def _batches(
         "quick": replace(artifact, mlir_bytes=10),
         "slow": replace(artifact, mlir_bytes=1000),
     }
-    context = Context(
-        prepared=Prepared(
-            loaded=LoadedSuite(suite=a_suite(), text_sha256=""),
-            toolchains=(toolchain,),
-            plugins={},
-            peers={},
-            cases=tuple(cases),
-            devices={},
-        ),
-        options=RunOptions(
-            suite=Path("suite.toml"),
-            results=tmp_path,
-            selection=Selection(),
-            jobs=2,
-            budget_s=None,
-            generations=None,
-            seed=0,
-            compile_limits=Limits(),
-            call_limit_s=1.0,
-            command=(),
-        ),
-        directory=directory,
-        done=Done(builds={one.case: one for one in done}),
-        progress=Silent(),
-    )
+    context = a_context(a_prepared(toolchain, tuple(cases)), directory, Done(builds={one.case: one for one in done}))
     found = list(compile_stage(context, artifacts or sized))
     written = [build.case for build in load_run(directory.path).builds]
     assert sorted(written) == sorted({name for batch in found for name in batch.builds} - {one.case for one in done})

@@ -12,22 +12,20 @@ import pytest
 from harness.errors import CaseError
 from harness.ir import EncodedTensor, OpCounts, Storage
 from harness.models.materialize import ModelArtifact
-from harness.plan import Case, Selection
-from harness.prepare import Prepared
+from harness.plan import Case
 from harness.process import Limits
-from harness.progress import Silent
 from harness.results.records import Build, Failure, IrCounts
 from harness.results.store import RunDirectory, load_run
 from harness.stages import ir as room
 from harness.stages import storage as storage_room
-from harness.stages.context import Context, Done, RunOptions
+from harness.stages.context import Done
 from harness.stages.ir import ir_flags, ir_stage, reached_phases
 from harness.stages.storage import storage_of
-from harness.suite import LoadedSuite
 from harness.toolchain import Toolchain
 from tests.builders import make_artifact, make_case, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain
 from tests.plan.conftest import a_suite
+from tests.stages.made import a_context, a_prepared
 
 WANTED = {"input": ("linalg.*",), "flow": ("flow.dispatch", "tensor.empty")}
 FOUND = {
@@ -64,28 +62,9 @@ class Stage:
         storage: bool = False,
     ) -> dict[str, IrCounts]:
         """Count; all records of the run."""
-        loaded = LoadedSuite(suite=a_suite(ir=wanted, storage=storage), text_sha256="")
-        cases = (STOCK, FAST, SLOW)
-        context = Context(
-            prepared=Prepared(
-                loaded=loaded, toolchains=(self.toolchain,), plugins={}, peers={}, cases=cases, devices={}
-            ),
-            options=RunOptions(
-                suite=Path("suite.toml"),
-                results=self.directory.path.parent,
-                selection=Selection(),
-                jobs=2,
-                budget_s=None,
-                generations=None,
-                seed=0,
-                compile_limits=Limits(),
-                call_limit_s=1.0,
-                command=(),
-            ),
-            directory=self.directory,
-            done=Done(ir={one.case: one for one in done}),
-            progress=Silent(),
-        )
+        suite = a_suite(ir=wanted, storage=storage)
+        prepared = a_prepared(self.toolchain, (STOCK, FAST, SLOW), suite)
+        context = a_context(prepared, self.directory, Done(ir={one.case: one for one in done}))
         artifacts: dict[str, ModelArtifact | Failure] = {"net": self.artifact}
         ir_stage(context, artifacts, {build.case: build for build in builds})
         return {one.case: one for one in load_run(self.directory.path).ir}

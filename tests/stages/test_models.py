@@ -10,18 +10,17 @@ import pytest
 
 from harness.errors import CaseError, SuiteError
 from harness.models.materialize import ModelArtifact
-from harness.prepare import Prepared
 from harness.process import Limits
 from harness.progress import Silent
 from harness.results.records import Failure
 from harness.stages import models as room
 from harness.stages.models import materialize_models
-from harness.suite import LoadedSuite
 from harness.suite.values import Model
 from harness.toolchain import Toolchain
 from tests.builders import a_peer, make_artifact, make_case
 from tests.fakes.fake_toolchain import make_fake_toolchain
 from tests.plan.conftest import a_model, a_suite
+from tests.stages.made import a_prepared
 
 
 @pytest.fixture
@@ -36,14 +35,7 @@ def made(
         replace(make_case("stock", model=model.name), skip="not here" if model.name == skipped else None)
         for model in models
     )
-    prepared = Prepared(
-        loaded=LoadedSuite(suite=a_suite(models=models), text_sha256=""),
-        toolchains=(toolchain,),
-        plugins={},
-        peers=peers or {},
-        cases=cases,
-        devices={},
-    )
+    prepared = a_prepared(toolchain, cases, a_suite(models=models), peers)
     return materialize_models(prepared, Limits(), Silent())
 
 

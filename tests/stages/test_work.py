@@ -10,52 +10,25 @@ import pytest
 
 from harness.errors import CaseError
 from harness.models.materialize import ModelArtifact
-from harness.plan import Case, Selection
-from harness.prepare import Prepared
-from harness.process import Limits
-from harness.progress import Silent
+from harness.plan import Case
 from harness.results.records import Failure, Peak, Work
 from harness.results.store import RunDirectory, load_run
 from harness.stages import work as room
-from harness.stages.context import Context, Done, RunOptions
+from harness.stages.context import Context, Done
 from harness.stages.work import peak_stage, work_stage
-from harness.suite import LoadedSuite
 from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable, Runnable
 from tests.builders import make_artifact, make_case, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain
-from tests.plan.conftest import a_suite
+from tests.stages import made
+from tests.stages.made import a_prepared
 
 WORK = Work(model="net", operations=10, compulsory_bytes=5)
 
 
 def a_context(tmp_path: Path, *cases: Case, done: Done | None = None) -> Context:
     toolchain = make_fake_toolchain(tmp_path / "tools")
-    return Context(
-        prepared=Prepared(
-            loaded=LoadedSuite(suite=a_suite(), text_sha256=""),
-            toolchains=(toolchain,),
-            plugins={},
-            peers={},
-            cases=cases,
-            devices={},
-        ),
-        options=RunOptions(
-            suite=Path("suite.toml"),
-            results=tmp_path,
-            selection=Selection(),
-            jobs=2,
-            budget_s=None,
-            generations=None,
-            seed=0,
-            compile_limits=Limits(),
-            call_limit_s=1.0,
-            command=(),
-        ),
-        directory=RunDirectory.create(tmp_path, make_header()),
-        done=done or Done(),
-        progress=Silent(),
-    )
+    return made.a_context(a_prepared(toolchain, cases), RunDirectory.create(tmp_path, make_header()), done)
 
 
 def counted(

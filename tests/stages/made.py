@@ -1,0 +1,49 @@
+"""A run under way, as stages get it; each argument is what the test is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.plan import Case, Selection
+from harness.prepare import Prepared
+from harness.process import Limits
+from harness.progress import Silent
+from harness.results.store import RunDirectory
+from harness.stages.context import Context, Done, RunOptions
+from harness.suite import LoadedSuite
+from harness.suite.values import Suite
+from harness.toolchain import Toolchain
+from tests.plan.conftest import a_suite
+
+
+def a_prepared(
+    toolchain: Toolchain, cases: Sequence[Case], suite: Suite | None = None, peers: Mapping[str, Any] | None = None
+) -> Prepared:
+    """A plan without plugins."""
+    return Prepared(
+        loaded=LoadedSuite(suite=suite or a_suite(), text_sha256=""),
+        toolchains=(toolchain,),
+        plugins={},
+        peers=dict(peers or {}),
+        cases=tuple(cases),
+        devices={},
+    )
+
+
+def a_context(prepared: Prepared, directory: RunDirectory, done: Done | None = None) -> Context:
+    """A run of that plan into that directory, which nobody watches."""
+    options = RunOptions(
+        suite=Path("suite.toml"),
+        results=directory.path.parent,
+        selection=Selection(),
+        jobs=2,
+        budget_s=None,
+        generations=None,
+        seed=0,
+        compile_limits=Limits(),
+        call_limit_s=1.0,
+        command=(),
+    )
+    return Context(prepared=prepared, options=options, directory=directory, done=done or Done(), progress=Silent())
