@@ -9,9 +9,10 @@ from harness.devices import DRIVERS, VULKAN_DRIVERS, DeviceProbe, probe_driver, 
 from harness.doctor.examine import examine
 from harness.doctor.json_ import render_json
 from harness.doctor.terminal import render_terminal
-from harness.doctor.values import Diagnosis, Finding, Level
-from harness.errors import ToolchainError
+from harness.doctor.values import Diagnosis, Finding, KnownPeer, Level
+from harness.errors import SuiteError, ToolchainError
 from harness.measure.counters import unavailable_reason
+from harness.peers.registry import AppliedPeer, find_peer, registered_peers
 from harness.results.environment import capture_environment
 from harness.toolchain.environments import Environment
 from harness.toolchain.values import Toolchain
@@ -52,5 +53,15 @@ def diagnose(
         environments=environments,
         probes=probes,
         vulkan_drivers=vulkan_drivers,
+        peers=[_known_peer(name) for name in registered_peers()],
         counters=unavailable_reason(),
     )
+
+
+def _known_peer(name: str) -> KnownPeer:
+    try:
+        peer = AppliedPeer(peer=find_peer(name), label=name, options={})
+    except SuiteError as error:
+        return KnownPeer(name=name, missing=str(error))
+    missing = peer.missing
+    return KnownPeer(name=name, version=peer.version if missing is None else None, missing=missing)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.devices import DeviceInfo, DeviceProbe
 from harness.doctor.noise import Environment, judge_noise
-from harness.doctor.values import TOPICS, Diagnosis, ExtraToolchain, Finding
+from harness.doctor.values import TOPICS, Diagnosis, ExtraToolchain, Finding, KnownPeer
 from harness.results.records import ToolchainRecord
 from harness.toolchain.environments import Environment as InstalledEnvironment
 from harness.toolchain.values import Toolchain
@@ -20,6 +20,7 @@ def examine(
     counters: str | None,
     environments: Sequence[InstalledEnvironment] = (),
     vulkan_drivers: Mapping[str, DeviceProbe] | None = None,
+    peers: Sequence[KnownPeer] = (),
 ) -> Diagnosis:
     """Judge a machine for measuring on it.
 
@@ -30,6 +31,7 @@ def examine(
         counters: Why hardware counters are unavailable; None where they work.
         environments: The toolchains that were installed for `--toolchain`.
         vulkan_drivers: What each of the drivers that suites ask for by name offers.
+        peers: The engines that suites may name.
 
     Returns:
         Findings grouped by topic, and the facts they come from.
@@ -39,6 +41,7 @@ def examine(
         *_environments(environments),
         *_devices(probes),
         *_vulkan_drivers(vulkan_drivers or {}),
+        *_peers(peers),
         *judge_noise(environment),
         *_counters(counters),
     ]
@@ -53,6 +56,7 @@ def examine(
         extra_toolchains=tuple(ExtraToolchain(version=one.version, disk_bytes=one.disk_bytes) for one in environments),
         probes=tuple(probes),
         vulkan_drivers=dict(vulkan_drivers or {}),
+        peers=tuple(peers),
         counters=counters,
         environment=environment,
     )
@@ -96,6 +100,16 @@ def _vulkan_drivers(probes: Mapping[str, DeviceProbe]) -> Iterator[Finding]:
             yield Finding(topic="devices", level="missing", what=f"{key}: {probe.reason}", advice=probe.advice)
         for device in probe.devices:
             yield Finding(topic="devices", level="ok", what=f"{key}: {device.facts}")
+
+
+def _peers(peers: Sequence[KnownPeer]) -> Iterator[Finding]:
+    """A peer that is not here is no fault of the machine: its cases are skipped."""
+    for one in peers:
+        if one.missing is None:
+            yield Finding(topic="peers", level="ok", what=f"{one.name}: {one.version}")
+        else:
+            reason, _, advice = one.missing.partition("; ")
+            yield Finding(topic="peers", level="note", what=f"{one.name}: {reason}", advice=advice or None)
 
 
 def _device(device: DeviceInfo, *, title: str) -> Finding:

@@ -24,6 +24,7 @@ def render_json(diagnosis: Diagnosis) -> str:
         "extra_toolchains": [dataclasses.asdict(one) for one in diagnosis.extra_toolchains],
         "devices": [dataclasses.asdict(probe) for probe in diagnosis.probes],
         "vulkan_drivers": {name: dataclasses.asdict(probe) for name, probe in diagnosis.vulkan_drivers.items()},
+        "peers": [dataclasses.asdict(one) for one in diagnosis.peers],
         "counters": {"unavailable": diagnosis.counters},
         "environment": diagnosis.environment,
         "findings": [dataclasses.asdict(finding) for finding in diagnosis.findings],

@@ -20,6 +20,7 @@ _MARKS: dict[Level, tuple[str, str]] = {
 _TITLES = {
     "toolchain": "Toolchain",
     "devices": "Devices",
+    "peers": "Other engines",
     "machine": "Machine",
     "processor": "Processor",
     "memory": "Memory",

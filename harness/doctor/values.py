@@ -12,8 +12,8 @@ from harness.results.records import ToolchainRecord
 Level = Literal["ok", "note", "warning", "missing"]
 LEVELS: tuple[Level, ...] = ("ok", "note", "warning", "missing")
 
-Topic = Literal["toolchain", "devices", "machine", "processor", "memory", "process", "counters"]
-TOPICS: tuple[Topic, ...] = ("toolchain", "devices", "machine", "processor", "memory", "process", "counters")
+Topic = Literal["toolchain", "devices", "peers", "machine", "processor", "memory", "process", "counters"]
+TOPICS: tuple[Topic, ...] = ("toolchain", "devices", "peers", "machine", "processor", "memory", "process", "counters")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +43,20 @@ class ExtraToolchain:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KnownPeer:
+    """An engine that suites may name beside IREE.
+
+    Attributes:
+        version: Its title and version; None where it is not here.
+        missing: Why it is not, with what to do, as a sentence.
+    """
+
+    name: str
+    version: str | None = None
+    missing: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Diagnosis:
     """Everything that the doctor found, and the facts that it judged.
 
@@ -51,6 +65,7 @@ class Diagnosis:
         extra_toolchains: Those that were installed for `--toolchain`.
         counters: Why hardware counters are unavailable; None where they work.
         vulkan_drivers: What each driver offers that suites ask for by name.
+        peers: All that installed packages register.
     """
 
     findings: tuple[Finding, ...]
@@ -60,6 +75,7 @@ class Diagnosis:
     counters: str | None
     environment: dict[str, dict[str, Any]]
     vulkan_drivers: dict[str, DeviceProbe] = field(default_factory=dict)
+    peers: tuple[KnownPeer, ...] = ()
 
     def count(self, level: Level) -> int:
         """How many findings have a level."""

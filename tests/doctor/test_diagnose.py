@@ -9,6 +9,7 @@ import pytest
 
 from harness.doctor import diagnose
 from harness.errors import ToolchainError
+from harness.peers.registry import registered_peers
 from harness.process import Limits
 from harness.toolchain.values import Toolchain
 
@@ -42,3 +43,9 @@ def test_without_a_toolchain_the_machine_is_judged_all_the_same() -> None:
     assert diagnosis.probes == ()
     assert diagnosis.about("toolchain")[0].what == "there is no IREE here: install it"
     assert diagnosis.about("processor")
+
+
+def test_every_registered_peer_is_told() -> None:
+    found = {one.name: one for one in diagnose(ToolchainError("none"), limits=LIMITS).peers}
+    assert set(found) == set(registered_peers())
+    assert all((one.version is None) == (one.missing is not None) for one in found.values())

@@ -8,6 +8,7 @@ import pytest
 
 from harness.devices import DeviceInfo, DeviceProbe
 from harness.doctor import Diagnosis, Finding, Level, examine
+from harness.doctor.values import KnownPeer
 
 Environment = dict[str, dict[str, Any]]
 
@@ -188,3 +189,20 @@ def test_vulkan_drivers_that_suites_ask_for_are_told_by_the_key_that_does(quiet:
     assert (found.level, found.what) == ("ok", 'vulkan_driver = "lavapipe": llvmpipe')
     missing = the_finding(diagnosis, 'vulkan_driver = "swiftshader"')
     assert (missing.level, missing.advice) == ("missing", "install Chromium")
+
+
+def test_engines_beside_iree_are_told_and_a_missing_one_is_a_note_with_what_installs_it(quiet: Environment) -> None:
+    diagnosis = examine(
+        environment=quiet,
+        toolchain=NO_TOOLCHAIN,
+        probes=(),
+        counters=None,
+        peers=[
+            KnownPeer(name="onnxruntime", version="ONNX Runtime 1.31.1"),
+            KnownPeer(name="halide", missing="halide is not installed; pip install 'iree-harness[halide]'"),
+        ],
+    )
+    here, absent = diagnosis.about("peers")
+    assert (here.level, here.what) == ("ok", "onnxruntime: ONNX Runtime 1.31.1")
+    assert (absent.level, absent.what) == ("note", "halide: halide is not installed")
+    assert absent.advice == "pip install 'iree-harness[halide]'"
