@@ -15,6 +15,7 @@ import pytest
 from harness.measure import Group, LoadableModule, Settings, measure_generation
 from harness.measure.session import WorkerDied, WorkerRefused, WorkerSession
 from harness.measure.values import WORKER
+from harness.measure.worker import Turns
 from harness.process import Limits
 from harness.results.records import Lost, Round
 from harness.toolchain import Toolchain
@@ -146,3 +147,43 @@ def test_a_generation_of_a_real_group_has_all_turns(real_toolchain: Toolchain, m
     for one in rounds:
         assert isinstance(one, Round)
         assert sorted(turn.case for turn in one.turns) == ["matmul", "twin"]
+
+
+class Warming:
+    """Something whose first calls are slow, as those of what is loaded first into a fresh process are."""
+
+    def __init__(self, slow_calls: int, slow_ns: int, ns: int) -> None:
+        self.made = 0
+        self._slow_calls, self._slow_ns, self._ns = slow_calls, slow_ns, ns
+
+    def call(self, calls: int) -> int:
+        """What a batch takes, as the script says."""
+        total = 0
+        for _ in range(calls):
+            total += self._slow_ns if self.made < self._slow_calls else self._ns
+            self.made += 1
+        return total
+
+
+def calibrated(case: Warming, tmp_path: Path, target_ns: int = 1_000_000) -> int:
+    (tmp_path / "marker").touch()
+    turns = Turns({"cpus": [], "marker": str(tmp_path / "marker")})
+    turns.cases["net"] = case
+    return int(turns.calibrate({"case": "net", "target_ns": target_ns})["calls"])
+
+
+def test_slow_first_calls_do_not_decide_how_many_make_a_turn(tmp_path: Path) -> None:
+    """Else the same code would get turns of one call where it is loaded first, and of four where it is not."""
+    assert calibrated(Warming(4, 1_700_000, 290_000), tmp_path) == calibrated(Warming(0, 0, 290_000), tmp_path) == 4
+
+
+def test_long_calls_are_not_repeated_for_calibration(tmp_path: Path) -> None:
+    once = Warming(0, 0, 200_000_000)
+    assert calibrated(once, tmp_path) == 1
+    assert once.made == 1
+
+
+def test_calls_of_nearly_nothing_are_not_repeated_without_end(tmp_path: Path) -> None:
+    case = Warming(0, 0, 1)
+    assert calibrated(case, tmp_path, target_ns=1000) == 1000
+    assert case.made < 10_000
