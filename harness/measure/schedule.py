@@ -6,6 +6,18 @@ import random
 from collections.abc import Iterator, Sequence
 
 
+def load_order(cases: Sequence[str], seed: str) -> tuple[str, ...]:
+    """The order in which a generation's cases are loaded: random, another one in each generation.
+
+    What is loaded first finds the heap as the process began with it, and where its buffers then lie is much the same
+    in every process: a case that is always loaded first can be several times slower than its equal in all of them.
+    """
+    generator = random.Random(f"load/{seed}")  # noqa: S311 (an order, not a secret)
+    order = list(cases)
+    generator.shuffle(order)
+    return tuple(order)
+
+
 def balanced_orders(cases: Sequence[str], seed: str) -> Iterator[tuple[str, ...]]:
     """Endless orders of one turn each, in pairs: a random order, then the same backwards (ABBA for two cases).
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from harness.bench_folder import MODULE_FILE
 from harness.measure import Group, Loadable, LoadableModule, Settings, measure_generation
+from harness.measure.schedule import load_order
 from harness.results.records import Lost, Round
 from harness.stages.check import distinct
 from harness.stages.context import Context
@@ -40,7 +41,8 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
             if not members:
                 progress.step(name)
                 continue
-            group = _group(name, members)
+            loading = load_order([one.case.name for one in members], f"{settings['seed']}/{name}/{generation}")
+            group = _group(name, sorted(members, key=lambda one: loading.index(one.case.name)))
             limits = Settings(
                 seconds=max(seconds - earlier_s, 0.0),
                 seed=int(settings["seed"]),

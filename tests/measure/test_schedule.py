@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.measure.schedule import balanced_orders
+from harness.measure.schedule import balanced_orders, load_order
 
 CASES = st.lists(st.text(min_size=1), min_size=1, max_size=8, unique=True)
 
@@ -47,3 +48,16 @@ def test_pairs_differ_so_that_neighbours_are_not_always_the_same() -> None:
 
 def test_orders_differ_between_generations() -> None:
     assert _first(list("abcdef"), "0/group/0", 8) != _first(list("abcdef"), "0/group/1", 8)
+
+
+@given(CASES, st.text())
+def test_everything_is_loaded_once_in_an_order_that_the_seed_decides(cases: list[str], seed: str) -> None:
+    order = load_order(cases, seed)
+    assert sorted(order) == sorted(cases)
+    assert load_order(cases, seed) == order
+
+
+def test_each_case_is_loaded_first_about_as_often_as_any_other() -> None:
+    """Else what it costs to be the first, in every process alike, would look like the case's own."""
+    first = Counter(load_order("abcd", f"0/net@cpu/{generation}")[0] for generation in range(400))
+    assert all(60 < first[case] < 140 for case in "abcd")
