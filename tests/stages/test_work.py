@@ -13,6 +13,7 @@ from harness.models.materialize import ModelArtifact
 from harness.plan import Case
 from harness.results.records import Failure, Peak, Work
 from harness.results.store import RunDirectory, load_run
+from harness.roofline import devices
 from harness.stages import work as room
 from harness.stages.context import Context, Done
 from harness.stages.work import peak_stage, work_stage
@@ -75,6 +76,7 @@ def test_each_number_of_threads_is_measured_once_and_each_device_has_its_peak(
         return Peak(device=device, threads=threads, operations_per_s=1e9 * threads, bytes_per_s=1e9)
 
     monkeypatch.setattr(room, "measure_peak", measure)
+    monkeypatch.setattr(devices, "usable_cores", lambda: 4)
     context = a_context(tmp_path)
     runnable = [
         a_runnable(tmp_path, device="one", uri="local-sync"),
