@@ -78,7 +78,7 @@ def hard_sigmoid(node: Node) -> Run:
 
 def hard_swish(_: Node) -> Run:
     """PyTorch's is ONNX's."""
-    return functional.hardswish
+    return lambda x: functional.hardswish(x)
 
 
 def softmax(node: Node) -> Run:
