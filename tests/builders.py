@@ -40,11 +40,7 @@ def applied(plugin: Plugin[Any], **options: Any) -> Applied:
 
 
 def a_peer(name: str = "onnxruntime", *, label: str = "", **options: Any) -> AppliedPeer:
-    """A peer as a suite has it, without being registered; it cannot prepare anything."""
-
-    def prepare(*_: object) -> Ready:
-        raise NotImplementedError
-
+    """A peer as a suite has it, without being registered; its programs do nothing."""
     peer: Peer[Any] = Peer(
         name=name,
         title=name.title(),
@@ -54,7 +50,7 @@ def a_peer(name: str = "onnxruntime", *, label: str = "", **options: Any) -> App
         missing=lambda: None,
         version=lambda: "1",
         refuses=lambda *_: None,
-        prepare=prepare,
+        prepare=lambda *_: Ready(call=lambda: None, outputs=list),
     )
     return AppliedPeer(peer=peer, label=label or name, options=options)
 

@@ -1,4 +1,4 @@
-"""What peers that read ONNX have in common: whether they are installed, and whether a model is for them."""
+"""What peers have in common: whether their package is here, and whether a model has the form that they read."""
 
 from __future__ import annotations
 

@@ -11,13 +11,14 @@ import importlib.metadata
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from harness.cache import read_memo, write_memo
 from harness.models.channelled_convolution import Parameters, weights
+from harness.peers.forms import missing_package
 from harness.peers.halide_convolution import Program, Schedule, compile_convolution, natural_vector, schedules, tutorial
 from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
 
@@ -29,10 +30,6 @@ class HalideOptions:
     """See above."""
 
     schedule: Literal["tutorial", "best"] = "best"
-
-
-def _missing() -> str | None:
-    return None if find_spec("halide") else "halide is not installed"
 
 
 def _refuses(model: PeerModel, _: HalideOptions) -> str | None:
@@ -101,7 +98,7 @@ PEER = Peer(
     description="its conv_layer example, for the builder channelled-convolution",
     install="pip install 'iree-harness[halide]'",
     options=HalideOptions,
-    missing=_missing,
+    missing=partial(missing_package, "halide"),
     version=_version,
     refuses=_refuses,
     prepare=_prepare,

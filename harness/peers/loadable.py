@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from harness.measure.pinning import thread_variables
 from harness.measure.session import WorkerSession
 from harness.measure.values import Group
 from harness.peers.registry import AppliedPeer
@@ -45,7 +46,7 @@ class LoadablePeer:
         """A worker of this peer, under the harness's own Python, on the group's cores."""
         self.cache.mkdir(parents=True, exist_ok=True)
         return WorkerSession(
-            command=[sys.executable, "-u", "-m", "harness.peers.worker", str(self.threads)],
+            command=[sys.executable, "-u", "-m", "harness.peers.worker"],
             opening={
                 "peer": self.peer.peer.name,
                 "options": dict(self.peer.options),
@@ -54,6 +55,7 @@ class LoadablePeer:
             },
             cpus=group.cpus,
             cwd=self.cache,  # Python would import a `torch` or `onnx` folder of the user's own working folder
+            env=thread_variables(self.threads),
             limits=limits,
         )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.cache import read_memo, write_atomically, write_memo
 from harness.errors import CaseError
-from harness.measure.pinning import last_core
+from harness.measure.pinning import last_core, thread_variables
 from harness.process import Limits, run
 from harness.results.records import Failure, Peak
 from harness.roofline.peak_programs import ELEMENTS_PER_THREAD, OPERATIONS_PER_ELEMENT, multiply_add_loop
@@ -28,8 +28,6 @@ _FLAGS = (
 _RATES = ("operations_per_s", "bytes_per_s")
 _FRESH_S = 3600.0
 _KEPT_S = 24 * _FRESH_S
-# Read by the libraries that numpy may multiply with, as they are loaded.
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 def measure_peak(device: str, threads: int, toolchain: Toolchain, *, host_cpu: str, cache: Path) -> Peak:
@@ -82,7 +80,7 @@ def _measured(command: list[str], threads: int, memo: Path) -> dict[str, dict[st
     age_s = time.time() - known["unix_s"] if isinstance(known, dict) and "unix_s" in known else math.inf
     if known and 0 <= age_s < _FRESH_S:
         return {key: dict(known[key]) for key in _RATES}
-    answer = json.loads(_output(command, env=dict.fromkeys(_THREAD_VARIABLES, str(threads))))
+    answer = json.loads(_output(command, env=thread_variables(threads)))
     rates: dict[str, dict[str, float]] = {key: dict(answer[key]) for key in _RATES}
     if known and 0 <= age_s < _KEPT_S:
         for key, before in ((key, known[key]) for key in _RATES):
