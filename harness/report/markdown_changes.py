@@ -101,11 +101,11 @@ def compile_changes(report: Report, *, full: bool) -> str:
 
 
 def _pairs(report: Report) -> Iterator[tuple[Row, Row]]:
-    """Each row that is no baseline, with its section's baseline."""
+    """Each row of IREE's that is no baseline, with its section's baseline."""
     for section in report.sections:
         base = next((row for row in section.rows if row.baseline), None)
         if base is not None:
-            yield from ((row, base) for row in section.rows if not row.baseline)
+            yield from ((row, base) for row in section.rows if not row.baseline and row.peer is None)
 
 
 def _built(row: Row) -> bool:

@@ -111,3 +111,10 @@ def test_json_names_the_engine_and_the_ratio(run: Run) -> None:
     assert found["stock"]["ratio_to_best_peer"] == pytest.approx(2.0, rel=0.02)
     assert found["stock"]["ratio_to_best_peer_low"] <= found["stock"]["ratio_to_best_peer_high"]
     assert found["onnxruntime"]["ratio_to_best_peer"] is None
+
+
+def test_a_faster_peer_is_no_improvement_of_irees(run: Run) -> None:
+    changes = render(run, "markdown").split("### Results")[0]
+    assert "`net/fast@cpu`" in changes
+    assert "onnxruntime@cpu" not in changes
+    assert "pytorch@cpu" not in changes
