@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from harness.cache import cache_root
-from harness.command_output import memory_limit
+from harness.commands.output import memory_limit
 from harness.compare.modules import find_module
 from harness.compare.pairs import side_of
 from harness.compare.sides import toolchains_here

@@ -9,11 +9,24 @@ from collections.abc import Sequence
 
 from cyclopts import CycloptsError
 
-from harness.cli import compare, ir, plot, run
+from harness.cli import compare, dashboard, github, history, ir, plot, report, results, run
 from harness.cli.app import app
 from harness.errors import ExitCode, HarnessError
 
-__all__ = ["app", "compare", "ir", "main", "plot", "run", "run_command_line"]
+__all__ = [
+    "app",
+    "compare",
+    "dashboard",
+    "github",
+    "history",
+    "ir",
+    "main",
+    "plot",
+    "report",
+    "results",
+    "run",
+    "run_command_line",
+]
 
 _interruptions: list[int] = []
 

@@ -59,7 +59,7 @@ def compare(
         full: Markdown without cuts.
         out: Write the report to this file instead of stdout.
     """
-    from harness.compare_commands import CompareArguments, compare_command
+    from harness.commands.compare import CompareArguments, compare_command
 
     return compare_command(
         CompareArguments(
@@ -111,7 +111,7 @@ def selfcheck(
         results: Where the run's directory goes that its modules are compiled for.
         format: How to print it.
     """
-    from harness.compare_commands import selfcheck_command
+    from harness.commands.compare import selfcheck_command
 
     return selfcheck_command(
         suite, tuple(patterns or ()), rows, row_budget, floor, seed=seed, results=results, output_format=format

@@ -34,7 +34,7 @@ def ir(
         format: Counts, or with mlir the IR itself, without the values of weights.
         out: Write it to this file instead of stdout.
     """
-    from harness.ir_commands import ir_command
+    from harness.commands.ir import ir_command
 
     return ir_command(
         suite, case, tuple(phases or ()), tuple(ops or ()), format, compile_timeout_s=compile_timeout, out=out
@@ -66,7 +66,7 @@ def ablate(
         format: How to print it; markdown is one table.
     """
     from harness.ablating import Ablation
-    from harness.ir_commands import ablate_command
+    from harness.commands.ir import ablate_command
 
     ablation = Ablation(models=tuple(models), plugin=plugin, devices=tuple(devices or ()), on=on, budget_s=budget)
     return ablate_command(suite, ablation, results, format)

@@ -22,6 +22,6 @@ def plot(
         out: The picture's file; its name ends in .svg or .png.
         kind: What to draw.
     """
-    from harness.plot_commands import plot_command
+    from harness.commands.plot import plot_command
 
     return plot_command(run, out)

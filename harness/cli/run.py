@@ -1,4 +1,4 @@
-"""`harness run` and what goes with it: list, report, doctor, export, schema."""
+"""`harness run` and what goes with it: list, doctor, export, schema."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run(
         call_timeout: Seconds after which a turn, or one call through iree-run-module, is stopped.
         format: How to print the report.
     """
-    from harness.commands import RunArguments, run_command
+    from harness.commands.run import RunArguments, run_command
 
     return run_command(
         RunArguments(
@@ -92,30 +92,9 @@ def list_(
         flags: With all flags of each case.
         format: How to print them.
     """
-    from harness.commands import list_command
+    from harness.commands.list import list_command
 
     return list_command(suite, tuple(patterns or ()), tuple(tags or ()), tuple(toolchains or ()), format, flags=flags)
-
-
-@app.command
-def report(
-    run: Path,
-    *,
-    format: Format = "terminal",  # noqa: A002 (the option's name)
-    full: bool = False,
-    out: Path | None = None,
-) -> int:
-    """Print the report of a run again.
-
-    Args:
-        run: The run's directory.
-        format: How to print it.
-        full: Markdown without cuts: every case, every metric, the environment.
-        out: Write it to this file instead of stdout.
-    """
-    from harness.commands import report_command
-
-    return report_command(run, format, full=full, out=out)
 
 
 @app.command
@@ -128,7 +107,7 @@ def doctor(
     Args:
         format: How to print it.
     """
-    from harness.commands import doctor_command
+    from harness.commands.doctor import doctor_command
 
     return doctor_command(format)
 
@@ -146,7 +125,7 @@ def export(
         device: For this device (default: the first).
         out: The folder (default: the model's name, and the variant's).
     """
-    from harness.commands import export_command
+    from harness.commands.export import export_command
 
     return export_command(suite, model, variant, device, out)
 

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from harness.commands.plot import plot_command
 from harness.errors import RunError, UsageError
-from harness.plot_commands import plot_command
 from harness.plots.points import Panel, panels_of
 from harness.plots.roofline import draw_roofline
 from harness.report.table import build_report
@@ -104,7 +104,7 @@ def test_the_commands_errors_name_the_file(tmp_path: Path, published: Path) -> N
 def test_a_picture_is_written_where_the_user_says(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("harness.plot_commands.load_run", lambda _: run)
+    monkeypatch.setattr("harness.commands.plot.load_run", lambda _: run)
     out = tmp_path / "picture.PNG"
     assert plot_command(tmp_path, out) == 0
     assert out.read_bytes().startswith(b"\x89PNG")

@@ -7,8 +7,8 @@ from typing import Literal
 
 import pytest
 
+from harness.commands.ir import ir_command
 from harness.errors import ExitCode, UsageError
-from harness.ir_commands import ir_command
 
 Format = Literal["terminal", "mlir", "json"]
 

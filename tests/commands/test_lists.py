@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import list_commands
-from harness.commands import RunArguments
+from harness.commands import lists
+from harness.commands.lists import run_list
+from harness.commands.run import RunArguments
 from harness.errors import CaseError, Interrupted, NothingSelected, SuiteError, UsageError
-from harness.list_commands import run_list
 from harness.results.records import Build, Failure, Run
 from harness.suite.values import SuiteList
 from tests.report.conftest import make_small_run
@@ -49,8 +49,8 @@ class Scripted:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **ends: Ends) -> None:
         self.ends = ends
         self.asked: list[RunArguments] = []
-        monkeypatch.setattr(list_commands, "run_for", self._run)
-        monkeypatch.setattr(list_commands, "load_run", self._load)
+        monkeypatch.setattr(lists, "run_for", self._run)
+        monkeypatch.setattr(lists, "load_run", self._load)
 
     def suites(self, **settings: float) -> SuiteList:
         """All of them, as a list."""

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from harness.command_output import tell_where
-from harness.commands import Format, RunArguments, cases_record, planned_cases, print_cases, run_for
+from harness.commands.list import cases_record, planned_cases, print_cases
+from harness.commands.output import Format, tell_where
+from harness.commands.run import RunArguments, run_for
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
 from harness.plan import Selection
 from harness.report import render

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.command_output import memory_limit, print_text
+from harness.commands.output import Format, memory_limit, print_text
 from harness.compare.pairs import Side, require_whole, side_of
 from harness.compare.sides import is_toolchain, require_two, resolve, suite_of, toolchains_here
 from harness.compare.values import Comparison, RuleName
@@ -28,7 +28,6 @@ from harness.selfcheck import SelfcheckOptions, check_machine
 from harness.stages.context import RunOptions
 from harness.toolchain import Toolchain
 
-Format = Literal["terminal", "markdown", "json", "csv"]
 _COMPILE_TIMEOUT_S = 900.0
 _CALL_TIMEOUT_S = 300.0
 

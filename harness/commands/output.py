@@ -6,10 +6,13 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Literal
 
 import psutil
 
 from harness.errors import RunError
+
+Format = Literal["terminal", "markdown", "json", "csv"]
 
 _MEMORY_SHARE = 0.8
 

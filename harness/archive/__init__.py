@@ -1,0 +1,1 @@
+"""Results folders over years: merged, compacted to Parquet, checked, thinned out."""

@@ -1,0 +1,1 @@
+"""`harness results`: what keeps a folder of runs in order."""

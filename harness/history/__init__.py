@@ -1,0 +1,1 @@
+"""Runs over time: their figures as tables, which DuckDB queries, and the changes that stay."""

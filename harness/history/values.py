@@ -1,0 +1,231 @@
+"""The tables that a history has, one dataclass a row; its fields are the columns, in this order.
+
+Times are ISO 8601 in UTC. `series` is one case's one metric on one class of machines: points of different series are
+never compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+# What a toolchain is in its run: `newest` is the last that was given, `reference` the first of several, which stays the
+# same from night to night, so that what it shows is the machine's; `other` lies between.
+Role = Literal["newest", "reference", "other"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow:
+    """One run: table `runs`.
+
+    Attributes:
+        run: The run's id, the name of its folder.
+        machine_class: What figures may be compared within: processor, cores and system, in words.
+        machine: 12 hex digits that tell machines apart.
+        toolchain: The newest release of IREE in it.
+        reference: The release that the others were measured beside; None where there was one only.
+        measured: Cases with timings of their own.
+        noise: Median over its cases of the relative spread between generations; None where nothing was measured.
+        load_1min: Of the machine as the run began.
+        selfcheck_flagged: Of the machine's last A/A check: rows that were called changed; None: never checked.
+        selfcheck_bound: Upper end of the 95 % interval of its rate of false alarms, a share.
+        selfcheck_detects: Smallest change that nine of ten rows find, a share.
+        command: The command line, quoted for a shell.
+        clock: Why `started` cannot be right, in plain words; "" where it can.
+    """
+
+    run: str
+    suite: str
+    suite_file: str
+    started: str
+    finished: bool
+    machine_class: str
+    machine: str
+    cpu: str
+    cores: int | None
+    kernel: str
+    toolchain: str
+    revision: str
+    reference: str | None
+    harness_version: str
+    harness_commit: str
+    cases: int
+    measured: int
+    failed: int
+    missing: int
+    noise: float | None
+    load_1min: float | None
+    selfcheck_flagged: int | None
+    selfcheck_rows: int | None
+    selfcheck_bound: float | None
+    selfcheck_detects: float | None
+    selfcheck_when: str | None
+    command: str
+    clock: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One figure of one case in one run: table `points`.
+
+    Attributes:
+        series: 16 hex digits: a hash of suite, case id, metric, machine class and role.
+        case: Its name without the toolchain.
+        case_id: Of what is compiled and how it runs, without names and without the toolchain.
+        peer: Registered name of the engine that ran it instead of IREE; "" for IREE.
+        metric: `latency`, `latency-vs-baseline`, `latency-vs-reference`, or one of harness.compare.metrics.
+        unit: `ns`, `bytes`, `count`, `instructions` or `ratio`.
+        value: For latency the median over generations.
+        low: The fastest generation's, or the lower end of a ratio's 95 % interval; None for counted figures.
+        high: Likewise.
+        module_sha256: Of what ran; "" where nothing was compiled, as of a peer.
+    """
+
+    run: str
+    started: str
+    series: str
+    suite: str
+    case: str
+    case_id: str
+    model: str
+    variant: str
+    device: str
+    peer: str
+    role: Role
+    toolchain: str
+    revision: str
+    machine_class: str
+    machine: str
+    metric: str
+    unit: str
+    value: float
+    low: float | None
+    high: float | None
+    module_sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseRow:
+    """What became of one case in one run: table `cases`.
+
+    Attributes:
+        status: As in reports: `measured`, `same`, `failed`, `expected failure`, `skipped`, `missing`, ...
+        stage: Where it failed; "" where it did not.
+        message: Why, or why it was skipped; "" where nothing was wrong.
+        repro: The command lines that repeat it, one a line.
+    """
+
+    run: str
+    started: str
+    suite: str
+    case: str
+    case_id: str
+    model: str
+    variant: str
+    device: str
+    peer: str
+    role: Role
+    toolchain: str
+    status: str
+    stage: str
+    message: str
+    flags: str
+    repro: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonRow:
+    """One row of one comparison: table `comparisons`.
+
+    Attributes:
+        comparison: The comparison's id, the name of its folder.
+        machine: In words, as the comparison has it.
+        control: Whether it is a module against itself.
+    """
+
+    comparison: str
+    created: str
+    base_run: str
+    head_run: str
+    machine: str
+    case: str
+    model: str
+    variant: str
+    device: str
+    metric: str
+    verdict: str
+    ratio: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p: float | None
+    floor: float
+    base_value: float | None
+    head_value: float | None
+    unit: str
+    control: bool
+    gate: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnRow:
+    """One timed batch of calls: table `turns`."""
+
+    run: str
+    case: str
+    group: str
+    generation: int
+    round: int
+    place: int
+    started_unix_ns: int
+    calls: int
+    wall_ns: int
+    cpu_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A step or a drift that a series shows: what `harness history --changes` prints, a row each.
+
+    Attributes:
+        kind: A step is there from one run to the next; a drift goes on over many.
+        direction: `slower` and `faster` for times, `more` and `less` for counted figures.
+        ratio: The level after it, divided by that before it.
+        first_bad: The run at which it is seen first; of a drift, that at which it begins.
+        last_good: The run before.
+        earliest: The first of the runs that may be the one where it happened (95 % range).
+        latest: The last of them.
+        p: Of no change.
+        cause: `compiler`, `machine`, `harness` or `unknown`: what else changed there, and what the reference toolchain
+            shows.
+        evidence: Why that is the cause, in one sentence.
+        toolchain_before: Release and revision that the last good run had.
+        toolchain_after: Those of the first bad one.
+        commits: Commits of the harness before and after; "" where it is the same.
+        points: Length of the series.
+    """
+
+    series: str
+    suite: str
+    case: str
+    metric: str
+    unit: str
+    machine_class: str
+    role: Role
+    kind: Literal["step", "drift"]
+    direction: Literal["slower", "faster", "more", "less"]
+    ratio: float
+    before: float
+    after: float
+    first_bad: str
+    last_good: str
+    earliest: str
+    latest: str
+    started: str
+    p: float
+    cause: Literal["compiler", "machine", "harness", "unknown"]
+    evidence: str
+    toolchain_before: str
+    toolchain_after: str
+    commits: str
+    points: int
