@@ -15,6 +15,7 @@ from harness.process import Limits, run
 from harness.toolchain.environments import environment_folder
 from harness.toolchain.find import environment_python, find_in_environment, find_toolchain, pair_in_environment
 from harness.toolchain.installer import choose_installer, why_it_failed
+from harness.toolchain.newest import NEWEST, newest_release
 from harness.toolchain.values import Toolchain
 
 # 200 MB over a slow line; a start that takes minutes will not get better.
@@ -31,14 +32,14 @@ def get_toolchains(
     """The toolchains of these releases, in this order, each once; those that are not here are installed.
 
     Args:
-        versions: As the user wrote them: `3.12.0`, `3.12` or `iree==3.12.0`. () gives ().
+        versions: As the user wrote them: `3.12.0`, `3.12`, `iree==3.12.0` or `newest`. () gives ().
         root: Folder of the environments.
         on_install: Told in a sentence before something takes long.
 
     Raises:
         ToolchainError: A version is none, or cannot be had here.
     """
-    releases = dict.fromkeys(parse_release(version) for version in versions)
+    releases = dict.fromkeys(_release(version, on_install) for version in versions)
     if not releases:
         return ()
     beside = _beside_the_harness()
@@ -48,6 +49,14 @@ def get_toolchains(
         else install_toolchain(release, root=root, on_install=on_install)
         for release in releases
     )
+
+
+def _release(text: str, on_install: Callable[[str], None]) -> str:
+    if text.strip().removeprefix("iree==") != NEWEST:
+        return parse_release(text)
+    release = newest_release()
+    on_install(f"The newest release of IREE is {release}")
+    return release
 
 
 def parse_release(text: str) -> str:

@@ -73,7 +73,7 @@ def test_the_order_is_the_users_and_each_comes_once(
 
 def test_a_wrong_one_is_told_before_another_is_installed(tmp_path: Path, asked: list[str]) -> None:
     with pytest.raises(ToolchainError):
-        get_toolchains(("3.2.0", "newest"), root=tmp_path)
+        get_toolchains(("3.2.0", "latest"), root=tmp_path)
     assert asked == []
 
 
