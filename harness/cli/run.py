@@ -25,6 +25,7 @@ def run(
     budget: Positive = None,
     generations: Count = None,
     jobs: Count = None,
+    measure: bool = True,
     seed: int | None = None,
     results: Path = Path("results"),
     compile_timeout: Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))] = 900.0,
@@ -43,6 +44,7 @@ def run(
         budget: Seconds of timed rounds for the whole run (default: the suite's).
         generations: Fresh sets of processes, the independent samples (default: the suite's).
         jobs: Compiles at once (default: the number of cores).
+        measure: Time the cases; else compile and check them, as for a side of a comparison.
         seed: Of the order of turns (default: 0).
         results: Where the run's directory goes.
         compile_timeout: Seconds after which a compile is stopped.
@@ -62,6 +64,7 @@ def run(
             budget_s=budget,
             generations=generations,
             jobs=jobs,
+            measure=measure,
             seed=seed,
             results=results,
             compile_timeout_s=compile_timeout,

@@ -70,6 +70,7 @@ def ablate_command(suite: Path, ablation: Ablation, results: Path, output_format
             budget_s=ablation.budget_s,
             generations=None,
             jobs=None,
+            measure=True,
             seed=None,
             results=results,
             compile_timeout_s=900.0,

@@ -33,6 +33,7 @@ class RunArguments:
     budget_s: float | None
     generations: int | None
     jobs: int | None
+    measure: bool
     seed: int | None
     results: Path
     compile_timeout_s: float
@@ -59,7 +60,7 @@ def run_for(arguments: RunArguments) -> Path:
     from harness.run import run_suite
     from harness.stages.context import RunOptions
 
-    suite, selection, results, versions = _what_to_run(arguments)
+    suite, selection, results, versions, measure = _what_to_run(arguments)
     memory = arguments.compile_memory_gib
     with Terminal() as progress:
         toolchains = find_toolchains(versions, suite, progress.note)
@@ -79,32 +80,33 @@ def run_for(arguments: RunArguments) -> Path:
         call_limit_s=arguments.call_timeout_s,
         command=("harness", *sys.argv[1:]),
         resume=arguments.resume,
+        measure=measure,
     )
     with Terminal() as progress:
         return run_suite(options, progress)
 
 
-def _what_to_run(arguments: RunArguments) -> tuple[Path, Selection, Path, tuple[str, ...]]:
-    """Suite, selection, results folder and toolchains; of an interrupted run, its own."""
+def _what_to_run(arguments: RunArguments) -> tuple[Path, Selection, Path, tuple[str, ...], bool]:
+    """Suite, selection, results folder, toolchains, and whether to time; of an interrupted run, its own."""
     if (arguments.suite is None) == (arguments.resume is None):
         raise UsageError(
             "give either a suite, as in `harness run suites/esrgan.toml`, or --resume with a run directory"
         )
     if arguments.suite is not None:
         selection = Selection(patterns=arguments.patterns, tags=arguments.tags)
-        return arguments.suite, selection, arguments.results, arguments.toolchains
+        return arguments.suite, selection, arguments.results, arguments.toolchains, arguments.measure
     from harness.results.store import load_run
 
     assert arguments.resume is not None  # noqa: S101 (one of the two is given)
     own = ("toolchains", "patterns", "tags", "budget_s", "generations", "seed")
-    given = [name for name in own if getattr(arguments, name)]
+    given = [name for name in own if getattr(arguments, name)] + ([] if arguments.measure else ["no_measure"])
     if given:
         raise UsageError(f"--resume goes on with the run's own settings; leave out {', '.join(given)}")
     header = load_run(arguments.resume).header
     settings = header.settings
     selection = Selection(patterns=tuple(settings["patterns"]), tags=tuple(settings["tags"]))
     versions = tuple(one.version for one in header.toolchains)
-    return Path(header.suite), selection, arguments.resume.parent, versions
+    return Path(header.suite), selection, arguments.resume.parent, versions, bool(settings.get("measure", True))
 
 
 def find_toolchains(versions: tuple[str, ...], suite: Path, on_install: Callable[[str], None]) -> tuple[Toolchain, ...]:

@@ -8,13 +8,15 @@ from harness.results.evidence import is_expected
 from harness.results.records import Failure
 
 
-def judge(case: Case, failure: Failure | None, *, timed: bool, shared: bool, finished: bool) -> Status:
+def judge(case: Case, failure: Failure | None, *, timed: bool, shared: bool, finished: bool, timing: bool) -> Status:
     """What became of a case.
 
     Args:
         failure: Its own, or that of the case that stands for it.
         timed: Whether it, or the case that stands for it, was measured.
         shared: Whether another case stands for it.
+        finished: Whether the run is.
+        timing: Whether the run was to time anything.
     """
     if case.skip is not None:
         return "skipped"
@@ -22,4 +24,6 @@ def judge(case: Case, failure: Failure | None, *, timed: bool, shared: bool, fin
         return "expected failure" if is_expected(case, failure) else "failed"
     if timed:
         return "same" if shared else "measured"
-    return "missing" if finished else "not measured yet"
+    if not finished:
+        return "not measured yet"
+    return "missing" if timing else "not timed"

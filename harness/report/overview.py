@@ -77,6 +77,7 @@ def count_rows(rows: Sequence[Row], cases: Sequence[Case]) -> Summary:
         unchanged=kinds["same"],
         unclear=kinds["unclear"],
         works_again=sum(row.case in expected and row.status in ("measured", "same") and tellable(row) for row in rows),
+        not_timed=statuses["not timed"],
         peers=sum(row.peer is not None and row.status == "measured" for row in rows),
     )
 

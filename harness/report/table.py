@@ -123,9 +123,10 @@ def _row(case: Case, group: _Group) -> Row:
     has_time = bool(group.times.ns_per_call(timed.name))
     own_failure = find_failure(case, evidence, timed=has_time)
     failure = own_failure or find_failure(timed, evidence, timed=has_time)
-    # A run of which nothing was to be timed, such as a side of a comparison, misses nothing.
-    complete = evidence.finished and bool(group.header.settings.get("measure", True))
-    status = judge(case, failure, timed=has_time, shared=stand_in is not None, finished=complete)
+    timing = bool(group.header.settings.get("measure", True))
+    status = judge(
+        case, failure, timed=has_time, shared=stand_in is not None, finished=evidence.finished, timing=timing
+    )
     build = evidence.builds.get(case.name)
     counted = evidence.ir.get(case.name)
     reference = evidence.references.get(case.name) or evidence.references.get(timed.name)

@@ -186,6 +186,7 @@ def _known_counts(summary: Summary) -> list[str]:
     return [
         _count(summary.expected_failures, "failed as expected"),
         _count(summary.skipped, "skipped"),
+        _count(summary.not_timed, "compiled and right, not timed"),
         _count(summary.not_measured_yet, "not measured yet"),
     ]
 

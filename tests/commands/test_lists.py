@@ -25,6 +25,7 @@ ARGUMENTS = RunArguments(
     budget_s=None,
     generations=None,
     jobs=None,
+    measure=True,
     seed=None,
     results=Path("results"),
     compile_timeout_s=60.0,

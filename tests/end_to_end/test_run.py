@@ -273,3 +273,13 @@ def test_an_interrupted_run_says_how_to_go_on_and_leaves_no_process_behind(harne
     assert "Traceback" not in stderr
     assert "--resume" in stderr
     assert not load_run(harness.runs()[0]).finished
+
+
+def test_a_run_that_times_nothing_is_compiled_checked_and_good_for_comparing(harness: Harness) -> None:
+    finished = harness("run", "small.toml", "--no-measure")
+
+    run = harness.run()
+    assert finished.returncode == 0, finished.stderr
+    assert (run.finished, run.rounds, len(run.builds), len(run.checks)) == (True, (), 3, 3)
+    assert "3 compiled and right, not timed" in finished.stdout
+    assert "leave out no_measure" in harness("run", "--resume", "results/none", "--no-measure").stderr

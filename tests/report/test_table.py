@@ -236,6 +236,15 @@ def test_what_is_not_there_yet_is_missing_only_once_the_run_is_finished(unfinish
     assert statuses == ["measured", "measured", "same", "missing", "missing"]
 
 
+def test_a_run_that_was_to_time_nothing_misses_nothing(unfinished_run: Run) -> None:
+    header = replace(unfinished_run.header, settings={**unfinished_run.header.settings, "measure": False})
+    report = build_report(replace(unfinished_run, header=header, rounds=(), finished=True))
+
+    assert {row.status for row in report.rows()} == {"not timed"}
+    assert report.summary.not_timed == report.summary.planned
+    assert exit_code(report.summary) == ExitCode.OK
+
+
 def test_one_generation_has_ratios_without_intervals_and_a_note(one_generation_run: Run) -> None:
     report = build_report(one_generation_run)
     fast = row_of(report, "fast")
