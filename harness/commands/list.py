@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
+from harness.commands.output import tell
 from harness.commands.run import find_toolchains
 from harness.errors import ExitCode
 from harness.plan import Case, Selection
@@ -44,16 +45,12 @@ def planned_cases(suite: Path, selection: Selection, versions: tuple[str, ...]) 
     """A suite's cases on this machine."""
     from harness.prepare import prepare
 
-    return prepare(suite, selection, find_toolchains(versions, suite, _tell)).cases
+    return prepare(suite, selection, find_toolchains(versions, suite, tell)).cases
 
 
 def cases_record(suite: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
     """A suite's cases for other programs."""
     return {"suite": suite.as_posix(), "cases": [asdict(case) for case in cases]}
-
-
-def _tell(sentence: str) -> None:
-    sys.stderr.write(f"{sentence}\n")
 
 
 def print_cases(cases: tuple[Case, ...], *, flags: bool) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.commands.list import cases_record, planned_cases, print_cases
-from harness.commands.output import Format, tell_where
+from harness.commands.output import Format, tell, tell_where
 from harness.commands.run import RunArguments, run_for
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
 from harness.plan import Selection
@@ -22,6 +22,7 @@ from harness.report.table import build_report
 from harness.results.records import SCHEMA_VERSION
 from harness.results.store import load_run
 from harness.suite.values import SuiteList
+from harness.toolchain import release_named
 
 # From the least to the weightiest. A suite that cannot be run at all says less than one of which a case failed.
 _WEIGHT = (ExitCode.OK, ExitCode.CASE_FAILED, ExitCode.USAGE)
@@ -44,6 +45,8 @@ def run_list(suites: SuiteList, arguments: RunArguments, output_format: Format) 
         arguments,
         budget_s=arguments.budget_s or suites.budget_s,
         generations=arguments.generations or suites.generations,
+        # Asked once, since a release may come out between the first suite and the last.
+        toolchains=tuple(release_named(one, tell) for one in arguments.toolchains),
     )
     outcomes: list[SuiteOutcome] = []
     reports: list[dict[str, Any]] = []

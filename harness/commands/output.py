@@ -17,6 +17,11 @@ Format = Literal["terminal", "markdown", "json", "csv"]
 _MEMORY_SHARE = 0.8
 
 
+def tell(sentence: str) -> None:
+    """Say something on stderr."""
+    sys.stderr.write(f"{sentence}\n")
+
+
 def tell_where(path: Path) -> None:
     """Say where a run is kept."""
     program = "harness" if shutil.which("harness") else os.path.relpath(sys.argv[0])

@@ -3,7 +3,7 @@
 from harness.toolchain.environments import Environment, installed_environments
 from harness.toolchain.find import find_toolchain
 from harness.toolchain.flags import compiler_flags, runtime_flags
-from harness.toolchain.install import get_toolchains, install_toolchain
+from harness.toolchain.install import get_toolchains, install_toolchain, release_named
 from harness.toolchain.values import Toolchain
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "get_toolchains",
     "install_toolchain",
     "installed_environments",
+    "release_named",
     "runtime_flags",
 ]

@@ -39,7 +39,7 @@ def get_toolchains(
     Raises:
         ToolchainError: A version is none, or cannot be had here.
     """
-    releases = dict.fromkeys(_release(version, on_install) for version in versions)
+    releases = dict.fromkeys(release_named(version, on_install) for version in versions)
     if not releases:
         return ()
     beside = _beside_the_harness()
@@ -51,7 +51,12 @@ def get_toolchains(
     )
 
 
-def _release(text: str, on_install: Callable[[str], None]) -> str:
+def release_named(text: str, on_install: Callable[[str], None]) -> str:
+    """The release that a user means, which may be the newest there is.
+
+    Raises:
+        ToolchainError: It is no version, or the package index cannot be asked.
+    """
     if text.strip().removeprefix("iree==") != NEWEST:
         return parse_release(text)
     release = newest_release()

@@ -152,3 +152,13 @@ def test_who_stops_it_is_told_how_to_go_on_and_what_is_left(monkeypatch: pytest.
         run_list(scripted.suites(), ARGUMENTS, "terminal")
     assert str(caught.value) == f"{stopped}; not begun were two.toml, three.toml"
     assert len(scripted.asked) == 1
+
+
+def test_newest_is_asked_once_for_all_suites(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["9.9.0", "9.10.0"])
+    monkeypatch.setattr("harness.toolchain.install.newest_release", lambda: next(answers))
+    scripted = Scripted(monkeypatch, one=SMALL, two=SMALL)
+
+    run_list(scripted.suites(), replace(ARGUMENTS, toolchains=("3.12", "newest")), "terminal")
+
+    assert [arguments.toolchains for arguments in scripted.asked] == [("3.12.0", "9.9.0")] * 2
