@@ -96,14 +96,39 @@ def find_trap(flags: Sequence[str]) -> tuple[Trap, tuple[str, ...]] | None:
 
 
 # Flags that a suite may not give, and why. What the harness passes itself would be contradicted; what prints and exits
-# measures nothing; what loads code comes from installed plugins only; and the worker cannot apply the allocator.
+# measures nothing; what loads code or runs a program comes from installed plugins only; and the worker cannot apply
+# the allocator.
 _OURS = "is the harness's own to give"
 _PRINTS = "makes the tool print and exit"
+_RUNS_A_PROGRAM = "runs a program, which a suite may not name"
+# The pass of that name, which a pipeline may have in it, runs one too.
+_RUNS_A_TOOL = "preprocess-executables-with"
 _LOADS_CODE = "loads code, which only an installed plugin may"
 _REFUSED_COMPILE = {
     **dict.fromkeys(("o", "compile-to", "compile-from", "compile-mode"), _OURS),
     **dict.fromkeys(("help", "help-hidden", "help-list", "help-list-hidden", "version"), _PRINTS),
-    "iree-load-plugin": _LOADS_CODE,
+    **dict.fromkeys(
+        (
+            "iree-load-plugin",
+            "iree-link-bitcode",
+            "iree-hal-substitute-executable-object",
+            "iree-hal-substitute-executable-objects-from",
+            "load",
+            "load-pass-plugin",
+        ),
+        _LOADS_CODE,
+    ),
+    **dict.fromkeys(
+        (
+            "iree-cuda-use-ptxas-from",
+            "iree-hal-preprocess-executables-with",
+            "iree-llvmcpu-embedded-linker-path",
+            "iree-llvmcpu-system-linker-path",
+            "iree-llvmcpu-wasm-linker-path",
+            "print-changed-diff-path",
+        ),
+        _RUNS_A_PROGRAM,
+    ),
 }
 _REFUSED_RUN = {
     **dict.fromkeys(("device", "module", "function", "input", "output", "parameters", "time_unit"), _OURS),
@@ -117,4 +142,11 @@ _REFUSED_RUN = {
 
 def refusal(flag: str, *, at_run: bool) -> str | None:
     """Why a suite may not give this flag, as a phrase; None: it may."""
+    if not at_run and _RUNS_A_TOOL in flag:
+        return _RUNS_A_PROGRAM
     return (_REFUSED_RUN if at_run else _REFUSED_COMPILE).get(flag_name(flag))
+
+
+def runs_code(flag: str) -> bool:
+    """Whether a flag makes a tool load code or run a program."""
+    return any(refusal(flag, at_run=at_run) in (_LOADS_CODE, _RUNS_A_PROGRAM) for at_run in (False, True))
