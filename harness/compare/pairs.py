@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 
 from harness.compare.values import Verdict
 from harness.errors import RunError, UsageError
 from harness.plan.values import Case
 from harness.results.evidence import Evidence, find_failure, gather, is_expected
 from harness.results.records import Build, Failure, Run, ToolchainRecord
+from harness.results.store import load_rounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,21 +21,40 @@ class Side:
 
     Attributes:
         label: What the user gave.
+        rounds_at: The run's directory, where its rounds were not read; they are only for runs that are compared as they
+            were recorded, and only where a module changed.
     """
 
     label: str
     run: Run
     evidence: Evidence
+    rounds_at: Path | None = None
 
-    @property
+    @cached_property
     def toolchains(self) -> Mapping[str, ToolchainRecord]:
         """By release."""
         return {one.version: one for one in self.run.header.toolchains}
 
+    @cached_property
+    def cases(self) -> Mapping[str, Case]:
+        """By name."""
+        return {case.name: case for case in self.run.header.cases}
 
-def side_of(run: Run, label: str) -> Side:
-    """A run as one side of a comparison."""
-    return Side(label=label, run=run, evidence=gather(run))
+
+def side_of(run: Run, label: str, rounds_at: Path | None = None) -> Side:
+    """A run as one side of a comparison; see `Side`."""
+    return Side(label=label, run=run, evidence=gather(run), rounds_at=rounds_at)
+
+
+def with_rounds(side: Side) -> Side:
+    """The side with its rounds.
+
+    Raises:
+        RunError: They are damaged.
+    """
+    if side.rounds_at is None:
+        return side
+    return side_of(replace(side.run, rounds=load_rounds(side.rounds_at)), side.label)
 
 
 def require_whole(side: Side) -> None:
@@ -78,24 +100,30 @@ class Known:
     stderr: str = ""
 
 
-def pair_runs(base: Side, head: Side) -> list[Pair]:
+def pair_runs(base: Side, head: Side, *, by_name: bool = False) -> list[Pair]:
     """Pair cases of two runs by their identity, which holds model, flags, plugins and device, but no names.
 
     Peers are no part of a comparison. Where a side has several toolchains, a case meets the one of the same release;
-    else the toolchains are what is compared.
+    of two nights, each of which measured the newest release beside the same reference, the newest of one meets the
+    newest of the other. With one toolchain a side, the toolchains are what is compared.
+
+    Args:
+        by_name: Cases of one name meet first, though they be defined differently, as a change of the suite has it.
 
     Raises:
         UsageError: No case of one is a case of the other.
     """
-    several = max(len(base.run.header.toolchains), len(head.run.header.toolchains)) > 1
+    meets = _releases_that_meet(base, head)
 
     def identity(case: Case) -> tuple[str, str]:
-        return case.id, case.toolchain if several else ""
+        return case.id, meets.get(case.toolchain, case.toolchain)
 
+    named = {case.name: case for case in _compared(base)} if by_name else {}
+    partners = {case.name: named[case.name] for case in _compared(head) if case.name in named}
     waiting: dict[tuple[str, str], list[Case]] = {}
     for case in _compared(base):
-        waiting.setdefault(identity(case), []).append(case)
-    partners: dict[str, Case] = {}
+        if case.name not in named or case.name not in partners:
+            waiting.setdefault(identity(case), []).append(case)
     # Two variants may have the same flags, and so one identity: then names say which is which.
     for same_name in (True, False):
         for case in _compared(head):
@@ -103,7 +131,7 @@ def pair_runs(base: Side, head: Side) -> list[Pair]:
             if left and case.name not in partners:
                 partners[case.name] = left[0]
                 waiting[identity(case)].remove(left[0])
-    unpaired = [case for case in _compared(base) if case in waiting[identity(case)]]
+    unpaired = [case for case in _compared(base) if case in waiting.get(identity(case), ())]
     pairs = [Pair(name=case.name, base=partners.get(case.name), head=case) for case in _compared(head)]
     pairs += [Pair(name=case.name, base=case, head=None) for case in unpaired]
     if not any(pair.base and pair.head for pair in pairs):
@@ -118,6 +146,13 @@ def pair_runs(base: Side, head: Side) -> list[Pair]:
         taken.add(name)
         unique.append(Pair(name=name, base=pair.base, head=pair.head))
     return unique
+
+
+def _releases_that_meet(base: Side, head: Side) -> dict[str, str]:
+    """By release of the head, the base's that its cases are compared with, where that is another one."""
+    alone_in_base = [release for release in base.toolchains if release not in head.toolchains]
+    alone_in_head = [release for release in head.toolchains if release not in base.toolchains]
+    return dict(zip(reversed(alone_in_head), reversed(alone_in_base), strict=False))
 
 
 def pair_within(side: Side) -> list[Pair]:
@@ -177,7 +212,13 @@ def _one_sided(pair: Pair, base: Side, head: Side) -> Known | str:
     verdict: Verdict = "missing" if pair.head is None else "new"
     if base is head:  # within a run, where a variant has no baseline beside it
         return Known(verdict=verdict, reason=f"{case.group} has no baseline in this run")
-    other = next((one for one in gone.run.header.cases if one.name == case.name), None)
+    failure = _failure(case, there)
+    if pair.base is None and failure is not None:
+        if is_expected(case, failure):
+            return f"expected to fail: {failure.message}"
+        reason = f"fails at {failure.stage}: {failure.message} (the base has no such case)"
+        return Known(verdict="failed", reason=reason, stderr=failure.stderr)
+    other = gone.cases.get(case.name)
     where = "head" if pair.head is None else "base"
     if other is None:
         return Known(verdict=verdict, reason=f"the {where} has no such case")

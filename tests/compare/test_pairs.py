@@ -9,11 +9,15 @@ import pytest
 from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, require_whole, what_is_known
 from harness.errors import ExitCode, UsageError
 from harness.plan.values import Case
-from harness.results.records import Failure
+from harness.results.records import Failure, ToolchainRecord
 from tests.compare.runs import MODEL, TOOLCHAIN, a_case, a_side
 
 STOCK, FAST = a_case("stock"), a_case("fast")
-OLD, NEW = replace(TOOLCHAIN, version="3.12.0"), replace(TOOLCHAIN, version="3.13.0")
+REFERENCE, OLD, NEW = (
+    replace(TOOLCHAIN, version="3.11.0"),
+    replace(TOOLCHAIN, version="3.12.0"),
+    replace(TOOLCHAIN, version="3.13.0"),
+)
 CRASH = Failure(stage="compile", message="iree-compile crashed", stderr="last words")
 
 
@@ -92,6 +96,36 @@ def test_of_several_toolchains_each_case_meets_its_own_release() -> None:
     assert names(pair_runs(both, alone)) == [
         ("net/stock@cpu", "net/stock@cpu:3.13.0", "net/stock@cpu"),
         ("net/stock@cpu:3.12.0", "net/stock@cpu:3.12.0", None),
+    ]
+
+
+def test_of_two_nights_the_newest_releases_meet_and_the_reference_meets_itself() -> None:
+    def night(newest: ToolchainRecord) -> Side:
+        cases = [
+            replace(STOCK, toolchain=one.version, name=f"net/stock@cpu:{one.version}") for one in (REFERENCE, newest)
+        ]
+        return a_side(*cases, toolchains=[REFERENCE, newest])
+
+    assert names(pair_runs(night(OLD), night(NEW))) == [
+        ("net/stock@cpu:3.11.0", "net/stock@cpu:3.11.0", "net/stock@cpu:3.11.0"),
+        ("net/stock@cpu:3.13.0", "net/stock@cpu:3.12.0", "net/stock@cpu:3.13.0"),
+    ]
+
+
+def test_by_name_a_case_that_was_redefined_meets_itself_and_a_renamed_one_its_like() -> None:
+    redefined = replace(STOCK, id="ab" * 8)
+    renamed = replace(FAST, name="net/quick@cpu")
+    assert names(pair_runs(a_side(STOCK, FAST), a_side(redefined, renamed), by_name=True)) == [
+        (STOCK.name, STOCK.name, STOCK.name),
+        (renamed.name, FAST.name, renamed.name),
+    ]
+
+
+def test_by_name_names_come_before_definitions() -> None:
+    swapped = [replace(STOCK, id=FAST.id), replace(FAST, id=STOCK.id)]
+    assert names(pair_runs(a_side(STOCK, FAST), a_side(*swapped), by_name=True)) == [
+        (STOCK.name, STOCK.name, STOCK.name),
+        (FAST.name, FAST.name, FAST.name),
     ]
 
 
@@ -209,6 +243,18 @@ def test_a_case_that_fails_in_the_head() -> None:
         "failed",
         "fails at compile: iree-compile crashed (and so does the base)",
     )
+
+
+def test_a_case_that_only_the_head_has_and_that_fails_is_no_mere_news() -> None:
+    broken = a_side(STOCK, FAST, failures={FAST.name: CRASH})
+    assert fate(a_side(STOCK), broken, FAST.name) == Known(
+        verdict="failed",
+        reason="fails at compile: iree-compile crashed (the base has no such case)",
+        stderr="last words",
+    )
+    expected = replace(FAST, expected_failure="crashed")
+    known_to_fail = a_side(STOCK, expected, failures={FAST.name: CRASH})
+    assert fate(a_side(STOCK), known_to_fail, FAST.name) == "expected to fail: iree-compile crashed"
 
 
 def test_a_case_that_failed_in_the_base_alone() -> None:
