@@ -1,1 +1,1 @@
-"""Results folders over years: merged, compacted to Parquet, checked, thinned out."""
+"""Results as an archive: places they lie at, merging and checking them, Parquet, and dropping old raw turns."""

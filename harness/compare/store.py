@@ -5,6 +5,8 @@
     rounds.jsonl       every turn that was timed for it: one JSON line a round, its group the row's case
     compiles.jsonl     every compile that was timed for it
     report.md          the full report
+    finished.json      the hash of every file
+    turns-dropped.json where `harness results gc` has deleted rounds.jsonl: when, and its hash
 """
 
 from __future__ import annotations
@@ -21,10 +23,13 @@ from pydantic import TypeAdapter
 
 from harness.cache import write_atomically
 from harness.errors import RunError
+from harness.results.dropped import DROPPED_FILE, TURNS_FILE
+from harness.results.manifest import FINISHED_FILE, describe_bytes, describe_folder, finished_document
 from harness.results.records import Round
 from harness.results.store import new_run_id, require_writable
 
 COMPARISON_FILE = "comparison.json"
+COMPARISON_FILES = (COMPARISON_FILE, TURNS_FILE, "compiles.jsonl", "report.md", FINISHED_FILE, DROPPED_FILE)
 _ROUND = TypeAdapter(Round)
 
 
@@ -70,6 +75,9 @@ class ComparisonDirectory:
         """Write the comparison itself and its report."""
         try:
             write_atomically(self.path / "report.md", report.encode())
+            # comparison.json makes it a comparison, so it comes last, and what is one has its hashes.
+            files = {**describe_folder(self.path, COMPARISON_FILES), COMPARISON_FILE: describe_bytes(document.encode())}
+            write_atomically(self.path / FINISHED_FILE, finished_document(files))
             write_atomically(self.path / COMPARISON_FILE, document.encode())
         except OSError as error:
             raise _unwritable(self.path, error) from None

@@ -38,6 +38,7 @@ class Evidence:
     peaks: Mapping[str, Peak]
     rounds: Mapping[str, Sequence[Round]]
     finished: bool
+    turns_dropped: str = ""
 
 
 def gather(run: Run) -> Evidence:
@@ -56,6 +57,7 @@ def gather(run: Run) -> Evidence:
         peaks={peak.device: peak for peak in run.peaks},
         rounds=rounds,
         finished=run.finished,
+        turns_dropped=run.turns_dropped,
     )
 
 

@@ -339,7 +339,11 @@ class Header:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A whole run, read back: finished, or as far as it got."""
+    """A whole run, read back: finished, or as far as it got.
+
+    Attributes:
+        turns_dropped: When `harness results gc` deleted its rounds (ISO 8601, UTC); "" where it did not.
+    """
 
     header: Header
     builds: tuple[Build, ...] = ()
@@ -351,3 +355,4 @@ class Run:
     work: tuple[Work, ...] = ()
     peaks: tuple[Peak, ...] = ()
     finished: bool = False
+    turns_dropped: str = ""

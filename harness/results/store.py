@@ -6,7 +6,8 @@
                            lost.jsonl, work.jsonl, peaks.jsonl
         logs/              what iree-compile printed for builds that failed
         report.md          the full report
-        finished.json      there once the run has finished; nothing is written after it
+        finished.json      there once the run has finished, with the hash of every file; nothing is written after it
+        turns-dropped.json where `harness results gc` has deleted rounds.jsonl: when, and its hash
 
 Each line is written by one system call, so that a run killed at any moment loses at most the line in flight, and
 `harness run --resume` drops a line that was cut short.
@@ -28,7 +29,11 @@ from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from harness.cache import write_atomically
+from harness.collector import uncollected
 from harness.errors import RunError
+from harness.results.bounded import read_document, read_lines
+from harness.results.dropped import DROPPED_FILE, read_dropped
+from harness.results.manifest import FINISHED_FILE, describe_folder, finished_document
 from harness.results.records import (
     SCHEMA_VERSION,
     Build,
@@ -47,7 +52,6 @@ Record = Build | IrCounts | Check | Reference | Round | Lost | Work | Peak
 _T = TypeVar("_T")
 
 _HEADER_FILE = "run.json"
-_FINISHED_FILE = "finished.json"
 _LOCK_FILE = ".lock"
 _FILES: dict[type[Any], str] = {
     Build: "builds.jsonl",
@@ -59,7 +63,21 @@ _FILES: dict[type[Any], str] = {
     Work: "work.jsonl",
     Peak: "peaks.jsonl",
 }
-_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in (*_FILES, Header)}
+
+
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
+
+
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """Made when it is needed, since that takes some milliseconds each."""
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
+
+
+def file_names() -> tuple[str, ...]:
+    """Every file that a run directory may hold, but for those in logs/."""
+    return (_HEADER_FILE, *_FILES.values(), "report.md", FINISHED_FILE, DROPPED_FILE)
 
 
 def new_run_id(suite: str, now: datetime) -> str:
@@ -107,7 +125,7 @@ class RunDirectory:
             named = replace(header, id=path.name)
             try:
                 path.mkdir()
-                write_atomically(path / _HEADER_FILE, _ADAPTERS[Header].dump_json(named, indent=1))
+                write_atomically(path / _HEADER_FILE, _adapter(Header).dump_json(named, indent=1))
             except FileExistsError:
                 continue
             except OSError as error:
@@ -146,7 +164,7 @@ class RunDirectory:
         return self
 
     def _refuse_finished(self) -> None:
-        if (self.path / _FINISHED_FILE).is_file():
+        if (self.path / FINISHED_FILE).is_file():
             raise RunError(f"{self.path}: this run is finished and is not written again; start a new one")
 
     def __exit__(self, *_: object) -> None:
@@ -160,7 +178,7 @@ class RunDirectory:
         Raises:
             RunError: The disk is full or the file cannot be written.
         """
-        line = _ADAPTERS[type(record)].dump_json(record) + b"\n"
+        line = _adapter(type(record)).dump_json(record) + b"\n"
         with _told(self.path):
             handle = os.open(self.path / _FILES[type(record)], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             before = os.fstat(handle).st_size
@@ -187,8 +205,7 @@ class RunDirectory:
         text = report(replace(load_run(self.path), finished=True))
         with _told(self.path):
             write_atomically(self.path / "report.md", text.encode())
-            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            write_atomically(self.path / _FINISHED_FILE, json.dumps({"finished": now}).encode())
+            write_atomically(self.path / FINISHED_FILE, finished_document(describe_folder(self.path, file_names())))
 
 
 @contextlib.contextmanager
@@ -214,8 +231,11 @@ def _drop_cut_line(path: Path) -> None:
             os.truncate(path, whole)
 
 
-def load_run(path: Path) -> Run:
+def load_run(path: Path, *, rounds: bool = True) -> Run:
     """Read a run directory, finished or not; a last line that was cut short is left out.
+
+    Args:
+        rounds: Whether they are read too: half of the time, and not needed by what looks at modules alone.
 
     Raises:
         RunError: It is no run directory, of a newer schema, or damaged; the message names file and line.
@@ -223,39 +243,66 @@ def load_run(path: Path) -> Run:
     header_file = path / _HEADER_FILE
     if not header_file.is_file():
         raise RunError(f"{path}: is not a run directory (it has no {_HEADER_FILE}); give one from results/")
-    raw = _read(header_file)
-    try:
-        version = json.loads(raw)["schema_version"]
-    except (ValueError, KeyError, TypeError):
-        raise RunError(f"{header_file}: is damaged; take the run from a backup") from None
-    if version != SCHEMA_VERSION:
-        raise RunError(f"{header_file}: has schema {version}, and this harness reads {SCHEMA_VERSION}; upgrade it")
-    try:
-        header = _ADAPTERS[Header].validate_json(raw)
-    except ValidationError as error:
-        raise RunError(f"{header_file}: is damaged ({_first(error)}); take the run from a backup") from None
+    with uncollected():
+        return _read_run(path, rounds=rounds)
+
+
+def load_rounds(path: Path) -> tuple[Round, ...]:
+    """The rounds of a run directory alone.
+
+    Raises:
+        RunError: They are damaged; the message names file and line.
+    """
+    with uncollected():
+        return _records(path, Round)
+
+
+def _read_run(path: Path, *, rounds: bool) -> Run:
     return Run(
-        header=header,
+        header=_header(path / _HEADER_FILE),
         builds=_records(path, Build),
         ir=_records(path, IrCounts),
         checks=_records(path, Check),
         references=_records(path, Reference),
-        rounds=_records(path, Round),
+        rounds=_records(path, Round) if rounds else (),
         lost=_records(path, Lost),
         work=_records(path, Work),
         peaks=_records(path, Peak),
-        finished=(path / _FINISHED_FILE).is_file(),
+        finished=(path / FINISHED_FILE).is_file(),
+        turns_dropped=dropped.when if (dropped := read_dropped(path)) is not None else "",
     )
+
+
+def _header(file: Path) -> Header:
+    raw = read_document(file)
+    try:
+        header: Header = _adapter(Header).validate_json(raw)
+    except ValidationError as error:
+        _require_schema(file, _version(raw, file))
+        raise RunError(f"{file}: is damaged ({_first(error)}); take the run from a backup") from None
+    _require_schema(file, header.schema_version)
+    return header
+
+
+def _version(raw: bytes, file: Path) -> Any:
+    try:
+        return json.loads(raw)["schema_version"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise RunError(f"{file}: is damaged; take the run from a backup") from None
+
+
+def _require_schema(file: Path, version: Any) -> None:
+    if version != SCHEMA_VERSION:
+        raise RunError(f"{file}: has schema {version}, and this harness reads {SCHEMA_VERSION}; upgrade it")
 
 
 def _records(path: Path, kind: type[_T]) -> tuple[_T, ...]:
     file = path / _FILES[kind]
     if not file.is_file():
         return ()
-    lines = _read(file).split(b"\n")[:-1]  # what follows the last newline was cut short
-    validate = _ADAPTERS[kind].validate_json
+    validate = _adapter(kind).validate_json
     records = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_lines(file), start=1):
         try:
             records.append(validate(line))
         except ValidationError as error:
@@ -263,13 +310,6 @@ def _records(path: Path, kind: type[_T]) -> tuple[_T, ...]:
                 f"{file}: line {number} is damaged ({_first(error)}); remove that line or take the run from a backup"
             ) from None
     return tuple(records)
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise RunError(f"{file}: cannot be read ({error.strerror}); mend its permissions") from None
 
 
 def _first(error: ValidationError) -> str:

@@ -133,7 +133,8 @@ def test_two_runs_of_one_suite_are_identical_and_nothing_is_measured(runs: Harne
     assert {row["seconds"] for row in found["rows"]} == {0}
     assert {row["verdict"] for row in found["rows"] if row["metric"] != "latency"} == {"unchanged"}
     assert {row["gate"] for row in found["rows"] if row["metric"] == "copies"} == {"passed"}
-    assert sorted(file.name for file in comparisons(runs)[0].iterdir()) == ["comparison.json", "report.md"]
+    names = sorted(file.name for file in comparisons(runs)[0].iterdir())
+    assert names == ["comparison.json", "finished.json", "report.md"]
 
 
 def test_a_control_is_measured_although_it_is_identical(runs: Harness) -> None:

@@ -73,7 +73,7 @@ def test_a_newer_schema_is_refused_before_anything_else_is_read(run: Path) -> No
     )
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe"])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe", b"[" * 200_000])
 def test_a_header_that_is_no_header_is_damaged(run: Path, content: bytes) -> None:
     (run / "run.json").write_bytes(content)
     assert error_of(run) == f"{run / 'run.json'}: is damaged; take the run from a backup"

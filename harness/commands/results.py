@@ -1,0 +1,120 @@
+"""What `harness results merge`, `compact`, `verify` and `gc` do."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Literal
+
+from harness.archive.address import is_url
+from harness.archive.place import Place, open_place
+from harness.errors import ExitCode
+from harness.progress import Progress, Terminal
+
+Format = Literal["terminal", "json"]
+
+
+def merge_command(sources: tuple[str, ...], into: str, output_format: Format) -> int:
+    """`harness results merge`: exit status 2 if something was refused."""
+    from harness.archive.lines import merged_json, merged_text
+    from harness.archive.merge import merge
+
+    with Terminal() as progress:
+        outcomes = merge(sources, into, progress)
+    sys.stdout.write(
+        merged_json(outcomes) if output_format == "json" else merged_text(outcomes, width=_width(), color=_color())
+    )
+    return int(ExitCode.USAGE if any(one.fate == "refused" for one in outcomes) else ExitCode.OK)
+
+
+def compact_command(results: str, output_format: Format) -> int:
+    """`harness results compact`."""
+    from harness.archive.compact import compact
+    from harness.archive.lines import compacted_json, compacted_text
+
+    with Terminal() as progress, _changeable(results, progress, everything=False) as place:
+        done = compact(place, progress)
+    sys.stdout.write(
+        compacted_json(done) if output_format == "json" else compacted_text(done, width=_width(), color=_color())
+    )
+    return int(ExitCode.OK)
+
+
+def verify_command(results: str, output_format: Format) -> int:
+    """`harness results verify`: exit status 2 if something is damaged, changed or of a later harness."""
+    from harness.archive.lines import verified_json, verified_text
+    from harness.archive.values import WRONG
+    from harness.archive.verify import verify
+
+    with Terminal() as progress, _changeable(results, progress, everything=True) as place:
+        found = verify(place, progress)
+    sys.stdout.write(
+        verified_json(found) if output_format == "json" else verified_text(found, width=_width(), color=_color())
+    )
+    return int(ExitCode.USAGE if any(one.state in WRONG for one in found) else ExitCode.OK)
+
+
+def gc_command(results: str, older_than: str, output_format: Format, *, dry_run: bool) -> int:
+    """`harness results gc`."""
+    from harness.archive.age import parse_age
+    from harness.archive.drop_turns import drop_turns
+    from harness.archive.lines import dropped_json, dropped_text
+
+    age, now = parse_age(older_than), datetime.now(timezone.utc)
+    with Terminal() as progress, _changeable(results, progress, everything=True) as place:
+        report = drop_turns(place, age, now, progress, dry_run=dry_run)
+    sys.stdout.write(
+        dropped_json(report) if output_format == "json" else dropped_text(report, width=_width(), color=_color())
+    )
+    return int(ExitCode.OK)
+
+
+@contextlib.contextmanager
+def _changeable(results: str, progress: Progress, *, everything: bool) -> Iterator[Place]:
+    """A place whose `local` may be changed: of a URL a fresh copy, whose changes are made there when all went well.
+
+    Args:
+        everything: Fetch all folders of a URL; else those that are not compacted.
+    """
+    if not is_url(results):
+        place = open_place(results)
+        place.names()  # says so where there is no such folder
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="harness-results-") as folder:
+        place = open_place(results, mirror=Path(folder))
+        if place.local != Path(folder):  # file:// is a path
+            yield place
+            return
+        place.fetch_history()
+        progress.stage("Fetching", len(place.names()))
+        place.fetch(place.names() if everything else None, progress.step)
+        before = _files(place.local)
+        yield place
+        after = _files(place.local)
+        written = [path for path in after if before.get(path) != after[path]]
+        # The index last, and what it does not name any more after it.
+        place.apply(sorted(written, key=lambda path: path.endswith("index.json")), sorted(before.keys() - after.keys()))
+
+
+def _files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of every file that is not hidden, by its path."""
+    return {
+        file.relative_to(folder).as_posix(): (file.stat().st_size, file.stat().st_mtime_ns)
+        for file in folder.rglob("*")
+        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    }
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((120, 24)).columns
+
+
+def _color() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ

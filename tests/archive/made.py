@@ -1,0 +1,94 @@
+"""Results folders as harnesses leave them behind, and looks at what became of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from harness.archive.values import Outcome
+from harness.compare.store import ComparisonDirectory
+from harness.report.comparison import render_comparison
+from harness.results.store import RunDirectory
+from tests.builders import make_header, make_round
+from tests.history.made import make_night, store
+from tests.report.comparison.conftest import make_comparison, make_row
+
+FIRST_COMPARISON = datetime(2026, 1, 1, 5, tzinfo=timezone.utc)
+
+
+def a_run(results: Path, night: int = 0) -> Path:
+    """The finished run of a night."""
+    return store(results, make_night(night, generations=2, rounds=2))
+
+
+def runs(results: Path, count: int) -> list[str]:
+    """Finished runs of so many nights; their ids."""
+    return [a_run(results, night).name for night in range(count)]
+
+
+def an_unfinished_run(results: Path, run_id: str = "20260201-000000-small") -> Path:
+    """A run of one round that was stopped."""
+    with RunDirectory.create(results, make_header(run_id)) as directory:
+        directory.append(make_round(0))
+    return directory.path
+
+
+def an_old_run(results: Path, night: int = 0) -> Path:
+    """A finished run of a harness that wrote no hashes yet."""
+    folder = a_run(results, night)
+    (folder / "finished.json").write_text('{"finished": "2026-01-01T03:00:00+00:00"}')
+    return folder
+
+
+def a_comparison(results: Path, day: int = 0) -> Path:
+    """A finished comparison with one round of its own."""
+    created = FIRST_COMPARISON + timedelta(days=day)
+    with ComparisonDirectory(results, "nightly", created) as directory:
+        directory.keep_round(make_round(0))
+        row = make_row("net/stock@cpu", base_value=1e6, head_value=1e6)
+        comparison = make_comparison([row], id=directory.path.name, created=created.isoformat())
+        directory.finish(render_comparison(comparison, "json"), "# A comparison\n")
+    return directory.path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder that is not a lock, with what is in it."""
+    return {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and not file.name.endswith("lock")
+    }
+
+
+def fates(outcomes: list[Outcome]) -> dict[str, str]:
+    """What became of each folder, by name."""
+    return {one.name: one.fate for one in outcomes}
+
+
+def why(outcomes: list[Outcome]) -> str:
+    """Why the only folder was not copied."""
+    (outcome,) = outcomes
+    assert outcome.fate in ("refused", "left out")
+    assert "\n" not in outcome.why
+    return outcome.why
+
+
+@contextmanager
+def killed_at(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, after: int = 0) -> Iterator[None]:
+    """Have a function stop everything, as a signal would, when it has been called so many times."""
+    real: Callable[..., object] = getattr(owner, name)
+    calls = [0]
+
+    def stop(*args: object, **kwargs: object) -> object:
+        calls[0] += 1
+        if calls[0] > after:
+            raise KeyboardInterrupt
+        return real(*args, **kwargs)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(owner, name, stop)
+        yield

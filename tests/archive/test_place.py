@@ -1,0 +1,286 @@
+"""Places: a local folder is read where it lies, and a URL is mirrored, each finished folder once."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from harness.archive.compact import compact
+from harness.archive.place import open_place
+from harness.cache import cache_root
+from harness.errors import RunError, UsageError
+from harness.history.open import open_history
+from harness.progress import Silent
+from tests.archive.made import a_comparison, a_run, an_unfinished_run, contents, runs
+
+URL = "memory://bucket/results"
+
+
+@pytest.fixture(autouse=True)
+def _empty_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test has a cache and a memory of its own."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    yield
+    MemoryFileSystem.store.clear()
+    MemoryFileSystem.pseudo_dirs[:] = [""]
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every file that is read from memory, in order."""
+    read: list[str] = []
+    real = MemoryFileSystem._open
+
+    def opened(self: MemoryFileSystem, path: str, mode: str = "rb", *args: Any, **kwargs: Any) -> Any:
+        if mode == "rb":
+            read.append(path.removeprefix("/bucket/results/"))
+        return real(self, path, mode, *args, **kwargs)
+
+    monkeypatch.setattr(MemoryFileSystem, "_open", opened)
+    return read
+
+
+def upload(folder: Path) -> None:
+    """Put a results folder into memory as it is."""
+    system = MemoryFileSystem()
+    for name, content in contents(folder).items():
+        system.pipe_file(f"/bucket/results/{name}", content)
+
+
+def put(name: str, content: bytes = b"{}") -> None:
+    MemoryFileSystem().pipe_file(f"/bucket/results/{name}", content)
+
+
+def mirrored(place_local: Path) -> dict[str, bytes]:
+    """A mirror without what the mirror itself keeps there."""
+    return {name: data for name, data in contents(place_local).items() if "/." not in f"/{name}"}
+
+
+def test_a_local_folder_is_read_where_it_lies(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    names = [*runs(results, 2), a_comparison(results).name, an_unfinished_run(results).name]
+    (results / "pictures").mkdir()
+    (results / "published" / "small").mkdir(parents=True)
+    for address in (str(results), f"file://{results}", f"local://{results}"):
+        place = open_place(address)
+        place.fetch()
+        assert (place.local, place.names(), place.refused) == (results, sorted(names), {})
+
+
+def test_a_url_is_mirrored_with_all_that_belongs_to_a_run(tmp_path: Path) -> None:
+    runs(tmp_path / "results", 2)
+    (a_comparison(tmp_path / "results") / "notes.txt").write_text("mine")
+    upload(tmp_path / "results")
+    place = open_place(URL)
+    assert place.names() == sorted(path.name for path in (tmp_path / "results").iterdir())
+    place.fetch()
+    assert place.local.is_relative_to(cache_root() / "places")
+    expected = contents(tmp_path / "results")
+    del expected[next(name for name in expected if name.endswith("notes.txt"))]
+    assert mirrored(place.local) == expected
+
+
+def test_what_was_fetched_is_not_fetched_again(tmp_path: Path, fetched: list[str]) -> None:
+    first, second = runs(tmp_path / "results", 2)
+    upload(tmp_path / "results")
+    open_place(URL).fetch([first])
+    assert {name.split("/")[0] for name in fetched} == {first}
+    fetched.clear()
+    open_place(URL).fetch()
+    assert {name.split("/")[0] for name in fetched} == {second}
+    fetched.clear()
+    open_place(URL).fetch()
+    assert fetched == []
+
+
+def test_a_run_that_went_on_is_fetched_anew_and_one_that_is_gone_is_forgotten(tmp_path: Path) -> None:
+    unfinished, gone = an_unfinished_run(tmp_path / "results").name, a_run(tmp_path / "results").name
+    upload(tmp_path / "results")
+    open_place(URL).fetch()
+    more = contents(tmp_path / "results")[f"{unfinished}/rounds.jsonl"] * 3
+    put(f"{unfinished}/rounds.jsonl", more)
+    MemoryFileSystem().rm(f"/bucket/results/{gone}", recursive=True)
+    place = open_place(URL)
+    place.fetch()
+    assert (place.local / unfinished / "rounds.jsonl").read_bytes() == more
+    assert not (place.local / gone).exists()
+
+
+def test_a_fetch_that_was_stopped_leaves_no_half_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = a_run(tmp_path / "results").name
+    upload(tmp_path / "results")
+    real = MemoryFileSystem._open
+
+    def breaks(self: MemoryFileSystem, path: str, *args: Any, **kwargs: Any) -> Any:
+        if path.endswith("report.md"):
+            raise ConnectionResetError("the line went dead")
+        return real(self, path, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryFileSystem, "_open", breaks)
+        place = open_place(URL)
+        place.fetch()
+        assert place.refused[name].startswith(
+            f"{URL}: cannot be read (ConnectionResetError: the line went dead); check"
+        )
+        assert mirrored(place.local) == {}
+    place = open_place(URL)
+    place.fetch()
+    assert mirrored(place.local) == contents(tmp_path / "results")
+
+
+def test_fetching_everything_leaves_out_what_is_compacted(tmp_path: Path, fetched: list[str]) -> None:
+    old = a_run(tmp_path / "results", 0).name
+    compact(open_place(str(tmp_path / "results")), Silent())
+    new = a_run(tmp_path / "results", 1).name
+    upload(tmp_path / "results")
+    with open_history(URL) as history:
+        assert list(history.runs()["run"]) == [old, new]
+    assert {name.split("/")[0] for name in fetched} == {"history", new}
+    fetched.clear()
+    open_place(URL).fetch()
+    assert fetched == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../evil/run.json",
+        "../../etc/cron.d/run.json",
+        "20260101-000000-a/../../evil/run.json",
+        "20260101-000000-a/logs/../../x.txt",
+        "20260101-000000-a\\..\\evil/run.json",
+        "a\nb/run.json",
+        "😀|`<script>/run.json",
+        "a" * 10_000 + "/run.json",
+    ],
+)
+def test_names_that_lead_elsewhere_are_never_written(tmp_path: Path, name: str) -> None:
+    good = a_run(tmp_path / "results").name
+    upload(tmp_path / "results")
+    MemoryFileSystem.store[f"/bucket/results/{name}"] = MemoryFileSystem.store[f"/bucket/results/{good}/run.json"]
+    place = open_place(URL)
+    place.fetch()
+    assert place.names() == [good]
+    assert mirrored(place.local) == contents(tmp_path / "results")
+    assert {path.name for path in (tmp_path / "cache" / "places").iterdir()} == {place.local.name}
+    assert all("\n" not in why for why in place.refused.values())
+
+
+def test_a_listing_that_lies_about_sizes_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = a_run(tmp_path / "results").name
+    upload(tmp_path / "results")
+    real = MemoryFileSystem.find
+
+    def lies(self: MemoryFileSystem, *args: Any, **kwargs: Any) -> Any:
+        return {path: {**info, "size": 5} for path, info in real(self, *args, **kwargs).items()}
+
+    monkeypatch.setattr(MemoryFileSystem, "find", lies)
+    place = open_place(URL)
+    place.fetch()
+    assert "and 5 were announced; try again" in place.refused[name]
+
+
+def test_a_folder_that_is_too_large_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = a_run(tmp_path / "results").name
+    upload(tmp_path / "results")
+    monkeypatch.setattr("harness.archive.remote.FOLDER_LIMIT_BYTES", 1000)
+    place = open_place(URL)
+    place.fetch()
+    assert "is not fetched" in place.refused[name]
+    assert mirrored(place.local) == {}
+
+
+def test_a_folder_is_put_whole_with_what_finishes_it_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, compared = a_run(tmp_path / "results"), a_comparison(tmp_path / "results")
+    written: list[str] = []
+    real = MemoryFileSystem.put_file
+
+    def noted(self: MemoryFileSystem, local: str, remote: str, *args: Any, **kwargs: Any) -> Any:
+        written.append(remote.rsplit("/", 1)[1])
+        return real(self, local, remote, *args, **kwargs)
+
+    monkeypatch.setattr(MemoryFileSystem, "put_file", noted)
+    place = open_place(URL)
+    assert place.put(run)
+    assert written[-1] == "finished.json"
+    assert place.put(compared)
+    assert written[-2:] == ["finished.json", "comparison.json"]
+    assert place.names() == sorted([run.name, compared.name])
+    fresh = open_place(URL)
+    fresh.fetch()
+    assert mirrored(fresh.local) == contents(tmp_path / "results")
+
+
+@pytest.mark.parametrize("address", [URL, "local"])
+def test_putting_the_same_again_does_nothing_and_another_one_is_refused(tmp_path: Path, address: str) -> None:
+    run = a_run(tmp_path / "results")
+    place = open_place(str(tmp_path / "there") if address == "local" else address)
+    assert place.put(run)
+    assert not place.put(run)
+    (run / "report.md").write_text("# Another\n")
+    with pytest.raises(RunError, match="is there already with other content; compare the two"):
+        place.put(run)
+
+
+def test_a_zip_file_and_a_folder_within_a_place_are_places(tmp_path: Path) -> None:
+    runs(tmp_path / "results", 2)
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for name, content in contents(tmp_path / "results").items():
+            archive.writestr(f"deep/{name}", content)
+            archive.writestr(name, content)
+    for address in (
+        f"zip://::{tmp_path / 'all.zip'}",
+        f"zip://deep::{tmp_path / 'all.zip'}",
+        f"dir::file://{tmp_path / 'results'}",
+        f"dir://results::file://{tmp_path}",
+    ):
+        place = open_place(address)
+        place.fetch()
+        assert mirrored(place.local) == contents(tmp_path / "results")
+
+
+def test_a_link_behind_a_url_refuses_its_folder(tmp_path: Path) -> None:
+    good, bad = runs(tmp_path / "results", 2)
+    (tmp_path / "results" / bad / "report.md").unlink()
+    (tmp_path / "results" / bad / "report.md").symlink_to("/etc/passwd")
+    place = open_place(f"dir::file://{tmp_path / 'results'}")
+    assert place.names() == [good]
+    assert place.refused == {bad: "report.md is a symbolic link, which is not followed"}
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("nosuch://x", "nosuch://x: Protocol not known: nosuch; give a path, or a URL of fsspec"),
+        ("memory://nothing", "memory://nothing: there is nothing there; give a folder that holds runs"),
+        ("gone", "gone: there is no such folder; give one that holds runs"),
+        ("zip://::gone.zip", "zip://::gone.zip: cannot be read (FileNotFoundError: "),
+    ],
+)
+def test_places_that_are_not_there_are_one_sentence(address: str, told: str) -> None:
+    with pytest.raises((RunError, UsageError)) as caught:
+        open_place(address).names()
+    assert str(caught.value).startswith(told)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "package"), [("s3://b/c", "s3fs"), ("gs://b", "gcsfs"), ("https://user:secret@host/x", "aiohttp")]
+)
+def test_what_is_not_installed_is_named_with_what_installs_it(
+    address: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(_: str, **__: Any) -> None:
+        raise ImportError("Install something")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", missing)
+    with pytest.raises(UsageError) as caught:
+        open_place(address)
+    assert str(caught.value).endswith(f"needs the package {package}, which is not installed: pip install {package}")
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,60 @@
+"""A results folder behind a real web server, where listings are pages of links without sizes or times."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from harness.archive.place import open_place
+from harness.results.store import RunDirectory
+from tests.archive.made import a_comparison, a_run, contents
+from tests.builders import make_header
+
+pytest.importorskip("aiohttp")  # what fsspec reads http:// with
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    asked: list[str] = []  # noqa: RUF012 (of the whole server)
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        super().do_GET()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of `tmp_path / "results"`."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "results").mkdir()
+    handler = partial(_Quiet, directory=str(tmp_path / "results"))
+    _Quiet.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_folders_come_as_they_are_and_once(tmp_path: Path, url: str) -> None:
+    results = tmp_path / "results"
+    a_run(results)
+    a_comparison(results)
+    with RunDirectory.create(results, make_header()) as directory:  # names that a URL has to quote
+        directory.log("net/a+b,c@cpu", "a tool's words")
+        directory.finish(lambda _: "")
+    place = open_place(url)
+    place.fetch()
+    assert place.refused == {}
+    assert {name: data for name, data in contents(place.local).items() if "/." not in f"/{name}"} == contents(results)
+    _Quiet.asked.clear()
+    open_place(url).fetch()
+    assert not [path for path in _Quiet.asked if path.endswith((".json", ".jsonl", ".md", ".txt"))]

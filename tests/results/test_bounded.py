@@ -1,0 +1,69 @@
+"""Files of runs are read line by line, and never more than a limit at once."""
+
+from __future__ import annotations
+
+import os
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import RunError
+from harness.results.bounded import LINE_LIMIT_BYTES, ends_in_newline, read_document, read_lines
+from harness.results.store import RunDirectory, load_run
+from tests.builders import make_header, make_round
+
+
+@given(content=st.binary(max_size=60), limit=st.integers(min_value=60, max_value=80))
+def test_lines_are_what_ends_in_a_newline(tmp_path_factory: pytest.TempPathFactory, content: bytes, limit: int) -> None:
+    file = tmp_path_factory.getbasetemp() / "lines"
+    file.write_bytes(content)
+    assert list(read_lines(file, limit)) == content.split(b"\n")[:-1]
+    assert ends_in_newline(file) == (content.split(b"\n")[-1] == b"")
+
+
+def test_a_line_up_to_the_limit_is_read_and_a_longer_one_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "rounds.jsonl"
+    file.write_bytes(b"short\n" + b"x" * 100 + b"\n")
+    assert [len(line) for line in read_lines(file, 100)] == [5, 100]
+    lines = read_lines(file, 99)
+    assert next(lines) == b"short"
+    with pytest.raises(RunError, match=r"rounds.jsonl: line 2 is longer than .* MiB, which no record is"):
+        next(lines)
+
+
+def test_a_line_of_five_gigabytes_is_refused_without_reading_it(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path, make_header()) as directory:
+        directory.append(make_round(0))
+    os.truncate(directory.path / "rounds.jsonl", 5 * 2**30)  # a hole in the file: zeros, and no end of line
+    tracemalloc.start()
+    try:
+        with pytest.raises(RunError, match=r"rounds.jsonl: line 2 is longer than 64 MiB"):
+            load_run(directory.path)
+        assert tracemalloc.get_traced_memory()[1] < 5 * LINE_LIMIT_BYTES
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_document_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    file.write_bytes(b"12345")
+    assert read_document(file, 5) == b"12345"
+    with pytest.raises(RunError, match=r"run.json: is larger than"):
+        read_document(file, 4)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rounds.jsonl")
+    with pytest.raises(RunError, match="is no plain file"):
+        next(read_lines(tmp_path / "rounds.jsonl"))
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"gone: cannot be read \(No such file or directory\)"):
+        read_document(tmp_path / "gone")
+    with pytest.raises(RunError, match="is no plain file"):
+        read_document(tmp_path)
