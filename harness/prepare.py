@@ -6,7 +6,7 @@ Everything a suite names is checked here against what is on this machine: builde
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.devices import find_devices
@@ -33,6 +33,7 @@ class Prepared:
         plugins: By variant name, its plugins in order with their options.
         peers: With their options, by label.
         devices: What the suite's devices are here, with their driver's version, by name; those that are there.
+        device_names: What tells them from others of their kind, likewise; processors are left out.
     """
 
     loaded: LoadedSuite
@@ -41,6 +42,7 @@ class Prepared:
     peers: dict[str, AppliedPeer]
     cases: tuple[Case, ...]
     devices: dict[str, str]
+    device_names: dict[str, str] = field(default_factory=dict)
 
     @property
     def suite(self) -> Suite:
@@ -88,6 +90,7 @@ def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = 
     toolchains = tuple(toolchains) or (find_toolchain(),)
     plans: list[tuple[Case, ...]] = []
     devices: dict[str, str] = {}
+    names: dict[str, str] = {}
     for toolchain in toolchains:
         found = find_devices(suite, toolchain)
         cases = plan_cases(
@@ -104,6 +107,7 @@ def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = 
         _check_flags(suite, cases, toolchain, plugins)
         plans.append(cases)
         devices = {name: one.facts for name, one in found.items() if one.missing is None} | devices
+        names = {name: one.name for name, one in found.items() if one.name} | names
     return Prepared(
         loaded=loaded,
         toolchains=toolchains,
@@ -111,6 +115,7 @@ def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = 
         peers={one.label: one for one in peers},
         cases=across_toolchains(plans),
         devices=devices,
+        device_names=names,
     )
 
 

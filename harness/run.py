@@ -137,7 +137,12 @@ def _header(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]
         floors=dict(suite.floors),
         gates=suite.gates,
         settings=_settings(prepared, options),
-        environment={**capture_environment(), "devices": dict(prepared.devices), "peers": _peer_versions(prepared)},
+        environment={
+            **capture_environment(),
+            "devices": dict(prepared.devices),
+            "device_names": dict(prepared.device_names),
+            "peers": _peer_versions(prepared),
+        },
     )
 
 

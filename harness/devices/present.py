@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.devices.probe import DRIVERS, DeviceInfo, DeviceProbe, driver_of, probe_driver
+from harness.devices.probe import DRIVERS, PROCESSORS, DeviceInfo, DeviceProbe, driver_of, probe_driver
 from harness.devices.vulkan_drivers import VULKAN_DRIVERS, environment_for, probe_vulkan_driver
 from harness.errors import SuiteError
 from harness.process import Limits
@@ -24,11 +24,13 @@ class Presence:
 
     Attributes:
         facts: Name and versions of the device, or of all of them, joined by ` + `; "" where one is not there.
+        name: What tells it from another of its kind, joined likewise; "" for processors, which runs describe anyway.
         missing: Why it is not there, as a sentence; None: it is.
         environment: Variables that every process needs which uses it.
     """
 
     facts: str = ""
+    name: str = ""
     missing: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -47,7 +49,7 @@ def _find_device(
     suite: Suite, device: Device, toolchain: Toolchain, probes: dict[tuple[str, str | None], DeviceProbe]
 ) -> Presence:
     chosen = VULKAN_DRIVERS[device.vulkan_driver] if device.vulkan_driver is not None else None
-    found = []
+    found: list[DeviceInfo] = []
     for uri in device.uris:
         name = driver_of(uri)
         key = (name, device.vulkan_driver)
@@ -61,8 +63,12 @@ def _find_device(
         one = _by_uri(probes[key], uri)
         if isinstance(one, str):
             return Presence(missing=one)
-        found.append(one.facts)
-    return Presence(facts=" + ".join(found), environment=environment_for(chosen) if chosen is not None else {})
+        found.append(one)
+    return Presence(
+        facts=" + ".join(one.facts for one in found),
+        name=" + ".join(one.name for one in found if driver_of(one.uri) not in PROCESSORS and one.name),
+        environment=environment_for(chosen) if chosen is not None else {},
+    )
 
 
 def _by_uri(probe: DeviceProbe, uri: str) -> DeviceInfo | str:

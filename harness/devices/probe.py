@@ -12,7 +12,8 @@ from harness.toolchain.values import Toolchain
 # In the order they are told to users: what is always there first.
 DRIVERS = ("local-sync", "local-task", "vulkan", "cuda", "hip")
 
-_LOCAL_NAMES = {
+# Drivers of the machine's own processor.
+PROCESSORS = {
     "local-sync": "this CPU, on the thread that calls",
     "local-task": "this CPU, on a pool of threads",
 }
@@ -86,8 +87,8 @@ def probe_driver(
     Returns:
         The devices, or a reason. A tool that cannot be started or fails is a reason too, never an exception.
     """
-    if driver in _LOCAL_NAMES:
-        return DeviceProbe(driver=driver, devices=(DeviceInfo(uri=driver, name=_LOCAL_NAMES[driver]),))
+    if driver in PROCESSORS:
+        return DeviceProbe(driver=driver, devices=(DeviceInfo(uri=driver, name=PROCESSORS[driver]),))
     tool = str(toolchain.runtime_tool("iree-run-module"))
     try:
         listed = process.run([tool, f"--list_devices={driver}"], limits=limits, env=environment)

@@ -19,19 +19,35 @@ class RunRow:
     """One run: table `runs`.
 
     Attributes:
-        run: The run's id, the name of its folder.
+        run: The run's id, the name that its folder was made with.
+        suite: Its name.
+        suite_file: Path of its TOML file, as the user gave it.
+        started: When the run began.
+        finished: Whether it came to its end; change points are looked for in finished runs only.
         machine_class: What figures may be compared within: processor, cores and system, in words.
         machine: 12 hex digits that tell machines apart.
+        cpu: The processor's name.
+        cores: How many of them the run could use.
+        kernel: Release of the operating system's kernel.
         toolchain: The newest release of IREE in it.
+        revision: IREE's commit that this release was built from.
         reference: The release that the others were measured beside; None where there was one only.
+        harness_version: Of the harness that made the run.
+        harness_commit: Its commit, `+dirty` added where its code differed; "" where it was no checkout.
+        cases: How many were planned.
         measured: Cases with timings of their own.
+        failed: Cases that failed and were not expected to.
+        missing: Cases that were neither measured nor failed nor skipped.
         noise: Median over its cases of the relative spread between generations; None where nothing was measured.
         load_1min: Of the machine as the run began.
         selfcheck_flagged: Of the machine's last A/A check: rows that were called changed; None: never checked.
+        selfcheck_rows: All of its rows.
         selfcheck_bound: Upper end of the 95 % interval of its rate of false alarms, a share.
         selfcheck_detects: Smallest change that nine of ten rows find, a share.
+        selfcheck_when: When that was.
         command: The command line, quoted for a shell.
         clock: Why `started` cannot be right, in plain words; "" where it can.
+        devices: What the suite's devices are, with their drivers' versions.
     """
 
     run: str
@@ -62,6 +78,7 @@ class RunRow:
     selfcheck_when: str | None
     command: str
     clock: str
+    devices: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,15 +86,27 @@ class Point:
     """One figure of one case in one run: table `points`.
 
     Attributes:
-        series: 16 hex digits: a hash of suite, case id, metric, machine class and role.
+        run: Its run's id.
+        started: When that began.
+        series: 16 hex digits: a hash of suite, case id, metric, machine class and role; and of the release for roles
+            whose release stays the same, see harness.history.series.
+        suite: Name of the suite.
         case: Its name without the toolchain.
         case_id: Of what is compiled and how it runs, without names and without the toolchain.
+        model: Its model's name.
+        variant: Its variant's, or the peer's label.
+        device: Its device's.
         peer: Registered name of the engine that ran it instead of IREE; "" for IREE.
+        role: Of its toolchain: `newest`, `reference` or `other`; of a peer `newest`.
+        toolchain: Release of IREE; of a peer, the engine's name and version.
+        revision: IREE's commit that this release was built from; "" of a peer.
+        machine_class: As in `runs`; of a device that is no CPU, its name too.
+        machine: 12 hex digits that tell machines apart.
         metric: `latency`, `latency-vs-baseline`, `latency-vs-reference`, or one of harness.compare.metrics.
         unit: `ns`, `bytes`, `count`, `instructions` or `ratio`.
-        value: For latency the median over generations.
+        value: The figure, in `unit`; for latency the median over generations.
         low: The fastest generation's, or the lower end of a ratio's 95 % interval; None for counted figures.
-        high: Likewise.
+        high: The slowest generation's, or the upper end.
         module_sha256: Of what ran; "" where nothing was compiled, as of a peer.
     """
 
@@ -109,9 +138,21 @@ class CaseRow:
     """What became of one case in one run: table `cases`.
 
     Attributes:
+        run: Its run's id.
+        started: When that began.
+        suite: Name of the suite.
+        case: Its name without the toolchain.
+        case_id: As in `points`.
+        model: Its model's name.
+        variant: Its variant's, or the peer's label.
+        device: Its device's.
+        peer: Registered name of the engine that ran it instead of IREE; "" for IREE.
+        role: As in `points`.
+        toolchain: As in `points`.
         status: As in reports: `measured`, `same`, `failed`, `expected failure`, `skipped`, `missing`, ...
         stage: Where it failed; "" where it did not.
         message: Why, or why it was skipped; "" where nothing was wrong.
+        flags: All flags of iree-compile and of the runtime, quoted for a shell.
         repro: The command lines that repeat it, one a line.
     """
 
@@ -139,8 +180,27 @@ class ComparisonRow:
 
     Attributes:
         comparison: The comparison's id, the name of its folder.
+        created: When it was made.
+        base_run: Id of the run that the base's modules are from.
+        head_run: Likewise the head's.
         machine: In words, as the comparison has it.
-        control: Whether it is a module against itself.
+        case: Its name.
+        model: Its model's name.
+        variant: Its variant's.
+        device: Its device's.
+        metric: One of harness.compare.metrics.
+        verdict: `regressed`, `improved`, `unchanged`, `inconclusive`, `identical`, `failed`, `missing` or `new`.
+        ratio: Head divided by base; None where one of them has no value.
+        ci_low: Lower end of its 95 % interval; None for counted figures.
+        ci_high: Upper end, likewise.
+        p: Of no difference, corrected for looks and rows; None for counted figures.
+        floor: Relative change below which nothing is called changed.
+        base_value: The base's figure, in `unit`.
+        head_value: The head's.
+        unit: `ns`, `bytes`, `count` or `instructions`.
+        control: Whether it is a module against itself, measured to test the machine.
+        gate: `passed` or `violated`; "" where no gate of the suite decides.
+        reason: Why the verdict is what it is, in plain words.
     """
 
     comparison: str
@@ -169,7 +229,20 @@ class ComparisonRow:
 
 @dataclass(frozen=True, kw_only=True)
 class TurnRow:
-    """One timed batch of calls: table `turns`."""
+    """One timed batch of calls: table `turns`.
+
+    Attributes:
+        run: Its run's id.
+        case: The case's name in that run, with the toolchain where there were several.
+        group: Model and device: what was measured in turns.
+        generation: Number of the fresh set of processes, the independent sample.
+        round: Number of the round in that generation.
+        place: Of the turn in its round, from 0.
+        started_unix_ns: When the round began, by the machine's clock.
+        calls: How many were timed together.
+        wall_ns: What they took, all together.
+        cpu_ns: Time on the CPU of the process that called, likewise.
+    """
 
     run: str
     case: str
@@ -188,14 +261,24 @@ class Change:
     """A step or a drift that a series shows: what `harness history --changes` prints, a row each.
 
     Attributes:
+        series: Where it was found.
+        suite: Name of the suite.
+        case: The case's, without the toolchain.
+        metric: As in `points`.
+        unit: Of `before` and `after`.
+        machine_class: As in `points`.
+        role: Of the toolchain that was measured.
         kind: A step is there from one run to the next; a drift goes on over many.
         direction: `slower` and `faster` for times, `more` and `less` for counted figures.
-        ratio: The level after it, divided by that before it.
+        ratio: The level after it, divided by that before it; infinite where that was 0.
+        before: The level before, in `unit`.
+        after: The level after.
         first_bad: The run at which it is seen first; of a drift, that at which it begins.
         last_good: The run before.
         earliest: The first of the runs that may be the one where it happened (95 % range).
         latest: The last of them.
-        p: Of no change.
+        started: When `first_bad` began.
+        p: Of no change, in this series alone: see docs/history.md on how many of many series are wrong.
         cause: `compiler`, `machine`, `harness` or `unknown`: what else changed there, and what the reference toolchain
             shows.
         evidence: Why that is the cause, in one sentence.
@@ -203,6 +286,7 @@ class Change:
         toolchain_after: Those of the first bad one.
         commits: Commits of the harness before and after; "" where it is the same.
         points: Length of the series.
+        until: The run up to which a drift goes on; of a step, `first_bad`.
     """
 
     series: str
@@ -229,3 +313,4 @@ class Change:
     toolchain_after: str
     commits: str
     points: int
+    until: str = ""

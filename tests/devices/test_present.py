@@ -55,7 +55,7 @@ def find(asked: list[str], toolchain: Toolchain) -> Find:
 
 
 def test_all_of_a_list_are_named(find: Find) -> None:
-    assert find(uri="local-sync", more_uris=("cuda://1",)) == Presence(facts="local-sync a + cuda b")
+    assert find(uri="local-sync", more_uris=("cuda://1",)) == Presence(facts="local-sync a + cuda b", name="cuda b")
 
 
 def test_a_list_is_there_only_when_all_of_it_is(find: Find) -> None:
@@ -76,7 +76,7 @@ def test_every_driver_is_asked_once(asked: list[str], toolchain: Toolchain) -> N
 
 def test_a_driver_by_name_brings_its_variables(find: Find) -> None:
     found = find(uri="local-task", more_uris=("vulkan",), vulkan_driver="lavapipe")
-    assert found == Presence(facts="local-task a + llvmpipe", environment=MANIFEST)
+    assert found == Presence(facts="local-task a + llvmpipe", name="llvmpipe", environment=MANIFEST)
 
 
 def test_a_driver_by_name_that_is_not_here(find: Find) -> None:

@@ -1,0 +1,99 @@
+"""What `harness history --series` shows: the points of series as a line of text and as a table, and their changes."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from harness.history.page import Page, Sheet
+from harness.history.series_view import SeriesRow
+from harness.history.sparkline import sparkline
+from harness.history.values import Change
+from harness.report.columns import Column
+from harness.report.units import Unit, byte_unit, count_unit, percent, ratio_text, time_unit
+from harness.report.words import one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LATEST = 40
+
+
+def matching(rows: Sequence[SeriesRow], pattern: str, metrics: Sequence[str]) -> list[SeriesRow]:
+    """Series by their id, by the name of their case, or by `case metric`; shell patterns.
+
+    Args:
+        metrics: Only these; () for all.
+    """
+    return [
+        row
+        for row in rows
+        if (not metrics or row.metric in metrics)
+        and any(fnmatch.fnmatchcase(text, pattern) for text in (row.series, row.case, f"{row.case} {row.metric}"))
+    ]
+
+
+def series_sheet(row: SeriesRow, points: pd.DataFrame, changes: Sequence[Change], *, width: int) -> Sheet:
+    """One series.
+
+    Args:
+        points: Its own, in order of time.
+        changes: Those found in it.
+        width: Of the line of text.
+    """
+    values = [float(value) for value in points["value"]]
+    runs = [str(run) for run in points["run"]]
+    begins = {change.first_bad: change for change in changes}
+    line, marks = sparkline(values, [place for place, run in enumerate(runs) if run in begins], width)
+    unit = _unit(row.unit, values)
+    latest = points.tail(_LATEST)
+    columns = (
+        Column(title="run", cells=tuple(latest["run"]), number=False),
+        Column(
+            title="started",
+            cells=tuple(text[:16].replace("T", " ") for text in latest["started"]),
+            number=False,
+            rank=1,
+        ),
+        Column(title="toolchain", cells=tuple(map(one_line, latest["toolchain"])), number=False, rank=2),
+        Column(title=row.metric, unit=unit.name, cells=tuple(unit.text(value) for value in latest["value"])),
+        Column(title="low", unit=unit.name, cells=tuple(_optional(unit, value) for value in latest["low"]), rank=3),
+        Column(title="high", unit=unit.name, cells=tuple(_optional(unit, value) for value in latest["high"]), rank=3),
+        Column(title="change", cells=tuple(_mark(begins.get(run)) for run in latest["run"]), number=False),
+    )
+    hidden = len(points) - len(latest)
+    return Sheet(
+        title=f"{one_line(row.case)} {row.metric} ({row.role}, {row.machine_class}, series {row.series})",
+        before=tuple(one for one in (line, marks) if one),
+        columns=columns,
+        names=frozenset(["run"]),
+        after=(
+            *([f"{hidden:,} earlier points are in the line alone; --format csv prints all."] if hidden else []),
+            *(f"{one_line(one.first_bad)}: {one.cause}, since {one.evidence}." for one in changes),
+        ),
+    )
+
+
+def series_page(sheets: Sequence[Sheet], left_out: int, notes: Sequence[str]) -> Page:
+    """Several series, and how many there was no room for."""
+    more = [f"{left_out:,} more series match; --metric and a longer pattern choose among them."] if left_out else []
+    return Page(sheets=tuple(sheets), notes=(*more, *notes))
+
+
+def _unit(unit: str, values: Sequence[float]) -> Unit:
+    if unit == "ratio":
+        return Unit(name="", size=1.0, decimals=4)
+    return {"ns": time_unit, "bytes": byte_unit}.get(unit, count_unit)(values)
+
+
+def _optional(unit: Unit, value: float) -> str:
+    return unit.text(None if math.isnan(value) else value)
+
+
+def _mark(change: Change | None) -> str:
+    if change is None:
+        return ""
+    amount = percent(change.ratio, decimals=1) if math.isfinite(change.ratio) else f"from {ratio_text(change.before)}"
+    return f"{change.kind} {amount}, {change.cause}"

@@ -1,0 +1,176 @@
+"""Nights of a made-up machine: runs of one small suite under a reference toolchain and the newest."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.history.parquet import write_parts
+from harness.history.tables import tables_of
+from harness.plan.values import Case
+from harness.results.records import Header, Round, Run, ToolchainRecord, Turn
+from harness.results.store import Record, RunDirectory
+from tests.report.made import make_build, make_case, make_header
+
+REFERENCE, NEWEST = "3.12.0", "3.13.0"
+FIRST_NIGHT = datetime(2026, 1, 1, 2, tzinfo=timezone.utc)
+_VARIANTS = {"stock": 2e6, "tiled": 1.2e6}
+
+Factor = Callable[[int], float]
+
+
+def night_id(night: int, suite: str = "nightly") -> str:
+    """Id of the run of a night."""
+    return f"{FIRST_NIGHT + timedelta(days=night):%Y%m%d-%H%M%S}-{suite}"
+
+
+def level(night: int) -> float:
+    """No change."""
+    return 1.0
+
+
+def step(at: int, by: float) -> Factor:
+    """From one night on, everything takes so many times as long."""
+    return lambda night: by if night >= at else 1.0
+
+
+def make_night(
+    night: int = 0,
+    *,
+    machine: Factor = level,
+    compiler: Factor = level,
+    toolchains: Sequence[str] = (REFERENCE, NEWEST),
+    same_modules: bool = False,
+    generations: int = 3,
+    rounds: int = 4,
+    dispatches: int = 7,
+    copies: int = 2,
+    **given: Any,
+) -> Run:
+    """One night's run, finished.
+
+    Args:
+        machine: How much slower everything is.
+        compiler: How much slower what the newest toolchain compiles is.
+        same_modules: Whether the newest toolchain gives the same modules every night, of the same revision.
+        given: Fields of the header.
+    """
+    noise = np.random.default_rng(night)
+    cases = tuple(_cases(toolchains))
+    newest = toolchains[-1]
+    speed = machine(night) * (1 + 0.008 * noise.standard_normal())
+    base_ns = {
+        case.name: _VARIANTS[case.variant] * (compiler(night) if case.toolchain == newest else 1.0) for case in cases
+    }
+    code = "a" if same_modules else f"{night:04d}"
+    return Run(
+        header=_header(night, cases, toolchains, same_modules=same_modules, given=given),
+        builds=tuple(
+            make_build(
+                case,
+                code=f"{case.variant}{case.toolchain}{code if case.toolchain == newest else ''}".encode().hex(),
+                dispatches=dispatches,
+                copies=copies,
+                transient=4096,
+                cached=case.toolchain != newest,
+            )
+            for case in cases
+        ),
+        rounds=tuple(_rounds(night, base_ns, speed, noise, generations, rounds)),
+        finished=True,
+    )
+
+
+def make_nights(count: int, **given: Any) -> list[Run]:
+    """One run a night."""
+    return [make_night(night, **given) for night in range(count)]
+
+
+def compacted(results: Path, runs: Sequence[Run]) -> Path:
+    """A results folder that has these runs in Parquet alone."""
+    write_parts(results, [tables_of(run) for run in runs])
+    return results
+
+
+def store(results: Path, run: Run) -> Path:
+    """A run's folder, as `harness run` leaves it behind."""
+    with RunDirectory.create(results, run.header) as directory:
+        kept: tuple[tuple[Record, ...], ...] = (run.builds, run.ir, run.checks, run.references, run.rounds, run.lost)
+        for record in itertools.chain.from_iterable(kept):
+            directory.append(record)
+        if run.finished:
+            directory.finish(lambda _: "# The report\n")
+        return directory.path
+
+
+def _cases(toolchains: Sequence[str]) -> Iterator[Case]:
+    several = len(toolchains) > 1
+    for variant in _VARIANTS:
+        for toolchain in toolchains:
+            name = f"net/{variant}@cpu{f':{toolchain}' if several else ''}"
+            yield make_case(
+                "net",
+                variant,
+                "cpu",
+                id=hashlib.sha256(variant.encode()).hexdigest()[:16],
+                name=name,
+                toolchain=toolchain,
+                baseline=_is_baseline(variant, toolchain, toolchains),
+            )
+
+
+def _is_baseline(variant: str, toolchain: str, toolchains: Sequence[str]) -> bool:
+    return variant == "stock" and toolchain == toolchains[0]
+
+
+def _header(
+    night: int, cases: tuple[Case, ...], toolchains: Sequence[str], *, same_modules: bool, given: dict[str, Any]
+) -> Header:
+    started = FIRST_NIGHT + timedelta(days=night)
+    records = [ToolchainRecord(version=one, revision="5e" * 20, compiler_sha256="c0" * 32) for one in toolchains]
+    if not same_modules:
+        records[-1] = replace(
+            records[-1], revision=hashlib.sha1(str(night).encode(), usedforsecurity=False).hexdigest()
+        )
+    facts: dict[str, Any] = {
+        "id": night_id(night),
+        "suite": "suites/nightly.toml",
+        "suite_name": "nightly",
+        "started": started.isoformat(timespec="seconds"),
+        "toolchains": tuple(records),
+        "harness_commit": "35217dcf00dfeedc0ffee",
+    }
+    return make_header(cases, **{**facts, **given})
+
+
+def _rounds(
+    night: int,
+    base_ns: dict[str, float],
+    speed: float,
+    noise: np.random.Generator,
+    generations: int,
+    rounds: int,
+) -> Iterator[Round]:
+    began_ns = int((FIRST_NIGHT + timedelta(days=night)).timestamp() * 1e9)
+    for generation in range(generations):
+        layout = {case: 1 + 0.003 * noise.standard_normal() for case in base_ns}
+        for number in range(rounds):
+            turns = [
+                Turn(case=case, calls=1, wall_ns=wall, cpu_ns=wall, counters={"instructions": int(ns * 3)})
+                for case, ns in base_ns.items()
+                for wall in [int(ns * speed * layout[case] * (1 + 0.002 * noise.standard_normal()))]
+            ]
+            yield Round(
+                group="net@cpu",
+                generation=generation,
+                round=number,
+                started_unix_ns=began_ns + 1_000_000 * (generation * rounds + number),
+                turns=tuple(turns if number % 2 else reversed(turns)),
+            )

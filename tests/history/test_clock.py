@@ -1,0 +1,67 @@
+"""Clocks that cannot be right are told in words, and never change the order of anything else."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.history.clock import clock_fault, utc_text
+from harness.results.records import Round
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+
+
+def rounds(*seconds: float) -> list[Round]:
+    return [
+        Round(group="net@cpu", generation=0, round=number, started_unix_ns=int(second * 1e9), turns=())
+        for number, second in enumerate(seconds)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("started", "fault"),
+    [
+        ("2026-11-21T11:00:00+00:00", ""),
+        ("2026-11-22T11:00:00+00:00", ""),  # a day is not enough to be sure
+        ("2026-11-22T13:00:00+00:00", "it started on 2026-11-22, which is in the future"),
+        ("2099-01-01T00:00:00Z", "it started on 2099-01-01, which is in the future"),
+        ("1970-01-01T00:00:07+00:00", "it started in 1970, before anything could be measured"),
+        ("yesterday", "its start, 'yesterday', is no time"),
+        ("", "its start, '', is no time"),
+    ],
+)
+def test_a_start_that_cannot_be_right(started: str, fault: str) -> None:
+    assert clock_fault(started, (), NOW) == fault
+
+
+def test_a_clock_that_goes_back_while_it_is_measured() -> None:
+    assert clock_fault("2026-11-21T11:00:00Z", rounds(100, 101, 50), NOW) == (
+        "its clock went back by 51 s while it was measured"
+    )
+
+
+def test_what_keeps_a_clock_right_may_move_it_by_less_than_a_second() -> None:
+    assert clock_fault("2026-11-21T11:00:00Z", rounds(100, 101, 100.5, 102), NOW) == ""
+
+
+def test_times_of_all_zones_become_utc() -> None:
+    assert utc_text("2026-11-21T03:15:00+02:00") == "2026-11-21T01:15:00+00:00"
+    assert utc_text("2026-11-21T03:15:00Z") == utc_text("2026-11-21T03:15:00") == "2026-11-21T03:15:00+00:00"
+
+
+@given(st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(2200, 1, 1)), st.timedeltas())
+def test_times_sort_as_text(one: datetime, later: object) -> None:
+    first = one.replace(microsecond=0, tzinfo=timezone.utc)
+    second = NOW.replace(microsecond=0)
+
+    texts = utc_text(first.isoformat()), utc_text(second.isoformat())
+    assert (texts[0] < texts[1]) == (first < second)
+
+
+@given(st.text(max_size=40))
+def test_no_text_is_too_odd_for_a_time(text: str) -> None:
+    assert isinstance(clock_fault(text, (), NOW), str)
+    assert utc_text(text) == "" or utc_text(text).endswith("+00:00")

@@ -1,0 +1,162 @@
+"""`harness history` from outside: what it prints, where, and its exit status."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.cli import run_command_line
+from tests.history.made import compacted, make_nights, night_id, step, store
+
+Ask = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def slower(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty nights; the machine became slower long ago, and the compiler lately."""
+    results = tmp_path_factory.mktemp("slower")
+    runs = make_nights(60, machine=step(20, 1.06), compiler=step(54, 1.06))
+    compacted(results, runs[:55])
+    for run in runs[55:]:
+        store(results, run)
+    return results
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Ask:
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def asking(*arguments: object) -> tuple[int, str, str]:
+        status = run_command_line(["history", *map(str, arguments)])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return asking
+
+
+def test_without_options_it_has_a_line_for_each_suite(ask: Ask, slower: Path) -> None:
+    status, out, _ = ask(slower)
+
+    assert status == 0
+    assert out.startswith("60 runs of 1 suite.")
+    (line,) = [line for line in out.splitlines() if line.startswith("nightly")]
+    assert line.split()[-3:] == ["▲", "2", "compiler"]
+    assert "2026-03-01" in line
+
+
+def test_changes_fail_where_the_compiler_became_slower_lately(ask: Ask, slower: Path) -> None:
+    status, out, _ = ask(slower, "--changes")
+
+    assert status == 1
+    assert out.startswith("2 cases became slower by the compiler in the last 10 runs: net/stock@cpu latency ▲")
+    assert night_id(54) in out
+    assert "1 earlier change" in out
+
+
+def test_changes_longer_ago_fail_nothing(ask: Ask, slower: Path) -> None:
+    status, out, _ = ask(slower, "--changes", "--last", 5)
+
+    assert status == 0
+    assert out.startswith("No latency and no compile time became longer by the compiler in the last 5 runs")
+
+
+def test_a_metric_of_its_own_can_be_asked_for(ask: Ask, slower: Path) -> None:
+    status, out, _ = ask(slower, "--changes", "--metric", "dispatches", "--metric", "copies")
+
+    assert status == 0
+    assert "8 series were searched" not in out  # nothing counted is flagged by chance
+    assert ask(slower, "--changes", "--metric", "speed")[0] == 2
+
+
+def test_changes_as_json_and_csv_are_complete(ask: Ask, slower: Path) -> None:
+    status, out, _ = ask(slower, "--changes", "--format", "json")
+    document = json.loads(out)
+    listed = list(csv.DictReader(io.StringIO(ask(slower, "--changes", "--format", "csv")[1])))
+
+    assert status == 1
+    assert document["schema_version"] == 1
+    assert document["verdict"].startswith("2 cases became slower")
+    assert len(document["changes"]) == len(listed)
+    assert sum(one["fails"] for one in document["changes"]) == 2
+    assert {one["cause"] for one in listed} == {"compiler", "machine"}
+
+
+def test_a_series_is_drawn_with_its_changes(ask: Ask, slower: Path) -> None:
+    status, out, _ = ask(slower, "--series", "net/stock@cpu latency")
+
+    assert status == 0
+    assert "net/stock@cpu latency (newest, " in out
+    assert "net/stock@cpu latency (reference, " in out
+    newest = out.partition("(reference")[0].splitlines()
+    line = next(place for place, text in enumerate(newest) if "▁" in text)
+    assert len(newest[line]) == 60
+    assert [place for place, mark in enumerate(newest[line + 1]) if mark == "^"] == [20, 54]
+    assert "20 earlier points are in the line alone" in out
+
+
+def test_a_series_as_csv_has_all_its_points(ask: Ask, slower: Path) -> None:
+    series = json.loads(ask(slower, "--sql", "SELECT series FROM series LIMIT 1", "--format", "json")[1])
+    identity = series["rows"][0]["series"]
+
+    rows = list(csv.DictReader(io.StringIO(ask(slower, "--series", identity, "--format", "csv")[1])))
+
+    assert [row["run"] for row in rows] == [night_id(night) for night in range(60)]
+
+
+def test_a_pattern_that_matches_nothing_is_told(ask: Ask, slower: Path) -> None:
+    status, _, said = ask(slower, "--series", "nothing*")
+
+    assert status == 2
+    assert "matches no series" in said
+
+
+def test_any_statement_can_be_asked(ask: Ask, slower: Path) -> None:
+    status, out, _ = ask(slower, "--sql", "SELECT count(*) AS runs, max(started) AS last FROM runs", "--format", "csv")
+
+    assert (status, out) == (0, "runs,last\n60,2026-03-01T02:00:00+00:00\n")
+    assert ask(slower, "--sql", "SELECT nothing")[0] == 2
+
+
+def test_columns_need_no_results(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = ask("--columns")
+
+    assert status == 0
+    for table in ("runs", "points", "cases", "turns", "comparisons", "series"):
+        assert f"{table}: " in out
+
+
+def test_two_questions_at_once_are_one_too_many(ask: Ask, slower: Path) -> None:
+    status, _, said = ask(slower, "--changes", "--sql", "SELECT 1")
+
+    assert status == 2
+    assert "--changes and --sql ask for different things; give one of them" in said
+
+
+def test_what_was_left_out_is_told_beside_the_answer_and_never_in_it(ask: Ask, slower: Path, tmp_path: Path) -> None:
+    store(tmp_path, make_nights(1)[0])
+    (tmp_path / "20260102-020000-nightly").mkdir()
+    (tmp_path / "20260102-020000-nightly" / "run.json").write_text("{")
+
+    _, out, said = ask(tmp_path, "--sql", "SELECT run FROM runs", "--format", "csv")
+
+    assert out == "run\n20260101-020000-nightly\n"
+    assert "20260102-020000-nightly is left out" in said
+
+
+def test_it_can_be_kept_in_a_file(ask: Ask, slower: Path, tmp_path: Path) -> None:
+    status, out, _ = ask(slower, "--changes", "--format", "markdown", "--out", tmp_path / "summary.md")
+
+    assert (status, out) == (1, "")
+    assert (tmp_path / "summary.md").read_text().startswith("**2 cases became slower by the compiler")
+
+
+def test_an_empty_history_is_no_error(ask: Ask, tmp_path: Path) -> None:
+    for options in ([], ["--changes"], ["--sql", "SELECT * FROM series"]):
+        assert ask(tmp_path, *options)[0] == 0
+    assert ask(tmp_path)[1].startswith("There is no run here yet; `harness run SUITE` adds one")
