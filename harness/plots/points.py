@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.errors import RunError
@@ -46,13 +47,14 @@ class Panel:
     roof: Roof | None
 
 
-def panels_of(report: Report, where: str) -> list[Panel]:
+def panels_of(report: Report, where: str, *, keep: Callable[[str], bool] = lambda _: True) -> list[Panel]:
     """What to draw, devices and cases in the plan's order.
 
     Cases with the module of another one are left out: that one's point is theirs.
 
     Args:
         where: The run, for error messages.
+        keep: Of a case's name, whether the user wants to see it.
 
     Raises:
         RunError: The run measured nothing, or it counted no work.
@@ -63,7 +65,10 @@ def panels_of(report: Report, where: str) -> list[Panel]:
     if not any(row.attained for row in rows):
         reasons = {section.work.failure.message for section in report.sections if section.work and section.work.failure}
         why = f" ({one_line(min(reasons))})" if reasons else ""
-        raise RunError(f"{where}: no arithmetic was counted{why}; run its suite again with this harness")
+        raise RunError(
+            f"{where}: no arithmetic was counted{why}; run its suite again with this harness, or draw its latencies "
+            "with --kind variants"
+        )
     panels: dict[str, tuple[list[Point], Roof | None]] = {}
     for section in report.sections:
         points, _ = panels.setdefault(section.device, ([], _roof(section.peak)))
@@ -76,7 +81,7 @@ def panels_of(report: Report, where: str) -> list[Panel]:
                 operations_per_s=row.attained.operations_per_s,
             )
             for row in section.rows
-            if row.status == "measured" and row.attained is not None
+            if row.status == "measured" and row.attained is not None and keep(row.case)
         ]
     return [
         Panel(device=device, points=tuple(points), roof=roof) for device, (points, roof) in panels.items() if points

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from harness.commands.plot import plot_command
-from harness.errors import RunError, UsageError
+from harness.errors import RunError
+from harness.plots.look import THEMES, Theme
 from harness.plots.points import Panel, panels_of
 from harness.plots.roofline import draw_roofline
 from harness.report.table import build_report
 from harness.results.records import Failure, Peak, Run, Work
+from tests.plots.conftest import size_of
 from tests.report.conftest import make_small_run
 from tests.report.made import make_case, make_header, make_rounds
 
@@ -87,33 +87,20 @@ def test_names_of_any_kind_and_number_can_be_drawn(run: Run) -> None:
 def test_a_run_without_measurements_or_work_is_told_in_a_sentence(run: Run) -> None:
     with pytest.raises(RunError, match=r"^results/it: nothing was measured, so there is nothing to draw"):
         panels(replace(run, rounds=()))
-    with pytest.raises(RunError, match=r"no arithmetic was counted; run its suite again with this harness$"):
+    with pytest.raises(RunError, match=r"no arithmetic was counted; run its suite again with this harness, or"):
         panels(make_small_run())
     failed = Work(model="mm", failure=Failure(stage="ir", message="a size does not follow from the inputs"))
     with pytest.raises(RunError, match=r"no arithmetic was counted \(a size does not follow from the inputs\)"):
         panels(replace(run, work=(failed,)))
 
 
-def test_the_commands_errors_name_the_file(tmp_path: Path, published: Path) -> None:
-    with pytest.raises(UsageError, match=r"picture\.gif: does not end in \.svg or \.png"):
-        plot_command(published, tmp_path / "picture.gif")
-    with pytest.raises(RunError, match="is not a run directory"):
-        plot_command(tmp_path, tmp_path / "picture.svg")
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_both_themes_can_be_read(run: Run, theme: Theme) -> None:
+    svg = draw_roofline(panels(run), "matmuls", "today", "svg", theme)
+    assert 900 <= size_of(svg)[0] <= 1000
+    assert theme.ground in svg.decode()
 
 
-def test_a_picture_is_written_where_the_user_says(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("harness.commands.plot.load_run", lambda _: run)
-    out = tmp_path / "picture.PNG"
-    assert plot_command(tmp_path, out) == 0
-    assert out.read_bytes().startswith(b"\x89PNG")
-    assert capsys.readouterr().err == f"{out}\n"
-    with pytest.raises(RunError, match=r"none/picture\.svg: cannot be written \(No such file or directory\)"):
-        plot_command(tmp_path, tmp_path / "none" / "picture.svg")
-
-
-@pytest.fixture
-def published() -> Path:
-    """A run that is older than counted work."""
-    return Path(__file__).parents[2] / "results" / "published" / "esrgan"
+def test_only_cases_that_are_wanted(run: Run) -> None:
+    (near,) = panels_of(build_report(run), "results/it", keep=lambda case: case.endswith("stock@local-sync"))
+    assert [point.label for point in near.points] == ["stock"]
