@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from harness.collector import uncollected
 from harness.commands.output import Format, memory_limit, print_text
 from harness.compare.pairs import Side, require_whole, side_of
 from harness.compare.sides import is_toolchain, require_two, resolve, suite_of, toolchains_here
 from harness.compare.values import Comparison, RuleName
 from harness.comparing import CompareOptions, compare_sides
 from harness.errors import ExitCode, UsageError
-from harness.plan import Selection
 from harness.process import Limits
 from harness.progress import Progress, Terminal
 from harness.report.comparison import render_comparison
@@ -23,10 +24,11 @@ from harness.report.outcome import comparison_exit_code
 from harness.report.selfcheck import render_selfcheck
 from harness.results.environment import capture_environment
 from harness.results.store import load_run
-from harness.run import run_suite
-from harness.selfcheck import SelfcheckOptions, check_machine
-from harness.stages.context import RunOptions
-from harness.toolchain import Toolchain
+
+if TYPE_CHECKING:
+    from harness.plan import Selection
+    from harness.stages.context import RunOptions
+    from harness.toolchain import Toolchain
 
 _COMPILE_TIMEOUT_S = 900.0
 _CALL_TIMEOUT_S = 300.0
@@ -52,6 +54,7 @@ class CompareArguments:
     results: Path
     compile_timeout_s: float
     call_timeout_s: float
+    by_name: bool = False
 
 
 def compare_command(
@@ -79,10 +82,13 @@ def compare_command(
         compile_limits=limits,
         call_limit_s=arguments.call_timeout_s,
         command=("harness", *sys.argv[1:]),
+        by_name=arguments.by_name,
     )
-    with Terminal() as progress:
-        comparison, path = _compare(labels, suite, arguments, options, progress)
-    print_comparison(comparison, output_format, full=full, out=out)
+    # What measures takes as long as it takes, and may leave circles behind.
+    with contextlib.nullcontext() if arguments.remeasure else uncollected():
+        with Terminal() as progress:
+            comparison, path = _compare(labels, suite, arguments, options, progress)
+        print_comparison(comparison, output_format, full=full, out=out)
     program = "harness" if shutil.which("harness") else os.path.relpath(sys.argv[0])
     sys.stderr.write(f"Kept in {path}; `{program} report {path} --format markdown` prints it for an issue.\n")
     return int(comparison_exit_code(comparison, strict=strict))
@@ -101,6 +107,9 @@ def _compare(
     else:
 
         def compile_suite(path: Path, toolchain: Toolchain) -> Path:
+            from harness.plan import Selection
+            from harness.run import run_suite
+
             selection = Selection(patterns=arguments.patterns)
             return run_suite(
                 _unmeasured(path, arguments.results, selection, options.compile_limits, (toolchain,)), progress
@@ -117,6 +126,8 @@ def _unmeasured(
     suite: Path, results: Path, selection: Selection, limits: Limits, toolchains: tuple[Toolchain, ...] = ()
 ) -> RunOptions:
     """A run of which nothing is timed: its modules are compiled and checked."""
+    from harness.stages.context import RunOptions
+
     return RunOptions(
         suite=suite,
         results=results,
@@ -152,6 +163,10 @@ def selfcheck_command(
     output_format: Literal["terminal", "json"],
 ) -> int:
     """`harness selfcheck`: exit status 0, whatever it finds: a false alarm here is a finding about the machine."""
+    from harness.plan import Selection
+    from harness.run import run_suite
+    from harness.selfcheck import SelfcheckOptions, check_machine
+
     limits = Limits(seconds=_COMPILE_TIMEOUT_S, memory_bytes=memory_limit())
     with Terminal() as progress:
         path = run_suite(_unmeasured(suite, results, Selection(patterns=patterns), limits), progress)

@@ -43,6 +43,6 @@ def print_text(text: str, out: Path | None) -> None:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         return
     try:
-        out.write_text(text)
+        out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise RunError(f"{out}: cannot be written ({error.strerror}); choose another file") from None

@@ -6,41 +6,80 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from harness.commands.output import Format, print_text
-from harness.errors import RunError
+from harness.commands.output import print_text
+from harness.commands.report_github import GitHubArguments, links_of, require_unused, write_github
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.compare.values import Comparison
+    from harness.results.records import Run
+
+__all__ = ["GitHubArguments", "report_command"]
+
+ReportFormat = Literal["terminal", "markdown", "json", "csv", "github"]
 
 
-def report_command(path: Path, output_format: Format, *, full: bool, out: Path | None) -> int:
-    """`harness report`: exit status 3 if a case failed or is missing, or nothing was measured.
+def report_command(
+    path: Path,
+    output_format: ReportFormat,
+    *,
+    full: bool,
+    out: Path | None,
+    base: Path | None = None,
+    across_hosts: bool = False,
+    github: GitHubArguments | None = None,
+) -> int:
+    """`harness report`: of a run, exit status 3 if a case failed or is missing, or nothing was measured.
 
-    Of a comparison's directory, its report and its exit status.
+    Of a comparison, and of a run against a base, the exit status that `harness compare` has.
     """
-    from harness.compare.store import is_comparison
-    from harness.report import render
-    from harness.report.outcome import exit_code
-    from harness.report.table import build_report
-    from harness.results.store import load_run
+    from harness.progress import Terminal
+    from harness.reporting import load_against, load_either
 
-    if is_comparison(path):
-        return _report_comparison(path, output_format, full=full, out=out)
-    run = load_run(path)
+    github = github or GitHubArguments()
+    if output_format != "github":
+        require_unused(github)
+    links = links_of(github)  # what is wrong with them is told before anything takes long
+    if across_hosts and base is None:
+        raise UsageError("--across-hosts is for two runs; give the other one with --base")
+    if base is None:
+        found = load_either(path)
+    else:
+        with Terminal() as progress:
+            found = load_against(path, base, progress, across_hosts=across_hosts)
+    if output_format == "github":
+        write_github(found, github, links, full=full, out=out)
+        return _exit_status(found)
     width = shutil.get_terminal_size((120, 24)).columns
     color = out is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    text = render(run, output_format, full=full, width=width, color=color)
-    print_text(text, out)
-    return int(exit_code(build_report(run).summary))
+    print_text(_render(found, output_format, full=full, width=width, color=color), out)
+    return _exit_status(found)
 
 
-def _report_comparison(path: Path, output_format: Format, *, full: bool, out: Path | None) -> int:
-    from harness.commands.compare import print_comparison
-    from harness.compare.store import COMPARISON_FILE
-    from harness.report.comparison import comparison_from_json
-    from harness.report.outcome import comparison_exit_code
+def _render(
+    found: Run | Comparison,
+    output_format: Literal["terminal", "markdown", "json", "csv"],
+    *,
+    full: bool,
+    width: int,
+    color: bool,
+) -> str:
+    from harness.compare.values import Comparison
+    from harness.report import render
+    from harness.report.comparison import render_comparison
 
-    try:
-        comparison = comparison_from_json((path / COMPARISON_FILE).read_text(), str(path / COMPARISON_FILE))
-    except (OSError, UnicodeDecodeError):
-        raise RunError(f"{path / COMPARISON_FILE}: cannot be read; compare again") from None
-    print_comparison(comparison, output_format, full=full, out=out)
-    return int(comparison_exit_code(comparison, strict=False))
+    if isinstance(found, Comparison):
+        return render_comparison(found, output_format, full=full, width=width, color=color)
+    return render(found, output_format, full=full, width=width, color=color)
+
+
+def _exit_status(found: Run | Comparison) -> int:
+    from harness.compare.values import Comparison
+    from harness.report.outcome import comparison_exit_code, exit_code
+    from harness.report.table import build_report
+
+    if isinstance(found, Comparison):
+        return int(comparison_exit_code(found, strict=False))
+    return int(exit_code(build_report(found).summary))

@@ -8,7 +8,16 @@ from harness.results.evidence import is_expected
 from harness.results.records import Failure
 
 
-def judge(case: Case, failure: Failure | None, *, timed: bool, shared: bool, finished: bool, timing: bool) -> Status:
+def judge(
+    case: Case,
+    failure: Failure | None,
+    *,
+    timed: bool,
+    shared: bool,
+    finished: bool,
+    timing: bool,
+    dropped: bool = False,
+) -> Status:
     """What became of a case.
 
     Args:
@@ -17,6 +26,7 @@ def judge(case: Case, failure: Failure | None, *, timed: bool, shared: bool, fin
         shared: Whether another case stands for it.
         finished: Whether the run is.
         timing: Whether the run was to time anything.
+        dropped: Whether its raw turns were deleted since.
     """
     if case.skip is not None:
         return "skipped"
@@ -26,4 +36,6 @@ def judge(case: Case, failure: Failure | None, *, timed: bool, shared: bool, fin
         return "same" if shared else "measured"
     if not finished:
         return "not measured yet"
-    return "missing" if timing else "not timed"
+    if not timing:
+        return "not timed"
+    return "turns dropped" if dropped else "missing"

@@ -22,6 +22,7 @@ from harness.report.markdown_text import (
     fenced,
     marker,
     name,
+    paragraph,
     table,
     what_next,
 )
@@ -51,17 +52,17 @@ def _page(report: Report, *, full: bool, left_out: Sequence[str] = ()) -> str:
             f"**{escape(verdict(report))}**",
             f"@ {name(facts.suite)}, run {name(facts.id)} of {escape(facts.started)}: "
             f"{escape(run_line(facts, report.sections))}",
-            "\n".join(f"> {escape(note)}" for note in report.notes),
+            "\n".join(f"> {paragraph(note)}" for note in report.notes),
             escape(correctness(report)),
             escape(trust(report)),
-            _failures(report),
+            failures(report),
             *(comparison_table(group, report, full=full) for group in report.comparisons),
             latency_changes(report, full=full),
-            "" if _TABLES in left_out else _results(report, full=full),
+            "" if _TABLES in left_out else results(report, full=full),
             compile_changes(report, full=full),
-            _folded_cases("Expected Failures", report, "expected failure"),
-            _folded_cases("Skipped Cases", report, "skipped"),
-            "" if _COMMANDS in left_out else _reproduce(report),
+            folded_cases("Expected Failures", report, "expected failure"),
+            folded_cases("Skipped Cases", report, "skipped"),
+            "" if _COMMANDS in left_out else reproduce(report),
             _environment(report) if full else "",
             _more(report, full=full, left_out=left_out),
         )
@@ -69,7 +70,7 @@ def _page(report: Report, *, full: bool, left_out: Sequence[str] = ()) -> str:
     )
 
 
-def _failures(report: Report) -> str:
+def failures(report: Report) -> str:
     """Cases that have no figures though they should: first, and never folded."""
     rows = [row for row in report.rows() if row.status in ("failed", "missing")]
     if not rows:
@@ -86,13 +87,13 @@ def _failures(report: Report) -> str:
     )
 
 
-def _results(report: Report, *, full: bool) -> str:
+def results(report: Report, *, full: bool) -> str:
     """The main table of each section; folded in a comment that would otherwise be tables from end to end."""
     folded = not full and len(report.sections) > TABLE_SIZE_CUT
     parts = []
     for section in report.sections:
         title = f"{section.model} on {section.device}"
-        facts = (escape(section.device_facts), name(section.call), sampling((section,)))
+        facts = (paragraph(section.device_facts), name(section.call), sampling((section,)))
         how = "; ".join(part for part in facts if part)
         if fate := common_fate(section):
             parts.append(blocks(f"#### {escape(title)}", f"{escape(fate)}."))
@@ -130,12 +131,14 @@ def _table_of(columns: Sequence[Column], remarks: Sequence[str] = ()) -> str:
     return table(heads, rows, numbers=[column.number for column in columns])
 
 
-def _folded_cases(title: str, report: Report, status: Status) -> str:
+def folded_cases(title: str, report: Report, status: Status) -> str:
+    """Cases with one status and why they have it, folded away."""
     rows = [(name(row.case), _remarks(row)) for row in report.rows() if row.status == status]
     return details(f"{title} ({len(rows)})", table(("Benchmark Name", "Why"), rows)) if rows else ""
 
 
-def _reproduce(report: Report) -> str:
+def reproduce(report: Report) -> str:
+    """The commands that repeat each case with plain tools, folded away."""
     commands = [details(row.case, fenced("\n".join(row.repro), "sh")) for row in report.rows() if row.repro]
     return blocks("### Reproduce", details("Commands of each case", blocks(*commands))) if commands else ""
 

@@ -16,15 +16,31 @@ TABLE_SIZE_CUT = 3
 
 # Punctuation that begins markup; an underscore inside a word and a bracket that begins no link are left readable.
 _SPECIAL = re.compile(r"[\\`*~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\](?=\()")
-# GitHub notifies @main's owner of a message about `func.func @main`, and links #1, unless something stands between.
-_REFERENCE = re.compile(r"(?<!\w)[@#](?=\w)")
+# Dollars would begin a formula. GitHub's "Writing mathematical expressions" has this way out, and no other.
+_DOLLAR = "<span>$</span>"
+# What GitHub makes something of in plain text: @main of `func.func @main` notifies that user, #1 and GH-1 link an
+# issue, owner/name#1 one elsewhere, addresses become links, and :100: of model.mlir:100:5 an emoji. Each match ends
+# where an invisible character keeps it from that.
+_REFERENCE = re.compile(
+    r"(?<!\w)[@#](?=\w)|#(?=\d)|@(?=[\w.-]*\.\w)|\bGH(?=-\d)|:(?=//)|www(?=\.)"
+    r"|:(?=(?:100|1234|[+-]1|(?![\d+-]+:)[\w+-]{1,60}):)",
+    re.IGNORECASE,
+)
+# Begins a heading, a list, a line across the page, a link's definition or a box, where it begins a block.
+_BLOCK_START = re.compile(r"^(?:[#+-](?=[#\s-]|$)|\d{1,9}(?=[.)](?:\s|$))|\[)")
 _UNSAFE_IN_CODE = re.compile(r"[\\`|]")
 
 
 def escape(text: str) -> str:
     """A text as itself, on one line, inside a paragraph or a cell: no markup, no HTML, no cell's end, no mention."""
     escaped = html.escape(_SPECIAL.sub(r"\\\g<0>", one_line(text)), quote=False)
-    return _unlinked(escaped).replace("|", "&#124;")
+    return _unlinked(escaped).replace("|", "&#124;").replace("$", _DOLLAR)
+
+
+def paragraph(text: str) -> str:
+    """A text as itself where a block begins: no heading and no list either."""
+    escaped = escape(text)
+    return f"&#8203;{escaped}" if _BLOCK_START.search(escaped) else escaped
 
 
 def _unlinked(text: str) -> str:
@@ -53,14 +69,19 @@ def top_table(
     shown = rows if full else rows[:TABLE_SIZE_CUT]
     parts = [f"### {title}" if title else "", table(heads, shown, numbers=numbers)]
     if len(shown) < len(rows):
-        parts.append(f"_[Top {len(shown)} out of {len(rows)} results showed]_")
+        parts.append(cut_line(len(shown), len(rows)))
     return blocks(*parts)
+
+
+def cut_line(shown: int, rows: int) -> str:
+    """Below the first rows of a longer list, as IREE's comments had it."""
+    return f"_[Top {shown} out of {rows} results showed]_"
 
 
 def details(summary: str, body: str, *, folded: bool = True) -> str:
     """A block that is folded away behind its summary, a plain text."""
     opening = "<details>" if folded else "<details open>"
-    title = _unlinked(html.escape(one_line(summary), quote=False))
+    title = _unlinked(html.escape(one_line(summary), quote=False)).replace("$", _DOLLAR)
     return f"{opening}\n<summary>{title}</summary>\n\n{body}\n\n</details>"
 
 

@@ -78,6 +78,7 @@ def count_rows(rows: Sequence[Row], cases: Sequence[Case]) -> Summary:
         unclear=kinds["unclear"],
         works_again=sum(row.case in expected and row.status in ("measured", "same") and tellable(row) for row in rows),
         not_timed=statuses["not timed"],
+        turns_dropped=statuses["turns dropped"],
         peers=sum(row.peer is not None and row.status == "measured" for row in rows),
     )
 
@@ -87,6 +88,11 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
     notes = []
     if not run.finished:
         notes.append("This run is not finished; its figures may still change.")
+    if run.turns_dropped:
+        notes.append(
+            f"Its raw turns were dropped on {run.turns_dropped[:10]}; figures are in the history, and "
+            "in report.md of its folder."
+        )
     if any(len(section.rounds) == 1 for section in sections):
         notes.append(
             "Groups measured in one generation have ratios without intervals: one set of processes cannot show how "

@@ -120,12 +120,18 @@ def _row(case: Case, group: _Group) -> Row:
     stand_in = group.stand_ins.get(case.name)
     # A case that was measured although another stands for it is an A/A control, and shows its own figures.
     timed = case if stand_in is None or case.name in group.times.columns else stand_in
-    has_time = bool(group.times.ns_per_call(timed.name))
-    own_failure = find_failure(case, evidence, timed=has_time)
-    failure = own_failure or find_failure(timed, evidence, timed=has_time)
+    has_time, dropped = bool(group.times.ns_per_call(timed.name)), evidence.turns_dropped != ""
+    own_failure = find_failure(case, evidence, timed=has_time or dropped)
+    failure = own_failure or find_failure(timed, evidence, timed=has_time or dropped)
     timing = bool(group.header.settings.get("measure", True))
     status = judge(
-        case, failure, timed=has_time, shared=stand_in is not None, finished=evidence.finished, timing=timing
+        case,
+        failure,
+        timed=has_time,
+        shared=stand_in is not None,
+        finished=evidence.finished,
+        timing=timing,
+        dropped=dropped,
     )
     build = evidence.builds.get(case.name)
     counted = evidence.ir.get(case.name)

@@ -13,7 +13,15 @@ from harness.stats import Change, Estimate
 from harness.suite.values import VariantGroup
 
 Status = Literal[
-    "measured", "same", "not timed", "failed", "expected failure", "skipped", "missing", "not measured yet"
+    "measured",
+    "same",
+    "not timed",
+    "turns dropped",
+    "failed",
+    "expected failure",
+    "skipped",
+    "missing",
+    "not measured yet",
 ]
 
 
@@ -29,8 +37,9 @@ class Row:
     Attributes:
         baseline: Whether the other rows of its section are compared with it.
         status: `same`: not measured on its own, since its module and run flags are those of `same_as`, whose timings
-            it shows. `not timed`: compiled and right, in a run that was to time nothing. `missing`: planned, and
-            neither measured nor failed nor skipped in a finished run.
+            it shows. `not timed`: compiled and right, in a run that was to time nothing. `turns dropped`: its raw turns
+            were deleted by `harness results gc`. `missing`: planned, and neither measured nor failed nor skipped in a
+            finished run.
         same_as: Variant with the same module and run flags, under the same toolchain.
         latency_ns: Median over generations of each one's median time of one call.
         latency_low_ns: Median of the fastest generation.
@@ -190,6 +199,7 @@ class Summary:
         works_again: Rows that were expected to fail and did not.
         peers: Measured rows of other engines.
         not_timed: Rows of a run that was only to compile and check.
+        turns_dropped: Rows whose raw turns were deleted by `harness results gc`.
     """
 
     planned: int
@@ -207,6 +217,7 @@ class Summary:
     works_again: int
     peers: int = 0
     not_timed: int = 0
+    turns_dropped: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,13 +17,17 @@ LEGEND = (
     f"▼ faster  ▲ slower  = same within 1 %  ? unclear; in brackets the {CONFIDENCE * 100:.0f} % interval of the ratio"
 )
 
-# Colours and other escape sequences that tools print, and control characters of any kind.
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Colours and other escape sequences that tools print, and control characters of any kind; among them those that turn
+# the direction of text, which make a line read other than it is (Unicode's UAX #9 lists them), and halves of characters
+# that JSON can hold and no file can.
+_CONTROL = re.compile(
+    r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def printable(text: str) -> str:
     """A tool's text without escape sequences and control characters; its lines stay."""
-    return _CONTROL.sub("", text)
+    return text if text.isprintable() else _CONTROL.sub("", text)
 
 
 def one_line(text: str) -> str:
@@ -57,7 +61,8 @@ def verdict(report: Report) -> str:
     """The whole run in one sentence."""
     summary = report.summary
     if not summary.measured:
-        return _sentence(summary, ["nothing was measured", *_lost_counts(summary), *_known_counts(summary)])
+        nothing = "" if summary.turns_dropped else "nothing was measured"
+        return _sentence(summary, [nothing, *_lost_counts(summary), *_known_counts(summary)])
     against = f" than {one_line(report.facts.baseline)}"
     compared = [
         _count(summary.faster, f"faster{against}"),
@@ -156,6 +161,8 @@ def sampling(sections: tuple[Section, ...]) -> str:
     """`5 generations of 38 to 42 rounds`: how often each group was measured."""
     generations = _span([len(section.rounds) for section in sections if section.rounds], "generation")
     rounds = _span([number for section in sections for number in section.rounds], "round")
+    if not rounds and any(row.status == "turns dropped" for section in sections for row in section.rows):
+        return "turns dropped"
     return f"{generations} of {rounds}" if rounds else "not measured"
 
 
@@ -187,6 +194,7 @@ def _known_counts(summary: Summary) -> list[str]:
         _count(summary.expected_failures, "failed as expected"),
         _count(summary.skipped, "skipped"),
         _count(summary.not_timed, "compiled and right, not timed"),
+        _count(summary.turns_dropped, "measured, with their turns dropped since"),
         _count(summary.not_measured_yet, "not measured yet"),
     ]
 

@@ -18,6 +18,10 @@ def finite(comparison: Comparison) -> Comparison:
 
 
 def _row(row: Row) -> Row:
+    """The row itself where it has nothing to take out, as nearly all have; what is no number spoils a sum."""
+    figures = (row.ratio, row.ci_low, row.ci_high, row.p, row.floor, row.base_value, row.head_value, row.seconds)
+    if math.isfinite(sum(figure for figure in figures if figure)):
+        return row
     return replace(
         row,
         ratio=_known(row.ratio),

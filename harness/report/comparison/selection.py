@@ -33,10 +33,17 @@ def of_metric(rows: Iterable[Row], metric: str) -> list[Row]:
     return [row for row in rows if row.metric == metric]
 
 
+def by_metric(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Rows of each metric, in the order of `metrics_of`."""
+    found: dict[str, list[Row]] = {LATENCY.name: [], COMPILE_TIME.name: []}
+    for row in rows:
+        found.setdefault(row.metric, []).append(row)
+    return {metric: group for metric, group in found.items() if group}
+
+
 def metrics_of(rows: Iterable[Row]) -> list[str]:
     """Names of the metrics: latency and compile time first, then as they come."""
-    names = dict.fromkeys(row.metric for row in rows)
-    return [name for name in dict.fromkeys((LATENCY.name, COMPILE_TIME.name, *names)) if name in names]
+    return list(by_metric(rows))
 
 
 def other_figures(rows: Iterable[Row]) -> list[Row]:

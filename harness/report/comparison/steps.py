@@ -19,6 +19,7 @@ from harness.report.comparison.selection import (
 from harness.report.comparison.words import budget_s, count
 from harness.report.words import Step, one_line
 
+NOTHING_TO_DO = "nothing needs doing"
 _BUDGET = "--row-budget"
 
 
@@ -44,17 +45,23 @@ def next_steps(comparison: Comparison) -> list[Step]:
         steps.append(Step(text="find out how often this machine is wrong", command=f"harness selfcheck {suite}"))
     changed = of_verdict(rows, *CHANGED) or violated(comparison)
     if not steps and not changed and of_verdict(rows, "unchanged", "identical"):
-        steps.append(Step(text="nothing needs doing"))
+        steps.append(Step(text=NOTHING_TO_DO))
     return steps
 
 
 def full_report(comparison: Comparison, left_out: Sequence[str]) -> Step:
     """Where everything is that a comment has no room for."""
-    path = shlex.quote(f"results/{one_line(comparison.id)}")
-    return Step(
-        text=f"what this comment leaves out ({', '.join(left_out)})",
-        command=f"harness report {path} --format markdown --full",
-    )
+    text = f"what this comment leaves out ({', '.join(left_out)})"
+    return Step(text=text, command=full_report_command(comparison))
+
+
+def full_report_command(comparison: Comparison) -> str:
+    """Prints every row; a comparison that was not kept is made again, from what was recorded."""
+    if comparison.id:
+        path = shlex.quote(f"results/{one_line(comparison.id)}")
+        return f"harness report {path} --format markdown --full"
+    command = shlex.join(one_line(word) for word in comparison.command)
+    return f"{command} --format markdown --full" if command else ""
 
 
 def _more_time(comparison: Comparison) -> Step:

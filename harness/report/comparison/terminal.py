@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -12,11 +13,12 @@ from harness.compare.values import Comparison, Row, Verdict
 from harness.report.columns import Column
 from harness.report.comparison.method import sides_line, warning
 from harness.report.comparison.selection import (
+    CHANGED,
     LOST,
+    by_metric,
     controls,
     is_relevant,
-    metrics_of,
-    of_metric,
+    largest_first,
     of_verdict,
     real_rows,
 )
@@ -39,6 +41,8 @@ from harness.report.words import one_line
 
 # Above this many timed rows, those that nobody has to act on are only counted.
 _MANY = 40
+# Nobody reads more of one list on a terminal; the others are counted.
+_MOST = 100
 
 _STYLES: dict[Verdict, str] = {
     "regressed": "red",
@@ -60,8 +64,8 @@ def render_terminal(comparison: Comparison, *, width: int, color: bool) -> str:
         _print_lost(console, comparison)
         rows = [row for row in real_rows(comparison) if row.verdict not in LOST]
         relevant = [row for row in rows if is_relevant(row)]
-        for metric in metrics_of(relevant):
-            _print_metric(console, comparison, of_metric(relevant, metric))
+        for group in by_metric(relevant).values():
+            _print_metric(console, comparison, group)
         _print_rest(console, [row for row in rows if not is_relevant(row)])
         _print_foot(console, comparison)
 
@@ -80,7 +84,8 @@ def _print_head(console: Console, comparison: Comparison) -> None:
 
 def _print_lost(console: Console, comparison: Comparison) -> None:
     """Rows that failed or are missing, with what the tools said."""
-    for row in of_verdict(comparison.rows, *LOST):
+    lost = of_verdict(comparison.rows, *LOST)
+    for row in lost[:_MOST]:
         what = "A/A control, " if row.control else ""
         figure = "" if row.metric == "latency" else f" ({figure_title(row.metric).lower()})"
         console.print()
@@ -89,10 +94,13 @@ def _print_lost(console: Console, comparison: Comparison) -> None:
         if row.reason:
             console.print(Text(one_line(row.reason), overflow="fold"))
         print_failure(console, row.stderr, row.repro)
+    _print_not_listed(console, lost[_MOST:])
 
 
-def _print_metric(console: Console, comparison: Comparison, rows: Sequence[Row]) -> None:
-    """The rows of one metric that changed or are not decided, and why."""
+def _print_metric(console: Console, comparison: Comparison, every: Sequence[Row]) -> None:
+    """The rows of one metric that changed or are not decided, and why; of very many, those that matter most."""
+    ordered = every if len(every) <= _MOST else sorted(largest_first(every), key=_concern)
+    rows = ordered[:_MOST]
     unit = unit_of(list(rows))
     columns = [
         Column(title="verdict", cells=tuple(marked(row.verdict) for row in rows), number=False),
@@ -109,6 +117,21 @@ def _print_metric(console: Console, comparison: Comparison, rows: Sequence[Row])
     _print_table(console, list_title(rows[0].metric), columns, rows)
     for reason, sharing in _by_reason(rows).items():
         console.print(Text(f"{', '.join(sharing)}: {reason}", style="dim"))
+    _print_not_listed(console, ordered[_MOST:])
+
+
+def _concern(row: Row) -> int:
+    """What should be looked at first comes first."""
+    return 0 if row.gate == "violated" else 1 if row.verdict == "regressed" else 2 if row.verdict in CHANGED else 3
+
+
+def _print_not_listed(console: Console, rows: Sequence[Row]) -> None:
+    """How many rows of each verdict are only in the full report."""
+    if rows:
+        numbers = Counter(row.verdict for row in rows)
+        said = ", ".join(f"{numbers[verdict]:,} {verdict}" for verdict in MARKS if numbers[verdict])
+        console.print()
+        console.print(Text(f"Not listed: {said} rows. --format markdown --full has every row.", style="dim"))
 
 
 def _by_reason(rows: Sequence[Row]) -> dict[str, list[str]]:
@@ -123,19 +146,14 @@ def _by_reason(rows: Sequence[Row]) -> dict[str, list[str]]:
 def _print_rest(console: Console, others: Sequence[Row]) -> None:
     """Timed rows that nobody has to act on, one line each; where these are many, and of exact figures, their number."""
     timed = [row for row in others if row.metric in TIMED]
-    rows = timed if len(timed) <= _MANY else []
-    if rows:
-        _print_others(console, rows)
-    counted = [row for row in others if row not in rows]
-    if counted:
-        kinds = ((verdict, of_verdict(counted, verdict)) for verdict in MARKS)
-        said = ", ".join(f"{len(found):,} {verdict}" for verdict, found in kinds if found)
-        console.print()
-        console.print(Text(f"Not listed: {said} rows. --format markdown --full has every row.", style="dim"))
+    if timed and len(timed) <= _MANY:
+        _print_others(console, timed)
+        others = [row for row in others if row.metric not in TIMED]
+    _print_not_listed(console, others)
 
 
 def _print_others(console: Console, rows: Sequence[Row]) -> None:
-    units = {metric: unit_of(of_metric(rows, metric)) for metric in metrics_of(rows)}
+    units = {metric: unit_of(group) for metric, group in by_metric(rows).items()}
 
     def value(row: Row) -> str:
         unit = units[row.metric]

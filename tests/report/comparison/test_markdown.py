@@ -63,7 +63,7 @@ def test_the_layout_is_upstreams_with_what_went_wrong_first(full_comparison: Com
         "Regressed Copies 🚩",
         "New Benchmarks",
     ]
-    assert "84.51 (vs. 76.59, 10.34%↑) | 1.103 [1.098, 1.109] | 2e-4 | 16 | more work" in text
+    assert "84.51 (vs. 76.59, 10.34%↑) | 1.103 [1.098, 1.109] | 2e\u20114 | 16 | more work" in text
 
 
 def test_a_comment_is_found_again_and_does_not_replace_a_run_s(full_comparison: Comparison) -> None:

@@ -66,6 +66,20 @@ def test_of_many_rows_only_those_that_matter_are_listed() -> None:
     assert "m/v1@d" not in text
 
 
+def test_of_thousands_that_matter_the_largest_regressions_are_listed_and_the_others_counted() -> None:
+    rows = [make_timed(f"m/u{index}@d", 1.0, 1.3, "inconclusive", reason="too wide") for index in range(1500)]
+    rows += [make_timed(f"m/r{index}@d", 1.0, 1.1 + index / 1000, "regressed") for index in range(120)]
+    rows += [make_row(f"m/l{index}@d", verdict="missing") for index in range(130)]
+    text = shown(make_comparison(rows), 120)
+    assert "m/r119@d" in text
+    assert "m/r19@d" not in text
+    assert "m/l99@d" in text
+    assert "m/l100@d" not in text
+    assert "Not listed: 20 regressed, 1,500 inconclusive rows. --format markdown --full has every row." in text
+    assert "Not listed: 30 missing rows." in text
+    assert len(text.splitlines()) < 500
+
+
 def test_a_reason_that_rows_share_is_said_once() -> None:
     rows = [make_timed(f"m/v{index}@d", 1.0, 1.0, "inconclusive", reason="too wide") for index in range(3)]
     assert "m/v0@d, m/v1@d, m/v2@d: too wide" in shown(make_comparison(rows), 120)

@@ -1,0 +1,24 @@
+"""What `harness dashboard` does, once its arguments are parsed."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+
+from harness.dashboard import make_dashboard
+from harness.dashboard.folder import require_replaceable
+from harness.errors import ExitCode
+from harness.history.changes import find_all
+from harness.history.open import open_history
+from harness.progress import Terminal
+
+
+def dashboard_command(place: str, out: Path, *, title: str) -> int:
+    """`harness dashboard`: exit status 0 also where there is nothing to show yet; the site then says what to do."""
+    require_replaceable(out)  # before anything that takes long
+    with Terminal() as progress, open_history(place, progress=progress) as history:
+        changes = find_all(history, progress=progress)
+        make_dashboard(history, changes, out, progress, place=place, title=title, made=datetime.now(timezone.utc))
+    sys.stderr.write(f"{out / 'index.html'}\n")
+    return ExitCode.OK

@@ -1,0 +1,114 @@
+"""Which rows of a comparison a forest shows, in which order, and what it says of the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.compare.values import Comparison, Row
+from harness.report.comparison.forest import forest_of
+from harness.report.forest import ForestRow
+from tests.report.comparison.conftest import make_comparison, make_row, make_side, make_timed
+
+
+def rows_of(*rows: Row, **given: Any) -> list[ForestRow]:
+    return list(forest_of(make_comparison(rows), **given).rows())
+
+
+def labels(*rows: Row, **given: Any) -> list[str]:
+    return [row.label for row in rows_of(*rows, **given)]
+
+
+def test_latency_comes_first_then_compile_time_then_the_rest(full_comparison: Comparison) -> None:
+    forest = forest_of(full_comparison)
+    assert [block.title for block in forest.blocks] == [
+        "Median Latency",
+        "Compilation Time",
+        "Transient Memory",
+        "Copies",
+        "Dispatch Count",
+        "Instructions",
+    ]
+    assert forest.rest == "Not drawn: 1 new, 1 unchanged, 2 identical."
+
+
+def test_changes_come_first_the_largest_on_top() -> None:
+    assert labels(
+        make_timed("a/v@d", 1.0, 1.0, "unchanged"),
+        make_timed("b/v@d", 1.0, 1.3, "inconclusive"),
+        make_timed("c/v@d", 1.0, 1.05, "regressed"),
+        make_timed("d/v@d", 1.0, 0.5, "improved"),
+        make_row("e/v@d", verdict="failed"),
+    ) == ["d/v@d", "c/v@d", "e/v@d", "b/v@d", "a/v@d"]
+
+
+def test_rows_of_one_model_and_device_stand_together() -> None:
+    forest = forest_of(
+        make_comparison(
+            [
+                make_timed("rdb/a@cpu", 1.0, 1.02, "regressed"),
+                make_timed("mm/a@cpu", 1.0, 1.3, "regressed"),
+                make_timed("rdb/b@cpu", 1.0, 1.5, "regressed"),
+                make_timed("mm/b@cpu", 1.0, 1.1, "regressed"),
+            ]
+        )
+    )
+    assert [(group.title, [row.label for row in group.rows]) for group in forest.blocks[0].groups] == [
+        ("rdb @ cpu", ["b", "a"]),
+        ("mm @ cpu", ["a", "b"]),
+    ]
+
+
+def test_two_cases_of_one_variant_have_their_whole_names() -> None:
+    facts = {"model": "rdb", "variant": "stock", "device": "cpu"}
+    rows = [make_timed(f"rdb/stock@cpu:{version}", 1.0, 1.2, "regressed", **facts) for version in ("3.12.0", "3.13.0")]
+    assert labels(*rows) == ["rdb/stock@cpu:3.12.0", "rdb/stock@cpu:3.13.0"]
+
+
+def test_what_is_known_to_be_equal_is_counted_and_not_drawn() -> None:
+    forest = forest_of(
+        make_comparison(
+            [
+                make_row("a/v@d", verdict="identical"),
+                make_row("a/v@d", "dispatches", base_value=14, head_value=14),
+                make_timed("b/v@d", 1.0, 1.001, "unchanged", control=True),
+            ]
+        )
+    )
+    assert not forest.has_ratios
+    assert forest.rest == "Not drawn: 1 unchanged, 1 identical."
+
+
+def test_only_so_many_and_of_those_that_failed_only_a_few() -> None:
+    rows = [make_row(f"f{n}/v@d", verdict="failed") for n in range(9)]
+    rows += [make_timed(f"m{n}/v@d", 1.0, 1.1, "inconclusive") for n in range(9)]
+    forest = forest_of(make_comparison(rows), top=8)
+    assert [row.word for row in forest.rows()] == ["failed"] * 5 + ["inconclusive"] * 3
+    assert forest.rest == "Not drawn: 6 inconclusive, 4 failed."
+
+
+def test_from_nothing_to_something_is_beyond_every_axis() -> None:
+    (row,) = rows_of(make_row("m/v@d", "copies", "regressed", base_value=0, head_value=3, ratio=None))
+    assert row.beyond
+    assert (row.ratio, row.figure, row.values) == (None, "from nothing", "0 → 3")
+
+
+def test_a_violated_gate_is_remarked_whatever_the_verdict() -> None:
+    (row,) = rows_of(make_timed("m/v@d", 1.0, 1.004, "unchanged", gate="violated"))
+    assert (row.remark, row.tone) == ("gate violated", "same")
+
+
+def test_intervals_that_a_logarithm_cannot_hold_reach_to_the_end() -> None:
+    (row,) = rows_of(make_timed("m/v@d", 1.0, 1.02, "inconclusive", ci_low=-0.5, ci_high=2.0))
+    assert row.low is not None
+    assert 0 < row.low < 1e-200
+
+
+def test_figures_that_are_no_numbers_are_left_out(nasty_comparison: Comparison) -> None:
+    forest = forest_of(nasty_comparison)
+    assert "a|`b` <script>" in forest.title
+    assert all(row.ratio is None or 0 < row.ratio < float("inf") for row in forest.rows())
+
+
+def test_a_run_is_named_by_its_id() -> None:
+    side = make_side("/home/me/results/20261121-1-esrgan/", "3.13.0", run="20261121-1-esrgan")
+    assert forest_of(make_comparison([], head=side)).title == "esrgan: 20261121-1-esrgan against iree==3.12.0"

@@ -1,0 +1,97 @@
+"""The forest in plain text: snapshots to look at, and columns that stand below each other whatever is in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from syrupy.assertion import SnapshotAssertion
+
+from harness.compare.values import Comparison, Row
+from harness.report.comparison.forest_text import forest_text
+from tests.report.comparison.conftest import make_comparison, make_row, make_timed
+
+RATIO = st.floats(1e-9, 1e9)
+VERDICT = st.sampled_from(["regressed", "improved", "unchanged", "inconclusive"])
+
+
+def text_of(*rows: Row, **given: Any) -> str:
+    return forest_text(make_comparison(rows), **given)
+
+
+def test_full(full_comparison: Comparison, snapshot: SnapshotAssertion) -> None:
+    assert forest_text(full_comparison) == snapshot
+
+
+def test_narrow(full_comparison: Comparison, snapshot: SnapshotAssertion) -> None:
+    assert forest_text(full_comparison, width=60) == snapshot
+
+
+def test_groups(snapshot: SnapshotAssertion) -> None:
+    text = text_of(
+        make_timed("rdb/im2col@cpu", 2.0, 0.681, "improved"),
+        make_timed("rdb/pad-consumers@cpu", 2.0, 1.028, "regressed"),
+        make_timed("mm/stock@cpu", 2.0, 1.3, "regressed"),
+        make_timed("mm/tiled@cpu", 2.0, 1.001, "unchanged"),
+    )
+    assert text == snapshot
+
+
+def test_hostile_texts(nasty_comparison: Comparison, snapshot: SnapshotAssertion) -> None:
+    assert forest_text(nasty_comparison) == snapshot
+
+
+def test_wide_characters_stand_in_columns(snapshot: SnapshotAssertion) -> None:
+    rows = [
+        make_timed("日本語のモデル/変種@装置", 1.0, 1.1, "regressed"),
+        make_timed("🚀🚀/v@d", 1.0, 0.95, "improved"),
+        make_timed("plain/v@d", 1.0, 1.02, "regressed"),
+    ]
+    text = text_of(*rows)
+    assert text == snapshot
+    axes = [cell_len(line[: line.index("│")]) for line in text.splitlines() if "│" in line]
+    assert len(axes) == 3
+    assert len(set(axes)) == 1
+
+
+def test_only_given_rows_and_only_so_many() -> None:
+    rows = [make_timed(f"m{n}/v@d", 1.0, 1.1 + n / 100, "regressed") for n in range(9)]
+    text = forest_text(make_comparison(rows), rows[:4], top=2)
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("  m")] == ["m3/v@d", "m2/v@d"]
+    assert text.endswith("Not drawn: 2 regressed.")
+
+
+def test_nothing_to_draw_is_nothing() -> None:
+    assert text_of() == ""
+    assert text_of(make_row("m/v@d", verdict="identical")) == ""
+    assert text_of(make_row("m/v@d", verdict="failed")) == ""
+
+
+@pytest.mark.parametrize(("ratio", "end"), [(1e9, "►"), (1e-9, "◄")])
+def test_what_lies_beyond_the_axis_is_an_arrow(ratio: float, end: str) -> None:
+    near = [make_timed(f"m{n}/v@d", 1.0, 1.1, "regressed") for n in range(9)]
+    line = next(
+        line
+        for line in text_of(*near, make_row("far/v@d", verdict="regressed", ratio=ratio)).splitlines()
+        if "far" in line
+    )
+    assert end in line
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.text(max_size=60), RATIO, RATIO, RATIO, VERDICT, st.floats(0, 1)), min_size=1, max_size=12),
+    st.integers(0, 200),
+)
+def test_no_line_is_wider_than_asked(rows: list[tuple[Any, ...]], width: int) -> None:
+    made = [
+        make_timed(f"{name}/v@d", 1.0, ratio, verdict, ci_low=low, ci_high=high, floor=floor)
+        for name, ratio, low, high, verdict, floor in rows
+    ]
+    text = text_of(*made, width=width)
+    assert "\x1b" not in text
+    assert max(cell_len(line) for line in text.splitlines()) <= min(max(width, 60), 100)
+    assert sum(line.startswith("  ") and "[" in line for line in text.splitlines()) == len(made)
