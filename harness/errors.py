@@ -5,7 +5,8 @@ HarnessError                 base; carries the process's exit code
 │   ├── NothingSelected      --filter and --tag leave no case of a suite
 │   ├── SuiteError           a suite, flag-set or model file is wrong: names file, table and key
 │   ├── ToolchainError       no IREE here, or a compiler and runtime that do not belong together
-│   └── RunError             a run directory that cannot be read, resumed or written
+│   ├── RunError             a run directory that cannot be read, resumed or written
+│   └── GitHubError          GitHub's API refuses something, or does not answer
 ├── CaseError                3: one case failed; the other cases go on
 └── Interrupted            130: the user stopped it; the message says how to go on
 """
@@ -51,6 +52,20 @@ class ToolchainError(UsageError):
 
 class RunError(UsageError):
     """A run directory cannot be read, resumed or written."""
+
+
+class GitHubError(UsageError):
+    """GitHub's API refuses something, or does not answer.
+
+    Attributes:
+        status: Of the answer; 0: there was none.
+        uncertain: Whether what was asked for may have been done all the same.
+    """
+
+    def __init__(self, message: str, *, status: int = 0, uncertain: bool = False) -> None:
+        super().__init__(message)
+        self.status = status
+        self.uncertain = uncertain
 
 
 class CaseError(HarnessError):

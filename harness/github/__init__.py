@@ -1,1 +1,1 @@
-"""What the harness says on GitHub: finds, updates or creates one comment for each pull request."""
+"""Reports on GitHub: one comment a pull request and suite, found again by a hidden marker and updated in place."""

@@ -1,0 +1,264 @@
+"""A small GitHub on this machine: comments, pull requests, issues and git objects behind a real HTTP server.
+
+A test scripts faults, each for the next request that matches it:
+
+    answer   this status, these headers, this text instead of what was asked for
+    reset    end the connection without an answer
+    lost     do what was asked for, then end the connection
+    hang     say nothing until the client has gone
+    first    do something else before the request is carried out, as another job would
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import socket
+import struct
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+from urllib.parse import parse_qs, unquote, urlsplit
+
+BOT = "github-actions[bot]"
+Kind = Literal["answer", "reset", "lost", "hang", "first"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What happens to the next request of this method whose path holds this text."""
+
+    method: str
+    path: str
+    kind: Kind = "answer"
+    status: int = 500
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str = '{"message": "it is broken"}'
+    do: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One request as it came."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    document: Any
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class FakeGitHub:
+    """The state behind the server; `o/r` is its one repository."""
+
+    def __init__(self) -> None:
+        self.login: str | None = None  # of a person's token; a workflow's may not ask
+        self.page_size = 100
+        self.comments: list[dict[str, Any]] = []
+        self.issues: list[dict[str, Any]] = []
+        self.pulls: list[dict[str, Any]] = []
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.branches: dict[str, str] = {}
+        self.faults: list[Fault] = []
+        self.requests: list[Request] = []
+        self.over = threading.Event()
+        self.url = ""
+        self._next = 1000
+
+    # --- What tests put there ---
+
+    def fail(self, method: str, path: str, kind: Kind = "answer", **given: Any) -> None:
+        """Script a fault."""
+        self.faults.append(Fault(method=method, path=path, kind=kind, **given))
+
+    def limit(self, method: str, path: str, status: int = 403, **headers: str) -> None:
+        """Script a rate limit."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.fail(method, path, status=status, headers=named, body='{"message": "You have exceeded a rate limit"}')
+
+    def comment(self, body: str, login: str = BOT) -> dict[str, Any]:
+        """Add a comment to pull request 7."""
+        return self._added(self.comments, body, login)
+
+    def pull(self, number: int, sha: str, *, owner: str = "o", branch: str = "topic", state: str = "open") -> None:
+        """Add a pull request."""
+        head = {"sha": sha, "ref": branch, "label": f"{owner}:{branch}"}
+        self.pulls.append({"number": number, "state": state, "head": head})
+
+    def sent(self, *methods: str) -> list[str]:
+        """What was asked for by these methods, in order."""
+        return [str(request) for request in self.requests if request.method in (methods or ("GET", "POST", "PATCH"))]
+
+    def files(self, branch: str) -> dict[str, str]:
+        """The files of a branch: path to blob."""
+        return dict(self.objects[self.objects[self.branches[branch]]["tree"]]["files"])
+
+    def commit_to(self, branch: str, path: str) -> None:
+        """Somebody else adds a file."""
+        tip = self.branches.get(branch)
+        files = self.files(branch) if tip else {}
+        tree = self._object({"files": {**files, path: "0" * 40}})
+        self.branches[branch] = self._object({"tree": tree, "parents": [tip] if tip else []})
+
+    # --- What the server does ---
+
+    def handle(self, request: Request) -> tuple[int, Any, dict[str, str]]:
+        """Status, document and headers of a request."""
+        path = request.path
+        if path == "/user":
+            if self.login is None:
+                return 403, {"message": "Resource not accessible by integration"}, {}
+            return 200, {"login": self.login}, {}
+        if not path.startswith("/repos/o/r/"):
+            return 404, {"message": "Not Found"}, {}
+        rest = path.removeprefix("/repos/o/r/")
+        if rest.startswith("git/"):
+            return (*self._git(request, rest.removeprefix("git/")), {})
+        if rest == "issues/7/comments":
+            return self._list_or_add(request, self.comments)
+        if rest == "issues":
+            return self._list_or_add(request, self.issues)
+        if found := re.fullmatch(r"issues/(comments/)?(\d+)", rest):
+            return self._change(request, self.comments if found[1] else self.issues, int(found[2]))
+        if rest == "pulls":
+            label = request.query["head"]
+            return self._page(request, [one for one in self.pulls if one["head"]["label"] == label])
+        if found := re.fullmatch(r"pulls/(\d+)", rest):
+            pull = next((one for one in self.pulls if one["number"] == int(found[1])), None)
+            return (200, pull, {}) if pull else (404, {"message": "Not Found"}, {})
+        return 404, {"message": "Not Found"}, {}
+
+    def _list_or_add(self, request: Request, items: list[dict[str, Any]]) -> tuple[int, Any, dict[str, str]]:
+        if request.method == "GET":
+            return self._page(request, items)
+        if len(request.document["body"]) > 65_536:
+            return 422, {"message": "Validation Failed", "errors": ["body is too long (maximum is 65536)"]}, {}
+        item = self._added(items, request.document["body"], self.login or BOT)
+        return 201, item | {"title": request.document.get("title")}, {}
+
+    def _change(self, request: Request, items: list[dict[str, Any]], number: int) -> tuple[int, Any, dict[str, str]]:
+        (item,) = [one for one in items if one.get("id") == number]
+        item.update(request.document)
+        return 200, item, {}
+
+    def _page(self, request: Request, items: list[dict[str, Any]]) -> tuple[int, Any, dict[str, str]]:
+        page, size = int(request.query.get("page", "1")), self.page_size
+        shown = items[(page - 1) * size : page * size]
+        if page * size >= len(items):
+            return 200, shown, {}
+        link = f'<{self.url}{request.path}?page=1>; rel="first", <{self.url}{request.path}?page={page + 1}>; rel="next"'
+        return 200, shown, {"Link": link}
+
+    def _git(self, request: Request, rest: str) -> tuple[int, Any]:
+        document = request.document
+        if rest == "blobs":
+            return 201, {"sha": self._object({"content": document["content"]})}
+        if rest == "trees":
+            files = dict(self.objects[document["base_tree"]]["files"]) if "base_tree" in document else {}
+            files |= {entry["path"]: entry["sha"] for entry in document["tree"]}
+            return 201, {"sha": self._object({"files": files})}
+        if rest == "commits":
+            return 201, {"sha": self._object({"tree": document["tree"], "parents": document["parents"]})}
+        if found := re.fullmatch(r"commits/(\w+)", rest):
+            return 200, {"sha": found[1], "tree": {"sha": self.objects[found[1]]["tree"]}}
+        if rest == "refs":
+            branch = document["ref"].removeprefix("refs/heads/")
+            if branch in self.branches:
+                return 422, {"message": "Reference already exists"}
+            self.branches[branch] = document["sha"]
+            return 201, {"ref": document["ref"]}
+        branch = rest.partition("heads/")[2]
+        if request.method == "GET":
+            tip = self.branches.get(branch)
+            return (200, {"object": {"sha": tip}}) if tip else (404, {"message": "Not Found"})
+        if self.branches[branch] not in self.objects[document["sha"]]["parents"]:
+            return 422, {"message": "Update is not a fast forward"}
+        self.branches[branch] = document["sha"]
+        return 200, {"object": {"sha": document["sha"]}}
+
+    def _added(self, items: list[dict[str, Any]], body: str, login: str) -> dict[str, Any]:
+        self._next += 1
+        item = {
+            "id": self._next,
+            "number": self._next,
+            "body": body,
+            "user": {"login": login},
+            "html_url": f"https://github.example/o/r/7#{self._next}",
+        }
+        items.append(item)
+        return item
+
+    def _object(self, content: dict[str, Any]) -> str:
+        sha = hashlib.sha1(json.dumps(content, sort_keys=True).encode()).hexdigest()  # noqa: S324 (as git has it)
+        self.objects[sha] = content
+        return sha
+
+
+def serve(github: FakeGitHub) -> ThreadingHTTPServer:
+    """A server of that state in a thread of its own; its address is in `github.url`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _any(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            parts = urlsplit(self.path)
+            request = Request(
+                method=self.command,
+                path=unquote(parts.path),
+                query={name: values[0] for name, values in parse_qs(parts.query).items()},
+                headers={name.lower(): value for name, value in self.headers.items()},
+                document=json.loads(self.rfile.read(length)) if length else None,
+            )
+            github.requests.append(request)
+            fault = next(
+                (one for one in github.faults if one.method == request.method and one.path in parts.path), None
+            )
+            if fault is not None:
+                github.faults.remove(fault)
+                if not self._carry_on(fault, request):
+                    return
+            status, document, headers = github.handle(request)
+            self._answer(status, json.dumps(document), headers)
+
+        do_GET = do_POST = do_PATCH = _any  # noqa: N815 (http.server's names)
+
+        def _carry_on(self, fault: Fault, request: Request) -> bool:
+            if fault.kind == "answer":
+                self._answer(fault.status, fault.body, fault.headers)
+                return False
+            if fault.kind == "first":
+                fault.do()
+                return True
+            if fault.kind == "hang":
+                github.over.wait(30)
+            if fault.kind == "lost":
+                github.handle(request)
+            # Zero seconds of lingering: the connection is reset, not closed in good order.
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            return False
+
+        def _answer(self, status: int, body: str, headers: Mapping[str, str]) -> None:
+            content = body.encode()
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *_: object) -> None:  # noqa: A002 (http.server's name)
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    github.url = f"http://127.0.0.1:{server.server_address[1]}"
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    return server

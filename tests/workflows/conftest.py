@@ -1,0 +1,182 @@
+"""A repository with a pull request, and a runner that starts the actions' steps in it as GitHub does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SUITE = """\
+name = "small"
+baseline = "stock"
+
+[models.product]
+mlir = "product.mlir"
+function = "main"
+inputs = [{ shape = [96, 96], seed = 0 }, { shape = [96, 96], seed = 1 }]
+
+[variants.stock]
+
+[variants.tuned]
+flags = ["--iree-llvmcpu-target-cpu=host"]
+
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+compile_flags = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu"]
+
+[measure]
+budget_s = 0.3
+generations = 2
+"""
+PRODUCT = """\
+func.func @main(%a: tensor<96x96xf32>, %b: tensor<96x96xf32>) -> tensor<96x96xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<96x96xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<96x96xf32>) -> tensor<96x96xf32>
+  %c = linalg.matmul ins(%a, %b : tensor<96x96xf32>, tensor<96x96xf32>) outs(%init : tensor<96x96xf32>)
+    -> tensor<96x96xf32>
+  return %c : tensor<96x96xf32>
+}
+"""
+TUNED = "product/tuned@cpu"
+# What the pull request does: code for any x86-64 or Arm processor instead of code for the one that is here.
+SLOWER = ("--iree-llvmcpu-target-cpu=host", "--iree-llvmcpu-target-cpu=generic")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git there, without the user's settings."""
+    settings = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main")
+    done = subprocess.run(
+        ["git", *who, *arguments],
+        cwd=folder,
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def commit(folder: Path, **texts: str) -> str:
+    """Commit files, named with `_` for the dot; an empty text removes one."""
+    for name, text in texts.items():
+        file = folder / name.replace("_", ".")
+        file.write_text(text) if text else file.unlink()
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", "change")
+    return git(folder, "rev-parse", "HEAD")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job: a checkout, and the files by which its steps and the runner tell each other things."""
+
+    checkout: Path
+    temp: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def run(self, script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Start a step's script in the checkout, in the environment that GitHub gives it and no other."""
+        commands = self.temp / "commands"
+        if not commands.exists():
+            commands.mkdir(parents=True)
+            (commands / "harness").symlink_to(Path(sys.executable).with_name("harness"))
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "HARNESS_"))}
+        given = {
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GITHUB_OUTPUT": str(self.temp / "output"),
+            "GITHUB_STEP_SUMMARY": str(self.temp / "summary.md"),
+            "HARNESS_CACHE": os.environ["HARNESS_CACHE"],
+            "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
+            "RUNNER_TEMP": str(self.temp),
+            **self.environment,
+            **environment,
+        }
+        return subprocess.run(
+            [str(ROOT / "scripts/ci" / script), *arguments],
+            cwd=self.checkout,
+            env={**kept, **given},
+            capture_output=True,
+            text=True,
+            timeout=280,
+        )
+
+    def measure(self, **environment: str) -> subprocess.CompletedProcess[str]:
+        """The untrusted half, as quick as it can be."""
+        quick = {"HARNESS_ROW_BUDGET": "3", "HARNESS_COMPILE_BUDGET": "0", "HARNESS_CONTROLS": "0"}
+        return self.run("measure.sh", **{"HARNESS_SUITE": "small.toml", **quick, **environment})
+
+    def with_fake_harness(self) -> Job:
+        """The same job, in which `harness` only does as if."""
+        commands = self.temp / "commands"
+        commands.mkdir(parents=True)
+        fake = Path(__file__).with_name("fake_harness.py")
+        (commands / "harness").write_text(f'#!/bin/sh\nexec {sys.executable} -IS {fake} "$@"\n')
+        (commands / "harness").chmod(0o755)
+        return self
+
+    def calls(self) -> list[list[str]]:
+        """How the fake harness was called."""
+        return [json.loads(line) for line in (self.temp / "calls").read_text().splitlines()]
+
+    def outputs(self) -> dict[str, str]:
+        """What the steps told the runner."""
+        lines = (self.temp / "output").read_text().splitlines()
+        return dict(line.split("=", 1) for line in lines)
+
+    def summary(self) -> str:
+        """What the job's page shows."""
+        return (self.temp / "summary.md").read_text()
+
+
+@pytest.fixture(scope="session")
+def _repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`origin`, whose main branch has moved on, and a clone of it on the branch `topic`."""
+    folder = tmp_path_factory.mktemp("repository")
+    origin, clone = folder / "origin", folder / "clone"
+    origin.mkdir()
+    git(origin, "init", "--quiet")
+    commit(origin, small_toml=SUITE, product_mlir=PRODUCT)
+    git(folder, "clone", "--quiet", str(origin), str(clone))
+    git(clone, "switch", "--quiet", "--create", "topic")
+    commit(clone, small_toml=SUITE.replace(*SLOWER))
+    commit(origin, README_md="later, on main\n")
+    return folder
+
+
+def job_in(repository: Path, folder: Path) -> Job:
+    """A job for the pull request from `topic` into main, in a copy of the repository."""
+    shutil.copytree(repository, folder / "repository", symlinks=True)
+    checkout = folder / "repository/clone"
+    git(checkout, "remote", "set-url", "origin", str(folder / "repository/origin"))
+    return Job(checkout=checkout, temp=folder / "runner", environment={"GITHUB_BASE_REF": "main"})
+
+
+@pytest.fixture
+def job(_repository: Path, tmp_path: Path) -> Job:
+    """A job that has done nothing yet."""
+    return job_in(_repository, tmp_path)
+
+
+@pytest.fixture
+def fake(job: Job) -> Job:
+    """A job in which nothing is compiled."""
+    return job.with_fake_harness()
+
+
+@pytest.fixture(scope="session")
+def measured(_repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job that has measured the pull request."""
+    done = job_in(_repository, tmp_path_factory.mktemp("measured"))
+    finished = done.measure(HARNESS_ROW_BUDGET="60")  # enough on the busiest machine; it stops when it knows
+    assert finished.returncode == 0, finished.stderr
+    return done

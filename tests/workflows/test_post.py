@@ -1,0 +1,187 @@
+"""The trusted half: what the untrusted half uploaded becomes a comment, through a GitHub that runs here."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from tests.github.fake_github import BOT, FakeGitHub, serve
+from tests.workflows.conftest import TUNED, Job, git
+
+TOKEN = "ghs_secret"  # noqa: S105
+
+
+@pytest.fixture
+def github() -> Iterator[FakeGitHub]:
+    """The GitHub that has the pull request, number 7."""
+    state = FakeGitHub()
+    server = serve(state)
+    yield state
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def trusted(measured: Job, github: FakeGitHub, tmp_path: Path) -> Job:
+    """A job on workflow_run, after the artifact was downloaded; its checkout has nothing of the pull request."""
+    sha = git(measured.checkout, "rev-parse", "HEAD")
+    github.pull(7, sha, owner="fork")
+    payload = {
+        "repository": {"full_name": "o/r", "id": 1},
+        "workflow_run": {
+            "event": "pull_request",
+            "pull_requests": [],
+            "head_repository": {"owner": {"login": "fork"}},
+            "head_branch": "topic",
+            "head_sha": sha,
+            "html_url": "https://github.com/o/r/actions/runs/5",
+        },
+    }
+    (tmp_path / "event.json").write_text(json.dumps(payload))
+    (tmp_path / "checkout").mkdir()
+    shutil.copytree(measured.checkout / measured.outputs()["upload"], tmp_path / "artifacts/harness-comparison")
+    return Job(
+        checkout=tmp_path / "checkout",
+        temp=tmp_path / "runner",
+        environment={
+            "GITHUB_API_URL": github.url,
+            "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+            "GITHUB_REPOSITORY": "o/r",
+            "GITHUB_TOKEN": TOKEN,
+            "HARNESS_ARTIFACTS": str(tmp_path / "artifacts"),
+            "NO_PROXY": "127.0.0.1",
+        },
+    )
+
+
+def artifact(trusted: Job) -> Path:
+    return Path(trusted.environment["HARNESS_ARTIFACTS"]) / "harness-comparison"
+
+
+def post(trusted: Job, **environment: str) -> subprocess.CompletedProcess[str]:
+    finished = trusted.run("post.sh", **environment)
+    assert TOKEN not in finished.stdout + finished.stderr
+    return finished
+
+
+def test_the_comment_is_created_then_left_then_updated(trusted: Job, github: FakeGitHub) -> None:
+    first = post(trusted, HARNESS_IMAGES_BRANCH="harness-pictures")
+    assert first.returncode == 0, first.stderr
+    (comment,) = github.comments
+    body = comment["body"]
+    assert body.startswith("<!--harness comparison: small.toml-->\n")
+    assert f"`{TUNED}`" in body
+    assert "[Workflow run](https://github.com/o/r/actions/runs/5)" in body
+    assert "(https://github.com/o/r/actions/runs/5#artifacts)" in body
+    assert f"({github.url}/o/r/commit/{github.pulls[0]['head']['sha']})" in body
+    urls = re.findall(rf"{re.escape(github.url)}/o/r/raw/([0-9a-f]{{40}})/(pr-7/[0-9a-f]{{12}}/forest-\w+\.png)", body)
+    assert {commit for commit, _ in urls} == {github.branches["harness-pictures"]}
+    assert {path for _, path in urls} == github.files("harness-pictures").keys()
+
+    before = len(github.requests)
+    again = post(trusted, HARNESS_IMAGES_BRANCH="harness-pictures")
+    assert again.returncode == 0, again.stderr
+    assert {request.method for request in github.requests[before:]} == {"GET"}
+    assert "says this already; nothing is sent" in again.stderr
+
+    comment["body"] = "<!--harness comparison: small.toml-->\n\nof an earlier push"
+    assert post(trusted).returncode == 0
+    (comment,) = github.comments
+    assert f"`{TUNED}`" in comment["body"]
+
+
+def test_nothing_but_figures_is_read_from_the_artifact(trusted: Job, github: FakeGitHub) -> None:
+    """A pull request's code wrote all of it, so each name in it may be an attack."""
+    folder = artifact(trusted)
+    for name in ("comment.md", "report.md", "pr.txt", "number"):
+        (folder / name).write_text("9\n![](https://evil.example/pixel.png)")
+    document = json.loads((folder / "comparison.json").read_text())
+    attack = "</details><script>alert(1)</script>![x](https://evil.example/x.png) @admin | `\n# Approved\n<!--harness"
+    for row in document["rows"]:
+        row["case"] = row["model"] = row["variant"] = row["reason"] = attack
+    document["notes"] = [attack]
+    document["head"]["label"] = document["base"]["label"] = attack
+    (folder / "comparison.json").write_text(json.dumps(document))
+    finished = post(trusted)
+    assert finished.returncode == 0, finished.stderr
+    (comment,) = github.comments
+    body = comment["body"]
+    shown = MarkdownIt("commonmark", {"html": True}).enable("table").render(body)
+    for harm in ("<script", "<h1>", 'src="https://evil', 'href="https://evil', "Approved</h"):
+        assert harm not in shown
+    assert not re.search(r">[^<]*(?<!<code>)@admin", re.sub(r"<(code|pre)[^>]*>.*?</\1>", "", shown, flags=re.DOTALL))
+    assert shown.count("<details>") == shown.count("</details>")
+    assert [str(request) for request in github.requests if request.method != "GET"] == [
+        "POST /repos/o/r/issues/7/comments"
+    ]
+
+
+def test_the_environment_of_the_job_is_in_no_comment(trusted: Job, github: FakeGitHub) -> None:
+    file = artifact(trusted) / "comparison.json"
+    file.unlink()
+    file.symlink_to("/proc/self/environ")
+    assert post(trusted).returncode == 0
+    assert github.comments == []
+
+
+def test_an_artifact_that_is_no_comparison(trusted: Job, github: FakeGitHub) -> None:
+    (artifact(trusted) / "comparison.json").write_text("[" * 100_000)
+    finished = post(trusted)
+    assert finished.returncode == 2
+    assert finished.stderr.startswith("harness: ")
+    assert "Traceback" not in finished.stderr
+    assert github.requests == []
+
+
+def test_a_measuring_job_that_ended_early(trusted: Job, github: FakeGitHub) -> None:
+    shutil.rmtree(artifact(trusted))
+    finished = post(trusted)
+    assert finished.returncode == 0
+    assert finished.stderr.startswith("No artifact holds a comparison")
+
+
+def test_a_flood_of_artifacts_is_stopped(trusted: Job, github: FakeGitHub) -> None:
+    for number in range(14):
+        folder = artifact(trusted).with_name(f"more-{number:02}")
+        folder.mkdir()
+        (folder / "comparison.json").write_text("{}")
+    finished = post(trusted.with_fake_harness(), FAKE_COMPARE="0")
+    assert finished.returncode == 2
+    assert len(trusted.calls()) == 12
+    assert finished.stderr.splitlines()[-1].startswith("There are more than 12 reports")
+
+
+def test_a_push_meanwhile(trusted: Job, github: FakeGitHub) -> None:
+    github.pulls[0]["head"]["sha"] = "f" * 40
+    finished = post(trusted)
+    assert finished.returncode == 0
+    assert "#7 has moved on since" in finished.stderr
+    assert github.comments == []
+
+
+def test_what_cannot_be_posted_is_kept(trusted: Job, github: FakeGitHub) -> None:
+    github.comment("<!--harness comparison: small.toml-->\n\nold")
+    github.fail("PATCH", "comments", status=403, body='{"message": "Resource not accessible by integration"}')
+    finished = post(trusted)
+    assert finished.returncode == 2
+    assert "`permissions: pull-requests: write`" in finished.stderr
+    kept = trusted.temp / "comment-1.md"
+    assert f"The comment is kept in {kept}" in finished.stderr
+    assert f"`{TUNED}`" in kept.read_text()
+    assert github.comments[0]["user"]["login"] == BOT
+
+
+def test_a_dry_run_sends_nothing(trusted: Job, github: FakeGitHub) -> None:
+    finished = post(trusted, HARNESS_DRY_RUN="true", HARNESS_IMAGES_BRANCH="harness-pictures", GITHUB_TOKEN="")
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.startswith("<!--harness comparison: small.toml-->\n")
+    assert "would add forest-light.png, forest-dark.png to branch harness-pictures in pr-?/" in finished.stderr
+    assert "would write to the pull request of fork:topic, if its head is " in finished.stderr
+    assert github.requests == []
