@@ -1,1 +1,7 @@
-"""A folder of pages made of a history: opened from a disk or by any web server."""
+"""A history as a folder of pages that a browser opens by itself, from a disk or any web server."""
+
+from __future__ import annotations
+
+from harness.dashboard.make import make_dashboard
+
+__all__ = ["make_dashboard"]

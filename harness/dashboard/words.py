@@ -1,0 +1,57 @@
+"""Words and figures that pages share."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from harness.compare.metrics import metric_named
+from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
+from harness.report.units import byte_unit, count_unit, percent, ratio_text, time_unit
+from harness.report.words import one_line
+
+_LONGEST = 200  # of a name in a table; its own page shows all of it
+# What turns the direction of all text behind it.
+_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_TITLES = {LATENCY_VS_BASELINE: "Latency vs. baseline", LATENCY_VS_REFERENCE: "Latency vs. reference toolchain"}
+
+
+def metric_title(metric: str) -> str:
+    """`Latency`, `Compilation time`; the name itself where it is not registered."""
+    known = metric_named(metric)
+    title = _TITLES.get(metric) or (known.title if known is not None else metric)
+    words = one_line(title)
+    return words[:1] + words[1:].lower() if known is not None and "/" not in metric else words
+
+
+def cut(text: object, longest: int = _LONGEST) -> str:
+    """A text on one line; `…` says that it went on."""
+    line = one_line(_DIRECTION.sub(" ", str(text)))
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def figure(value: float, unit: str) -> str:
+    """One value with its unit: `76.59 ms`, `812,345 bytes`, `1.012`."""
+    if unit == "ratio":
+        return ratio_text(value)
+    if unit == "bytes" and value == int(value):
+        return f"{value:,.0f} bytes"
+    chosen = {"ns": time_unit, "bytes": byte_unit}.get(unit, count_unit)([value])
+    return f"{chosen.text(value)} {chosen.name}".rstrip()
+
+
+def moved(ratio: float) -> str:
+    """A change of level: `+8.0 %`, with as many decimals as it takes to show that there is one."""
+    if not math.isfinite(ratio):
+        return "from nothing"
+    return percent(ratio, decimals=1 if ratio == 1 or abs(ratio - 1) >= 0.0005 else 3)
+
+
+def day(started: str) -> str:
+    """`2026-11-21 03:50`, in UTC."""
+    return started[:16].replace("T", " ")
+
+
+def count(number: int, noun: str) -> str:
+    """`1 run`, `2,000 runs`."""
+    return f"{number:,} {noun}{'' if number == 1 or noun == 'series' else 's'}"

@@ -1,0 +1,65 @@
+"""`harness dashboard`, from a results folder to a site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.history.made import Size
+from benchmarks.history.made_tables import write_history
+from harness.cli import run_command_line
+from tests.dashboard.reading import load, table
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    write_history(tmp_path / "results", Size(series=16, runs=20))
+    return tmp_path / "results"
+
+
+def test_a_results_folder_becomes_a_site(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    site = tmp_path / "site"
+    assert run_command_line(["dashboard", str(results), "--out", str(site), "--title", "Our <b>nights</b>"]) == 0
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "Writing pages" in output.err
+    assert output.err.endswith(f"{site / 'index.html'}\n")
+    html = (site / "index.html").read_text()
+    assert "Our &lt;b&gt;nights&lt;/b&gt;" in html
+    assert "20 runs, 16 series" in html
+    series = table(load(site, "series")["series"])
+    assert set(series["points"]) == {20}
+
+
+def test_a_second_one_replaces_the_first(results: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    for title in ("first", "second"):
+        assert run_command_line(["dashboard", str(results), "--out", str(site), "--title", title]) == 0
+    assert "second" in (site / "index.html").read_text()
+
+
+def test_a_folder_of_somebody_elses_is_refused_before_anything_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    assert run_command_line(["dashboard", str(tmp_path / "nowhere"), "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        f"harness: --out {tmp_path}: holds other files than a dashboard; name a folder that is empty\n"
+    )
+
+
+def test_an_empty_results_folder_gives_a_site_that_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    assert run_command_line(["dashboard", str(tmp_path / "results"), "--out", str(tmp_path / "site")]) == 0
+    assert "There are no runs in" in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_a_results_folder_that_is_not_there_is_told_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["dashboard", str(tmp_path / "nowhere"), "--out", str(tmp_path / "site")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("harness: ")
+    assert error.count("\n") == 1
+    assert not (tmp_path / "site").exists()

@@ -1,0 +1,116 @@
+"""What the first page tells of suites and of changes that came together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from harness.dashboard.comparison_data import comparison_facts
+from harness.dashboard.gather import gather
+from harness.dashboard.health import controls, machine_changes, machines
+from harness.dashboard.overview import lately, suites
+from harness.dashboard.spark import spark_path, sparkline
+from tests.dashboard.made import FIRST, Made, a_history, make_change, make_row, make_run, run_id
+
+
+def day_text(day: int) -> str:
+    return (FIRST + timedelta(days=day)).isoformat()
+
+
+def test_changes_of_one_run_and_cause_are_told_together_with_times_first() -> None:
+    made = a_history()
+    (suite, _) = suites(gather(made, "results", made.changes))
+    (group,) = suite.groups
+    assert (group.run, group.cause, group.worse, group.better, group.more) == (run_id(40), "compiler", 3, 0, 0)
+    assert (group.shown[0].case, group.shown[0].metric) == ("rdb/stock@cpu", "Latency")
+    assert group.commits is not None
+
+
+def test_many_changes_of_one_run_are_counted_and_five_are_shown() -> None:
+    made = replace(a_history(), changes=[make_change(f"m{number}/stock@cpu") for number in range(9)])
+    (suite, _) = suites(gather(made, "results", made.changes))
+    assert (len(suite.groups[0].shown), suite.groups[0].more, suite.groups[0].worse) == (5, 4, 9)
+
+
+def test_what_the_reference_toolchain_shows_and_what_is_old_is_not_told_as_new() -> None:
+    old = make_change("old/stock@cpu", started=FIRST.isoformat())
+    reference = make_change("reference/stock@cpu", role="reference")
+    made = replace(a_history(), changes=[old, reference, make_change("new/stock@cpu")])
+    assert [change.case for change in lately(gather(made, "results", made.changes))] == ["new/stock@cpu"]
+
+
+def test_where_nothing_changed_lately_the_newest_changes_are_told_instead() -> None:
+    old = [make_change(f"m{day}/stock@cpu", first_bad=run_id(day), started=day_text(day)) for day in range(9)]
+    made = replace(a_history(), changes=old)
+    (suite, _) = suites(gather(made, "results", made.changes))
+    assert lately(gather(made, "results", made.changes)) == []
+    assert [group.run for group in suite.groups] == [run_id(day) for day in (8, 7, 6, 5)]
+
+
+def test_suites_stand_in_the_order_of_their_last_runs_with_how_those_went() -> None:
+    made = a_history()
+    first, second = suites(gather(made, "results", made.changes))
+    assert (first.name, first.runs, first.cases, first.failed, first.series) == ("blocks", 60, 18, 1, 45)
+    assert second.runs == 8
+
+
+def test_what_became_different_on_a_machine_is_found_and_what_was_not_recorded_is_not() -> None:
+    runs = [
+        make_run(0, kernel=""),
+        make_run(1, kernel="6.1"),
+        make_run(2, kernel="6.2", cores=4),
+        make_run(3, kernel="6.2", cores=4),
+    ]
+    found = machine_changes(gather(Made(runs=runs), "results", ()))
+    assert [(one.what, one.before, one.after, one.run) for one in found] == [
+        ("cores", "2", "4", run_id(2)),
+        ("kernel", "6.1", "6.2", run_id(2)),
+    ]
+
+
+def test_a_machine_has_its_selfchecks_and_the_noise_of_its_last_ten_runs() -> None:
+    runs = [make_run(night, noise=0.5 if night < 10 else 0.01) for night in range(40)]
+    (machine,) = machines(gather(Made(runs=runs), "results", ()))
+    assert machine.noise == pytest.approx(0.01)
+    assert [check.when[:10] for check in machine.selfchecks] == ["2026-01-31", "2026-01-01"]
+
+
+def test_a_machine_that_was_never_checked_has_no_rate() -> None:
+    run = make_run(
+        0,
+        noise=None,
+        load_1min=None,
+        selfcheck_flagged=None,
+        selfcheck_rows=None,
+        selfcheck_bound=None,
+        selfcheck_detects=None,
+        selfcheck_when=None,
+    )
+    (machine,) = machines(gather(Made(runs=[run]), "results", ()))
+    assert (machine.noise, machine.load, machine.selfchecks) == (None, None, ())
+
+
+def test_controls_of_all_comparisons_give_a_rate_with_its_bound() -> None:
+    rows = [
+        make_row(f"m/v{number}@cpu", 1.0, "regressed" if number == 0 else "unchanged", control=True)
+        for number in range(100)
+    ]
+    (found,) = controls(comparison_facts(gather(Made(comparisons=rows), "results", ())))
+    assert (found.rows, found.flagged, found.comparisons) == (100, 1, 1)
+    assert found.bound == pytest.approx(0.0545, abs=1e-4)  # Clopper and Pearson's of 1 in 100
+
+
+def test_a_small_picture_shows_a_step_and_keeps_noise_small() -> None:
+    step = sparkline(np.array([100.0] * 50 + [110.0] * 50))
+    assert len(step) == 48
+    assert (step[0], step[-1]) == ("0", "Z")
+    noise = sparkline(np.array([100.0, 100.5] * 10))
+    assert "0" not in noise
+    assert "Z" not in noise
+    assert sparkline(np.array([math.nan])) == ""
+    assert spark_path("0Z", 10, 20) == "M0.0,20.0L10.0,0.0"
+    assert spark_path("0", 10, 20) == "M0.0,20.0L10.0,20.0"

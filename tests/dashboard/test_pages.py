@@ -1,0 +1,154 @@
+"""Every page is well-formed, links only to what is there, and shows names as nothing but text."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from harness.dashboard.folder import MARKER
+from harness.dashboard.pages import PAGES, POLICY
+from tests.dashboard.made import EVIL, Made, make_site
+from tests.dashboard.reading import load, table
+
+_VOID = {"meta", "link", "input", "br", "img", "hr"}
+_FOLDERS = {"series.html": "series", "run.html": "run", "comparison.html": "comparison"}
+
+
+class Reader(HTMLParser):
+    """Elements, links and texts of a page; `open` holds what was not closed, `wrong` what was closed wrongly."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+        self.text = ""
+        self.feed(path.read_text("utf-8"))
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember it, and that it has to be closed."""
+        self.elements.append((tag, dict(attrs)))
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember it."""
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Only the element that was opened last may be closed."""
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        """Remember the text."""
+        self.text += f"{data} "
+
+    def links(self, name: str) -> list[str]:
+        """Every value of an attribute."""
+        return [attributes[name] or "" for _, attributes in self.elements if name in attributes]
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_site(tmp_path_factory.mktemp("dashboard") / "empty", Made(), place="my results")
+
+
+@pytest.mark.parametrize("name", [page.file for page in PAGES])
+@pytest.mark.parametrize("which", ["site", "empty"])
+def test_every_page_is_well_formed_and_links_to_what_is_there(
+    which: str, name: str, request: pytest.FixtureRequest
+) -> None:
+    folder: Path = request.getfixturevalue(which)
+    page = Reader(folder / name)
+    assert (page.open, page.wrong) == ([], [])
+    ids = page.links("id")
+    assert len(ids) == len(set(ids))
+    for address in [*page.links("href"), *page.links("src")]:
+        parts = urlsplit(address)
+        if parts.scheme in ("data", "https"):
+            assert address == "data:," or address.startswith("https://github.com/iree-org/iree/compare/")
+            continue
+        assert parts.scheme == ""
+        assert not parts.path or (folder / parts.path).is_file(), address
+        if parts.query:
+            key = parse_qs(parts.query)["id"][0]
+            assert (folder / "data" / _FOLDERS[parts.path] / f"{key}.js").is_file(), address
+
+
+@pytest.mark.parametrize("name", [page.file for page in PAGES])
+def test_no_page_has_script_or_style_in_it(site: Path, name: str) -> None:
+    page = Reader(site / name)
+    policies = [
+        given["content"] for tag, given in page.elements if given.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policies == [POLICY]
+    assert "unsafe" not in POLICY
+    assert all(given.get("src") for tag, given in page.elements if tag == "script")
+    assert "style" not in {tag for tag, _ in page.elements}
+    assert not {key for _, given in page.elements for key in given if key == "style" or key.startswith("on")}
+
+
+def test_hostile_names_are_text_on_pages_and_ascii_in_scripts(site: Path) -> None:
+    shown = [path.name for path in site.glob("*.html") if EVIL in Reader(path).text]
+    assert {"index.html", "machines.html"} <= set(shown)
+    for path in site.glob("*.html"):
+        assert EVIL not in path.read_text("utf-8"), path
+    for path in (site / "data").rglob("*.js"):
+        text = path.read_bytes().decode("ascii")
+        assert "<" not in text, path
+        assert re.fullmatch(r"[0-9a-f]{16}|runs|series|changes|comparisons", path.stem)
+
+
+def test_the_first_page_tells_what_changed_with_its_cause(site: Path) -> None:
+    text = " ".join(Reader(site / "index.html").text.split())
+    assert "2026-02-10 02:00 compiler ▲ 3 worse" in text
+    assert "The toolchain changed, and the reference toolchain did not move." in text
+    assert "rdb/stock@cpu Latency ▲ +8.0 % 40.00 ms → 43.20 ms step (2026-02-09 to 2026-02-11)" in text
+    assert "6.1.0-25" not in text  # more than thirty days ago
+    assert "All 5 changes" in text
+    assert "▲ regressed 8 ▼ improved 1 ? inconclusive 1 ✗ failed 1 = unchanged 1 ≡ identical 1" in text
+
+
+def test_the_page_on_machines_has_rates_changes_and_notes(site: Path) -> None:
+    text = " ".join(Reader(site / "machines.html").text.split())
+    assert "68 0.78 % 0.42 2026-01-31 02:00 0 of 400 0.75 % 1.2 %" in text
+    assert "kernel 6.1.0-25 6.1.0-28" in text
+    assert "it stands a year ahead" in text
+    assert f"Folder {EVIL} is left out: it is a symlink." in text
+
+
+def test_an_empty_history_is_told_what_to_do(empty: Path) -> None:
+    text = " ".join(Reader(empty / "index.html").text.split())
+    assert "There are no runs in my results yet. Measure" in text
+    assert "harness run suites/esrgan.toml" in text
+    assert "harness dashboard 'my results' --out site" in text
+    assert (empty / MARKER).is_file()
+
+
+def test_the_site_holds_nothing_twice_and_nothing_unused(site: Path) -> None:
+    used = {address for path in site.glob("*.html") for address in Reader(path).links("src")}
+    used |= {address for path in site.glob("*.html") for address in Reader(path).links("href")}
+    files = {str(path.relative_to(site)) for path in (site / "static").rglob("*") if path.suffix in (".js", ".css")}
+    assert files <= used
+
+
+def test_every_link_that_lists_make_is_there(site: Path) -> None:
+    series = table(load(site, "series")["series"])
+    names = table(load(site, "series")["names"])
+    runs, compared = table(load(site, "runs")), table(load(site, "comparisons"))
+    changes = table(load(site, "changes"))
+    of_iree = [names["key"][name] for name in series["name"] if not names["peer"][name]]
+    for folder, keys in (
+        ("series", series["key"] + changes["series"]),
+        ("run", runs["key"]),
+        ("comparison", compared["key"]),
+        ("commands", of_iree),
+    ):
+        missing = [key for key in keys if not (site / "data" / folder / f"{key}.js").is_file()]
+        assert missing == []
