@@ -6,6 +6,7 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
+from harness.archive.address import is_url, without_password
 from harness.dashboard import make_dashboard
 from harness.dashboard.folder import require_replaceable
 from harness.errors import ExitCode
@@ -19,6 +20,14 @@ def dashboard_command(place: str, out: Path, *, title: str) -> int:
     require_replaceable(out)  # before anything that takes long
     with Terminal() as progress, open_history(place, progress=progress) as history:
         changes = find_all(history, progress=progress)
-        make_dashboard(history, changes, out, progress, place=place, title=title, made=datetime.now(timezone.utc))
+        made = datetime.now(timezone.utc)
+        make_dashboard(history, changes, out, progress, place=_named(place), title=title, made=made)
     sys.stderr.write(f"{out / 'index.html'}\n")
     return ExitCode.OK
+
+
+def _named(place: str) -> str:
+    """What pages call the results folder: others will read them, whom neither this machine's folders help nor a URL's
+    password.
+    """
+    return "results" if not is_url(place) and Path(place).is_absolute() else without_password(place)

@@ -32,6 +32,14 @@ def test_a_results_folder_becomes_a_site(results: Path, tmp_path: Path, capsys: 
     assert set(series["points"]) == {20}
 
 
+def test_no_page_tells_where_the_results_lay(results: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    assert run_command_line(["dashboard", str(results), "--out", str(site)]) == 0
+    pages = [file for file in site.rglob("*") if file.suffix in (".html", ".js")]
+    assert "None is kept in <code>results</code>" in (site / "index.html").read_text()
+    assert not any(str(tmp_path) in file.read_text() for file in pages)
+
+
 def test_a_second_one_replaces_the_first(results: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     for title in ("first", "second"):

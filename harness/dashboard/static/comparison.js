@@ -68,7 +68,8 @@ dashboard.page(async () => {
   /** How many rows of each figure have which verdict; each leads to those rows. */
   function verdicts() {
     const order = ["regressed", "improved", "inconclusive", "failed", "missing", "new", "unchanged", "identical"];
-    const titles = [...new Set(table.title)];
+    const timed = ["Latency", "Compilation time"];
+    const titles = [...new Set([...timed.filter((title) => table.title.includes(title)), ...table.title])];
     const counts = new Map();
     rows.filter((row) => !table.control[row]).forEach((row) => {
       const key = `${table.title[row]}\n${table.verdict[row]}`;

@@ -40,7 +40,7 @@ dashboard.page(async () => {
   document.getElementById("legend").replaceChildren(...[
     ["key-line", series.role === "reference" ? "the reference toolchain" : "one point a run"],
     ranged && ["key-band", series.unit === "ratio" ? "95 % interval" : "fastest to slowest generation"],
-    references.length && ["key-reference", "the same module with the reference toolchain: what moves both is the machine"],
+    references.length && ["key-reference", "the same case with the reference toolchain: what moves both is the machine"],
     marks.length && ["key-mark", "where a change lies, 95 % range"], marks.length && ["key-level", "levels"],
   ].filter(Boolean).map(([kind, text]) => el("li", {}, el("span", { class: `key ${kind}`, "aria-hidden": "true" }), text)));
 
