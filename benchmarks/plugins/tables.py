@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.documents import replace_between
 from benchmarks.plugins.ratios import Ratio, compare, fastest, median_ns, programs
 from benchmarks.plugins.recorded import IREE, SGEMM, Group, Header, Recording, Round, engine_of, name_of
 from harness.report.markdown_text import blocks, table
@@ -17,11 +18,7 @@ def write_tables(document: Path, recording: Recording) -> None:
         RuntimeError: There are no such marks.
     """
     begin, end = (f"<!-- {slash}{recording.header.benchmark} -->" for slash in ("", "/"))
-    before, _, rest = document.read_text().partition(begin)
-    _, mark, after = rest.partition(end)
-    if not mark:
-        raise RuntimeError(f"{document} has no lines {begin} and {end}")
-    document.write_text(f"{before}{begin}\n\n{render(recording)}\n\n{end}{after}")
+    replace_between(document, begin, end, render(recording))
 
 
 def render(recording: Recording) -> str:

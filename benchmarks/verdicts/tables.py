@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.documents import replace_between
 from benchmarks.verdicts.facts import Facts
 from benchmarks.verdicts.goals import goals
 from benchmarks.verdicts.programs import workloads
@@ -19,12 +20,12 @@ BEGIN, END = "<!-- made by `make verdicts`: begin -->", "<!-- made by `make verd
 
 
 def write_tables(document: Path, streams: Streams, facts: Facts | None) -> None:
-    """Replace what stands between the document's marks."""
-    before, _, rest = document.read_text().partition(BEGIN)
-    _, mark, after = rest.partition(END)
-    if not mark:
-        raise RuntimeError(f"{document} has no lines {BEGIN} and {END}")
-    document.write_text(f"{before}{BEGIN}\n\n{render(streams, facts)}\n\n{END}{after}")
+    """Replace what stands between the document's marks.
+
+    Raises:
+        RuntimeError: There are no such marks.
+    """
+    replace_between(document, BEGIN, END, render(streams, facts))
 
 
 def render(streams: Streams, facts: Facts | None) -> str:

@@ -27,7 +27,5 @@ def dashboard_command(place: str, out: Path, *, title: str) -> int:
 
 
 def _named(place: str) -> str:
-    """What pages call the results folder: others will read them, whom neither this machine's folders help nor a URL's
-    password.
-    """
+    """What pages call the results folder; others read them, and need no folder of this machine and no password."""
     return "results" if not is_url(place) and Path(place).is_absolute() else without_password(place)

@@ -152,3 +152,16 @@ def test_counters_are_the_median_per_call_of_the_turns_that_have_them() -> None:
     )
     rounds = [Round(group="g", generation=0, round=n, started_unix_ns=0, turns=some) for n, some in enumerate(turns)]
     assert counter_per_call(rounds, "instructions") == {"a": 101.0}
+
+
+TURNS = st.dictionaries(st.sampled_from("abc"), st.integers(min_value=0, max_value=50))
+
+
+@given(st.lists(st.tuples(st.integers(min_value=0, max_value=2), TURNS), max_size=12))
+def test_medians_are_those_of_each_generation(rounds: list[tuple[int, dict[str, int]]]) -> None:
+    """Cases may be missing in rounds, and turns of no time are left out: both at once for all cases, and one by one."""
+    times = tabulate_rounds(one_round(generation, number, turns) for number, (generation, turns) in enumerate(rounds))
+    for case in "abcd":
+        alone = times.ns_per_call(case)
+        assert times.medians(case).tolist() == [np.median(values) for values in alone]
+        assert times.rounds(case) == sum(values.size for values in alone)

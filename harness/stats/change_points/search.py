@@ -1,0 +1,202 @@
+"""Which changes a series has: a path of better and better fits, and how far along it the series pays for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.stats.change_points.noise import SMALLEST_WIDTH, innovation_power, lag_one
+from harness.stats.change_points.shapes import (
+    INNER_POINTS,
+    Drift,
+    IntArray,
+    Shape,
+    Step,
+    Sums,
+    drift_places,
+    plateau_places,
+    step_places,
+    sums_of,
+)
+from harness.stats.pairing import FloatArray
+
+# What a plateau has to gain beyond a step, in log likelihood, since there are more places to choose from: on noise
+# alone each is then about as often the best. A drift is smooth and has fewer places that differ, so it costs no more.
+PLATEAU_PRICE = 3.0
+# And what any change has to gain beyond, for each unit of autocorrelation that is left beside it: so the price is about
+# the same for white noise and for autocorrelated, where the likelihood of AR(1) alone is too easily convinced.
+SLOW_PRICE = 6.0
+# The path ends where nothing is left that noise alone would not give, or where so many changes in a row have not paid
+# for themselves: the first of several often pays only once the others are there.
+_LEAST_GAIN, _PATIENCE, _MOST = 4.0, 4, 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A level and the shapes on top of it, fitted by least squares.
+
+    Attributes:
+        coefficients: The level, then each shape's height.
+        design: A row for the level and one for each shape.
+        squares: Products of these rows with each other.
+        power: Sum of squares of innovations, see `innovation_power`.
+        extra: What each change has to gain more, since the noise is slow.
+    """
+
+    shapes: tuple[Shape, ...]
+    coefficients: FloatArray
+    residuals: FloatArray
+    design: FloatArray
+    squares: FloatArray
+    power: float
+    extra: float
+
+    def sums(self) -> Sums:
+        """What is needed to see how well more shapes would fit."""
+        inverse = np.linalg.inv(np.linalg.cholesky(self.squares))
+        return sums_of(self.residuals, np.einsum("ij,jn->in", inverse, self.design))
+
+
+def fit(values: FloatArray, shapes: Sequence[Shape]) -> Model:
+    """The least-squares fit of a level and these shapes, in order of their places."""
+    ordered = tuple(sorted(shapes, key=_place))
+    design = np.vstack([np.ones(values.size), *(one.column(values.size) for one in ordered)])
+    # Sums rather than products of matrices: BLAS would start threads for them, which takes longer than they do.
+    squares = np.einsum("in,jn->ij", design, design)
+    coefficients = np.linalg.solve(squares, np.einsum("in,n->i", design, values))
+    residuals = values - np.einsum("i,in->n", coefficients, design)
+    return Model(
+        shapes=ordered,
+        coefficients=coefficients,
+        residuals=residuals,
+        design=design,
+        squares=squares,
+        power=innovation_power(residuals),
+        extra=SLOW_PRICE * lag_one(residuals),
+    )
+
+
+def gained(size: int, without: float, power: float) -> float:
+    """Log likelihood that a better fit gains, from sums of squares of innovations without and with it."""
+    return 0.5 * size * math.log(without / power)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop:
+    """A model on the path.
+
+    Attributes:
+        gain: Log likelihood beyond that of no change.
+        changes: How many were taken on the way; a plateau is one.
+        extra: What they have to gain beyond a step in white noise, together.
+    """
+
+    model: Model
+    gain: float
+    changes: int
+    extra: float
+
+    def surplus(self, least: float) -> float:
+        """What is gained beyond the price of the changes."""
+        return self.gain - self.extra - self.changes * (least + self.model.extra)
+
+
+def path(values: FloatArray, least: float, *, drifts: bool = True) -> list[Stop]:
+    """Models with one change more each, the one that fits best (orthogonal matching pursuit, Pati et al. 1993).
+
+    Args:
+        values: Logarithms without spikes.
+        least: What a change has to gain to pay for itself.
+        drifts: Whether a change may be one.
+    """
+    model = fit(values, ())
+    first = model.power
+    stops = [Stop(model=model, gain=0.0, changes=0, extra=0.0)]
+    best, since = 0.0, 0
+    while since < _PATIENCE and len(model.shapes) < _MOST:
+        found = _best_addition(model, drifts=drifts)
+        if found is None:
+            break
+        added, extra = found
+        model = fit(values, (*model.shapes, *added))
+        last = stops[-1]
+        stop = Stop(
+            model=model,
+            gain=gained(values.size, first, model.power),
+            changes=last.changes + 1,
+            extra=last.extra + extra,
+        )
+        stops.append(stop)
+        paid = stop.surplus(least)
+        best, since = (paid, 0) if paid > best else (best, since + 1)
+    return stops
+
+
+def evidence(stops: Sequence[Stop]) -> float:
+    """The highest price for each change at which the series has any: what is tabulated for noise alone."""
+    return max((one.surplus(0.0) / one.changes for one in stops[1:]), default=0.0)
+
+
+def choose(stops: Sequence[Stop], least: float) -> Model:
+    """The model that gains most beyond the price of its changes."""
+    return max(stops, key=lambda one: one.surplus(least)).model
+
+
+def surplus(values: FloatArray, model: Model, least: float) -> float:
+    """What a model gains over no change, beyond the price of its changes."""
+    return gained(values.size, fit(values, ()).power, model.power) - len(model.shapes) * (least + model.extra)
+
+
+def _best_addition(model: Model, *, drifts: bool) -> tuple[tuple[Shape, ...], float] | None:
+    """The shapes that would gain most, with what they cost beyond a step; None where nothing gains much."""
+    size = model.residuals.size
+    sums = model.sums()
+    taken = edges(model.shapes)
+    candidates: list[tuple[float, float, tuple[Shape, ...]]] = []
+    places = step_places(size)
+    if places.size:
+        squares = np.where(clear_of(places, taken), sums.steps(places), 0.0)
+        at = int(squares.argmax())
+        candidates.append((float(squares[at]), 0.0, (Step(index=int(places[at])),)))
+    starts, ends = plateau_places(size)
+    if starts.size:
+        squares = np.where(clear_of(starts, taken) & clear_of(ends, taken), sums.plateaus(starts, ends), 0.0)
+        at = int(squares.argmax())
+        both = (Step(index=int(starts[at])), Step(index=int(ends[at])))
+        candidates.append((float(squares[at]), PLATEAU_PRICE, both))
+    starts, ends = drift_places(size)
+    if drifts and starts.size:
+        squares = sums.drifts(starts, ends)
+        at = int(squares.argmax())
+        candidates.append((float(squares[at]), 0.0, (Drift(start=int(starts[at]), end=int(ends[at])),)))
+    total = max(float(model.residuals @ model.residuals), size * SMALLEST_WIDTH**2)
+    best = max(candidates, key=lambda one: _white_gain(one[0], total, size) - one[1], default=None)
+    if best is None or _white_gain(best[0], total, size) - best[1] <= _LEAST_GAIN:
+        return None
+    return best[2], best[1]
+
+
+def _white_gain(squares: float, total: float, size: int) -> float:
+    """Log likelihood that white noise of unknown width gains where this much is taken off its sum of squares."""
+    return -0.5 * size * math.log(max(1 - squares / total, 1e-18))
+
+
+def edges(shapes: Sequence[Shape]) -> tuple[int, ...]:
+    """Where steps lie."""
+    return tuple(one.index for one in shapes if isinstance(one, Step))
+
+
+def clear_of(places: IntArray, taken: Sequence[int]) -> NDArray[np.bool_]:
+    """Which places leave a level on either side long enough to be one."""
+    clear = np.ones(places.size, np.bool_)
+    for edge in taken:
+        clear &= np.abs(places - edge) >= INNER_POINTS
+    return clear
+
+
+def _place(shape: Shape) -> int:
+    return shape.start if isinstance(shape, Drift) else shape.index

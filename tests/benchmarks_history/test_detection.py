@@ -1,0 +1,118 @@
+"""How detectors are scored, and what is written of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.history.detection import main, read_record, write_record
+from benchmarks.history.detection_detectors import OWN, ask_own
+from benchmarks.history.detection_kinds import DRIFTS, KINDS, NONE, STEPS, Kind, stepped
+from benchmarks.history.detection_scores import Said, Score, score
+from benchmarks.history.detection_tables import BEGIN, END, Scores, key, render, write_section
+
+STEP = stepped("steps", "made up", (50, 0.05))
+DRIFT = DRIFTS[1]  # first point 150, last 199
+
+
+def said(index: int, *, end: int | None = None, up: bool = True, reach: int = 0, drift: bool = False) -> Said:
+    return Said(
+        index=index, end=index if end is None else end, low=index - reach, high=index + reach, up=up, drift=drift
+    )
+
+
+@pytest.mark.parametrize(
+    ("what", "found", "exact", "covered", "more"),
+    [
+        ([], 0, 0, 0, 0),
+        ([said(50)], 1, 1, 1, 0),
+        ([said(52, reach=2)], 1, 0, 1, 0),
+        ([said(52)], 1, 0, 0, 0),
+        ([said(56)], 0, 0, 0, 1),
+        ([said(50, up=False)], 0, 0, 0, 1),
+        ([said(50), said(80)], 1, 1, 1, 1),
+    ],
+)
+def test_a_step_is_found_near_its_place(what: list[Said], found: int, exact: int, covered: int, more: int) -> None:
+    one = score(STEP, what)
+    assert (one.found, one.exact, one.covered, one.more) == (found, exact, covered, more)
+    assert one.flagged == bool(what)
+
+
+def test_a_drift_is_found_anywhere_along_it_and_also_as_steps() -> None:
+    assert score(DRIFT, [said(130, end=160, drift=True)]).found == 1
+    as_steps = score(DRIFT, [said(160), said(185)])
+    assert (as_steps.found, as_steps.drifts, as_steps.more) == (1, 0, 0)
+    assert score(DRIFT, [said(100, end=120, drift=True)]).found == 0
+
+
+def test_without_a_change_nothing_is_found_and_anything_is_flagged() -> None:
+    one = score(NONE[0], [said(50)])
+    assert (one.found, one.flagged, one.more) == (0, 1, 1)
+
+
+def test_scores_add_up() -> None:
+    assert Score(series=1, found=1) + Score(series=2, width=3) == Score(series=3, found=1, width=3)
+
+
+def test_a_series_is_the_same_each_time_and_another_for_each_number() -> None:
+    assert len({key(kind) for kind in KINDS}) == len(KINDS)
+    for kind in KINDS:
+        assert kind.make(3).tolist() == kind.make(3).tolist()
+        assert kind.make(3).tolist() != kind.make(4).tolist()
+        assert (kind.make(0) > 0).all()
+
+
+def test_the_truth_of_a_kind_is_in_its_series() -> None:
+    for kind in STEPS:
+        quiet = Kind(table=kind.table, name=kind.name, size=kind.size, noise=_silent, shape=kind.shape)
+        changed = np.flatnonzero(np.abs(np.diff(np.log(quiet.make(0)))) > 1e-9) + 1
+        assert changed.tolist() == [one.first for one in kind.truths]
+
+
+def _silent(_random: np.random.Generator, size: int) -> np.ndarray:
+    return np.zeros(size)
+
+
+def test_the_harness_answers_for_each_series() -> None:
+    answers = ask_own([STEP.make(number) for number in range(3)])[OWN]
+    assert [score(STEP, one).found for one in answers] == [1, 1, 1]
+
+
+@pytest.fixture
+def scores() -> Scores:
+    return {
+        key(NONE[0]): {OWN: Score(series=300), "Otava 0.8.0": Score(series=40, flagged=5)},
+        key(STEPS[0]): {OWN: Score(series=300, found=300, matched=300, exact=290, covered=299, width=330)},
+        key(DRIFT): {OWN: Score(series=300, found=290, matched=290, drifts=200, covered=270, width=9000)},
+    }
+
+
+def test_every_figure_has_its_number_of_series_and_bounds(scores: Scores) -> None:
+    text = render(scores)
+    assert "0.00 % (0.00 to 0.99; 0 of 300)" in text
+    assert "12.50 % (4.19 to 26.80; 5 of 40)" in text
+    assert "| +5 % in the middle | 100 |" in text
+
+
+def test_the_section_replaces_only_itself(scores: Scores, tmp_path: Path) -> None:
+    document = tmp_path / "history.md"
+    document.write_text(f"# History\n\n{BEGIN}\nof yesterday\n{END}\n\n## Scale\n")
+    write_section(document, scores)
+    write_section(document, scores)
+    text = document.read_text()
+    assert text.count(BEGIN) == text.count(END) == 1
+    assert "of yesterday" not in text
+    assert text.startswith("# History\n")
+    assert text.endswith("\n\n## Scale\n")
+
+
+def test_a_record_is_written_again(scores: Scores, tmp_path: Path) -> None:
+    record, document = tmp_path / "record.json", tmp_path / "history.md"
+    document.write_text(f"{BEGIN}\n{END}\n")
+    write_record(record, scores)
+    assert read_record(record) == scores
+    main(["--replay", "--record", str(record), "--document", str(document)])
+    assert "Otava 0.8.0" in document.read_text()

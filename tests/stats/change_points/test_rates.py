@@ -1,0 +1,99 @@
+"""How often changes are found, in small: the tables of docs/history.md have the figures, these are their guards.
+
+All seeds are fixed; the bounds leave room for another numpy, not for another rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import ruptures  # type: ignore[import-untyped]  # it comes without types
+
+from harness.stats.change_points import ChangePoint, find_changes
+from harness.stats.pairing import FloatArray
+
+Random = np.random.Generator
+MANY = 100
+
+
+def play(make: Callable[[Random], FloatArray], many: int = MANY) -> list[tuple[ChangePoint, ...]]:
+    return [find_changes(5e6 * np.exp(make(np.random.default_rng([7, number])))) for number in range(many)]
+
+
+def white(random: Random, size: int = 100, width: float = 0.01) -> FloatArray:
+    return random.normal(0, width, size)
+
+
+def slow(random: Random, lag: float, size: int = 100) -> FloatArray:
+    values, last = np.empty(size), 0.0
+    for place, fresh in enumerate(random.normal(0, 0.01 * np.sqrt(1 - lag**2), size)):
+        last = values[place] = lag * last + fresh
+    return values
+
+
+def spiked(random: Random, places: slice) -> FloatArray:
+    values = white(random)
+    values[places] += 0.2
+    return values
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(white, id="white"),
+        pytest.param(lambda random: white(random, 30, 0.05), id="white, 30 points of 5 %"),
+        pytest.param(lambda random: white(random, 300, 0.002), id="white, 300 points of 0.2 %"),
+        pytest.param(lambda random: 0.01 * random.standard_t(3, 100), id="heavy tails"),
+        pytest.param(lambda random: slow(random, 0.3), id="AR(1) 0.3"),
+        pytest.param(lambda random: slow(random, 0.6), id="AR(1) 0.6"),
+        pytest.param(lambda random: white(random) + 0.03 * (random.random(100) < 0.5), id="two levels"),
+        pytest.param(lambda random: white(random, width=0.002) + 0.03 * (random.random(100) < 0.2), id="one is rare"),
+        pytest.param(lambda random: spiked(random, slice(50, 52)), id="two spikes"),
+        pytest.param(lambda random: spiked(random, slice(98, 100)), id="two spikes at the end"),
+    ],
+)
+def test_series_without_a_change_are_left_alone(make: Callable[[Random], FloatArray]) -> None:
+    """At 1 % of series, more than 4 of 100 would be one case in 290."""
+    assert sum(bool(found) for found in play(make)) <= 4
+
+
+def test_a_step_of_5_percent_is_found_after_three_points() -> None:
+    found = play(lambda random: white(random) + np.log(1.05) * (np.arange(100) >= 97))
+    right = [one for changes in found for one in changes if one.index == 97]
+    assert len(right) >= 93
+    assert sum(one[0].low <= 97 <= one[0].high for one in found if one) >= 93
+
+
+def test_no_step_is_seen_before_its_third_point() -> None:
+    for after in (1, 2):
+        found = play(lambda random, after=after: white(random) + 0.2 * (np.arange(100) >= 100 - after))  # type: ignore[misc]  # mypy has no type for such a default
+        assert sum(bool(changes) for changes in found) <= 4
+
+
+def test_small_steps_have_an_honest_range() -> None:
+    found = play(lambda random: white(random) + 0.015 * (np.arange(100) >= 60))
+    ranges = [one for changes in found for one in changes if one.ratio > 1]
+    assert len(ranges) >= 75
+    assert sum(one.low <= 60 <= one.high for one in ranges) >= 0.9 * len(ranges)
+    assert float(np.mean([one.high - one.low for one in ranges])) < 25
+
+
+def test_a_drift_of_2_percent_over_50_points_is_found() -> None:
+    rise = np.log(1.02) * np.clip((np.arange(200) - 99) / 50, 0, 1)
+    found = play(lambda random: white(random, 200) + rise, 50)
+    assert sum(len(changes) == 1 and changes[0].ratio > 1 for changes in found) >= 46
+    assert sum(bool(changes) and changes[0].kind == "drift" for changes in found) >= 36
+
+
+def test_plain_steps_lie_where_ruptures_puts_them() -> None:
+    """PELT with the same squared error (Killick et al. 2012), another search altogether."""
+    for seed in range(4):
+        random = np.random.default_rng([11, seed])
+        places = np.cumsum(random.integers(20, 60, 4))
+        levels = np.cumsum([0.0, *(random.choice([-1, 1], 4) * random.uniform(0.06, 0.12, 4))])
+        logs = np.repeat(levels, np.diff([0, *places, places[-1] + 30])) + white(random, places[-1] + 30)
+        theirs = ruptures.Pelt(model="l2", min_size=3, jump=1).fit(logs).predict(pen=30 * 0.01**2)[:-1]
+        ours = [one.index for one in find_changes(np.exp(logs))]
+        assert ours == theirs == places.tolist()
