@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: run test smoke install lint types unit vulkan schema overhead verdicts plugins picture clean
+.PHONY: run test smoke install lint types unit vulkan browser schema overhead verdicts history plugins picture clean
 
 run: install
 	$(BIN)/harness run suites/esrgan.toml --tag block --budget 150 $(ARGS)
@@ -37,8 +37,12 @@ lint: $(VENV)/.installed
 types: $(VENV)/.installed
 	$(BIN)/mypy
 
-unit: $(VENV)/.installed
+unit: $(VENV)/.installed browser
 	$(BIN)/pytest $(ARGS)
+
+# Chromium, in which the tests open the dashboard, on Debian and its kin, as root. Without one those tests are skipped.
+browser:
+	@sh scripts/install-chromium.sh
 
 # The JSON Schemas that suites, lists of suites and flag sets name in their first line.
 schema: $(VENV)/.installed
@@ -52,6 +56,11 @@ overhead: install
 # How often verdicts are right: records for about an hour and a half, then rewrites the tables of docs/statistics.md.
 verdicts: install
 	$(BIN)/python -m benchmarks.verdicts $(ARGS)
+
+# How often changes in a history are found, and how fast that is at ten million points: computes for some minutes, then
+# rewrites the tables of docs/history.md.
+history: install
+	$(BIN)/python -m benchmarks.history $(ARGS)
 
 # What the built-in plugins gain beside ONNX Runtime and Halide: measures for some minutes, then rewrites the tables of
 # docs/seeds.md. Where an engine has no package for this machine, its rows are left out.
