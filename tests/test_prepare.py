@@ -388,14 +388,6 @@ def test_a_driver_that_iree_does_not_have(uri: str, hint: str, refusal: Refusal)
         ("run_flags", "--device_allocator=caching", "is not applied by iree.runtime"),
         ("run_flags", "--executable_plugin=x.so", "loads code, which only an installed plugin may"),
         ("flags", "--iree-load-plugin=x.so", "loads code, which only an installed plugin may"),
-        ("flags", "--iree-hal-substitute-executable-object=a=b.o", "loads code, which only an installed plugin may"),
-        ("flags", "--iree-hal-preprocess-executables-with=sh x", "runs a program, which a suite may not name"),
-        ("flags", "--iree-llvmcpu-system-linker-path=./x", "runs a program, which a suite may not name"),
-        (
-            "flags",
-            "--iree-preprocessing-pass-pipeline=builtin.module(iree-hal-preprocess-executables-with-tool{command=x})",
-            "runs a program, which a suite may not name",
-        ),
         ("flags", "-o=elsewhere", "is the harness's own to give"),
     ],
 )

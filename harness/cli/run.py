@@ -52,7 +52,8 @@ def run(
         call_timeout: Seconds after which a turn, or one call through iree-run-module, is stopped.
         format: How to print the report.
     """
-    from harness.commands.run import RunArguments, run_command
+    from harness.commands.one_run import RunArguments
+    from harness.commands.run import run_command
 
     return run_command(
         RunArguments(

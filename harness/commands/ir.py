@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from harness.ablating import Ablation, write_ablation
+from harness.commands.one_run import RunArguments, run_for
 from harness.commands.output import Format, memory_limit, print_text, tell_where
 from harness.commands.report import report_command
-from harness.commands.run import RunArguments, run_for
 from harness.errors import ExitCode, UsageError
 from harness.inspecting import inspect_case
 from harness.ir.values import check_ops

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from harness.commands.output import tell
-from harness.commands.run import find_toolchains
+from harness.commands.cases import cases_record, planned_cases, print_cases
 from harness.errors import ExitCode
-from harness.plan import Case, Selection
+from harness.plan import Selection
 from harness.results.records import SCHEMA_VERSION
 
 
@@ -39,27 +37,3 @@ def list_command(
     else:
         print_cases(cases, flags=flags)
     return ExitCode.OK
-
-
-def planned_cases(suite: Path, selection: Selection, versions: tuple[str, ...]) -> tuple[Case, ...]:
-    """A suite's cases on this machine."""
-    from harness.prepare import prepare
-
-    return prepare(suite, selection, find_toolchains(versions, suite, tell)).cases
-
-
-def cases_record(suite: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
-    """A suite's cases for other programs."""
-    return {"suite": suite.as_posix(), "cases": [asdict(case) for case in cases]}
-
-
-def print_cases(cases: tuple[Case, ...], *, flags: bool) -> None:
-    """A line for each case, and their number."""
-    width = max(len(case.name) for case in cases)
-    for case in cases:
-        remark = f"skipped: {case.skip}" if case.skip else "expected to fail" if case.known_to_fail else ""
-        sys.stdout.write(f"{case.name:<{width}}  {case.id}  {remark}".rstrip() + "\n")
-        if flags:
-            sys.stdout.write("".join(f"    {flag}\n" for flag in (*case.compile_flags, *case.run_flags)))
-    skipped = sum(case.skip is not None for case in cases)
-    sys.stdout.write(f"{len(cases)} cases, {skipped} of them skipped here\n")

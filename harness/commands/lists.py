@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from harness.commands.list import cases_record, planned_cases, print_cases
+from harness.commands.cases import cases_record, planned_cases, print_cases
+from harness.commands.one_run import RunArguments, run_for
 from harness.commands.output import Format, tell, tell_where
-from harness.commands.run import RunArguments, run_for
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
 from harness.plan import Selection
 from harness.report import render

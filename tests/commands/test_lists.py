@@ -10,7 +10,7 @@ import pytest
 
 from harness.commands import lists
 from harness.commands.lists import run_list
-from harness.commands.run import RunArguments
+from harness.commands.one_run import RunArguments
 from harness.errors import CaseError, Interrupted, NothingSelected, SuiteError, UsageError
 from harness.results.records import Build, Failure, Run
 from harness.suite.values import SuiteList

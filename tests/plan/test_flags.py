@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan.flags import flag_name, is_on, merge_flags, normalised
+from harness.plan.flags import flag_name, is_on, merge_flags, normalised, refusal, runs_code
 
 flag_names = st.sampled_from(["a", "b", "iree-opt-level", "iree-opt-data-tiling"])
 flags = st.builds(
@@ -101,3 +101,27 @@ def test_the_order_of_equal_flags_is_a_part_of_it(group: list[str]) -> None:
     for name in {flag_name(flag) for flag in group}:
         same = [flag for flag in group if flag_name(flag) == name]
         assert tuple(flag for flag in normalised(group) if flag_name(flag) == name) == normalised(same)
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--iree-load-plugin=x.so",
+        "-iree-hal-substitute-executable-object=a=b.o",
+        "--iree-link-bitcode=x.bc",
+        "--iree-hal-preprocess-executables-with=sh x",
+        "--iree-llvmcpu-system-linker-path=./x",
+        "--iree-cuda-use-ptxas-from=./x",
+        "--iree-preprocessing-pass-pipeline=builtin.module(iree-hal-preprocess-executables-with-tool{command=x})",
+    ],
+)
+def test_what_loads_code_or_runs_a_program_is_not_a_suites_to_give(flag: str) -> None:
+    reason = refusal(flag, at_run=False)
+    assert reason is not None
+    assert reason.startswith(("loads code", "runs a program"))
+    assert runs_code(flag)
+
+
+def test_other_flags_run_nothing() -> None:
+    assert not runs_code("--iree-opt-level=O3")
+    assert not runs_code("--device=local-sync")  # which a suite may not give either, for another reason
