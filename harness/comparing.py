@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.cache import cache_root
 from harness.compare.blank import blank_row
 from harness.compare.exact import exact_rows
-from harness.compare.gates import apply_gates, is_of
+from harness.compare.gates import apply_gates, decides, is_of
 from harness.compare.hosts import machine_facts, require_comparable, side_facts
 from harness.compare.judged import judge_by_upstream
-from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, metric_named
-from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, what_is_known
+from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, metric_named
+from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, what_is_known, with_rounds
 from harness.compare.recorded import recorded_rows
-from harness.compare.remeasure import MeasureOptions, remeasure
 from harness.compare.repro import with_repro
 from harness.compare.rows import geometric_means, known_row, summarise
 from harness.compare.store import ComparisonDirectory
@@ -31,10 +30,18 @@ from harness.plan.matching import matching
 from harness.process import Limits
 from harness.progress import Progress
 from harness.report.comparison import render_comparison
+from harness.report.comparison.json_ import json_document
 from harness.results.environment import capture_environment
 from harness.stats.rule import Rule
 from harness.suite.values import Gate
-from harness.toolchain import Toolchain
+
+if TYPE_CHECKING:
+    from harness.compare.remeasure import MeasureOptions
+    from harness.toolchain import Toolchain
+
+
+# Cases that a note has room for.
+_MOST_NAMES = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +56,7 @@ class CompareOptions:
         floor: Of latency, in place of the suite's; a share.
         controls: Identical rows that are measured as A/A controls.
         patterns: Shell patterns on case names, one of which has to match; (): all.
+        by_name: Cases of one name are compared, also where the two sides define them differently.
     """
 
     results: Path
@@ -64,6 +72,7 @@ class CompareOptions:
     compile_limits: Limits
     call_limit_s: float
     command: tuple[str, ...]
+    by_name: bool = False
 
 
 def compare_sides(
@@ -83,7 +92,8 @@ def compare_sides(
     Raises:
         HarnessError: The sides cannot be compared, or the results folder cannot be written.
     """
-    pairs = _chosen(pair_within(head) if within else pair_runs(base, head), options.patterns)
+    pairs = pair_within(head) if within else pair_runs(base, head, by_name=options.by_name)
+    pairs = _chosen(pairs, options.patterns)
     fates = {pair.name: what_is_known(pair, base, head) for pair in pairs}
     left_out = [pair for pair in pairs if isinstance(fates[pair.name], str)]
     known = {pair.name: fate for pair in pairs if isinstance(fate := fates[pair.name], Known)}
@@ -99,17 +109,21 @@ def compare_sides(
         require_comparable(base, head, unknown, across_hosts=options.across_hosts)
     with ComparisonDirectory(options.results, head.run.header.suite_name, now) as directory:
         if options.remeasure:
+            from harness.compare.remeasure import remeasure
+
             identical = [pair for pair in pairs if pair.name in known and known[pair.name].verdict == "identical"]
             controls = identical[: options.controls]
             wanted = _measure_options(toolchains, rules, options)
             measured = remeasure(unknown, controls, base, head, wanted, directory, progress)
         else:
             latency_rules = {pair.name: rules[LATENCY.name] for pair in unknown}
-            recorded = recorded_rows({pair.name: pair for pair in unknown}, base, head, latency_rules, within=within)
+            timed = (with_rounds(base), with_rounds(head)) if unknown else (base, head)
+            by_pair = {pair.name: pair for pair in unknown}
+            recorded = recorded_rows(by_pair, timed[0], timed[1], latency_rules, within=within)
             measured = list(recorded.values())
         rows = [known_row(pair, known[pair.name]) for pair in pairs if pair.name in known]
         rows += measured
-        rows += [row for pair in pairs if pair not in left_out for row in _exact(pair, base, head)]
+        rows += [row for pair in pairs if _may_differ(fates[pair.name]) for row in _exact(pair, base, head)]
         by_name = {pair.name: pair for pair in pairs}
         applied, unused = _gates(gates, rows, left_out, options)
         rows = list(apply_gates(_in_order(rows, pairs), applied, suite=suite, partial=partial))
@@ -117,7 +131,10 @@ def compare_sides(
             architecture = str(here.get("machine", {}).get("architecture", ""))
             rows = list(judge_by_upstream(rows, by_name, architecture))
         again = _options_again(options)
-        rows = [with_repro(row, by_name[row.case], base, head, again, within=within) for row in rows]
+        rows = [
+            with_repro(row, by_name[row.case], base, head, again, within=within) if row.metric in TIMED else row
+            for row in rows
+        ]
         mode: Mode = "remeasured" if options.remeasure else "recorded"
         comparison = Comparison(
             id=directory.path.name,
@@ -131,12 +148,16 @@ def compare_sides(
             rows=tuple(rows),
             summary=summarise(rows),
             means=geometric_means(rows),
-            notes=(*_notes(base, head, [str(fates[pair.name]) for pair in left_out], within=within), *unused),
+            notes=(
+                *_notes(base, head, [str(fates[pair.name]) for pair in left_out], within=within),
+                *(() if within else _redefined(pairs)),
+                *unused,
+            ),
             settings=_settings(rules, options),
             command=options.command,
         )
         directory.finish(
-            render_comparison(comparison, "json"),
+            json_document(comparison),
             render_comparison(comparison, "markdown", full=True),
         )
     return comparison, directory.path
@@ -145,6 +166,8 @@ def compare_sides(
 def _measure_options(
     toolchains: Mapping[str, Toolchain], rules: Mapping[str, Rule], options: CompareOptions
 ) -> MeasureOptions:
+    from harness.compare.remeasure import MeasureOptions
+
     return MeasureOptions(
         toolchains=toolchains,
         rules=rules,
@@ -167,6 +190,7 @@ def _options_again(options: CompareOptions) -> list[str]:
     recorded = ["--no-remeasure", *(["--across-hosts"] if options.across_hosts else [])]
     return [
         *([] if options.remeasure else recorded),
+        *(["--by-name"] if options.by_name else []),
         *([] if options.floor is None else ["--floor", f"{options.floor:g}"]),
         *(["--rule", options.rule] if options.rule != "generations" else []),
     ]
@@ -203,11 +227,12 @@ def _gates(
         return (), ["The suite's gates were not applied: upstream's rule has none"]
     applied, notes = [], []
     for gate in gates:
-        of_gate = [row for row in rows if is_of(gate, row)]
-        if not of_gate and any(is_of(gate, blank_row(pair, LATENCY, "identical")) for pair in left_out):
-            notes.append(f"Gate {gate.name} was not applied: its cases were left out")
-        elif of_gate and not any(row.metric == gate.metric for row in of_gate):
+        if any(decides(gate, row) for row in rows):
+            applied.append(gate)
+        elif any(is_of(gate, row) for row in rows):
             notes.append(f"Gate {gate.name} was not applied: {gate.metric} was not measured")
+        elif any(is_of(gate, blank_row(pair, LATENCY, "identical")) for pair in left_out):
+            notes.append(f"Gate {gate.name} was not applied: its cases were left out")
         else:
             applied.append(gate)
     return tuple(applied), notes
@@ -226,26 +251,37 @@ def _require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: st
     apply_gates([blank_row(pair, LATENCY, "identical") for pair in pairs], gates, suite=suite, partial=partial)
 
 
+def _may_differ(fate: Known | str | None) -> bool:
+    """Whether a pair's counted figures are compared: not where it is left out, nor where its row is `identical`.
+
+    Equal modules under the same runtime have equal sizes, counts and memory, so their one row stands for all of them.
+    Peaks of memory that differ all the same are noise of iree-benchmark-module, and ops that are only in an earlier
+    phase of the one compiler's program are not in what is run.
+    """
+    return fate is None or (isinstance(fate, Known) and fate.verdict != "identical")
+
+
 def _exact(pair: Pair, base: Side, head: Side) -> tuple[Row, ...]:
     if pair.base is None or pair.head is None:
         return ()
     named = ((base, pair.base.name), (head, pair.head.name))
-    rows = exact_rows(
+    return exact_rows(
         pair.head,
         base.evidence.builds.get(pair.base.name),
         head.evidence.builds.get(pair.head.name),
         base.evidence.references.get(pair.base.name),
         head.evidence.references.get(pair.head.name),
         *(one.counts if (one := side.evidence.ir.get(name)) else {} for side, name in named),
+        name=pair.name,
     )
-    return tuple(replace(row, case=pair.name) for row in rows)
 
 
 def _in_order(rows: list[Row], pairs: Sequence[Pair]) -> list[Row]:
     """By metric, then by case; controls last."""
-    metrics = list(dict.fromkeys([LATENCY.name, INSTRUCTIONS.name, COMPILE_TIME.name, *(row.metric for row in rows)]))
+    names = dict.fromkeys([LATENCY.name, INSTRUCTIONS.name, COMPILE_TIME.name, *(row.metric for row in rows)])
+    metrics = {name: rank for rank, name in enumerate(names)}
     places = {pair.name: place for place, pair in enumerate(pairs)}
-    return sorted(rows, key=lambda row: (row.control, metrics.index(row.metric), places[row.case]))
+    return sorted(rows, key=lambda row: (row.control, metrics[row.metric], places[row.case]))
 
 
 def _notes(base: Side, head: Side, left_out: Sequence[str], *, within: bool) -> list[str]:
@@ -254,12 +290,27 @@ def _notes(base: Side, head: Side, left_out: Sequence[str], *, within: bool) -> 
     for name, run in (("base", base.run), ("head", head.run)):
         if not run.finished:
             notes.append(f"The {name}'s run {run.header.id} is not finished; what it lacks counts as missing")
+        if run.turns_dropped:
+            notes.append(
+                f"The raw turns of the {name}'s run {run.header.id} were dropped on {run.turns_dropped[:10]}; its "
+                "latencies are compared only where both sides are measured again"
+            )
         if within:
             break
     for reason in dict.fromkeys(left_out):
         number = left_out.count(reason)
         notes.append(f"{number} case{'' if number == 1 else 's'} left out on both sides: {reason}")
     return notes
+
+
+def _redefined(pairs: Sequence[Pair]) -> list[str]:
+    """That cases met by name alone."""
+    changed = [pair.name for pair in pairs if pair.base and pair.head and pair.base.id != pair.head.id]
+    if not changed:
+        return []
+    shown = ", ".join(changed[:_MOST_NAMES]) + (", ..." if len(changed) > _MOST_NAMES else "")
+    cases = "1 case" if len(changed) == 1 else f"{len(changed)} cases"
+    return [f"The two sides define {cases} differently, by flags, model, device or plugins: {shown}"]
 
 
 def _settings(rules: Mapping[str, Rule], options: CompareOptions) -> dict[str, Any]:

@@ -20,6 +20,7 @@ def compare(
     patterns: Patterns = None,
     remeasure: bool = True,
     across_hosts: Annotated[bool, Parameter(negative="")] = False,
+    by_name: Annotated[bool, Parameter(negative="")] = False,
     row_budget: Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))] = 15.0,
     compile_budget: Annotated[float, Parameter(validator=Number(gte=0, lt=10_000_000))] = 30.0,
     floor: Annotated[float | None, Parameter(validator=Number(gt=0, lt=1))] = None,
@@ -44,6 +45,8 @@ def compare(
         patterns: Only these cases.
         remeasure: Measure again, now; else compare what the runs recorded.
         across_hosts: Compare recorded numbers of different machines or devices too.
+        by_name: Compare cases of one name also where the two sides define them differently, as before and after a
+            change of the suite's flags.
         row_budget: Wall seconds for looking at one row's latency; confirming a finding takes as much again, at
             most twice.
         compile_budget: Wall seconds for one row's compile times; 0: they are not measured.
@@ -70,6 +73,7 @@ def compare(
             patterns=tuple(patterns or ()),
             remeasure=remeasure,
             across_hosts=across_hosts,
+            by_name=by_name,
             row_budget_s=row_budget,
             compile_budget_s=compile_budget,
             floor=floor,

@@ -21,7 +21,6 @@ from harness.process import Limits
 from harness.progress import Progress, Terminal
 from harness.report.comparison import render_comparison
 from harness.report.outcome import comparison_exit_code
-from harness.report.selfcheck import render_selfcheck
 from harness.results.environment import capture_environment
 from harness.results.store import load_run
 
@@ -164,6 +163,7 @@ def selfcheck_command(
 ) -> int:
     """`harness selfcheck`: exit status 0, whatever it finds: a false alarm here is a finding about the machine."""
     from harness.plan import Selection
+    from harness.report.selfcheck import render_selfcheck
     from harness.run import run_suite
     from harness.selfcheck import SelfcheckOptions, check_machine
 

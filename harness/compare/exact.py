@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
-from harness.compare.blank import row_of
 from harness.compare.metrics import BUILD_FACTS, REFERENCE_FACTS, Metric, ir_metric
-from harness.compare.values import Row, Verdict
+from harness.compare.values import Row, Verdict, altered
 from harness.plan.values import Case
 from harness.results.records import Build, Reference
 
@@ -26,6 +24,8 @@ def exact_rows(
     head_reference: Reference | None,
     base_ir: Mapping[str, int] = MappingProxyType({}),
     head_ir: Mapping[str, int] = MappingProxyType({}),
+    *,
+    name: str = "",
 ) -> tuple[Row, ...]:
     """One row for each exact metric of a case that both sides have a value of, in the order of the metrics.
 
@@ -36,26 +36,38 @@ def exact_rows(
         case: Whose name, model, variant and device the rows get.
         base_build: None where that side has none; likewise the others.
         base_ir: Op counts by `phase/op`.
+        name: The rows', where it is not the case's.
     """
+    blank = Row(
+        case=name or case.name,
+        model=case.model,
+        variant=case.variant,
+        device=case.device,
+        metric="",
+        verdict="unchanged",
+    )
     rows = []
-    for metric, of_build in BUILD_FACTS.items():
-        if base_build is not None and head_build is not None:
-            rows.append(_row(case, metric, of_build(base_build), of_build(head_build)))
-    for metric, of_reference in REFERENCE_FACTS.items():
-        if base_reference is not None and head_reference is not None:
-            rows.append(_row(case, metric, of_reference(base_reference), of_reference(head_reference)))
-    rows += [_row(case, ir_metric(name), base_ir[name], head_ir[name]) for name in base_ir if name in head_ir]
+    if base_build is not None and head_build is not None:
+        for metric, of_build in BUILD_FACTS.items():
+            rows.append(_row(blank, metric, of_build(base_build), of_build(head_build)))
+    if base_reference is not None and head_reference is not None:
+        for metric, of_reference in REFERENCE_FACTS.items():
+            rows.append(_row(blank, metric, of_reference(base_reference), of_reference(head_reference)))
+    rows += [_row(blank, ir_metric(op), base_ir[op], head_ir[op]) for op in base_ir if op in head_ir]
     return tuple(row for row in rows if row is not None)
 
 
-def _row(case: Case, metric: Metric, base: float | None, head: float | None) -> Row | None:
+def _row(blank: Row, metric: Metric, base: float | None, head: float | None) -> Row | None:
     if base is None or head is None:
         return None
-    return replace(
-        row_of(case, metric, _verdict(base, head)),
+    return altered(
+        blank,
+        metric=metric.name,
+        verdict=_verdict(base, head),
         ratio=head / base if base else None,
         base_value=base,
         head_value=head,
+        unit=metric.unit,
         reason=_reason(metric, base, head),
     )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from harness.compare.metrics import LATENCY, metric_named
 from harness.compare.values import Row, Verdict
@@ -26,6 +28,7 @@ def apply_gates(rows: Iterable[Row], gates: Sequence[Gate], *, suite: str, parti
 
     A row of a statistical metric violates a gate if its verdict is a change in the gate's direction and the estimate
     lies beyond the limits; one of an exact metric if its values do. A/A controls and rows without figures have no gate.
+    An identical row passes all gates of exact metrics that are of its case: equal modules have no rows of these.
 
     Args:
         suite: Path of the suite that the gates are from, for messages.
@@ -35,23 +38,36 @@ def apply_gates(rows: Iterable[Row], gates: Sequence[Gate], *, suite: str, parti
         UsageError: A gate matches no row, so that it would pass whatever happens.
     """
     known = tuple(rows)
+    if not gates:
+        return known
     for gate in gates:
         _require_rows(gate, known, suite, partial=partial)
-    return tuple(
-        _gated(row, [gate for gate in gates if gate.metric == row.metric and is_of(gate, row)]) for row in known
-    )
+    return tuple(_gated(row, [gate for gate in gates if decides(gate, row)]) for row in known)
+
+
+def decides(gate: Gate, row: Row) -> bool:
+    """Whether a gate is held against a row: its metric's, or an identical one, which stands for all exact figures."""
+    stands = row.metric == gate.metric or (row.verdict == "identical" and _is_exact(gate.metric))
+    return stands and is_of(gate, row)
 
 
 def is_of(gate: Gate, row: Row) -> bool:
     """Whether a gate is of a row's case; in a run of several toolchains its pattern may leave the toolchain out."""
-    match = matching([gate.cases]).match
-    return not row.control and any(match(name) for name in (row.case, f"{row.model}/{row.variant}@{row.device}"))
+    match = _matching(gate.cases).match
+    if row.control:
+        return False
+    return bool(match(row.case) or match(f"{row.model}/{row.variant}@{row.device}"))
+
+
+@lru_cache(maxsize=64)  # gates are few, and rows are many
+def _matching(pattern: str) -> re.Pattern[str]:
+    return matching([pattern])
 
 
 def _require_rows(gate: Gate, rows: Sequence[Row], suite: str, *, partial: bool) -> None:
-    of_cases = [row for row in rows if is_of(gate, row)]
-    if any(row.metric == gate.metric for row in of_cases):
+    if any(decides(gate, row) for row in rows):
         return
+    of_cases = [row for row in rows if is_of(gate, row)]
     where = f"{suite}: [gates.{gate.name}]"
     if not of_cases:
         if partial:
@@ -83,7 +99,7 @@ def _gated(row: Row, gates: Sequence[Gate]) -> Row:
 
 
 def _is_violated(gate: Gate, row: Row) -> bool:
-    if not _is_exact(row) and not _is_found(gate, row):
+    if not _is_exact(row.metric) and not _is_found(gate, row):
         return False
     change = _change(row)
     if change is None:  # changed beyond a floor, by how much is not known: no limit can excuse it
@@ -107,7 +123,7 @@ def _change(row: Row) -> float | None:
     """Head less base, in the metric's unit; of a statistical metric by the estimate of the ratio, where it has one."""
     if row.base_value is None:
         return None
-    if not _is_exact(row) and row.ratio is not None:
+    if not _is_exact(row.metric) and row.ratio is not None:
         return (row.ratio - 1) * row.base_value
     return None if row.head_value is None else row.head_value - row.base_value
 
@@ -123,8 +139,8 @@ def allowance(gate: Gate) -> str:
     return " or ".join(limits) or f"no {'change' if gate.direction == 'any' else gate.direction}"
 
 
-def _is_exact(row: Row) -> bool:
-    metric = metric_named(row.metric)
+def _is_exact(name: str) -> bool:
+    metric = metric_named(name)
     return metric is not None and metric.exact
 
 

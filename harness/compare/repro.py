@@ -5,12 +5,12 @@ from __future__ import annotations
 import glob
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import lru_cache
 
 from harness.compare.metrics import COMPILE_TIME, LATENCY
 from harness.compare.pairs import Pair, Side
 from harness.compare.sides import is_toolchain
-from harness.compare.values import Row
+from harness.compare.values import Row, altered
 from harness.plan.values import Case
 
 _HASH_DIGITS = 12  # as many as people compare by eye
@@ -35,7 +35,7 @@ def with_repro(row: Row, pair: Pair, base: Side, head: Side, options: Sequence[s
         *control,
         *options,
     ]
-    return replace(row, repro=(shlex.join(command), _module("base", pair.base, base), _module("head", pair.head, head)))
+    return altered(row, repro=(shlex.join(command), _module("base", pair.base, base), _module("head", pair.head, head)))
 
 
 def _sides(base: Side, head: Side, *, within: bool) -> list[str]:
@@ -53,4 +53,9 @@ def _module(word: str, case: Case | None, side: Side) -> str:
     if build is None or not build.command:
         return f"# {word}: was never compiled"
     module = f"module {build.module_sha256[:_HASH_DIGITS]}" if build.module_sha256 else "no module"
-    return f"# {word}: {module}, {' '.join(shlex.join(build.command).split())}"
+    return f"# {word}: {module}, {_line(build.command)}"
+
+
+@lru_cache(maxsize=1024)  # cases of one variant on one device have one command
+def _line(command: tuple[str, ...]) -> str:
+    return " ".join(shlex.join(command).split())

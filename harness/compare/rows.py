@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,14 +15,14 @@ from harness.compare.latency import BASE, HEAD
 from harness.compare.metrics import INSTRUCTIONS, LATENCY, Metric
 from harness.compare.pairs import Known, Pair
 from harness.compare.recorded import ratio_of
-from harness.compare.values import VERDICTS, GeometricMean, Row, Verdict
+from harness.compare.values import VERDICTS, GeometricMean, Kind, Row, Verdict, altered
 from harness.results.records import Round
 from harness.stats import counter_per_call
 
 
 def known_row(pair: Pair, known: Known) -> Row:
     """The latency row of a pair that needs no measuring."""
-    return replace(blank_row(pair, LATENCY, known.verdict), reason=known.reason, stderr=known.stderr)
+    return altered(blank_row(pair, LATENCY, known.verdict), reason=known.reason, stderr=known.stderr)
 
 
 def measured_row(pair: Pair, metric: Metric, outcome: Outcome, floor: float) -> Row:
@@ -115,27 +116,33 @@ def with_kind_of_change(latency: Row, instructions: Row | None) -> Row:
 
 def summarise(rows: Sequence[Row]) -> dict[Verdict, int]:
     """Latency rows by verdict, controls left out; every verdict is there."""
-    counted = [row.verdict for row in rows if row.metric == LATENCY.name and not row.control]
-    return {verdict: counted.count(verdict) for verdict in VERDICTS}
+    counted = Counter(row.verdict for row in rows if row.metric == LATENCY.name and not row.control)
+    return {verdict: counted[verdict] for verdict in VERDICTS}
 
 
 def geometric_means(rows: Sequence[Row]) -> tuple[GeometricMean, ...]:
     """Of latency ratios, for each model, device and variant; identical rows count with 1, failed ones not at all."""
-    means = []
-    kinds: tuple[tuple[str, list[str]], ...] = tuple(
-        (kind, list(dict.fromkeys(getattr(row, kind) for row in rows))) for kind in ("model", "device", "variant")
+    timed = [row for row in rows if row.metric == LATENCY.name]
+    counted = [row for row in timed if _counts(row)]
+    kinds: tuple[tuple[Kind, Callable[[Row], str]], ...] = (
+        ("model", lambda row: row.model),
+        ("device", lambda row: row.device),
+        ("variant", lambda row: row.variant),
     )
-    for kind, names in kinds:
-        for name in names:
-            ratios = [_ratio(row) for row in rows if getattr(row, kind) == name and _counts(row)]
-            if ratios:
-                mean = math.exp(float(np.mean(np.log(ratios))))
-                means.append(GeometricMean(kind=kind, name=name, ratio=mean, rows=len(ratios)))  # type: ignore[arg-type]
+    means = []
+    for kind, name_of in kinds:
+        ratios: dict[str, list[float]] = {name_of(row): [] for row in timed}
+        for row in counted:
+            ratios[name_of(row)].append(_ratio(row))
+        for name, found in ratios.items():
+            if found:
+                mean = math.exp(float(np.mean(np.log(found))))
+                means.append(GeometricMean(kind=kind, name=name, ratio=mean, rows=len(found)))
     return tuple(means)
 
 
 def _counts(row: Row) -> bool:
-    return row.metric == LATENCY.name and not row.control and row.verdict != "failed" and _ratio(row) > 0
+    return not row.control and row.verdict != "failed" and _ratio(row) > 0
 
 
 def _ratio(row: Row) -> float:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from harness.cache import environments_root
-from harness.compare.modules import require_same
 from harness.compare.pairs import Side, side_of
 from harness.errors import RunError, UsageError
 from harness.results.store import load_run
@@ -75,11 +74,12 @@ def resolve(
         for side in sides
         if is_toolchain(side)
     }
-    runs = {side: load_run(Path(side)) for side in sides if not is_toolchain(side)}
+    runs = {side: load_run(Path(side), rounds=False) for side in sides if not is_toolchain(side)}
     for side, toolchain in releases.items():  # which takes long, and comes after all that may be wrong
         assert suite is not None  # noqa: S101 (suite_of has seen to it)
         runs[side] = load_run(run_suite(suite, toolchain))
-    return side_of(runs[sides[0]], sides[0]), side_of(runs[sides[1]], sides[1])
+    base, head = (side_of(runs[side], side, None if side in releases else Path(side)) for side in sides)
+    return base, head
 
 
 def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) -> Mapping[str, Toolchain]:
@@ -88,6 +88,8 @@ def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) ->
     Raises:
         ToolchainError: One cannot be had, or its compiler is another one than the run's.
     """
+    from harness.compare.modules import require_same
+
     versions = list(dict.fromkeys(version for side in sides for version in side.toolchains))
     found = get_toolchains(versions, root=environments_root(), on_install=on_install)
     if len(found) < len(versions):

@@ -71,14 +71,14 @@ class ComparisonDirectory:
         """Keep what one generation of compiles took."""
         self._append("compiles.jsonl", json.dumps({"case": case, **fields}).encode())
 
-    def finish(self, document: str, report: str) -> None:
-        """Write the comparison itself and its report."""
+    def finish(self, document: bytes, report: str) -> None:
+        """Write the comparison itself, as JSON, and its report."""
         try:
             write_atomically(self.path / "report.md", report.encode())
             # comparison.json makes it a comparison, so it comes last, and what is one has its hashes.
-            files = {**describe_folder(self.path, COMPARISON_FILES), COMPARISON_FILE: describe_bytes(document.encode())}
+            files = {**describe_folder(self.path, COMPARISON_FILES), COMPARISON_FILE: describe_bytes(document)}
             write_atomically(self.path / FINISHED_FILE, finished_document(files))
-            write_atomically(self.path / COMPARISON_FILE, document.encode())
+            write_atomically(self.path / COMPARISON_FILE, document)
         except OSError as error:
             raise _unwritable(self.path, error) from None
 

@@ -1,10 +1,46 @@
 """Case -> its IR at named phases of the compiler: how many of which ops it has, and its text."""
 
-from harness.ir.count import count_files, count_ops
-from harness.ir.dump import dump_phases, entry_phase
-from harness.ir.storage import EncodedTensor, Storage, read_storage
-from harness.ir.text import print_ir
-from harness.ir.values import BUFFERIZED, ENCODINGS, PHASES, PLACES, OpCounts, check_wanted, select_counts
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.lazy import lazily
+
+if TYPE_CHECKING:
+    from harness.ir.count import count_files, count_ops
+    from harness.ir.dump import dump_phases, entry_phase
+    from harness.ir.storage import EncodedTensor, Storage, read_storage
+    from harness.ir.text import print_ir
+    from harness.ir.values import BUFFERIZED, ENCODINGS, PHASES, PLACES, OpCounts, check_wanted, select_counts
+else:
+    __getattr__ = lazily(
+        __name__,
+        {
+            "count": (
+                "count_files",
+                "count_ops",
+            ),
+            "dump": (
+                "dump_phases",
+                "entry_phase",
+            ),
+            "storage": (
+                "EncodedTensor",
+                "Storage",
+                "read_storage",
+            ),
+            "text": ("print_ir",),
+            "values": (
+                "BUFFERIZED",
+                "ENCODINGS",
+                "PHASES",
+                "PLACES",
+                "OpCounts",
+                "check_wanted",
+                "select_counts",
+            ),
+        },
+    )
 
 __all__ = [
     "BUFFERIZED",

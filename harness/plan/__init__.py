@@ -1,9 +1,34 @@
 """Suite -> [Case]; pure."""
 
-from harness.plan.cases import Selection, plan_cases, unknown_flags
-from harness.plan.cell import chain_of, suits
-from harness.plan.chain import Arranged
-from harness.plan.toolchains import across_toolchains
-from harness.plan.values import Case
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.lazy import lazily
+
+if TYPE_CHECKING:
+    from harness.plan.cases import Selection, plan_cases, unknown_flags
+    from harness.plan.cell import chain_of, suits
+    from harness.plan.chain import Arranged
+    from harness.plan.toolchains import across_toolchains
+    from harness.plan.values import Case
+else:
+    __getattr__ = lazily(
+        __name__,
+        {
+            "cases": (
+                "Selection",
+                "plan_cases",
+                "unknown_flags",
+            ),
+            "cell": (
+                "chain_of",
+                "suits",
+            ),
+            "chain": ("Arranged",),
+            "toolchains": ("across_toolchains",),
+            "values": ("Case",),
+        },
+    )
 
 __all__ = ["Arranged", "Case", "Selection", "across_toolchains", "chain_of", "plan_cases", "suits", "unknown_flags"]

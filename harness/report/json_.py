@@ -56,12 +56,17 @@ def _record(row: Row) -> dict[str, Any]:
 
 def json_text(document: Mapping[str, Any]) -> str:
     """A document as text, for other programs; what is no number is null."""
+    return json_bytes(document).decode()
+
+
+def json_bytes(document: Mapping[str, Any]) -> bytes:
+    """The same in UTF-8."""
     from pydantic_core import PydanticSerializationError, to_json
 
     try:  # several times faster than the other
-        return to_json(document, indent=2, inf_nan_mode="null", fallback=plain_value).decode() + "\n"
+        return to_json(document, indent=2, inf_nan_mode="null", fallback=plain_value) + b"\n"
     except PydanticSerializationError:  # half a surrogate pair, as a file name may have
-        return json.dumps(plain_value(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(plain_value(document), indent=2, allow_nan=False).encode() + b"\n"
 
 
 def plain_value(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from harness.compare.values import Row, SelfcheckFacts
 
@@ -23,7 +24,7 @@ def machine_line(selfcheck: SelfcheckFacts | None) -> str:
     )
 
 
-def controls_line(controls: list[Row]) -> str:
+def controls_line(controls: Sequence[Row]) -> str:
     """What the A/A controls of a comparison showed; "" without any."""
     if not controls:
         return ""

@@ -27,7 +27,7 @@ _CONTROL = re.compile(
 
 def printable(text: str) -> str:
     """A tool's text without escape sequences and control characters; its lines stay."""
-    return text if text.isprintable() else _CONTROL.sub("", text)
+    return text if text.replace("\n", " ").isprintable() else _CONTROL.sub("", text)
 
 
 def one_line(text: str) -> str:

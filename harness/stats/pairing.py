@@ -7,9 +7,11 @@ median of such ratios is two to three times tighter than the ratio of two median
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -69,6 +71,33 @@ class GroupTimes:
             return ()
         return _finite(times[:, self.columns[case]] for times in self.generations.values())
 
+    def medians(self, case: str) -> FloatArray:
+        """The median over rounds of what one call took, for each generation that measured the case."""
+        if case not in self.columns:
+            return np.empty(0)
+        found: FloatArray = self._medians[0][:, self.columns[case]]
+        return found[np.isfinite(found)]
+
+    def rounds(self, case: str) -> int:
+        """In how many rounds, over all generations, the case was measured."""
+        return int(self._medians[1][:, self.columns[case]].sum()) if case in self.columns else 0
+
+    @cached_property
+    def _medians(self) -> tuple[FloatArray, NDArray[np.int64]]:
+        """Medians of all cases at once, and the rounds behind them, both of shape (generations, cases)."""
+        longest = max((len(times) for times in self.generations.values()), default=0)
+        if not longest:
+            return np.empty((0, len(self.columns))), np.empty((0, len(self.columns)), dtype=np.int64)
+        padded = np.full((len(self.generations), longest, len(self.columns)), np.nan)
+        for place, times in enumerate(self.generations.values()):
+            padded[place, : len(times)] = times
+        padded.sort(axis=1)  # NaN last
+        rounds = np.isfinite(padded).sum(axis=1, keepdims=True)
+        middle = [
+            np.take_along_axis(padded, np.maximum(place, 0), axis=1) for place in ((rounds - 1) // 2, rounds // 2)
+        ]
+        return ((middle[0] + middle[1]) / 2)[:, 0], rounds[:, 0]
+
     def log_ratios(self, case: str, baseline: str) -> tuple[Ratios, ...]:
         """log(case / baseline) in each round that has both, for each generation that has such a round."""
         if case not in self.columns or baseline not in self.columns:
@@ -87,16 +116,31 @@ class GroupTimes:
 def tabulate_rounds(rounds: Iterable[Round]) -> GroupTimes:
     """Put the rounds of one group into arrays; a case with two turns in one round counts with their mean."""
     ordered = sorted(rounds, key=lambda one: (one.generation, one.round))
-    by_generation = {number: list(members) for number, members in groupby(ordered, key=lambda one: one.generation)}
     names = dict.fromkeys(turn.case for one in ordered for turn in one.turns)
     columns = {name: column for column, name in enumerate(names)}
-    unusable = Counter(turn.case for one in ordered for turn in one.turns if not _usable(turn))
-    return GroupTimes(
-        columns=columns,
-        generations={number: _ns_per_call(members, columns) for number, members in by_generation.items()},
-        places={number: _places(members, columns) for number, members in by_generation.items()},
-        unusable=dict(unusable),
-    )
+    unusable: Counter[str] = Counter()
+    generations, places = {}, {}
+    for number, members in groupby(ordered, key=lambda one: one.generation):
+        tabulated = [_tabulate(one, columns, unusable) for one in members]
+        generations[number] = np.array([ns for ns, _ in tabulated])
+        places[number] = np.array([first for _, first in tabulated], dtype=np.int64)
+    return GroupTimes(columns=columns, generations=generations, places=places, unusable=dict(unusable))
+
+
+def _tabulate(one: Round, columns: Mapping[str, int], unusable: Counter[str]) -> tuple[list[float], list[int]]:
+    """Nanoseconds per call of each case in one round, and the place of its first turn; lists, since it is short."""
+    wall_ns, calls = [0] * len(columns), [0] * len(columns)
+    places = [0] * len(columns)
+    for place in range(len(one.turns) - 1, -1, -1):
+        turn = one.turns[place]
+        column = columns[turn.case]
+        places[column] = place
+        if usable(turn):
+            wall_ns[column] += turn.wall_ns
+            calls[column] += turn.calls
+        else:
+            unusable[turn.case] += 1
+    return [wall / number if number else math.nan for wall, number in zip(wall_ns, calls, strict=True)], places
 
 
 def counter_per_call(rounds: Iterable[Round], counter: str) -> dict[str, float]:
@@ -109,28 +153,9 @@ def counter_per_call(rounds: Iterable[Round], counter: str) -> dict[str, float]:
     return {case: float(np.median(values)) for case, values in counts.items()}
 
 
-def _usable(turn: Turn) -> bool:
+def usable(turn: Turn) -> bool:
     """Whether a turn can be divided; what took centuries was not timed but damaged."""
     return 0 < turn.calls < _TOO_LARGE and 0 < turn.wall_ns < _TOO_LARGE
-
-
-def _ns_per_call(rounds: Sequence[Round], columns: Mapping[str, int]) -> FloatArray:
-    wall_ns = np.zeros((len(rounds), len(columns)))
-    calls = np.zeros_like(wall_ns)
-    for row, one in enumerate(rounds):
-        for turn in one.turns:
-            if _usable(turn):
-                wall_ns[row, columns[turn.case]] += turn.wall_ns
-                calls[row, columns[turn.case]] += turn.calls
-    return np.divide(wall_ns, calls, out=np.full_like(wall_ns, np.nan), where=calls > 0)
-
-
-def _places(rounds: Sequence[Round], columns: Mapping[str, int]) -> NDArray[np.int64]:
-    places = np.zeros((len(rounds), len(columns)), dtype=np.int64)
-    for row, one in enumerate(rounds):
-        for place, turn in reversed(list(enumerate(one.turns))):
-            places[row, columns[turn.case]] = place
-    return places
 
 
 def _finite(generations: Iterable[FloatArray]) -> tuple[FloatArray, ...]:

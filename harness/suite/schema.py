@@ -44,7 +44,7 @@ _FLOORED: dict[str, JsonValue] = {"propertyNames": {"enum": [metric.name for met
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class InputTable(_Table):

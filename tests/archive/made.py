@@ -51,7 +51,7 @@ def a_comparison(results: Path, day: int = 0) -> Path:
         directory.keep_round(make_round(0))
         row = make_row("net/stock@cpu", base_value=1e6, head_value=1e6)
         comparison = make_comparison([row], id=directory.path.name, created=created.isoformat())
-        directory.finish(render_comparison(comparison, "json"), "# A comparison\n")
+        directory.finish(render_comparison(comparison, "json").encode(), "# A comparison\n")
     return directory.path
 
 

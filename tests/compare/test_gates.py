@@ -89,6 +89,23 @@ def test_of_several_gates_one_is_enough_to_be_violated() -> None:
     assert row.reason == "because; gate loose allows +200 %; gate tight allows +1"
 
 
+# ------------------------------------------------------------------------------------------- identical modules
+
+
+@pytest.mark.parametrize("metric", ["copies", "module-size", "host-peak-memory", "flow/flow.tensor.update", "latency"])
+def test_an_identical_row_passes_every_gate_that_equal_modules_keep(metric: str) -> None:
+    row = a_row("latency", None, None, verdict="identical")
+    assert outcome(row, a_gate(metric, direction="any")) == "passed"
+
+
+def test_an_identical_row_says_nothing_of_what_is_timed_or_of_other_cases() -> None:
+    identical, other = a_row("latency", None, None, verdict="identical"), a_row("copies", 1, 2, case="net/b@cpu")
+    rows = apply_gates([identical, other], [a_gate("compile-time"), a_gate(cases="net/b@*")], suite=SUITE)
+    assert [row.gate for row in rows] == [None, "violated"]
+    control = replace(identical, control=True)
+    assert [row.gate for row in apply_gates([control, identical], [a_gate()], suite=SUITE)] == [None, "passed"]
+
+
 # ------------------------------------------------------------------------------------------------ exact metrics
 
 

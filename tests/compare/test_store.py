@@ -42,7 +42,7 @@ def test_every_turn_and_every_compile_is_one_line_at_once(tmp_path: Path) -> Non
 
 def test_it_is_a_comparison_once_it_is_finished(tmp_path: Path) -> None:
     with a_directory(tmp_path) as directory:
-        directory.finish("{}\n", "report\n")
+        directory.finish(b"{}\n", "report\n")
     assert is_comparison(directory.path)
     assert (directory.path / COMPARISON_FILE).read_text() == "{}\n"
     assert (directory.path / "report.md").read_text() == "report\n"

@@ -131,8 +131,8 @@ def test_two_runs_of_one_suite_are_identical_and_nothing_is_measured(runs: Harne
     found = document(finished)
     assert verdicts(found) == dict.fromkeys((STOCK, SLOW, INERT), "identical")
     assert {row["seconds"] for row in found["rows"]} == {0}
-    assert {row["verdict"] for row in found["rows"] if row["metric"] != "latency"} == {"unchanged"}
-    assert {row["gate"] for row in found["rows"] if row["metric"] == "copies"} == {"passed"}
+    assert [row["metric"] for row in found["rows"]] == ["latency"] * 3  # equal modules have equal counts and sizes
+    assert {row["gate"] for row in found["rows"]} == {"passed"}
     names = sorted(file.name for file in comparisons(runs)[0].iterdir())
     assert names == ["comparison.json", "finished.json", "report.md"]
 
@@ -158,8 +158,12 @@ def test_a_control_whose_module_is_gone_says_so(runs: Harness, tmp_path: Path) -
 
 
 def test_a_gate_that_is_violated_is_a_regression(runs: Harness) -> None:
-    edit(runs.folder / HEAD / "builds.jsonl", lambda build: build["statistics"].update(copies=7))
-    finished = runs("compare", BASE, HEAD, "--format", "json")
+    def copy_more(build: dict[str, Any]) -> None:
+        build["module_sha256"] = "0" * 64
+        build["statistics"].update(copies=7)
+
+    edit(runs.folder / HEAD / "builds.jsonl", copy_more)
+    finished = runs("compare", BASE, HEAD, "--no-remeasure", "--format", "json")
     assert finished.returncode == 1
     (row,) = [row for row in document(finished)["rows"] if row["case"] == STOCK and row["metric"] == "copies"]
     assert (row["verdict"], row["gate"], row["base_value"], row["head_value"]) == ("regressed", "violated", 0, 7)
@@ -169,7 +173,7 @@ def test_a_gate_that_is_violated_is_a_regression(runs: Harness) -> None:
 def test_gates_of_what_was_left_out_or_not_measured_are_told_and_not_refused(runs: Harness) -> None:
     def change(header: dict[str, Any]) -> None:
         header["cases"][1]["skip"] = "no such device"
-        limits = {"slow": ("copies", SLOW), "memory": ("device-peak-memory", STOCK)}
+        limits = {"slow": ("copies", SLOW), "memory": ("device-peak-memory", STOCK), "time": ("compile-time", STOCK)}
         header["gates"] = [{"name": name, "metric": one, "cases": of} for name, (one, of) in limits.items()]
 
     for name in (BASE, HEAD):
@@ -177,11 +181,13 @@ def test_gates_of_what_was_left_out_or_not_measured_are_told_and_not_refused(run
         (runs.folder / name / "references.jsonl").unlink()
     finished = runs("compare", BASE, HEAD, "--format", "json")
     assert finished.returncode == 0, finished.stderr
-    assert document(finished)["notes"] == [
+    found = document(finished)
+    assert found["notes"] == [
         "1 case left out on both sides: skipped: no such device",
         "Gate slow was not applied: its cases were left out",
-        "Gate memory was not applied: device-peak-memory was not measured",
+        "Gate time was not applied: compile-time was not measured",
     ]
+    assert latencies(found)[STOCK]["gate"] == "passed"  # its modules are equal, and so is what they take
     edit(runs.folder / HEAD / "run.json", lambda header: header["gates"][0].update(cases="*@gpu"))
     sentence = "small.toml: [gates.slow] cases: this comparison has no case that '*@gpu' matches"
     assert runs("compare", BASE, HEAD).stderr.startswith(f"harness: {sentence}")
