@@ -23,6 +23,7 @@ from benchmarks.history.detection_series import (
 from harness.stats.pairing import FloatArray
 
 LEVEL_NS = 5e6
+HALF = float(np.log(1.5))
 # A reported place counts as the true one's within so many points, unless a kind says otherwise.
 NEAR = 5
 
@@ -130,6 +131,8 @@ NONE = (
     _none("a spike of 20 % as the last value", partial(spikes, together=1, at_end=True)),
     _none("spikes of 20 % as the last two values", partial(spikes, together=2, at_end=True)),
     _none("spikes of 5 to 30 % in one run of twenty", many_spikes),
+    _none("spikes of 5 to 30 % in one run of ten", partial(many_spikes, share=0.1)),
+    _none("spikes of 50 % in one run of ten", partial(many_spikes, share=0.1, least=HALF, most=HALF)),
 )
 
 AFTER = (1, 2, 3, 4, 5, 7, 10, 20)
@@ -150,6 +153,17 @@ STEPS = (
     stepped("steps", "+5 % in the middle, heavy tails", (50, 0.05), noise=heavy),
     stepped("steps", "+5 % in the middle, AR(1) 0.6", (50, 0.05), noise=partial(slow, lag_one=0.6)),
     stepped("steps", "+5 % in the middle, spikes", (50, 0.05), noise=many_spikes),
+    stepped("steps", "+5 % in the middle, spikes in one run of ten", (50, 0.05), noise=partial(many_spikes, share=0.1)),
+    stepped(
+        "steps",
+        "+5 % in the middle, spikes of 50 % in one run of ten",
+        (50, 0.05),
+        noise=partial(many_spikes, share=0.1, least=HALF, most=HALF),
+    ),
+    stepped("steps", "+5 %, 5 points ago, spikes in one run of ten", (95, 0.05), noise=partial(many_spikes, share=0.1)),
+    stepped(
+        "steps", "+5 %, 10 points ago, spikes in one run of ten", (90, 0.05), noise=partial(many_spikes, share=0.1)
+    ),
     stepped("steps", "+5 % in the middle, two levels", (50, 0.05), noise=two_levels),
     stepped("steps", "+5 %, repaired after 10 points", (50, 0.05), (60, -0.05 / 1.05)),
     stepped("steps", "+5 %, repaired after 5 points", (50, 0.05), (55, -0.05 / 1.05)),

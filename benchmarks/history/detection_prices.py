@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks.history.detection_series import Noise, heavy, slow, white
-from harness.stats.change_points.noise import pull_in_spikes
 from harness.stats.change_points.search import evidence, path
+from harness.stats.change_points.spikes import pull_in_spikes
 from harness.stats.change_points.table import ALPHA
 from harness.stats.pairing import FloatArray
 

@@ -52,9 +52,11 @@ def spikes(random: Random, size: int, *, together: int, at_end: bool = False, he
     return noise
 
 
-def many_spikes(random: Random, size: int, *, share: float = 0.05) -> FloatArray:
-    """Spikes of 5 to 30 % in one run of twenty."""
-    return white(random, size) + (random.random(size) < share) * random.uniform(0.05, 0.3, size)
+def many_spikes(
+    random: Random, size: int, *, share: float = 0.05, least: float = 0.05, most: float = 0.3
+) -> FloatArray:
+    """Spikes in this share of the runs, anywhere between these heights (differences of logarithms)."""
+    return white(random, size) + (random.random(size) < share) * random.uniform(least, most, size)
 
 
 def step(size: int, index: int, share: float) -> FloatArray:

@@ -27,14 +27,15 @@ def history(
 ) -> int:
     """Ask all runs of a results folder: what changed, when, and whether it was the compiler or the machine.
 
-    Without options: a line for each suite. With --changes the exit status is 1 where, in the last runs, a latency or a
-    compile time became longer by the compiler.
+    Without options: a line for each suite, and the cases that fail. With --changes the exit status is 1 where, in the
+    last runs, a latency, its ratio to the reference or a compile time became longer by the compiler; else 3 where a
+    case fails since one of the last runs.
 
     Args:
         results: The results folder, a path or a URL.
-        changes: Every step and drift, with its cause.
-        series: The points of series, as a line of text and a table: by the case's name, by `case metric` or by id;
-            shell patterns.
+        changes: Every step and drift, with its cause, and every case that fails, works again or is new.
+        series: The points of series, as a line of text and a table: by the case's name, by `case metric` or
+            `case/metric`, or by id; shell patterns.
         sql: What this statement gives, over the tables that --columns lists, in DuckDB's SQL.
         columns: List all tables and columns with their meaning.
         metrics: Only series of this metric, for --changes and --series; repeatable.

@@ -32,7 +32,7 @@ def plot(
         kind: What to draw; all: every picture that there is of it, in both themes and formats. By default forest of a
             comparison, roofline of a run, and timeline of a folder of runs.
         theme: For a light page or a dark one.
-        series: Of a timeline: the series' id, or its case's name, or that followed by / and the metric.
+        series: Of a timeline: the series' id, or its case's name (its latency), or `case metric`; shell patterns.
         top: How many rows, models or devices are drawn at most; the rest is counted.
     """
     from harness.commands.plot import PlotArguments, plot_command

@@ -161,10 +161,10 @@ def _rehearse(material: Material, wanted: Wanted) -> int:
     shelf = wanted.shelf(number, material.key)
     images = None
     if wanted.images_url is not None:
-        images = images_at(material.kind, lambda name: f"{wanted.images_url}/{name}")
+        images = images_at(material, lambda name: f"{wanted.images_url}/{name}")
     elif shelf is not None and (files := material.draw()):
         _say(f"would add {', '.join(files)} to branch {shelf.branch} in {shelf.folder}")
-        images = images_at(material.kind, lambda name: shelf.url("COMMIT", name))
+        images = images_at(material, lambda name: shelf.url("COMMIT", name))
     _say(f"would write to {where} of {wanted.repository}")
     sys.stdout.write(material.render(images, wanted.links))
     return ExitCode.OK
@@ -175,8 +175,8 @@ def _tell(posted: Posted) -> int:
         _say(note)
     if posted.outcome == "unchanged":
         _say(f"{posted.url} says this already; nothing is sent")
-    elif posted.url:
-        _say(f"{posted.outcome} {posted.url}")
+    elif posted.outcome != "not posted":
+        _say(f"{posted.outcome} {posted.url or 'the comment'}")
     return ExitCode.OK
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from harness.archive.address import without_password
 from harness.compare.store import is_comparison
 from harness.compare.values import Comparison
 from harness.compare.values import Row as ComparisonRow
@@ -40,9 +42,14 @@ class PlotArguments:
 
 def plot_command(arguments: PlotArguments) -> int:
     """`harness plot`: a picture in the format that the file's name ends in, or all pictures in a folder."""
-    picture = _format(arguments.out) if arguments.kind != "all" else None
-    if picture is None:
-        _make_folder(arguments.out)
+    if arguments.kind != "all":
+        return _plot(arguments, _format(arguments.out))
+    with _folder(arguments.out):
+        return _plot(arguments, None)
+
+
+def _plot(arguments: PlotArguments, picture: Format | None) -> int:
+    """Into one file of that format; None: into the folder that is there."""
     path = Path(arguments.path)
     if "://" in arguments.path or _holds_runs(path):
         return _plot_series(arguments, picture)
@@ -70,7 +77,7 @@ def _plot_series(arguments: PlotArguments, picture: Format | None) -> int:
     """Of a folder of runs."""
     from harness.commands.plot_series import draw_series
 
-    where = arguments.path
+    place, where = arguments.path, without_password(arguments.path)
     if arguments.kind not in ("timeline", "all", None):
         raise UsageError(
             f"{where}: is a folder of runs, which can be drawn as timeline; give one of its runs for --kind "
@@ -80,11 +87,11 @@ def _plot_series(arguments: PlotArguments, picture: Format | None) -> int:
         if given:
             raise UsageError(f"{option} is for runs and comparisons, and {where} is a folder of runs; use --series")
     if picture is not None:
-        (content,) = draw_series(where, arguments.series, [THEMES[arguments.theme]], [picture]).values()
+        (content,) = draw_series(place, arguments.series, [THEMES[arguments.theme]], [picture]).values()
         _write(arguments.out, content)
         sys.stderr.write(f"{arguments.out}\n")
         return ExitCode.OK
-    return _write_all(arguments, draw_series(where, arguments.series, list(THEMES.values()), list(_FORMATS.values())))
+    return _write_all(arguments, draw_series(place, arguments.series, list(THEMES.values()), list(_FORMATS.values())))
 
 
 def _refuse(arguments: PlotArguments, source: Comparison | Report) -> None:
@@ -139,23 +146,27 @@ def _write_all(arguments: PlotArguments, found: dict[str, bytes]) -> int:
     """Write pictures into a folder, and print where each is."""
     if not found:
         raise RunError(f"{arguments.path}: has nothing to draw; see harness report {arguments.path}")
-    try:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(
-            f"{arguments.out}: is no folder to write to ({error.strerror}); give another with --out"
-        ) from None
     for name, content in found.items():
         _write(arguments.out / name, content)
         sys.stdout.write(f"{arguments.out / name}\n")
     return ExitCode.OK
 
 
-def _make_folder(out: Path) -> None:
+@contextlib.contextmanager
+def _folder(out: Path) -> Iterator[None]:
+    """Make a folder before anything is drawn, so that one that cannot be made costs no time; empty, it goes again."""
+    made = [folder for folder in (out, *out.parents) if not folder.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"{out}: is no folder to write to ({error.strerror}); give another with --out") from None
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # of one that is not empty
+            for folder in made:
+                folder.rmdir()
+        raise
 
 
 def _write(out: Path, content: bytes) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
+from harness.history.changes import find_all
+from harness.history.metrics import is_exact
 from harness.history.open import History, open_history
 from harness.history.series_view import SeriesRow
-from harness.history.strands import is_exact
+from harness.history.verdicts import Cause
 from harness.plots.look import Format, Theme
 from harness.plots.series_choice import choose_series, reference_of
 from harness.plots.timeline import draw_timeline
@@ -39,6 +41,8 @@ def draw_series(place: str, wanted: str | None, themes: Sequence[Theme], formats
         points = _points(history, chosen.series)
         beside = reference_of(rows, chosen)
         reference = _points(history, beside.series) if beside is not None else None
+        changes = _changes(points, chosen.metric)
+        causes = _causes(history, chosen, changes)
         notes = history.notes
     for note in notes:
         sys.stderr.write(f"Note: {note}\n")
@@ -47,9 +51,10 @@ def draw_series(place: str, wanted: str | None, themes: Sequence[Theme], formats
             f"{place}: --series {chosen.series}: has no point in a finished run whose clock was right; finish its "
             "runs with harness run --resume"
         )
-    changes = _changes(points, chosen.metric)
     return {
-        f"timeline-{theme.name}.{picture}": draw_timeline(points, changes, theme, picture, reference=reference)
+        f"timeline-{theme.name}.{picture}": draw_timeline(
+            points, changes, theme, picture, reference=reference, causes=causes
+        )
         for theme in themes
         for picture in formats
     }
@@ -66,6 +71,12 @@ def _points(history: History, series: str) -> pd.DataFrame:
     found = history.points(series)
     kept: pd.DataFrame = found[found["run"].isin(usable) & found["value"].between(0, 1e300)]
     return kept
+
+
+def _causes(history: History, row: SeriesRow, changes: Sequence[ChangePoint]) -> list[Cause]:
+    """Whose each change is: a change is told by its levels, since causes may date it by another series."""
+    known = {(one.before, one.after): one.cause for one in find_all(history, series=[row.series], jobs=1)}
+    return [known.get((one.before, one.after), "unknown") for one in changes]
 
 
 def _changes(points: pd.DataFrame, metric: str) -> tuple[ChangePoint, ...]:

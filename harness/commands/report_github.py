@@ -7,7 +7,7 @@ import re
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from harness.commands.output import print_text
 from harness.errors import RunError, UsageError
@@ -15,6 +15,7 @@ from harness.errors import RunError, UsageError
 if TYPE_CHECKING:
     from harness.compare.values import Comparison
     from harness.report.github import Images, Links
+    from harness.report.values import Report
     from harness.results.records import Run
 
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
@@ -72,7 +73,7 @@ def write_github(
     summary = arguments.step_summary or _path_of_environment("GITHUB_STEP_SUMMARY")
     room_bytes = _room_bytes(summary) if summary is not None else 0
     if isinstance(found, Comparison):
-        images = _images(arguments, "forest", "Latency of head by base, each row with its interval")
+        images = _images(arguments, "forest", found)
         comment = "" if full else render_comment(found, images=images, links=links)
         whole = render_full(found) if full or arguments.full_out else ""
         said = render_step_summary(found, images=images, links=links, limit_bytes=room_bytes) if room_bytes else ""
@@ -80,7 +81,7 @@ def write_github(
         from harness.report.table import build_report
 
         report = build_report(found)
-        images = _images(arguments, "variants", "Latency of each variant, model by model")
+        images = _images(arguments, "variants", report)
         comment = "" if full else render_run_comment(report, images=images, links=links)
         whole = render_run_full(report) if full or arguments.full_out else ""
         said = render_run_step_summary(report, images=images, links=links, limit_bytes=room_bytes) if room_bytes else ""
@@ -172,12 +173,15 @@ def _commit(option: str, commit: str | None, repository: str) -> str:
     return commit
 
 
-def _images(arguments: GitHubArguments, kind: str, title: str) -> Images | None:
+def _images(
+    arguments: GitHubArguments, kind: Literal["forest", "variants"], source: Comparison | Report
+) -> Images | None:
+    from harness.plots.pictures import TITLES, alt_text
     from harness.report.github import Image, Images
 
     place = _address("--images-url", arguments.images_url).rstrip("/")
     if not place:
         return None
     light, dark = (f"{place}/{kind}-{theme}.png" for theme in ("light", "dark"))
-    alt = f"{title}; the tables below have the figures"
-    return Images(entries=(Image(title=title, alt=alt, light_url=light, dark_url=dark),))
+    alt = alt_text(kind, source)
+    return Images(entries=(Image(title=TITLES[kind], alt=alt, light_url=light, dark_url=dark),))

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.history.around import Programs, circumstances_of, conditions, needed_programs
+from harness.history.beside import Beside, Neighbours
 from harness.history.causes import explain
-from harness.history.describe import Seen, describe, edges, sighting_of
+from harness.history.dating import step_of_ratio
+from harness.history.describe import describe
+from harness.history.found import Found
+from harness.history.metrics import is_exact
 from harness.history.search import Values, search
+from harness.history.series_values import Runs, load_programs, load_values, usable_runs
 from harness.history.series_view import SeriesRow
-from harness.history.strands import (
-    CaseKey,
-    Runs,
-    case_key,
-    explaining,
-    is_exact,
-    kin_of,
-    load_made,
-    load_strands,
-    usable_runs,
-)
 from harness.history.values import Change
 from harness.progress import Progress, Silent
 
@@ -35,6 +31,7 @@ def find_all(
     history: History,
     *,
     metrics: Collection[str] | None = None,
+    series: Collection[str] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Change]:
@@ -44,48 +41,68 @@ def find_all(
 
     Args:
         metrics: Only series of these (default: all).
+        series: Only series of these ids (default: all); others may still explain their changes.
         jobs: Processes that search (default: one for each core, where that is worth it).
         progress: Who is told how far it is.
     """
     progress = progress or Silent()
     rows = series_rows(history)
-    chosen = [row for row in rows if (metrics is None or row.metric in metrics) and row.points > 1]
+    chosen = [
+        row
+        for row in rows
+        if row.points > 1 and (metrics is None or row.metric in metrics) and (series is None or row.series in series)
+    ]
     runs = usable_runs(history)
     progress.stage("Searching series", len(chosen))
     points = sum(row.points for row in chosen)
-    found = search(_batches(history, chosen, runs), points=points, jobs=jobs, progress=progress)
-    flagged = [row for row in chosen if row.series in found]
-    kin = _kin_rows(rows, flagged)
-    needed = {row.series for row in flagged} | {row.series for of_case in kin.values() for row in of_case}
-    strands = load_strands(history, needed, runs)
-    seen = [
-        Seen(row=row, strand=strands[row.series], place=place, points=found[row.series])
-        for row in flagged
-        for place in range(len(found[row.series]))
-    ]
-    made = load_made(history, {(one.row.series, runs.ids[edge]) for one in seen for edge in edges(one)})
-    changes = []
-    for one in seen:
-        sighting = sighting_of(one, kin_of(kin.get(case_key(one.row), []), strands), runs, made)
-        cause, evidence = explain(sighting)
-        changes.append(describe(one, sighting, cause, evidence, runs, made))
+    searched = search(_batches(history, chosen, runs), points=points, jobs=jobs, progress=progress)
+    flagged = [row for row in chosen if row.series in searched]
+    neighbours = Neighbours(rows)
+    needed = {one.series for row in flagged for one in (row, *neighbours.rows(row))}
+    values = load_values(history, needed, runs)
+    every = frozenset(row.series for row in chosen)
+    events = []
+    for row in flagged:
+        beside, points_of = neighbours.beside(row, values), searched[row.series]
+        for place in range(len(points_of)):
+            found = Found(row=row, values=values[row.series], points=points_of, place=place)
+            events.append((found, beside, step_of_ratio(found, beside, searched, every)))
+    wanted = {
+        one
+        for found, beside, ratio in events
+        for event in (found, ratio)
+        if event is not None
+        for one in needed_programs(event, beside, runs)
+    }
+    programs = load_programs(history, wanted)
+    changes = [_change(*event, runs, programs) for event in events]
     return sorted(changes, key=lambda one: (_reversed(one.started), -_size(one.ratio), one.suite, one.case, one.metric))
+
+
+def _change(found: Found, beside: Beside, ratio: Found | None, runs: Runs, programs: Programs) -> Change:
+    """One change point with its cause.
+
+    Args:
+        ratio: The step of the ratio to the reference that goes with it.
+    """
+    around = circumstances_of(found, beside, runs, programs)
+    cause, evidence = explain(around)
+    dated = found
+    if cause == "compiler" and ratio is not None:
+        dated = ratio
+        sides = (
+            conditions(ratio, point, side, runs, programs)
+            for point, side in zip((ratio.before, ratio.after), ratio.sides, strict=True)
+        )
+        around = replace(around, before=next(sides), after=next(sides))
+        cause, evidence = explain(around)
+    return describe(found, dated, around, cause, evidence, runs, programs)
 
 
 def series_rows(history: History) -> list[SeriesRow]:
     """All series as values."""
     frame = history.series()
     return [SeriesRow(**dict(zip(frame.columns, row, strict=True))) for row in frame.itertuples(index=False, name=None)]
-
-
-def _kin_rows(rows: Sequence[SeriesRow], flagged: Sequence[SeriesRow]) -> dict[CaseKey, list[SeriesRow]]:
-    """What times that changed are held against, by case."""
-    wanted = {case_key(row) for row in flagged if not is_exact(row.metric) and row.role == "newest"}
-    of_case: dict[CaseKey, list[SeriesRow]] = {key: [] for key in wanted}
-    for row in rows:
-        if case_key(row) in wanted:
-            of_case[case_key(row)].append(row)
-    return {key: explaining(members) for key, members in of_case.items()}
 
 
 def _batches(history: History, rows: Sequence[SeriesRow], runs: Runs) -> Iterator[list[Values]]:
@@ -97,11 +114,11 @@ def _batches(history: History, rows: Sequence[SeriesRow], runs: Runs) -> Iterato
         while end < len(ordered) and (end == start or points + ordered[end].points <= _BATCH):
             points += ordered[end].points
             end += 1
-        strands = load_strands(history, [row.series for row in ordered[start:end]], runs)
+        loaded = load_values(history, [row.series for row in ordered[start:end]], runs)
         yield [
-            Values(series=row.series, values=strands[row.series].values, exact=is_exact(row.metric))
+            Values(series=row.series, values=loaded[row.series].values, exact=is_exact(row.metric))
             for row in ordered[start:end]
-            if row.series in strands
+            if row.series in loaded
         ]
         start = end
 

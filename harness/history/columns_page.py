@@ -68,5 +68,12 @@ def columns_page() -> Page:
             Column(title=title, cells=tuple(one[title] for one in of_view), number=False)
             for title in ("column", "type", "meaning")
         )
-        sheets.append(Sheet(title=f"{view}: a row is {summary(row)}", columns=columns, names=frozenset(["column"])))
+        sheets.append(
+            Sheet(
+                title=f"{view}: a row is {summary(row)}",
+                columns=columns,
+                names=frozenset(["column"]),
+                below=frozenset(["meaning"]),
+            )
+        )
     return Page(sheets=tuple(sheets))

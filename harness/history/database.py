@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ _SQL_TYPES: Mapping[Kind, str] = {
     "number": "DOUBLE",
     "truth": "BOOLEAN",
 }
+_GLOB = re.compile(r"[*?\[]")
 # What sorting and grouping may take before it goes to disk; a query's result and Python come on top.
 _MEMORY = "1GB"
 
@@ -39,10 +41,14 @@ def connect(spill: Path | None = None) -> duckdb.DuckDBPyConnection:
 
 
 def lock(connection: duckdb.DuckDBPyConnection, folders: Sequence[Path]) -> None:
-    """From here on, statements reach the files in these folders and nothing else, and cannot change that."""
+    """From here on, statements read and write files in these folders and no others, and cannot change that.
+
+    What comes from a user has to be looked at with `harness.history.reading` besides, so that it only reads.
+    """
     import duckdb
 
-    allowed = ", ".join(text(str(folder)) for folder in folders)
+    # Patterns are held against them as text.
+    allowed = ", ".join(text(name) for folder in folders for name in dict.fromkeys((str(folder), _pattern(folder))))
     connection.execute(f"SET allowed_directories = [{allowed}]")
     connection.execute("SET enable_external_access = false")
     for optional in ("python_enable_replacements", "autoload_known_extensions", "autoinstall_known_extensions"):
@@ -75,5 +81,14 @@ def create_table(connection: duckdb.DuckDBPyConnection, name: str, row: type[Any
 
 
 def parquet(files: Sequence[Path]) -> str:
-    """The rows of Parquet files, as a table of a statement."""
-    return f"read_parquet([{', '.join(text(str(file)) for file in files)}])"
+    """The rows of Parquet files, as a table of a statement.
+
+    DuckDB takes names for patterns, and `key=value` in a path for a column of that name that every row has; here they
+    are names and nothing else.
+    """
+    return f"read_parquet([{', '.join(text(_pattern(file)) for file in files)}], hive_partitioning = false)"
+
+
+def _pattern(path: Path) -> str:
+    """The pattern that matches this path alone."""
+    return _GLOB.sub(r"[\g<0>]", str(path))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
-from harness.history.causes import Cause
 from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.history.values import Change
+from harness.history.verdicts import Cause
 
 # What may fail a build: as in comparisons, a time and no counted figure, which a release may change for the better.
 GATED = (LATENCY.name, LATENCY_VS_REFERENCE, COMPILE_TIME.name)
@@ -80,15 +80,18 @@ class Finding:
 
     @property
     def fails(self) -> bool:
-        """Whether it is a reason to stop: recent, the compiler's, and a time that became longer."""
-        return self.recent and any(
-            is_worse(one) and one.cause == "compiler" and one.metric in GATED for one in self.changes
-        )
+        """Whether it is a reason to stop: recent, the compiler's, and a time of IREE's that became longer."""
+        return self.recent and any(map(_stops, self.changes))
 
 
 def is_worse(change: Change) -> bool:
     """Whether it goes the wrong way; smaller is better in all figures."""
     return change.direction in ("slower", "more")
+
+
+def _stops(change: Change) -> bool:
+    """A peer's time may be longer by IREE's compiler only in a ratio to it, and that is no loss."""
+    return is_worse(change) and change.cause == "compiler" and change.metric in GATED and not change.peer
 
 
 def findings(changes: Sequence[Change], order: Timeline, last: int) -> list[Finding]:
@@ -128,9 +131,13 @@ def _overlapping(changes: Sequence[Change], places: Mapping[str, int]) -> list[l
 
 def _rank(change: Change) -> tuple[bool, int, bool, str]:
     """What stands for an event: what may fail a build, then times before counts, the newest toolchain before others."""
-    fails = is_worse(change) and change.cause == "compiler" and change.metric in GATED
     place = _LEADING.index(change.metric) if change.metric in _LEADING else len(_LEADING)
-    return not fails, place + len(_LEADING) * (change.metric in _TRAILING), change.role != "newest", change.case
+    return (
+        not _stops(change),
+        place + len(_LEADING) * (change.metric in _TRAILING),
+        change.role != "newest",
+        change.case,
+    )
 
 
 def _is_recent(change: Change, order: Timeline, last: int) -> bool:

@@ -15,6 +15,7 @@ from harness.history import memo as memos
 from harness.history.frames import TABLES, Table, frame_of
 from harness.history.index import Index
 from harness.history.memo import Memo
+from harness.history.memo_check import changed_file, changed_note, sizes
 from harness.history.tables import comparison_rows, tables_of
 from harness.progress import Progress
 from harness.report.comparison import comparison_from_json
@@ -58,7 +59,8 @@ def read_folders(
     found = Found()
     compacted = index.runs | index.comparisons
     folders = [results / name for name in names if name not in compacted]
-    progress.stage("Reading runs", len(folders))
+    if folders:  # of a compacted history there may be none to read
+        progress.stage("Reading runs", len(folders))
     for folder in folders:
         try:
             _read(connection, folder, compacted, found)
@@ -76,7 +78,7 @@ def _read(connection: duckdb.DuckDBPyConnection, folder: Path, compacted: frozen
     needed = [_RUN_FILE, FINISHED_FILE] if is_run else [COMPARISON_FILE]
     files = [folder / name for name in needed if (folder / name).is_file()]
     finished = len(files) == len(needed)
-    key = memos.key_of(files) if finished else ""
+    key = memos.key_of(files, sizes(folder)) if finished else ""
     memo = memos.find_memo(key) if finished else None
     frames: Mapping[Table, pd.DataFrame] = {}
     if memo is None:
@@ -97,6 +99,9 @@ def _read(connection: duckdb.DuckDBPyConnection, folder: Path, compacted: frozen
                 f"{folder.name} is left out: it says that it is {one_line(name)[:80]}, which is there already"
             )
         return
+    if memo is None and finished and (changed := changed_file(folder)):
+        finished = False
+        found.notes.append(changed_note(folder.name, changed))
     if memo is None and finished:
         with contextlib.suppress(OSError, _duckdb_error()):  # the cache cannot be written: the rows stay in memory
             memo = memos.keep(connection, key, name, frames)

@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.archive.folders import shown
 from harness.history.page import Page, Sheet, page_markdown, page_terminal
 from harness.report.columns import Column
 from harness.report.csv_ import csv_text
 from harness.report.json_ import SCHEMA_VERSION, json_text
 from harness.report.units import NOTHING
-from harness.report.words import one_line
+from harness.report.words import one_line, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-from harness.history.values import CaseRow, Change, ComparisonRow, Point, RunRow, TurnRow
+from harness.history.values import CaseRow, ComparisonRow, Point, RunRow, TurnRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,8 +103,3 @@ def _dtype(kind: Kind) -> Any:
     if kind == "text":  # pandas 3 has a type for text, and before it str would make "None" of None
         return "str" if int(pd.__version__.split(".")[0]) >= 3 else object
     return {"integer": "int64", "integer or none": "Int64", "number": "float64", "truth": "bool"}[kind]
-
-
-def changes_frame(changes: Iterable[Change]) -> pd.DataFrame:
-    """Change points as a frame."""
-    return frame_of(Change, changes)

@@ -20,11 +20,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from harness.cache import write_atomically
 from harness.errors import RunError
-from harness.history.frames import Table
+from harness.history.frames import TABLES, Table
 from harness.results.bounded import read_document
 
 SCHEMA_VERSION = 1
 HISTORY_FOLDER = "history"
+LOCK_FILE = ".lock"
 _INDEX_FILE = "index.json"
 _PART_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,240}")
 
@@ -74,6 +75,18 @@ def history_folder(results: Path) -> Path:
 def part_file(results: Path, table: Table, part: Part) -> Path:
     """Where a part's rows of one table are."""
     return history_folder(results) / table / f"{part.name}.parquet"
+
+
+def require_own(results: Path) -> None:
+    """Refuse a history that is elsewhere, in whole or in part: what lies there is not this history's to change.
+
+    Raises:
+        RunError: The folder, a table's folder or the lock is a symbolic link.
+    """
+    folder = history_folder(results)
+    for path in (folder, folder / LOCK_FILE, *(folder / table for table in TABLES)):
+        if path.is_symlink():
+            raise RunError(f"{path}: is a symbolic link, which is not followed; put what it leads to in its place")
 
 
 def read_index(results: Path) -> Index:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Part of every key: to be raised whenever the same run would give other rows.
-TABLES_VERSION = 1
+TABLES_VERSION = 2
 _FORGET_AFTER_S = 30 * 24 * 3600.0
 
 
@@ -56,13 +56,16 @@ def memo_folder() -> Path:
     return cache_root() / "history" / f"v{TABLES_VERSION}"
 
 
-def key_of(files: Iterable[Path]) -> str:
+def key_of(files: Iterable[Path], beside: str = "") -> str:
     """Of the files that tell one finished run or comparison from all others.
+
+    Args:
+        beside: What else tells it, see `harness.history.memo_check`.
 
     Raises:
         RunError: One cannot be read, or is too large to be what it says.
     """
-    digest = hashlib.sha256(str(TABLES_VERSION).encode())
+    digest = hashlib.sha256(f"{TABLES_VERSION} {beside}".encode())
     for file in files:
         content = read_document(file)
         digest.update(f"\n{file.name} {len(content)}\n".encode())

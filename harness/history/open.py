@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ from harness.history.folders import read_folders
 from harness.history.frames import TABLES, Table, shape, turns_frame
 from harness.history.index import history_folder, part_file
 from harness.history.memo import Memo
+from harness.history.memo_check import changed_file, changed_note
+from harness.history.reading import ONLY_READS, only_reads
 from harness.history.series_view import SERIES_VIEW, SeriesRow
 from harness.history.usable import usable_index
 from harness.history.values import Point, RunRow
@@ -87,17 +89,16 @@ class History:
             parameters: Values for its `?`.
 
         Raises:
-            UsageError: It is no statement that can be executed here.
+            UsageError: It is no statement that can be executed here, or one that would write.
         """
         import duckdb
 
-        if _TURNS.search(sql):
-            self._load_turns()
         try:
-            answer = self._connection.execute(sql, list(parameters) or None)
-            if answer is None:  # so DuckDB says, whatever its types say
-                raise ValueError("it is empty")
-            frame: pd.DataFrame = answer.df()
+            if not only_reads(self._connection, sql):
+                raise ValueError(ONLY_READS)
+            if _TURNS.search(sql):
+                self._load_turns()
+            frame: pd.DataFrame = self._connection.execute(sql, list(parameters) or None).df()
         except (duckdb.Error, UnicodeError, ValueError) as error:
             message = " ".join(str(error).split())[:300]
             advice = _QUOTES if "Parser Error" in message else "`harness history --columns` lists the tables"
@@ -138,9 +139,9 @@ class History:
     def _make_views(self) -> None:
         for table, row in TABLES.items():
             create_table(self._connection, f"unfinished_{table}", row)
-            for frames in self._found.frames:
-                if table in frames:
-                    self._insert(table, frames[table])
+        for frames in self._found.frames:
+            self._insert_all(frames)
+        for table in TABLES:
             files = [part_file(self.results, table, part) for part in self._index.parts if table in part.bytes]
             if table in self._files:
                 files.append(self._files[table])
@@ -151,6 +152,22 @@ class History:
         row = TABLES[table]
         stored = f"SELECT {columns(row)} FROM {parquet(files)} UNION ALL " if files else ""  # noqa: S608
         self._connection.execute(f"CREATE OR REPLACE VIEW {table} AS {stored} SELECT * FROM unfinished_{table}")  # noqa: S608
+
+    def _insert_all(self, frames: Mapping[Table, pd.DataFrame]) -> None:
+        """Put one folder's rows beside the others, or none of them and a note."""
+        import duckdb
+
+        self._connection.begin()
+        try:
+            for table, frame in frames.items():
+                self._insert(table, frame)
+        except (duckdb.Error, UnicodeError) as error:
+            self._connection.rollback()
+            name = next(str(frame.iloc[0, 0]) for frame in frames.values() if len(frame))
+            self._found.folders.pop(name, None)
+            self._notes.append(f"{name} is left out: it cannot be put into tables ({one_line(str(error))[:200]})")
+        else:
+            self._connection.commit()
 
     def _insert(self, table: Table, frame: pd.DataFrame) -> None:
         self._connection.register("given", frame)
@@ -163,7 +180,8 @@ class History:
             return
         self._turns_loaded = True
         files = [part_file(self.results, "turns", part) for part in self._index.parts if "turns" in part.bytes]
-        self._progress.stage("Reading turns", len(self._found.folders))
+        if self._found.folders:
+            self._progress.stage("Reading turns", len(self._found.folders))
         for name, folder in self._found.folders.items():
             memo = self._found.memos.get(name)
             if memo is not None and memo.file("turns").is_file():
@@ -182,7 +200,9 @@ class History:
     def _turns_of(self, folder: Path, memo: Memo | None) -> list[Path]:
         """Put one run's turns into a file, or into memory where there is no place for one."""
         frame = turns_frame(load_run(folder))
-        if memo is not None and len(frame):
+        if memo is not None and (changed := changed_file(folder)):
+            self._notes.append(changed_note(folder.name, changed))
+        elif memo is not None and len(frame):
             return [memos.keep_table(self._connection, memo, "turns", frame)]
         self._insert("turns", frame)
         return []

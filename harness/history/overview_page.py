@@ -43,16 +43,18 @@ def overview_page(counts: pd.DataFrame, found: Sequence[Finding], *, last: int, 
         return Page(verdict=NOTHING_YET, notes=tuple(note for note in notes if note != NOTHING_YET))
     keys = list(zip(counts["suite"], counts["machine_class"], strict=True))
     machines = 0 if counts["suite"].duplicated().any() else 2  # a suite's lines are told apart by them
+    classes = {classed for _, classed in keys}
+    several = [Column(title="machines", cells=tuple(one_line(one) for _, one in keys), number=False, rank=machines)]
     columns = (
         Column(title="suite", cells=tuple(one_line(suite) for suite, _ in keys), number=False),
-        Column(title="machines", cells=tuple(one_line(one) for _, one in keys), number=False, rank=machines),
+        *(several if len(classes) > 1 else []),
         Column(title="runs", cells=tuple(f"{count:,}" for count in counts["runs"])),
         Column(title="series", cells=tuple(f"{int(count):,}" for count in counts["series"].fillna(0))),
         Column(title="first", cells=tuple(text[:10] for text in counts["first"]), number=False, rank=3),
         Column(title="last", cells=tuple(text[:10] for text in counts["last"]), number=False),
         Column(title="toolchain", cells=tuple(map(one_line, counts["toolchain"])), number=False, rank=1),
         Column(
-            title=f"latencies that changed in the last {last} runs",
+            title="changed",
             cells=tuple(_recent(found, suite, classed) for suite, classed in keys),
             number=False,
         ),
@@ -60,13 +62,19 @@ def overview_page(counts: pd.DataFrame, found: Sequence[Finding], *, last: int, 
     total = f"{int(counts['runs'].sum()):,} run{'' if int(counts['runs'].sum()) == 1 else 's'}"
     return Page(
         verdict=f"{total} of {counts['suite'].nunique():,} suite{'' if counts['suite'].nunique() == 1 else 's'}.",
-        sheets=(Sheet(columns=columns),),
+        sheets=(Sheet(columns=columns, after=_legend(classes, last)),),
         notes=(
             "`--changes` says what changed, when and why; `--series PATTERN` shows a series; `--sql` asks anything, "
             "and `--columns` lists what there is to ask.",
             *notes,
         ),
     )
+
+
+def _legend(classes: set[str], last: int) -> tuple[str, ...]:
+    span = f"in the last {last} runs of a suite" if last != 1 else "in the last run of a suite"
+    changed = f"changed: how many latencies did so {span}, and by what."
+    return (changed, *(f"All on {one_line(one)}." for one in classes if len(classes) == 1))
 
 
 def _recent(found: Sequence[Finding], suite: str, classed: str) -> str:

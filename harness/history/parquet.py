@@ -14,11 +14,21 @@ from typing import TYPE_CHECKING
 from harness.errors import RunError
 from harness.history.database import connect, parquet, text
 from harness.history.frames import TABLES, Table, frame_of, turns_frame
-from harness.history.index import Index, Part, history_folder, part_file, read_index, write_index
+from harness.history.index import (
+    LOCK_FILE,
+    Index,
+    Part,
+    history_folder,
+    part_file,
+    read_index,
+    require_own,
+    write_index,
+)
 from harness.history.part_file import copy_rows
 from harness.history.tables import Tables
 from harness.history.values import ComparisonRow
 from harness.locks import held
+from harness.report.words import one_line
 from harness.results.manifest import describe_file
 
 if TYPE_CHECKING:
@@ -26,8 +36,11 @@ if TYPE_CHECKING:
 
 Frames = Mapping[Table, "pd.DataFrame"]
 
-_LOCK_FILE = ".lock"
 _ID_LENGTH = 60
+
+
+class RowsError(RunError):
+    """Rows that no file takes, such as text that cannot be encoded; others can be written."""
 
 
 def compacted_runs(results: Path) -> frozenset[str]:
@@ -71,6 +84,7 @@ def write_parts(results: Path, tables: Sequence[Tables], comparisons: Sequence[C
 
     Raises:
         RunError: The folder cannot be written, or its index not read; nothing has changed then.
+        RowsError: It is the rows that cannot be written; likewise.
     """
     return write_frames(results, frames_of(tables, comparisons))
 
@@ -83,22 +97,26 @@ def write_frames(results: Path, frames: Frames) -> Part:
 
     Raises:
         RunError: A run is compacted already, the folder cannot be written, or its index not read.
+        RowsError: It is the rows that cannot be written.
     """
     runs = tuple(sorted(set(frames["runs"]["run"]))) if "runs" in frames else ()
     compared = tuple(sorted(set(frames["comparisons"]["comparison"]))) if "comparisons" in frames else ()
     with _writing(results) as index:
         _refuse_twice(results, index, runs, compared)
+        part = Part(name=_part_name(runs or compared), runs=runs, comparisons=compared)
         connection = connect()
-        sizes = {}
-        name = _part_name(runs or compared)
-        for table, frame in frames.items():
-            if len(frame):
-                connection.register("given", frame)
-                file = part_file(results, table, Part(name=name))
-                sizes[table] = copy_rows(connection, table, "given", file)
-                connection.unregister("given")
-        connection.close()
-        part = _hashed(results, Part(name=name, runs=runs, comparisons=compared, bytes=sizes))
+        try:
+            for table, frame in frames.items():
+                if len(frame):
+                    connection.register("given", frame)
+                    part.bytes[table] = copy_rows(connection, table, "given", part_file(results, table, part))
+                    connection.unregister("given")
+        except Exception:
+            _delete(results, part)
+            raise
+        finally:
+            connection.close()
+        part = _hashed(results, part)
         write_index(results, (*index.parts, part))
     return part
 
@@ -143,22 +161,29 @@ def _writing(results: Path) -> Iterator[Index]:
     """The index, which nobody else changes meanwhile.
 
     Raises:
-        RunError: It cannot be read, or something cannot be written.
+        RunError: It cannot be read, leads elsewhere, or something cannot be written.
+        RowsError: It is the rows that cannot be.
     """
     import duckdb
 
+    require_own(results)
     folder = history_folder(results)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with held(folder / _LOCK_FILE, on_wait=lambda: None):
+        with held(folder / LOCK_FILE, on_wait=lambda: None):
             yield read_index(results)
     except OSError as error:
         raise RunError(
             f"{folder}: cannot be written ({error.strerror or error}); make room or mend its permissions"
         ) from None
-    except duckdb.Error as error:
-        detail = " ".join(str(error).split())[:200]
-        raise RunError(f"{folder}: cannot be written or read ({detail}); its index is as it was") from None
+    except (duckdb.IOException, duckdb.OutOfMemoryException) as error:
+        raise RunError(f"{folder}: cannot be written or read ({_detail(error)}); its index is as it was") from None
+    except (duckdb.Error, UnicodeError) as error:
+        raise RowsError(f"{folder}: cannot be written or read ({_detail(error)}); its index is as it was") from None
+
+
+def _detail(error: Exception) -> str:
+    return one_line(str(error))[:200]
 
 
 def _hashed(results: Path, part: Part) -> Part:

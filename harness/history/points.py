@@ -11,11 +11,11 @@ from harness.compare.metrics import (
     COMPILE_TIME,
     INSTRUCTIONS,
     LATENCY,
-    METRICS,
     REFERENCE_FACTS,
     metric_named,
 )
 from harness.history.machine_class import machine_class
+from harness.history.metrics import TIMED_METRICS
 from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, series_id, toolchain_role
 from harness.history.values import Point, Role
 from harness.plan.values import Case
@@ -212,12 +212,6 @@ class _Group:
         counted = self._evidence.ir.get(case.name)
         for name, count in counted.counts.items() if counted is not None else ():
             yield from _known(name, count)
-
-
-# What takes time takes some, and a change point's level is a logarithm.
-TIMED_METRICS = frozenset(
-    (*(metric.name for metric in METRICS.values() if not metric.exact), LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE)
-)
 
 
 def _across(case: Case) -> tuple[str, str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
@@ -13,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.history.worker import begin
+from harness.measure.pinning import thread_variables, usable_cores
 from harness.progress import Progress
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def search(batches: Iterable[Sequence[Values]], *, points: int, jobs: int | None
         points: In all of them, about.
         jobs: Processes (default: as many as there are cores); 1: none are started.
     """
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    count = jobs or (usable if points >= _WORTH_PROCESSES else 1)
+    count = jobs or (usable_cores() if points >= _WORTH_PROCESSES else 1)
     found: Findings = {}
     searched = map(_search, batches) if count == 1 else _in_processes(batches, count)
     for series, findings in searched:
@@ -70,15 +69,10 @@ def _search(batch: Sequence[Values]) -> tuple[int, Findings]:
     return len(batch), found
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    """A terminal sends Ctrl-C to all of its processes, and one sentence about it is enough."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def _in_processes(batches: Iterable[Sequence[Values]], count: int) -> Iterator[tuple[int, Findings]]:
     """Batches to processes, a few ahead; processes are begun afresh, since DuckDB's threads cannot be forked."""
     context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(count, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+    executor = ProcessPoolExecutor(count, mp_context=context, initializer=begin, initargs=(thread_variables(1),))
     try:
         waiting: set[Future[tuple[int, Findings]]] = set()
         for batch in batches:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,37 +17,48 @@ from harness.report.words import one_line
 if TYPE_CHECKING:
     import pandas as pd
 
-_LATEST = 40
+# Points in the table of a series that is shown alone, and of each of several.
+_LATEST, _LATEST_OF_SEVERAL = 40, 10
 
 
-def matching(rows: Sequence[SeriesRow], pattern: str, metrics: Sequence[str]) -> list[SeriesRow]:
-    """Series by their id, by the name of their case, or by `case metric`; shell patterns.
+def constant_sheet(rows: Sequence[SeriesRow]) -> Sheet:
+    """Counted series whose value has never changed, a line each.
 
     Args:
-        metrics: Only these; () for all.
+        rows: Of these, `last_value` is the only value.
     """
-    return [
-        row
-        for row in rows
-        if (not metrics or row.metric in metrics)
-        and any(fnmatch.fnmatchcase(text, pattern) for text in (row.series, row.case, f"{row.case} {row.metric}"))
-    ]
+    units = [_unit(row.unit, [row.last_value]) for row in rows]
+    values = [f"{unit.text(row.last_value)} {unit.name}".rstrip() for unit, row in zip(units, rows, strict=True)]
+    columns = (
+        Column(title="case", cells=tuple(one_line(row.case) for row in rows), number=False),
+        Column(title="metric", cells=tuple(row.metric for row in rows), number=False),
+        Column(title="toolchain", cells=tuple(row.role for row in rows), number=False),
+        Column(title="value", cells=tuple(values)),
+        Column(title="runs", cells=tuple(f"{row.points:,}" for row in rows)),
+        Column(title="first", cells=tuple(one_line(row.first_run) for row in rows), number=False, rank=3),
+        Column(title="last", cells=tuple(one_line(row.last_run) for row in rows), number=False, rank=2),
+        Column(title="series", cells=tuple(row.series for row in rows), number=False, rank=1),
+    )
+    return Sheet(title="Counted, and the same in every run", columns=columns, names=frozenset(["case"]))
 
 
-def series_sheet(row: SeriesRow, points: pd.DataFrame, changes: Sequence[Change], *, width: int) -> Sheet:
+def series_sheet(
+    row: SeriesRow, points: pd.DataFrame, changes: Sequence[Change], *, width: int, alone: bool = True
+) -> Sheet:
     """One series.
 
     Args:
         points: Its own, in order of time.
         changes: Those found in it.
         width: Of the line of text.
+        alone: Whether no other is shown, so that there is room for more of its points.
     """
     values = [float(value) for value in points["value"]]
     runs = [str(run) for run in points["run"]]
     begins = {change.first_bad: change for change in changes}
     line, marks = sparkline(values, [place for place, run in enumerate(runs) if run in begins], width)
     unit = _unit(row.unit, values)
-    latest = points.tail(_LATEST)
+    latest = points.tail(_LATEST if alone else _LATEST_OF_SEVERAL)
     columns = (
         Column(title="run", cells=tuple(latest["run"]), number=False),
         Column(
@@ -78,7 +88,10 @@ def series_sheet(row: SeriesRow, points: pd.DataFrame, changes: Sequence[Change]
 
 def series_page(sheets: Sequence[Sheet], left_out: int, notes: Sequence[str]) -> Page:
     """Several series, and how many there was no room for."""
-    more = [f"{left_out:,} more series match; --metric and a longer pattern choose among them."] if left_out else []
+    more = []
+    if left_out:
+        verb = "series matches" if left_out == 1 else "series match"
+        more = [f"{left_out:,} more {verb}; --metric and `CASE METRIC` choose among them."]
     return Page(sheets=tuple(sheets), notes=(*more, *notes))
 
 

@@ -19,6 +19,7 @@ _LEAST_ERROR = 0.0005
 _SURE = 3.0
 # Part of a change that another figure has to share to have a part in it.
 _SHARE = 0.25
+_MOST = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,15 @@ class Shift:
         """Whether it moved in the same direction as a change, by more than its noise and by a good part of it."""
         same_way = self.log * log_change > 0
         return same_way and abs(self.log) > _SURE * self.error and abs(self.log) >= _SHARE * abs(log_change)
+
+    def is_most_of(self, log_change: float) -> bool:
+        """Whether it moved in the same direction as a change, surely, and by at least half of it."""
+        return self.explains(log_change) and abs(self.log) >= _MOST * abs(log_change)
+
+    def is_little_of(self, log_change: float) -> bool:
+        """Whether it surely moved by less than half of a change, or the other way."""
+        same_way = math.copysign(self.log, self.log * log_change)
+        return same_way + _SURE * self.error < _MOST * abs(log_change)
 
 
 def shift_between(before: Sequence[float], after: Sequence[float]) -> Shift | None:

@@ -152,6 +152,7 @@ def _case_row(header: Header, started: str, row: Row, facts: CaseFacts) -> CaseR
 
 def comparison_rows(comparison: Comparison) -> list[ComparisonRow]:
     """A row for each of the comparison's."""
+    command = shlex.join(comparison.command)
     return [
         ComparisonRow(
             comparison=comparison.id,
@@ -176,6 +177,8 @@ def comparison_rows(comparison: Comparison) -> list[ComparisonRow]:
             control=row.control,
             gate=row.gate or "",
             reason=row.reason,
+            command=command,
+            within=comparison.within,
         )
         for row in comparison.rows
     ]

@@ -42,7 +42,8 @@ class RunRow:
         load_1min: Of the machine as the run began.
         selfcheck_flagged: Of the machine's last A/A check: rows that were called changed; None: never checked.
         selfcheck_rows: All of its rows.
-        selfcheck_bound: Upper end of the 95 % interval of its rate of false alarms, a share.
+        selfcheck_bound: Upper end of the 95 % interval of its rate of false alarms, a share; where no row was called
+            changed, of the one-sided interval.
         selfcheck_detects: Smallest change that nine of ten rows find, a share.
         selfcheck_when: When that was.
         command: The command line, quoted for a shell.
@@ -201,6 +202,8 @@ class ComparisonRow:
         control: Whether it is a module against itself, measured to test the machine.
         gate: `passed` or `violated`; "" where no gate of the suite decides.
         reason: Why the verdict is what it is, in plain words.
+        command: The command line that made it, quoted for a shell; "" where none was kept.
+        within: Whether variants of one run were compared with its baseline.
     """
 
     comparison: str
@@ -225,6 +228,8 @@ class ComparisonRow:
     control: bool
     gate: str
     reason: str
+    command: str = ""
+    within: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,7 +283,8 @@ class Change:
         earliest: The first of the runs that may be the one where it happened (95 % range).
         latest: The last of them.
         started: When `first_bad` began.
-        p: Of no change, in this series alone: see docs/history.md on how many of many series are wrong.
+        p: How often noise alone would show as much in this series; 1e-9 stands for that and less. See docs/history.md
+            on how many of many series are wrong.
         cause: `compiler`, `machine`, `harness` or `unknown`: what else changed there, and what the reference toolchain
             shows.
         evidence: Why that is the cause, in one sentence.
@@ -287,6 +293,7 @@ class Change:
         commits: Commits of the harness before and after; "" where it is the same.
         points: Length of the series.
         until: The run up to which a drift goes on; of a step, `first_bad`.
+        peer: Registered name of the engine that ran it instead of IREE; "" for IREE.
     """
 
     series: str
@@ -314,3 +321,4 @@ class Change:
     commits: str
     points: int
     until: str = ""
+    peer: str = ""

@@ -24,6 +24,7 @@ _INDENT = 12.0
 _LEAST_PLOT = 230.0
 _ENDS_ROOM = 70.0  # of what is written beside 1
 _MARK = 12.0
+_DOTS = (0.0, (1.0, 2.5))
 _CAPS_FROM = 28.0  # shorter intervals are hidden by their mark anyway
 
 
@@ -73,7 +74,11 @@ def _foot(forest: Forest) -> list[str]:
     floors = floors_text([floor for block in forest.blocks for floor in block.floors])
     band = f" Shaded: changes below the floor ({floors})." if floors else ""
     peers = " Hollow: other engines." if any(row.peer for row in forest.rows()) else ""
-    return [text for text in (f"Ratios on a logarithmic axis.{band}{peers}", forest.rest) if text]
+    single = [row for row in forest.rows() if row.ratio is not None and _interval(row) is None]
+    counted = " Dotted from 1: counted, which has no interval." if any(row.exact for row in single) else ""
+    early = " A mark alone: no interval yet." if any(not row.exact for row in single) else ""
+    said = f"Ratios on a logarithmic axis.{band}{counted}{early}{peers}"
+    return [text for text in (said, forest.rest) if text]
 
 
 def _columns(forest: Forest) -> _Columns:
@@ -191,17 +196,19 @@ def _draw_row(axes: Axes, theme: Theme, row: ForestRow, top: float, ends: tuple[
     per_pixel = (high - low) / width
     y = top + _ROW / 2
     color = theme.tones[row.tone]
-    if row.beyond:
-        _arrow(axes, high, y, color, right=True)
+    if row.beyond is not None:
+        _arrow(axes, low if row.beyond == "left" else high, y, color, right=row.beyond == "right")
         return
     if row.ratio is None:
         return
     at = math.log(row.ratio)
-    counted = row.low is None or row.high is None
-    first, last = math.log(row.low or min(row.ratio, 1.0)), math.log(row.high or max(row.ratio, 1.0))
+    first, last = _interval(row) or (at, at)
     left, right = min(max(first, low), high), max(min(last, high), low)
-    axes.plot([left, right], [y, y], color=color, linewidth=1.0 if counted else 1.8, zorder=3, solid_capstyle="butt")
-    if not counted and right - left > _CAPS_FROM * per_pixel:
+    if _interval(row):
+        axes.plot([left, right], [y, y], color=color, linewidth=1.8, zorder=3, solid_capstyle="butt")
+    elif row.exact:
+        axes.plot([0.0, min(max(at, low), high)], [y, y], color=theme.axis, linewidth=1.0, linestyle=_DOTS, zorder=2)
+    if right - left > _CAPS_FROM * per_pixel:
         for end in {first, last} & {left, right}:
             axes.plot([end, end], [y - 4, y + 4], color=color, linewidth=1.4, zorder=3)
     for beyond, edge, to_right in ((first < low, low, False), (last > high, high, True)):
@@ -209,6 +216,11 @@ def _draw_row(axes: Axes, theme: Theme, row: ForestRow, top: float, ends: tuple[
             _arrow(axes, edge, y, color, right=to_right)
     if low <= at <= high:
         axes.plot([at], [y], **mark_of(theme, row.tone, hollow=row.peer))
+
+
+def _interval(row: ForestRow) -> tuple[float, float] | None:
+    """Both ends in the logarithm."""
+    return None if row.low is None or row.high is None else (math.log(row.low), math.log(row.high))
 
 
 def _arrow(axes: Axes, x: float, y: float, color: str, *, right: bool) -> None:

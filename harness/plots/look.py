@@ -86,6 +86,27 @@ MARKERS: Mapping[Tone, str] = MappingProxyType({"worse": "^", "better": "v", "sa
 HOLLOW: frozenset[Tone] = frozenset({"open"})
 # Of variants, in turn.
 SHAPES = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
+_MARKER_SIZE, _SMALL_MARKER_SIZE = 7.5, 4.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marker:
+    """How the points of a variant look.
+
+    Attributes:
+        hollow: Whether it is an outline.
+        size: Points across.
+    """
+
+    shape: str
+    hollow: bool
+    size: float
+
+
+def marker_of(number: int) -> Marker:
+    """The mark of a variant: a dozen shapes filled, then hollow, then both smaller; 48 before the first comes again."""
+    turn, shape = divmod(number, len(SHAPES))
+    return Marker(shape=SHAPES[shape], hollow=turn % 2 == 1, size=_SMALL_MARKER_SIZE if turn % 4 > 1 else _MARKER_SIZE)
 
 
 @contextmanager

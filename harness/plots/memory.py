@@ -98,17 +98,7 @@ def _draw_panel(canvas: Canvas, panel: MemoryPanel, x: float, y: float, width: f
     time_name = f"latency, {panel.time_unit.name}{' (log)' if _is_logarithmic(times) else ''}"
     canvas.text(x + _LEFT, below, memory_name, size=SMALL, color=theme.muted)
     # Beside the axis, not above it, where the title stands.
-    canvas.text(
-        x + 9,
-        y + _HEAD + height / 2,
-        time_name,
-        size=SMALL,
-        color=theme.muted,
-        align="center",
-        rotation=90,
-        rotation_mode="anchor",
-        va="center",
-    )
+    canvas.upright(x + 9, y + _HEAD + height / 2, time_name)
     places = [(to_x(one), to_y(other)) for one, other in zip(memory, times, strict=True)]
     axes.set(xlim=(0, 1), ylim=(0, 1))
     steps = _front([place for point, place in zip(panel.points, places, strict=True) if point.on_front])

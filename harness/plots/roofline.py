@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.plots.canvas import Canvas, head_height
-from harness.plots.look import BODY, LIGHT, MARGIN, SHAPES, SMALL, WIDTH, Format, Theme, drawing
+from harness.plots.look import BODY, LIGHT, MARGIN, SMALL, WIDTH, Format, Marker, Theme, drawing, marker_of
 from harness.plots.points import Panel, Point, Roof
 from harness.plots.text import POINTS_PER_PIXEL, cut, drawable, width_px
 
@@ -21,6 +21,7 @@ _MOST_ALONE = 2
 _BELOW = 54.0
 _LEGEND_ROW, _LEGEND_GAP = 22.0, 34.0
 _LONGEST_NAME, _LONGEST_LABEL = 230.0, 260.0
+_RING = 12.0  # points across, around the mark of a peer
 _LEAN = math.radians(30)
 _NAME_ROOM = 33.0  # between the beginnings of names above a panel
 _SMALL_POINTS = SMALL * POINTS_PER_PIXEL
@@ -35,7 +36,7 @@ def draw_roofline(panels: Sequence[Panel], title: str, subtitle: str, picture: F
     labels = list(dict.fromkeys(point.label for panel in panels for point in panel.points))
     models = list(dict.fromkeys(point.model for panel in panels for point in panel.points))
     colors = {model: theme.series[number % len(theme.series)] for number, model in enumerate(models)}
-    markers = {label: SHAPES[number % len(SHAPES)] for number, label in enumerate(labels)}
+    markers = {label: marker_of(number) for number, label in enumerate(labels)}
     with drawing(theme):
         names = {model: cut(model, _LONGEST_NAME, SMALL, bold=True) for model in models}
         longest = max(width_px(name, SMALL, bold=True) for name in names.values())
@@ -135,21 +136,31 @@ def _draw_roof(axes: Axes, roof: Roof, theme: Theme) -> None:
     )
 
 
-def _draw_points(axes: Axes, panel: Panel, colors: Mapping[str, str], markers: Mapping[str, str], theme: Theme) -> None:
+def _draw_points(
+    axes: Axes, panel: Panel, colors: Mapping[str, str], markers: Mapping[str, Marker], theme: Theme
+) -> None:
     for point in panel.points:
-        look = _look(point, colors[point.model], markers[point.label], theme)
-        axes.plot(point.intensity, point.operations_per_s / 1e9, linestyle="none", zorder=4, **look)
+        for look in _looks(point, colors[point.model], markers[point.label], theme):
+            axes.plot(point.intensity, point.operations_per_s / 1e9, linestyle="none", zorder=4, **look)
 
 
-def _look(point: Point, color: str, marker: str, theme: Theme) -> dict[str, Any]:
-    """A peer's point is hollow."""
-    return {
-        "marker": marker,
-        "markersize": 7.5,
-        "markerfacecolor": theme.ground if point.peer else color,
-        "markeredgecolor": color if point.peer else theme.ground,
-        "markeredgewidth": 1.6 if point.peer else 0.7,
+def _looks(point: Point, color: str, marker: Marker, theme: Theme) -> list[dict[str, Any]]:
+    """What is drawn for a point, from back to front; a peer's has a ring around it."""
+    mark = {
+        "marker": marker.shape,
+        "markersize": marker.size,
+        "markerfacecolor": theme.ground if marker.hollow else color,
+        "markeredgecolor": color if marker.hollow else theme.ground,
+        "markeredgewidth": 1.6 if marker.hollow else 0.7,
     }
+    ring = {
+        "marker": "o",
+        "markersize": _RING,
+        "markerfacecolor": "none",
+        "markeredgecolor": color,
+        "markeredgewidth": 1.0,
+    }
+    return [ring, mark] if point.peer else [mark]
 
 
 def _draw_names(axes: Axes, panel: Panel, colors: Mapping[str, str], names: Mapping[str, str], apart: float) -> None:
@@ -208,7 +219,7 @@ def _legend_places(labels: Sequence[str]) -> list[tuple[float, float]]:
 def _draw_legend(
     canvas: Canvas,
     panels: Sequence[Panel],
-    markers: Mapping[str, str],
+    markers: Mapping[str, Marker],
     places: Sequence[tuple[float, float]],
     top: float,
 ) -> None:
@@ -217,6 +228,6 @@ def _draw_legend(
     theme = canvas.theme
     shown = {point.label: point for panel in panels for point in panel.points}
     for (label, marker), (x, y) in zip(markers.items(), places, strict=True):
-        look = _look(shown[label], theme.ink, marker, theme)
-        canvas.figure.add_artist(Line2D([x], [top + y], linestyle="none", transform=canvas.place, **look))
+        for look in _looks(shown[label], theme.ink, marker, theme):
+            canvas.figure.add_artist(Line2D([x], [top + y], linestyle="none", transform=canvas.place, **look))
         canvas.text(x + 12, top + y, cut(label, _LONGEST_LABEL, SMALL), size=SMALL)

@@ -1,12 +1,14 @@
-"""Which series of a history a user means: by its id, or by its case and metric."""
+"""Which one series of a history a picture is to show."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
 
+from harness.archive.address import without_password
 from harness.compare.metrics import LATENCY
 from harness.errors import UsageError
+from harness.history.series_match import listing_series, matching, names_case
 from harness.history.series_view import SeriesRow
 from harness.report.names import tidy
 
@@ -18,29 +20,31 @@ def choose_series(rows: Sequence[SeriesRow], wanted: str | None, where: str) -> 
 
     Args:
         rows: All series of the history.
-        wanted: A series' id; or a case's name, with `/` and a metric behind it where it is not its latency. None is
-            enough where there is one series only.
+        wanted: As harness.history.series_match has it; a case without a metric is its latency. None is enough where
+            there is one series only.
         where: The results folder, for messages.
 
     Raises:
         UsageError: None or several are meant; the message names some.
     """
+    lists = listing_series(where)
+    where = without_password(where)
     if not rows:
         raise UsageError(f"{where}: has no series yet; put the runs of a suite into it")
     if wanted is None:
-        found, asked = list(rows), "--series is missing"
+        found, asked = matching(rows, "*"), "--series is missing"
     else:
         found, asked = _meant(rows, wanted), f"--series {tidy(wanted)}"
     if len(found) == 1:
         return found[0]
     if found:
-        found.sort(key=lambda row: row.metric != LATENCY.name)  # which most people are after
         listed = ", ".join(f"{row.series} ({_described(row, found)})" for row in found[:_MOST_LISTED])
         more = f" and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
-        raise UsageError(f"{where}: {asked}, and there are {len(found):,} to choose from: {listed}{more}; give an id")
+        count = f"there are {len(found):,} to choose from"
+        raise UsageError(f"{where}: {asked}, and {count}: {listed}{more}; give an id ({lists} lists all)")
     near = difflib.get_close_matches(wanted or "", list(dict.fromkeys(row.case for row in rows)), n=3, cutoff=0.4)
     hint = f"; near are {', '.join(tidy(case) for case in near)}" if near else ""
-    raise UsageError(f"{where}: {asked}: is no series' id and no case of it{hint}; `harness history` lists them")
+    raise UsageError(f"{where}: {asked}: is no series' id and no case of it{hint}; {lists} lists them")
 
 
 def reference_of(rows: Sequence[SeriesRow], chosen: SeriesRow) -> SeriesRow | None:
@@ -56,14 +60,13 @@ def reference_of(rows: Sequence[SeriesRow], chosen: SeriesRow) -> SeriesRow | No
 
 
 def _meant(rows: Sequence[SeriesRow], wanted: str) -> list[SeriesRow]:
-    """By id, else by the case's whole name, else by case and metric; the newest toolchain's where there are others."""
-    by_id = [row for row in rows if row.series == wanted]
-    if by_id:
-        return by_id
-    named = [row for row in rows if row.case == wanted and row.metric == LATENCY.name]
-    named = named or [row for row in rows if f"{row.case}/{row.metric}" == wanted]
-    newest = [row for row in named if row.role == "newest"]
-    return newest or named
+    """What matches; a case's latency, and the newest toolchain's, where there are others."""
+    found = matching(rows, wanted)
+    if any(row.series == wanted for row in found):
+        return found
+    if any(names_case(row, wanted) for row in found):
+        found = [row for row in found if row.metric == LATENCY.name] or found
+    return [row for row in found if row.role == "newest"] or found
 
 
 def _described(row: SeriesRow, among: Sequence[SeriesRow]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.history.verdicts import Cause
 from harness.plots.canvas import Canvas, foot_height, head_height
 from harness.plots.look import MARGIN, SMALL, WIDTH, Format, Theme, drawing
 from harness.plots.text import POINTS_PER_PIXEL, cut, cut_end, drawable, width_px
@@ -34,6 +35,7 @@ def draw_timeline(
     picture: Format,
     *,
     reference: pd.DataFrame | None = None,
+    causes: Sequence[Cause] = (),
 ) -> bytes:
     """Draw a series.
 
@@ -41,11 +43,12 @@ def draw_timeline(
         points: In time order, at least one; the columns of harness.history.values.Point.
         changes: As `find_changes` found them in these points.
         reference: Points of the same case under a fixed toolchain.
+        causes: Whose each of the changes is; () where nobody asked.
 
     Returns:
         A file of that format; equal values give equal bytes with the same release of matplotlib.
     """
-    line = timeline_of(points, changes, reference)
+    line = timeline_of(points, changes, reference, causes)
     lines = [line.verdict, line.method]
     with drawing(theme):
         foot = [*line.story, *_foot(line)]
@@ -60,17 +63,7 @@ def draw_timeline(
         axes.spines["bottom"].set(visible=True, color=theme.axis)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
         name = cut(line.axis, _PLOT, SMALL)
-        canvas.text(
-            16,
-            start + _PLOT / 2,
-            name,
-            size=SMALL,
-            color=theme.muted,
-            align="center",
-            rotation=90,
-            rotation_mode="anchor",
-            va="center",
-        )
+        canvas.upright(16, start + _PLOT / 2, name)
         _draw_shifts(axes, line, theme)
         _draw_reference(axes, line, theme)
         _draw_values(axes, line, theme)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from harness.compare.metrics import metric_named
+from harness.history.verdicts import Cause
 from harness.report.comparison.words import figure_title
 from harness.report.forest import Tone
 from harness.report.names import tidy
@@ -47,6 +49,7 @@ class Shift:
         end: Last run of a drift; `at` for a step.
         before: Level before it.
         text: By how much: `+5.1 %`.
+        cause: Whose it is; "" where nobody asked.
     """
 
     drift: bool
@@ -58,6 +61,7 @@ class Shift:
     after: float
     tone: Tone
     text: str
+    cause: Cause | Literal[""]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +93,10 @@ class Timeline:
 
 
 def timeline_of(
-    points: pd.DataFrame, changes: Sequence[ChangePoint], reference: pd.DataFrame | None = None
+    points: pd.DataFrame,
+    changes: Sequence[ChangePoint],
+    reference: pd.DataFrame | None = None,
+    causes: Sequence[Cause] = (),
 ) -> Timeline:
     """What to draw of a series.
 
@@ -97,6 +104,7 @@ def timeline_of(
         points: In time order, at least one; the columns of harness.history.values.Point.
         changes: As harness.stats.change_points found them in these points.
         reference: Points of the same case under a fixed toolchain; those of other runs are left out.
+        causes: Whose each of the changes is; () where nobody asked.
     """
     rows: list[dict[str, Any]] = points.to_dict("records")  # type: ignore[assignment]  # its keys are column names
     unit = _unit(str(rows[0]["unit"]), [float(row["value"]) for row in rows])
@@ -104,7 +112,9 @@ def timeline_of(
     known = {} if reference is None else dict(zip(reference["run"], reference["value"], strict=True))
     beside = tuple(_known(known.get(row["run"]), unit.size) for row in rows)
     metric = str(rows[0]["metric"])
-    shifts = tuple(_shift(change, unit.size, metric) for change in changes)
+    shifts = tuple(
+        _shift(change, unit.size, metric, cause or "") for change, cause in itertools.zip_longest(changes, causes)
+    )
     first, last = str(rows[0]["started"])[:10], str(rows[-1]["started"])[:10]
     period = f"on {first}" if first == last else f"from {first} to {last}"
     number = f"{len(rows):,} run{'' if len(rows) == 1 else 's'}"
@@ -145,7 +155,7 @@ def _known(value: Any, size: float) -> float | None:
     return found / size if math.isfinite(found) else None
 
 
-def _shift(change: ChangePoint, size: float, metric: str) -> Shift:
+def _shift(change: ChangePoint, size: float, metric: str, cause: Cause | Literal[""]) -> Shift:
     """Smaller is better in all metrics."""
     exact = (known := metric_named(metric)) is not None and known.exact
     text = percent(change.ratio, decimals=1) if math.isfinite(change.ratio) else "from nothing"
@@ -159,6 +169,7 @@ def _shift(change: ChangePoint, size: float, metric: str) -> Shift:
         after=change.after / size,
         tone="worse" if change.after > change.before else "better",
         text=f"{text} ({(change.after - change.before) / size:+,.6g})" if exact else text,
+        cause=cause,
     )
 
 
@@ -211,7 +222,8 @@ def _story(shifts: Sequence[Shift], rows: Sequence[dict[str, Any]], unit: Unit) 
         run = tidy(str(rows[min(shift.at, len(rows) - 1)]["run"]))
         ends = f"{day(shift.earliest)} to {day(shift.latest)}"
         mark = "▲" if shift.tone == "worse" else "▼"
-        lines.append(f"{mark} {shift.text}, {levels}, {when} (first in run {run}; 95 % range {ends}).")
+        whose = f"; cause: {shift.cause}" if shift.cause else ""
+        lines.append(f"{mark} {shift.text}, {levels}, {when} (first in run {run}; 95 % range {ends}){whose}.")
     if len(shifts) > _MOST_TOLD:
         lines.append(f"And {len(shifts) - _MOST_TOLD} more before.")
     return tuple(lines)

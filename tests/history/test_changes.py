@@ -107,7 +107,7 @@ def test_without_a_reference_the_instructions_tell(tmp_path: Path) -> None:
 
 
 def test_a_count_that_changes_once_is_found_at_its_run(tmp_path: Path) -> None:
-    runs = [make_night(night, dispatches=7 if night < 12 else 9) for night in range(20)]
+    runs = [make_night(night, dispatches=7 if night < 12 else 9, reference_dispatches=7) for night in range(20)]
 
     changes = [one for one in changes_of(tmp_path, runs) if one.metric == "dispatches" and one.role == "newest"]
 
@@ -115,6 +115,24 @@ def test_a_count_that_changes_once_is_found_at_its_run(tmp_path: Path) -> None:
         (7.0, 9.0, night_id(12), "more")
     ] * 2
     assert {one.cause for one in changes} == {"compiler"}
+
+
+def test_a_count_that_changes_under_the_reference_too_is_not_the_compilers(tmp_path: Path) -> None:
+    runs = [make_night(night, dispatches=7 if night < 12 else 9) for night in range(20)]
+
+    changes = [one for one in changes_of(tmp_path, runs) if one.metric == "dispatches"]
+
+    assert {one.role for one in changes} == {"newest", "reference"}
+    assert {one.cause for one in changes} == {"unknown"}
+    assert all("the program is another too" in one.evidence for one in changes if one.role == "newest")
+
+
+def test_only_series_of_some_ids_can_be_searched(tmp_path: Path) -> None:
+    found = changes_of(tmp_path, make_nights(60, compiler=step(AT, 1.1)))
+    one = next(one for one in found if one.metric == "latency")
+
+    with open_history(str(tmp_path)) as history:
+        assert find_all(history, series=[one.series]) == [one]
 
 
 def test_a_count_that_was_zero_has_no_finite_ratio(tmp_path: Path) -> None:

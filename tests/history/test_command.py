@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.cli import run_command_line
-from tests.history.made import compacted, make_nights, night_id, step, store
+from tests.history.made import compacted, make_night, make_nights, night_id, step, store
 
 Ask = Callable[..., tuple[int, str, str]]
 
@@ -96,7 +97,8 @@ def test_a_series_is_drawn_with_its_changes(ask: Ask, slower: Path) -> None:
     line = next(place for place, text in enumerate(newest) if "▁" in text)
     assert len(newest[line]) == 60
     assert [place for place, mark in enumerate(newest[line + 1]) if mark == "^"] == [20, 54]
-    assert "20 earlier points are in the line alone" in out
+    assert out.count("50 earlier points are in the line alone") == 2
+    assert out.index("latency (newest") < out.index("latency (reference")
 
 
 def test_a_series_as_csv_has_all_its_points(ask: Ask, slower: Path) -> None:
@@ -108,11 +110,58 @@ def test_a_series_as_csv_has_all_its_points(ask: Ask, slower: Path) -> None:
     assert [row["run"] for row in rows] == [night_id(night) for night in range(60)]
 
 
-def test_a_pattern_that_matches_nothing_is_told(ask: Ask, slower: Path) -> None:
-    status, _, said = ask(slower, "--series", "nothing*")
+def test_of_a_case_latencies_come_first_and_what_never_changed_is_a_line_each(ask: Ask, slower: Path) -> None:
+    status, out, _ = ask(slower, "--series", "net/stock@cpu")
+
+    assert status == 0
+    drawn, _, constant = out.partition("Counted, and the same in every run")
+    heads = [line.split(" (")[0] for line in drawn.splitlines() if line.startswith("net/stock@cpu ")]
+    assert heads[:3] == ["net/stock@cpu latency", "net/stock@cpu latency", "net/stock@cpu latency-vs-reference"]
+    (dispatches, *_) = [line.split() for line in constant.splitlines() if "dispatches" in line and "newest" in line]
+    assert dispatches[:5] == ["net/stock@cpu", "dispatches", "newest", "7", "60"]
+    assert len(out.splitlines()) < 130  # and not a table of all points for each of 30 series
+
+
+def test_a_series_alone_has_more_of_its_points(ask: Ask, slower: Path) -> None:
+    out = ask(slower, "--series", "net/stock@cpu/latency-vs-reference")[1]
+
+    assert "20 earlier points are in the line alone" in out
+
+
+def test_a_case_and_a_metric_may_have_a_space_or_a_slash_between_them(ask: Ask, slower: Path) -> None:
+    spaced, slashed = (ask(slower, "--series", f"net/*{mark}lat*", "--format", "csv")[1] for mark in " /")
+
+    assert spaced == slashed
+    assert {row["metric"] for row in csv.DictReader(io.StringIO(spaced))} >= {"latency", "latency-vs-reference"}
+
+
+@pytest.mark.parametrize("options", [["--series", "nothing*"], ["--changes", "--metric", "speed"]])
+def test_a_hint_is_a_command_that_works_on_this_folder(ask: Ask, slower: Path, options: list[str]) -> None:
+    status, _, said = ask(slower, *options)
+    hint = shlex.split(said.split("`")[1])
 
     assert status == 2
-    assert "matches no series" in said
+    assert hint[:3] == ["harness", "history", str(slower)]
+    status, out, _ = ask(*hint[2:], "--format", "csv")
+    assert status == 0
+    assert "latency-vs-reference" in out
+
+
+def test_of_a_compacted_history_no_run_has_to_be_read(ask: Ask, tmp_path: Path) -> None:
+    compacted(tmp_path, make_nights(2, generations=2, rounds=2))
+
+    assert "Reading runs" not in ask(tmp_path)[2]
+    store(tmp_path, make_night(2))
+    assert "Reading runs: 1" in ask(tmp_path)[2]
+
+
+@pytest.mark.parametrize("width", ["80", "120"])
+def test_an_overview_fits(ask: Ask, slower: Path, width: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    out = ask(slower)[1]
+
+    assert "No room" not in out
+    assert "All on AMD EPYC" in out
 
 
 def test_any_statement_can_be_asked(ask: Ask, slower: Path) -> None:

@@ -97,6 +97,7 @@ def test_only_a_recent_time_that_became_longer_by_the_compiler_is_a_reason_to_st
     assert not fails(cause="unknown")
     assert not fails(metric="module-size", unit="bytes", direction="more")
     assert not fails(metric="latency-vs-baseline", unit="ratio")
+    assert not fails(peer="onnxruntime")
     assert not fails(first_bad="run19", earliest="run19", latest="run19", until="run19")
     assert fails(first_bad="run20", earliest="run20", latest="run20", until="run20")
 

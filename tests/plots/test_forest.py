@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
+from PIL import Image, ImageColor
 
-from harness.compare.values import Comparison
+from harness.compare.values import Comparison, Row
 from harness.plots.forest import draw_forest
 from harness.plots.look import DARK, LIGHT, THEMES, Theme
 from harness.report.comparison.forest import forest_of
@@ -111,6 +113,58 @@ def test_ratios_without_an_interval_or_beyond_every_axis_are_drawn() -> None:
     for row in rows:
         assert_readable(draw_forest(forest_of(make_comparison([row])), LIGHT, "svg"))
     assert_readable(draw_forest(forest_of(make_comparison(rows)), LIGHT, "svg"))
+
+
+def test_without_an_interval_there_is_no_line_that_looks_like_one() -> None:
+    timed = make_timed("a/v@d", 1.0, 1.2, "inconclusive")
+    bare = replace(timed, ci_low=None, ci_high=None)
+    counted = make_row("a/v@d", "dispatches", "regressed", base_value=4, head_value=5)
+    color = LIGHT.tones["open"]
+    assert lines_of(timed, color)
+    assert not lines_of(bare, color)
+    assert not lines_of(counted, LIGHT.tones["worse"])
+    dotted = lines_of(counted, LIGHT.axis)
+    assert len(dotted) == 1
+    assert "stroke-dasharray" in dotted[0]
+
+
+def lines_of(row: Row, color: str) -> list[str]:
+    """Styles of all lines of that colour but those around marks."""
+    svg = draw_forest(forest_of(make_comparison([row])), LIGHT, "svg")
+    styles = [element.attrib.get("style", "") for element in root_of(svg).iter(f"{SVG}path")]
+    return [style for style in styles if "fill: none" in style and f"stroke: {color}" in style]
+
+
+def test_the_foot_says_what_a_mark_without_an_interval_means() -> None:
+    bare = make_timed("a/v@d", 1.0, 1.2, "inconclusive", ci_low=None, ci_high=None)
+    counted = make_row("a/v@d", "dispatches", "regressed", base_value=4, head_value=5)
+
+    def foot(row: Row) -> str:
+        return " ".join(texts_of(draw_forest(forest_of(make_comparison([row])), LIGHT, "svg"))[-3:])
+
+    assert "A mark alone: no interval yet." in foot(bare)
+    assert "Dotted from 1: counted, which has no interval." in foot(counted)
+    assert "A mark alone" not in foot(counted)
+    assert "no interval" not in foot(make_timed("a/v@d", 1.0, 1.2, "regressed"))
+
+
+def test_what_became_nothing_is_drawn_as_an_arrow_with_a_zero() -> None:
+    row = make_row("a/v@d", "copies", "improved", base_value=13, head_value=0)
+    svg = draw_forest(forest_of(make_comparison([row])), LIGHT, "svg")
+    assert_readable(svg)
+    assert {"0", "13 → 0"} <= set(texts_of(svg))
+    blue = f"stroke: {LIGHT.tones['better']}".encode()
+    assert blue in svg
+
+
+def test_a_png_has_a_palette_and_keeps_the_colours_of_the_theme(full_comparison: Comparison) -> None:
+    for theme in THEMES.values():
+        png = Image.open(io.BytesIO(draw_forest(forest_of(full_comparison), theme, "png")))
+        assert png.mode == "P"
+        assert png.info["Title"].startswith("Ratios: esrgan")
+        found = {color for _, color in png.convert("RGB").getcolors(256) or []}
+        for color in (theme.ground, theme.ink, theme.muted, theme.tones["worse"], theme.tones["better"]):
+            assert ImageColor.getrgb(color) in found
 
 
 def test_each_row_has_its_own_floor_where_they_differ(full_comparison: Comparison) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib as mpl
 import pytest
 
-from harness.plots.look import DARK, HOLLOW, LIGHT, MARKERS, THEMES, Theme, drawing
+from harness.plots.look import DARK, HOLLOW, LIGHT, MARKERS, THEMES, Theme, drawing, marker_of
 from harness.report.forest import TONES
 
 GITHUB = {"light": "#ffffff", "dark": "#0d1117"}
@@ -41,6 +41,13 @@ def test_a_pictures_ground_is_that_of_the_page_it_is_shown_on() -> None:
 
 def test_no_two_tones_have_the_same_shape() -> None:
     assert len({(MARKERS[tone], tone in HOLLOW) for tone in TONES}) == len(TONES)
+
+
+def test_four_dozen_variants_are_told_apart() -> None:
+    assert len({marker_of(number) for number in range(48)}) == 48
+    assert marker_of(48) == marker_of(0)
+    assert not any(marker_of(number).hollow for number in range(12))
+    assert all(marker_of(number).hollow for number in range(12, 24))
 
 
 def test_settings_of_the_user_change_nothing_and_stay_as_they_are() -> None:

@@ -107,6 +107,19 @@ def test_errors_name_the_file(compared: Path, tmp_path: Path) -> None:
         plot(compared, tmp_path / "picture.svg")
 
 
+def test_a_folder_that_nothing_came_into_is_not_left_behind(compared: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "pictures"
+    for path in (tmp_path / "nothing", PUBLISHED.parent):
+        with pytest.raises(UsageError):
+            plot(path, out, kind="all", series="nobody")
+        assert not out.parent.exists()
+    own = tmp_path / "own"
+    own.mkdir()
+    with pytest.raises(UsageError):
+        plot(PUBLISHED.parent, own, kind="all", series="nobody")
+    assert own.is_dir()
+
+
 def test_the_command_line(compared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "picture.png"
     assert run_command_line(["plot", str(compared), "--kind", "forest", "--top", "2", "--out", str(out)]) == 0

@@ -10,11 +10,11 @@ import pytest
 
 from harness.errors import RunError
 from harness.plots.look import THEMES, Theme
-from harness.plots.points import Panel, panels_of
+from harness.plots.points import Panel, Point, panels_of
 from harness.plots.roofline import draw_roofline
 from harness.report.table import build_report
 from harness.results.records import Failure, Peak, Run, Work
-from tests.plots.conftest import size_of
+from tests.plots.conftest import SVG, size_of
 from tests.report.conftest import make_small_run
 from tests.report.made import make_case, make_header, make_rounds
 
@@ -66,6 +66,25 @@ def test_a_picture_names_what_it_shows(run: Run) -> None:
     assert "117 GFLOP/s, f32 (FMA loop)" in texts
     assert any(re.fullmatch(r".+: one core", text) for text in texts)
     assert any(text.endswith("(peak not measured)") for text in texts)
+
+
+def test_fifteen_variants_have_as_many_marks_and_a_peer_has_a_ring(run: Run) -> None:
+    (near, _) = panels(run)
+    own, peer = near.points[0], near.points[-1]
+
+    def marks(points: tuple[Point, ...]) -> int:
+        root = ElementTree.fromstring(draw_roofline([replace(near, points=points)], "t", "s", "svg"))  # noqa: S314 (our own)
+        shapes = {
+            (path.attrib["d"], path.attrib.get("style", ""))
+            for defs in root.iter(f"{SVG}defs")
+            for path in defs.iter(f"{SVG}path")
+        }
+        used = {use.attrib["style"] for use in root.iter(f"{SVG}use")}
+        return len(shapes) + len(used)
+
+    variants = tuple(replace(own, label=f"v{number}") for number in range(15))
+    assert marks(variants) > marks(variants[:12])
+    assert marks((own, replace(peer, label="stock2"))) > marks((own, replace(own, label="stock2")))
 
 
 def test_equal_runs_give_equal_bytes(run: Run) -> None:

@@ -47,6 +47,9 @@ ROWS = [DISPATCHES, LATENCY, REFERENCE, TILED]
         ("rdb/stock@cpu", LATENCY),
         ("rdb/stock@cpu/latency", LATENCY),
         ("rdb/stock@cpu/dispatches", DISPATCHES),
+        ("rdb/stock@cpu dispatches", DISPATCHES),
+        ("rdb/st*", LATENCY),
+        ("rdb/stock@cpu disp*", DISPATCHES),
         ("rdb/tiled@cpu", TILED),
     ],
 )
@@ -85,3 +88,10 @@ def test_the_reference_is_the_same_cases_on_the_same_machines() -> None:
     assert reference_of([*ROWS, elsewhere, longer], LATENCY) == longer
     assert reference_of(ROWS, TILED) is None
     assert reference_of(ROWS, REFERENCE) is None
+
+
+def test_messages_name_a_command_that_lists_all_and_never_a_password() -> None:
+    for wanted in (None, "nobody"):
+        with pytest.raises(UsageError, match=r"`harness history https://\.\.\.@host/x --sql .* lists") as caught:
+            choose_series(ROWS, wanted, "https://user:secret@host/x")
+        assert "secret" not in str(caught.value)

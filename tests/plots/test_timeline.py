@@ -67,6 +67,12 @@ def test_a_step_in_words() -> None:
     assert (shift.tone, shift.at, shift.earliest, shift.latest) == ("worse", 12, 11, 13)
 
 
+def test_causes_stand_behind_their_changes() -> None:
+    first, second = timeline_of(make_points(VALUES), [DRIFT, STEP], causes=["machine", "compiler"]).story
+    assert first.endswith("2026-06-14); cause: compiler.")
+    assert second.endswith("; cause: machine.")
+
+
 def test_a_drift_in_words() -> None:
     line = timeline_of(make_points(VALUES), [DRIFT])
     assert line.verdict == "1 drift in 24 runs."

@@ -3,8 +3,8 @@
 How it works:
 
 1. Everything is done on logarithms, so a change is a ratio and no unit matters.
-2. Single spikes and pairs are pulled in (`change_points.noise`), so that a new level counts after its third point and
-   not before.
+2. Single spikes and pairs are pulled in (`change_points.spikes`), so that a new level counts after its third point and
+   not before; later where spikes are frequent.
 3. Changes are added one by one, the one that fits best next: a step, a level that is left again, or a straight drift
    (`change_points.shapes`, `change_points.search`).
 4. How many the series pays for is decided by likelihood, with autocorrelated noise as the other explanation. The price
@@ -12,7 +12,8 @@ How it works:
    (`change_points.table`), since the best of many splits looks significant on any noise.
 5. Each is put where it fits best beside the others, those that do not pay are taken out, weakest first, and changes
    back and forth between two levels are the noise that they are (`change_points.refine`).
-6. Its range holds all places that fit nearly as well (`change_points.where`).
+6. Its range holds all places that fit nearly as well (`change_points.where`), and its levels are medians of the points
+   on either side (`change_points.sides`).
 
 How often it is right is measured in docs/history.md. Counted values need none of this (`change_points.exact`).
 """
@@ -24,10 +25,11 @@ import math
 import numpy as np
 
 from harness.stats.change_points.exact import find_exact_changes
-from harness.stats.change_points.noise import pull_in_spikes
 from harness.stats.change_points.refine import drop_gains, refine
 from harness.stats.change_points.search import choose, path, surplus
 from harness.stats.change_points.shapes import Drift, Step
+from harness.stats.change_points.sides import sides
+from harness.stats.change_points.spikes import pull_in_spikes
 from harness.stats.change_points.table import SHORTEST, least_gain, p_of
 from harness.stats.change_points.values import ChangePoint
 from harness.stats.change_points.where import first_point, place_range
@@ -74,11 +76,10 @@ def _find_noisy_changes(values: FloatArray) -> tuple[ChangePoint, ...]:
         model = max(model, steps, key=lambda one: surplus(cleaned, one, least))
     changes = []
     gains = drop_gains(cleaned, model)
-    for shape, height, gain in zip(model.shapes, model.coefficients[1:], gains, strict=True):
+    for shape, gain in zip(model.shapes, gains, strict=True):
         index = first_point(shape)
-        low, high = place_range(cleaned, model, shape)
-        fitted = cleaned - model.residuals
-        before = middle + fitted[index - 1]
+        low, high = place_range(cleaned, cleaned != logs, model, shape)
+        before, after = sides(logs, cleaned, model, shape)
         changes.append(
             ChangePoint(
                 kind="step" if isinstance(shape, Step) else "drift",
@@ -86,8 +87,8 @@ def _find_noisy_changes(values: FloatArray) -> tuple[ChangePoint, ...]:
                 low=low,
                 high=high,
                 end=index if isinstance(shape, Step) else shape.end,
-                before=max(math.exp(before) - offset, 0.0),
-                after=max(math.exp(before + height) - offset, 0.0),
+                before=max(math.exp(middle + before) - offset, 0.0),
+                after=max(math.exp(middle + after) - offset, 0.0),
                 p=p_of(gain, values.size),
             )
         )

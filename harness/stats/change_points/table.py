@@ -4,6 +4,9 @@ A change is put where it fits best, and the best of many places looks significan
 quantile of what the best model of noise alone gains for each of its changes (`change_points.search.evidence`), the
 highest of four kinds of noise: white, Student's t with 3 degrees of freedom, AR(1) with 0.3 and with 0.6; 4,000 series
 of each length and kind (2,000 of length 1,000). `python -m benchmarks.history detection --prices` simulates it again.
+
+Spikes were pulled in by another rule then. With the present one 0.2 to 1.2 % of 1,000 series go beyond the price
+(most at 12 points of AR(1) noise with 0.6), before weak changes are taken out again.
 """
 
 from __future__ import annotations

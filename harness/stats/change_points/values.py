@@ -16,8 +16,8 @@ class ChangePoint:
         low: First of the points that may be `index` (95 % range).
         high: Last of them.
         end: Last point of a drift; `index` for a step.
-        before: Level before it, in the series' unit: geometric mean without spikes.
-        after: Level after it, likewise; of a drift, at its end.
+        before: Level before it, in the series' unit: the median of up to 30 points since the change before.
+        after: Level after it, likewise up to the next change; of a drift, at its end.
         p: How often noise alone would show as much anywhere in a series of this length; 0 for exact values.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.stats.change_points.noise import SMALLEST_WIDTH, lag_one
 from harness.stats.change_points.search import Model, fit
@@ -21,11 +22,16 @@ _OTHER_CUT = 3.841458820694124
 _PLACES = 64
 
 
-def place_range(values: FloatArray, model: Model, shape: Shape) -> tuple[int, int]:
+def place_range(values: FloatArray, spiked: NDArray[np.bool_], model: Model, shape: Shape) -> tuple[int, int]:
     """First and last point that may be the first of the new level, with 95 % confidence.
 
     Autocorrelated noise tells less of a place, so the likelihood ratio is divided by the noise's long-run variance over
-    its variance (as in Bai 1997, Review of Economics and Statistics 79).
+    its variance (as in Bai 1997, Review of Economics and Statistics 79). A spike tells of no level, so those next to
+    the range are in it too.
+
+    Args:
+        values: The series without spikes.
+        spiked: Where they were.
     """
     without = fit(values, [one for one in model.shapes if one is not shape])
     sums = without.sums()
@@ -45,7 +51,12 @@ def place_range(values: FloatArray, model: Model, shape: Shape) -> tuple[int, in
     as_drifts = starts[fits(sums.drifts(starts, ends), _OTHER_CUT if is_step else _DRIFT_CUT)] + 1
     index = first_point(shape)
     inside = np.concatenate([as_steps, as_drifts, [index]])
-    return int(inside.min()), int(inside.max())
+    low, high = int(inside.min()), int(inside.max())
+    while low > 1 and spiked[low - 1]:
+        low -= 1
+    while high < values.size - 1 and spiked[high]:
+        high += 1
+    return low, high
 
 
 def first_point(shape: Shape) -> int:

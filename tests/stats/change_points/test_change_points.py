@@ -98,6 +98,50 @@ def test_a_step_is_found_among_spikes() -> None:
     assert (found.kind, found.index) == ("step", 50)
 
 
+# Milliseconds of one program in twelve runs in a row, in two of which the machine was busy.
+SPIKY_MS = np.array([531.2, 952.9, 537.6, 534.5, 702.7, 545.3, 528.5, 536.0, 533.0, 528.0, 527.3, 528.8])
+
+
+@pytest.mark.parametrize("factor", [1.05, 1.1, 1.2, 1.5, 0.8])
+def test_a_step_in_a_real_series_with_spikes(factor: float) -> None:
+    (found,) = find_changes(np.concatenate([SPIKY_MS, SPIKY_MS * factor]))
+    assert found.kind == "step"
+    assert found.low <= 12 <= found.high
+    assert found.ratio == pytest.approx(factor, rel=0.005)
+    assert found.before == pytest.approx(float(np.median(SPIKY_MS)), rel=0.005)
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_the_same_series_without_a_step(times: int) -> None:
+    assert find_changes(np.tile(SPIKY_MS, times)) == ()
+
+
+# --- Levels ---
+
+
+def test_levels_are_medians_so_spikes_do_not_move_them() -> None:
+    series = with_values(level(100, width=0.002) * step(100, 50, 0.05), [*range(3, 50, 9), *range(56, 100, 9)], 1.8)
+    (found,) = find_changes(series)
+    assert found.before == pytest.approx(float(np.median(series[20:50])), rel=1e-6)
+    assert found.after == pytest.approx(float(np.median(series[50:80])), rel=1e-6)
+    assert found.ratio == pytest.approx(1.05, rel=0.002)
+
+
+def test_a_level_ends_at_the_next_change() -> None:
+    series = level(100) * step(100, 50, 0.06) * step(100, 60, 0.05)
+    first, second = find_changes(series)
+    assert first.after == pytest.approx(second.before)
+    assert second.before == pytest.approx(float(np.median(series[50:60])), rel=1e-5)
+
+
+def test_levels_of_a_drift_are_those_at_its_ends() -> None:
+    series = with_values(level(200, width=0.002) * ramp(200, 80, 140, 0.06), [60, 70, 75, 150, 155, 160], 1.8)
+    (found,) = find_changes(series)
+    assert found.kind == "drift"
+    assert found.before == pytest.approx(5e6, rel=0.002)
+    assert found.after == pytest.approx(5.3e6, rel=0.002)
+
+
 def test_several_steps() -> None:
     series = level(200) * step(200, 40, 0.05) * step(200, 90, 0.06) * step(200, 150, -0.04)
     found = find_changes(series)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.stats.change_points.noise import innovation_power, lag_one, noise_width, pull_in_spikes
+from harness.stats.change_points.noise import innovation_power, lag_one, noise_width
 from harness.stats.change_points.search import evidence, fit, path
 from harness.stats.change_points.shapes import (
     Drift,
@@ -19,6 +19,7 @@ from harness.stats.change_points.shapes import (
     plateau_places,
     step_places,
 )
+from harness.stats.change_points.spikes import pull_in_spikes
 from harness.stats.change_points.table import ALPHA, least_gain, p_of
 from harness.stats.pairing import FloatArray
 
@@ -39,12 +40,20 @@ def autocorrelated(size: int, lag: float, seed: int = 0) -> FloatArray:
 # --- Noise ---
 
 
-def test_the_width_of_noise_does_not_see_steps_drifts_and_spikes() -> None:
+@pytest.mark.parametrize("share", [0.6, 0.9, 0.95])
+def test_the_width_of_noise_does_not_see_steps_drifts_and_few_spikes(share: float) -> None:
     values = noise(2000)
-    assert noise_width(values) == pytest.approx(1, rel=0.05)
+    assert noise_width(values, share) == pytest.approx(1, rel=0.06)
     changed = values + 20.0 * (np.arange(2000) > 700) + np.arange(2000) / 100
     changed[::100] += 50
-    assert noise_width(changed) == pytest.approx(1, rel=0.1)
+    assert noise_width(changed, share) == pytest.approx(1, rel=0.2)
+
+
+def test_a_lower_share_bears_more_spikes() -> None:
+    spiked = noise(2000)
+    spiked[::8] += 50
+    assert noise_width(spiked, 0.6) < 1.6
+    assert noise_width(spiked, 0.9) > 10
 
 
 def test_spikes_are_pulled_in_and_levels_stay() -> None:
@@ -52,10 +61,35 @@ def test_spikes_are_pulled_in_and_levels_stay() -> None:
     spiked = steps.copy()
     spiked[[4, 10, 11, 90]] = [40, -40, 40, 9]
     assert pull_in_spikes(spiked).tolist() == steps.tolist()
-    ends = np.repeat([7.0, 0.0, 7.0], [3, 20, 3])
+    ends = np.repeat([7.0, 0.0, 7.0], [3, 40, 3])
     assert pull_in_spikes(ends).tolist() == ends.tolist()
     pairs = np.repeat([7.0, 0.0, 7.0], [2, 20, 2])
     assert pull_in_spikes(pairs).tolist() == [0.0] * 24
+
+
+@pytest.mark.parametrize("one_in", [20, 10, 7])
+def test_frequent_spikes_are_pulled_in_too(one_in: int) -> None:
+    random = np.random.default_rng(one_in)
+    calm = noise(200, one_in)
+    spiked = calm + 40.0 * (random.random(200) < 1 / one_in)
+    assert np.abs(pull_in_spikes(spiked)).max() < 6
+
+
+def test_where_spikes_are_frequent_a_new_level_has_to_hold_longer() -> None:
+    def kept(points: int, *, spikes: bool) -> bool:
+        values = noise(100, 4, 0.1)
+        if spikes:
+            values[3:80:7] += 20
+        values[100 - points :] += 10
+        return bool(pull_in_spikes(values)[-1] > 5)
+
+    assert [kept(points, spikes=False) for points in (2, 3)] == [False, True]
+    assert [kept(points, spikes=True) for points in (3, 9)] == [False, True]
+
+
+def test_a_second_level_that_is_taken_often_is_no_spike() -> None:
+    levels = noise(200, 1, 0.1) + 3.0 * (np.random.default_rng(2).random(200) < 0.4)
+    assert pull_in_spikes(levels).tolist() == levels.tolist()
 
 
 @given(st.lists(st.floats(min_value=-100, max_value=100), min_size=5, max_size=60))

@@ -39,6 +39,10 @@ def spiked(random: Random, places: slice) -> FloatArray:
     return values
 
 
+def often_spiked(random: Random, share: float) -> FloatArray:
+    return np.asarray(white(random) + np.log(1.5) * (random.random(100) < share), dtype=np.float64)
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -50,6 +54,8 @@ def spiked(random: Random, places: slice) -> FloatArray:
         pytest.param(lambda random: slow(random, 0.6), id="AR(1) 0.6"),
         pytest.param(lambda random: white(random) + 0.03 * (random.random(100) < 0.5), id="two levels"),
         pytest.param(lambda random: white(random, width=0.002) + 0.03 * (random.random(100) < 0.2), id="one is rare"),
+        pytest.param(lambda random: often_spiked(random, 0.05), id="spikes in one run of twenty"),
+        pytest.param(lambda random: often_spiked(random, 0.1), id="spikes in one run of ten"),
         pytest.param(lambda random: spiked(random, slice(50, 52)), id="two spikes"),
         pytest.param(lambda random: spiked(random, slice(98, 100)), id="two spikes at the end"),
     ],
@@ -64,6 +70,14 @@ def test_a_step_of_5_percent_is_found_after_three_points() -> None:
     right = [one for changes in found for one in changes if one.index == 97]
     assert len(right) >= 93
     assert sum(one[0].low <= 97 <= one[0].high for one in found if one) >= 93
+
+
+@pytest.mark.parametrize("share", [0.04, 0.06, 0.1])
+def test_a_step_of_5_percent_is_found_among_spikes(share: float) -> None:
+    found = play(lambda random: often_spiked(random, share) + np.log(1.05) * (np.arange(100) >= 50))
+    right = [one for changes in found for one in changes if one.ratio > 1 and abs(one.index - 50) <= 5]
+    assert len(right) >= 95
+    assert float(np.median([one.ratio for one in right])) == pytest.approx(1.05, abs=0.002)
 
 
 def test_no_step_is_seen_before_its_third_point() -> None:

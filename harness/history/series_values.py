@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.compare.metrics import BUILD_FACTS, INSTRUCTIONS, LATENCY, REFERENCE_FACTS
-from harness.history.points import TIMED_METRICS
-from harness.history.series import LATENCY_VS_REFERENCE
-from harness.history.series_view import SeriesRow
-from harness.history.values import Role
+from harness.history.circumstances import Program
 
 if TYPE_CHECKING:
     from harness.history.open import History
 
 # How many series are loaded with one statement.
 _AT_ONCE = 500
-# The version's own text is in every module, so its size changes with every release and shows nothing else.
-_NO_EVIDENCE = "module-size"
-_COUNTED = frozenset(metric.name for metric in (INSTRUCTIONS, *BUILD_FACTS, *REFERENCE_FACTS)) - {_NO_EVIDENCE}
+_NEXT_DEVICE = re.compile(r"; [^\s:;]+: ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +26,7 @@ class RunFacts:
     """What a run recorded beside its cases.
 
     Attributes:
+        devices: What each device is, with its driver's version, as `name: facts`, several with `; ` between.
         reference: Release of the toolchain that stays the same; "" where there was one only.
     """
 
@@ -41,6 +38,17 @@ class RunFacts:
     load: float | None
     reference: str
 
+    def driver(self, device: str) -> str:
+        """What a device is, with its driver's version; "" where the run does not say."""
+        return _driver(self.devices, device)
+
+
+@cache
+def _driver(devices: str, device: str) -> str:
+    """Thousands of runs say the same."""
+    of_device = f"; {devices}".partition(f"; {device}: ")[2]
+    return _NEXT_DEVICE.split(of_device)[0]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
@@ -51,13 +59,15 @@ class Runs:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Strand:
+class SeriesValues:
     """One series, in order of time.
 
     Attributes:
+        series: Its id.
         places: Of each point's run among all runs.
     """
 
+    series: str
     places: NDArray[np.int64]
     values: NDArray[np.float64]
 
@@ -66,25 +76,6 @@ class Strand:
         found = np.searchsorted(self.places, places)
         found = found[found < self.places.size]
         return [float(one) for one in self.values[found[np.isin(self.places[found], places)]]]
-
-
-CaseKey = tuple[str, str, str, str]
-Kin = Mapping[tuple[str, Role], Strand]
-
-
-def case_key(row: SeriesRow) -> CaseKey:
-    """What a series shares with the others of its case on the same machines: what explains it is among those."""
-    return (row.suite, row.case_id, row.machine_class, row.case)
-
-
-def is_exact(metric: str) -> bool:
-    """Whether equal code gives equal values of a metric, so that any difference is a change."""
-    return metric not in TIMED_METRICS
-
-
-def is_counted(metric: str) -> bool:
-    """Whether a figure shows that a program is another one."""
-    return metric in _COUNTED or "/" in metric
 
 
 def usable_runs(history: History) -> Runs:
@@ -111,16 +102,16 @@ def usable_runs(history: History) -> Runs:
     )
 
 
-def load_strands(history: History, series: Iterable[str], runs: Runs) -> dict[str, Strand]:
+def load_values(history: History, series: Iterable[str], runs: Runs) -> dict[str, SeriesValues]:
     """The points of these series in these runs; a series without any is left out."""
     wanted = sorted(set(series))
     found = {}
     for start in range(0, len(wanted), _AT_ONCE):
-        found.update(_strands(history, wanted[start : start + _AT_ONCE], runs))
+        found.update(_values(history, wanted[start : start + _AT_ONCE], runs))
     return found
 
 
-def _strands(history: History, wanted: Sequence[str], runs: Runs) -> dict[str, Strand]:
+def _values(history: History, wanted: Sequence[str], runs: Runs) -> dict[str, SeriesValues]:
     """Numbers alone come out of the database: a text for each point would take most of the time.
 
     Series lie in order of their ids, so that a range of ids reads little else.
@@ -136,23 +127,14 @@ def _strands(history: History, wanted: Sequence[str], runs: Runs) -> dict[str, S
     values = frame["value"].to_numpy(dtype="float64")
     edges = np.searchsorted(numbers, np.arange(len(wanted) + 1))
     return {
-        name: Strand(places=places[low:high], values=values[low:high])
+        name: SeriesValues(series=name, places=places[low:high], values=values[low:high])
         for name, low, high in zip(wanted, edges[:-1], edges[1:], strict=True)
         if high > low
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Made:
-    """What a point was made with."""
-
-    toolchain: str
-    revision: str
-    module_sha256: str
-
-
-def load_made(history: History, points: Collection[tuple[str, str]]) -> dict[tuple[str, str], Made]:
-    """By series and run of each of these points."""
+def load_programs(history: History, points: Collection[tuple[str, str]]) -> dict[tuple[str, str], Program]:
+    """What points were made with, by series and run of each."""
     if not points:
         return {}
     series, runs = zip(*points, strict=True)
@@ -162,32 +144,6 @@ def load_made(history: History, points: Collection[tuple[str, str]]) -> dict[tup
         [list(series), list(runs)],
     )
     return {
-        (str(name), str(run)): Made(toolchain=str(toolchain), revision=str(revision), module_sha256=str(module))
+        (str(name), str(run)): Program(toolchain=str(toolchain), revision=str(revision), module_sha256=str(module))
         for name, run, toolchain, revision, module in frame.itertuples(index=False, name=None)
     }
-
-
-def explaining(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
-    """The series of one case that its times are held against: the reference's, else counted figures."""
-    beside = [
-        row for row in rows if (row.metric, row.role) in ((LATENCY.name, "reference"), (LATENCY_VS_REFERENCE, "newest"))
-    ]
-    return beside + [row for row in rows if is_counted(row.metric) and row.role == "newest"]
-
-
-def kin_of(rows: Sequence[SeriesRow], strands: Mapping[str, Strand]) -> Kin:
-    """Series of one case by metric and role; several of one kind, as of two references, follow each other."""
-    parts: dict[tuple[str, Role], list[Strand]] = {}
-    for row in rows:
-        if row.series in strands:
-            parts.setdefault((row.metric, row.role), []).append(strands[row.series])
-    return {key: _joined(of_key) for key, of_key in parts.items()}
-
-
-def _joined(strands: Sequence[Strand]) -> Strand:
-    if len(strands) == 1:
-        return strands[0]
-    places = np.concatenate([one.places for one in strands])
-    values = np.concatenate([one.values for one in strands])
-    order = np.argsort(places, kind="stable")
-    return Strand(places=places[order], values=values[order])

@@ -1,0 +1,108 @@
+"""Which cases fail in their suite's last run and since when, which work again, and which are new.
+
+A case that fails has no figures, so its series end and no change is found in them: only the table `cases` tells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from harness.history.open import History
+
+State = Literal["fails", "works again", "new"]
+
+# A case is the same as long as its name is, since what makes it work again may well be another flag. Skipped cases are
+# as if they had not been planned. `place` counts a suite's runs on machines of a class from the last, which is 0.
+_QUERY = """
+WITH placed AS (
+    SELECT run, suite, machine_class, started,
+           row_number() OVER (PARTITION BY suite, machine_class ORDER BY started DESC, run DESC) - 1 AS place,
+           count(*) OVER (PARTITION BY suite, machine_class) AS length
+    FROM runs
+    WHERE finished AND clock = ''
+), told AS (
+    SELECT suite, machine_class, "case", max(place) AS earliest, min(place) FILTER (bad) AS latest_bad,
+           min(place) FILTER (NOT bad) AS latest_good
+    FROM (
+        SELECT placed.suite, machine_class, place, cases."case" AS "case", status IN ('failed', 'missing') AS bad
+        FROM cases JOIN placed ON cases.run = placed.run
+        WHERE "role" = 'newest' AND status NOT IN ('skipped', 'not measured yet')
+    )
+    GROUP BY ALL
+    HAVING min(place) = 0 AND (latest_bad IS NOT NULL OR earliest < $last)
+)
+SELECT suite, machine_class, "case", length,
+       any_value(coalesce(latest_bad, -1)) = 0 AS fails, any_value(earliest) AS earliest, max(place) AS since_place,
+       arg_max(run, place) AS since, arg_max(started, place) AS started, arg_max(toolchain, place) AS toolchain,
+       count(*) AS runs,
+       arg_min(status, place) AS status, arg_min(stage, place) AS stage, arg_min(message, place) AS message
+FROM (
+    SELECT placed.*, cases."case" AS "case", toolchain, status, stage, message, earliest, latest_bad, latest_good
+    FROM cases JOIN placed ON cases.run = placed.run
+    JOIN told ON told.suite = placed.suite AND told.machine_class = placed.machine_class AND told."case" = cases."case"
+    WHERE "role" = 'newest' AND status NOT IN ('skipped', 'not measured yet')
+)
+WHERE place < coalesce(CASE WHEN latest_bad = 0 THEN latest_good ELSE latest_bad END, length)
+GROUP BY suite, machine_class, "case", length
+HAVING fails OR since_place < $last
+ORDER BY since_place, suite, machine_class, "case"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseNews:
+    """What became of one case lately, under the newest toolchain.
+
+    Attributes:
+        state: `fails` in its suite's last run; `works again` after it failed; `new`: not in earlier runs.
+        machine_class: As in the table `runs`.
+        since: The run since which it is so without a break.
+        started: When that began, ISO 8601 in UTC.
+        toolchain: Release of IREE in that run.
+        runs: In how many runs it has been so, `since` and the last among them.
+        stage: Of a case that fails: where, in the last run; "" otherwise, and of a case that is missing there.
+        message: Likewise, why.
+        recent: Whether `since` is among the last runs that were asked for.
+    """
+
+    state: State
+    suite: str
+    case: str
+    machine_class: str
+    since: str
+    started: str
+    toolchain: str
+    runs: int
+    stage: str
+    message: str
+    recent: bool
+
+
+def case_news(history: History, last: int) -> list[CaseNews]:
+    """Cases that fail, work again or are new; those that fail first, and within these the latest.
+
+    Left out are runs that are not finished and runs whose clock was wrong. The cases of a suite's first run are not
+    new, and cases that its last run did not plan are not told.
+
+    Args:
+        last: How many runs of its suite count as recent; what works again or is new for longer is no news.
+    """
+    frame = history.query(_QUERY.replace("$last", str(int(last))))
+    found = []
+    for row in frame.itertuples(index=False, name=None):
+        values: dict[str, Any] = dict(zip(frame.columns, row, strict=True))
+        length, earliest = int(values.pop("length")), int(values.pop("earliest"))
+        fails, place = bool(values.pop("fails")), int(values.pop("since_place"))
+        always = place == earliest
+        expected = values.pop("status") == "expected failure"  # which is no failure, and does not work either
+        if not fails and (earliest == length - 1 if always else expected):
+            continue
+        values["runs"] = int(values["runs"])
+        if not fails:
+            values |= {"stage": "", "message": ""}
+        state: State = "fails" if fails else "new" if always else "works again"
+        found.append(CaseNews(state=state, recent=place < last, **values))
+    order: tuple[State, ...] = ("fails", "works again", "new")
+    return sorted(found, key=lambda one: order.index(one.state))
