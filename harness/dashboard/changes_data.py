@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.dashboard.coding import key_of, numbers, table, texts, whole
+from harness.dashboard.coding import figures, key_of, table, texts, whole
 from harness.dashboard.gather import Gathered
-from harness.dashboard.series_data import WORSE, Payload
+from harness.dashboard.series_data import Payload
 from harness.dashboard.words import metric_title
+from harness.history.findings import is_worse
 
 _TEXTS = ("suite", "case", "unit", "machine_class", "role", "kind", "direction", "cause", "evidence",
           "toolchain_before", "toolchain_after")  # fmt: skip
@@ -27,7 +28,7 @@ def change_list(gathered: Gathered) -> Payload:
         series=texts([key_of(change.series) for change in found]),
         title=texts([metric_title(change.metric) for change in found]),
         **{name: texts([str(getattr(change, name)) for change in found]) for name in _TEXTS},
-        **{name: numbers(np.array([float(getattr(change, name)) for change in found])) for name in _FIGURES},
-        worse=whole(np.array([float(change.direction in WORSE) for change in found])),
+        **{name: figures(np.array([float(getattr(change, name)) for change in found])) for name in _FIGURES},
+        worse=whole(np.array([float(is_worse(change)) for change in found])),
         **{name: whole(runs(name)) for name in ("last_good", "first_bad", "earliest", "latest")},
     )

@@ -66,6 +66,19 @@ def numbers(values: NDArray[np.float64], *, digits: int = _DIGITS, exact: bool =
     return whole(scale(values, places), places)
 
 
+def figures(values: NDArray[np.float64], *, digits: int = 7) -> Column:
+    """A column of numbers of many sizes, each with its own digits; whole numbers stay as they are."""
+    return {"v": [_shortened(value, digits) for value in values.tolist()]}
+
+
+def _shortened(value: float, digits: int) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    if abs(value) < 2.0**53 and value == int(value):
+        return int(value)
+    return float(f"{value:.{digits}g}")
+
+
 def decimal_places(values: NDArray[np.float64], digits: int = _DIGITS) -> int:
     """At which power of ten the smallest of them has so many digits; negative for large ones."""
     sizes = np.abs(values[np.isfinite(values) & (values != 0)])

@@ -6,10 +6,11 @@ Runs, series, names and toolchains are numbered in the database, so that half a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from harness.dashboard.coding import key_of
+from harness.dashboard.words import signed
 from harness.history.values import Change
 
 if TYPE_CHECKING:
@@ -117,6 +118,6 @@ def gather(source: Source, place: str, changes: Sequence[Change]) -> Gathered:
         tools=source.query(f"{_TOOLS} ORDER BY tool_number"),
         points=source.query(_POINTS),
         comparisons=source.query('SELECT * FROM comparisons ORDER BY created DESC, comparison, metric, "case"'),
-        changes=tuple(changes),
+        changes=tuple(replace(change, evidence=signed(change.evidence)) for change in changes),
         notes=source.notes,
     )

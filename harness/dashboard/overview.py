@@ -10,14 +10,18 @@ from datetime import datetime
 import numpy as np
 
 from harness.dashboard.coding import key_of
+from harness.dashboard.failing import failing_cases
 from harness.dashboard.gather import Gathered
-from harness.dashboard.series_data import WORSE, bounds
+from harness.dashboard.series_data import bounds
 from harness.dashboard.spark import spark_path, sparkline
 from harness.dashboard.words import figure, metric_title, moved
+from harness.history.failures import CaseNews
+from harness.history.findings import is_worse
 from harness.history.values import Change
 
 LATELY_DAYS = 30  # before the newest run
 _GROUPS = 12  # of one suite
+_FAILING = 20  # of one suite
 _OLDER = 4  # altogether, where nothing changed lately
 _SHOWN = 5  # series of one group
 _SHOWN_COUNTED = 2  # where only counted figures changed, which many cases often do alike
@@ -52,7 +56,8 @@ class Group:
 
     Attributes:
         key: Of the first bad run.
-        commits: The two revisions of IREE, where both are known and differ.
+        commits: The two revisions of IREE, where it is what ran and both are known and differ.
+        of: The series that cause, evidence and toolchains are said of.
         more: How many series are not shown.
     """
 
@@ -64,6 +69,7 @@ class Group:
     before: str
     after: str
     commits: tuple[str, str] | None
+    of: str
     worse: int
     better: int
     shown: tuple[ChangedSeries, ...]
@@ -72,7 +78,7 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteFacts:
-    """A suite, its last run, and what changed lately, newest first."""
+    """A suite, its last run, what fails in it, and what changed lately, newest first."""
 
     name: str
     key: str
@@ -90,16 +96,20 @@ class SuiteFacts:
     finished: bool
     groups: tuple[Group, ...]
     more_groups: int
+    failing: tuple[CaseNews, ...]
+    more_failing: int
 
 
 def suites(gathered: Gathered) -> list[SuiteFacts]:
     """Every suite, those with the newest runs first."""
     groups = _groups(gathered)
+    failing = failing_cases(gathered)
     counts = gathered.series["suite"].value_counts()
     found = []
     for name, runs in gathered.runs.groupby("suite", sort=False):
         last = runs.iloc[-1]
         listed = groups.get(str(name), [])
+        broken = failing.get(str(name), [])
         found.append(
             SuiteFacts(
                 name=str(name),
@@ -118,6 +128,8 @@ def suites(gathered: Gathered) -> list[SuiteFacts]:
                 finished=bool(last["finished"]),
                 groups=tuple(listed[:_GROUPS]),
                 more_groups=max(0, len(listed) - _GROUPS),
+                failing=tuple(broken[:_FAILING]),
+                more_failing=max(0, len(broken) - _FAILING),
             )
         )
     return sorted(found, key=lambda suite: suite.started, reverse=True)
@@ -163,9 +175,10 @@ def _group(changes: Sequence[Change], courses: _Courses) -> Group:
         evidence=first.evidence,
         before=first.toolchain_before,
         after=first.toolchain_after,
-        commits=courses.revisions(first.last_good, first.first_bad),
-        worse=sum(change.direction in WORSE for change in changes),
-        better=sum(change.direction not in WORSE for change in changes),
+        commits=courses.revisions(first),
+        of=f"{first.case}, {metric_title(first.metric).lower()}",
+        worse=sum(is_worse(change) for change in changes),
+        better=sum(not is_worse(change) for change in changes),
         shown=tuple(_line(change, courses) for change in ordered[:shown]),
         more=max(0, len(changes) - shown),
     )
@@ -179,7 +192,7 @@ def _line(change: Change, courses: _Courses) -> ChangedSeries:
         metric=metric_title(change.metric),
         path=courses.path(change.series),
         change=moved(change.ratio),
-        worse=change.direction in WORSE,
+        worse=is_worse(change),
         before=figure(change.before, change.unit),
         after=figure(change.after, change.unit),
         kind=change.kind,
@@ -194,6 +207,8 @@ class _Courses:
         self._values = gathered.points["value"].to_numpy(np.float64)
         self._bounds = dict(zip(gathered.series["series"], bounds(gathered), strict=True))
         self._started = dict(zip(gathered.runs["run"], gathered.runs["started"], strict=True))
+        peers = gathered.names["peer"].to_numpy()[gathered.series["name_number"].to_numpy(np.int64)]
+        self._peer = dict(zip(gathered.series["series"], peers, strict=True))
         self._revision = dict(zip(gathered.runs["run"], gathered.runs["revision"], strict=True))
 
     def path(self, series: str) -> str:
@@ -203,9 +218,11 @@ class _Courses:
     def day(self, run: str) -> str:
         return str(self._started.get(run, ""))[:10] or run
 
-    def revisions(self, before: str, after: str) -> tuple[str, str] | None:
-        pair = str(self._revision.get(before, "")), str(self._revision.get(after, ""))
-        return pair if all(pair) and pair[0] != pair[1] else None
+    def revisions(self, change: Change) -> tuple[str, str] | None:
+        if self._peer.get(change.series) or change.toolchain_before == change.toolchain_after:
+            return None  # whatever else IREE's version was in these runs
+        pair = tuple(str(self._revision.get(run, "")) for run in (change.last_good, change.first_bad))
+        return (pair[0], pair[1]) if all(pair) and pair[0] != pair[1] else None
 
 
 def _seconds(started: str) -> float:

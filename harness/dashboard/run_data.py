@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.dashboard.coding import numbers, table, texts, whole
+from harness.dashboard.coding import figures, numbers, table, texts, whole
 from harness.dashboard.gather import Gathered
 from harness.dashboard.series_data import Payload, key_of_case
 from harness.dashboard.words import metric_title
-from harness.history.series import LATENCY_VS_BASELINE
+from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 
-# Where a case's commands change more often than this, only those of its newest runs are kept.
+# Where a case's commands change more often than this, later runs have none, but for the newest's on series pages.
 _COMMANDS_KEPT = 20
-_WITH_RANGE = ("latency", LATENCY_VS_BASELINE)
+_WITH_RANGE = ("latency", LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE)
 
 
 class Commands:
@@ -30,7 +30,7 @@ class Commands:
         self._newest: dict[int, str] = {}
 
     def number(self, name: int, text: str, toolchain: str, *, is_newest: bool) -> int | None:
-        """Which of the case's commands it is; None where there is none, or they change all the time."""
+        """Which of the case's commands it is; None where there is none, or there were too many before it."""
         if not text:
             return None
         if is_newest:
@@ -54,7 +54,7 @@ def run_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, Pay
     Args:
         commands: Takes the command lines of all cases.
     """
-    figures = _by_run(gathered)
+    points = _by_run(gathered)
     tools = gathered.tools["toolchain"].tolist()
     metrics = gathered.series["metric"].tolist()
     keys = gathered.runs["key"].tolist()
@@ -62,7 +62,7 @@ def run_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, Pay
         run_numbers = cases["run_number"].to_numpy()
         for number in batch:
             low, high = np.searchsorted(run_numbers, [number, number + 1])
-            yield keys[number], _run(cases.iloc[low:high], figures(number), tools, metrics, commands)
+            yield keys[number], _run(cases.iloc[low:high], points(number), tools, metrics, commands)
 
 
 def _by_run(gathered: Gathered) -> Any:
@@ -78,7 +78,7 @@ def _by_run(gathered: Gathered) -> Any:
 
 
 def _run(
-    cases: pd.DataFrame, figures: dict[str, Any], tools: list[str], metrics: list[str], commands: Commands
+    cases: pd.DataFrame, points: dict[str, Any], tools: list[str], metrics: list[str], commands: Commands
 ) -> Payload:
     listed = cases.to_dict("list")
     rows = {
@@ -92,11 +92,11 @@ def _run(
         )
     ]
     at: dict[str, list[int]] = defaultdict(list)
-    for position, series in enumerate(figures["series_number"].tolist()):
+    for position, series in enumerate(points["series_number"].tolist()):
         at[metrics[series]].append(position)
     row_of = [
         rows.get((name, tools[tool]), -1)
-        for name, tool in zip(figures["name_number"].tolist(), figures["tool_number"].tolist(), strict=True)
+        for name, tool in zip(points["name_number"].tolist(), points["tool_number"].tolist(), strict=True)
     ]
     return {
         "cases": table(
@@ -105,32 +105,18 @@ def _run(
             **{name: texts(listed[name]) for name in ("role", "toolchain", "status", "stage", "message", "flags")},
             commands=whole(np.array([np.nan if one is None else one for one in repro], dtype=np.float64)),
         ),
-        "metrics": [_metric(metric, np.array(positions), row_of, figures) for metric, positions in at.items()],
+        "metrics": [_metric(metric, np.array(positions), row_of, points) for metric, positions in at.items()],
     }
 
 
-def _metric(metric: str, positions: Any, row_of: list[int], figures: dict[str, Any]) -> Payload:
-    values = figures["value"][positions]
+def _metric(metric: str, positions: Any, row_of: list[int], points: dict[str, Any]) -> Payload:
+    values = points["value"][positions]
     columns = {
         "case": whole(np.array([row_of[position] for position in positions], dtype=np.float64)),
-        "series": whole(figures["series_number"][positions].astype(np.float64)),
-        "value": _short(values),
-        "change": numbers(figures["change"][positions], digits=5),
+        "series": whole(points["series_number"][positions].astype(np.float64)),
+        "value": figures(values),
+        "change": numbers(points["change"][positions], digits=5),
     }
     if metric in _WITH_RANGE:
-        columns |= {name: _short(figures[name][positions]) for name in ("low", "high")}
+        columns |= {name: figures(points[name][positions]) for name in ("low", "high")}
     return {"metric": metric, "title": metric_title(metric), **table(len(positions), **columns)}
-
-
-def _short(values: Any) -> Payload:
-    """Figures of many sizes, each with six digits; integers below a billion whole."""
-    return {"v": [_six_digits(value) for value in values.tolist()]}
-
-
-def _six_digits(value: float) -> float | int | None:
-    if not np.isfinite(value):
-        return None
-    if value == int(value) and abs(value) < 1e9:
-        return int(value)
-    short = float(f"{value:.6g}")
-    return int(short) if abs(short) >= 1e5 else short

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
-import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,15 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.compare.metrics import metric_named
-from harness.dashboard.coding import decimal_places, fits, key_of, numbers, scale, table, texts, whole
+from harness.dashboard.coding import decimal_places, figures, fits, key_of, numbers, scale, table, texts, whole
+from harness.dashboard.comparing import Comparing
 from harness.dashboard.gather import Gathered
 from harness.dashboard.spark import sparkline
 from harness.dashboard.words import metric_title
+from harness.history.findings import is_worse
+from harness.history.metrics import is_exact
 from harness.history.values import Change
 
 Payload = dict[str, Any]
-WORSE = ("slower", "more")  # directions, since less is better in every figure
 
 
 def bounds(gathered: Gathered) -> list[tuple[int, int]]:
@@ -83,10 +81,10 @@ def series_list(gathered: Gathered) -> Payload:
             points=whole(np.array([float(end - start) for start, end in edges])),
             run=whole(run_number[ends]) if len(series) else whole(np.empty(0)),
             tool=whole(_floats(points["tool_number"])[ends]) if len(series) else whole(np.empty(0)),
-            **{name: _plain(_floats(points[name])[ends]) for name in ("value", "low", "high")},
+            **{name: figures(_floats(points[name])[ends]) for name in ("value", "low", "high")},
             changes=whole(np.array([float(len(found.get(one, ()))) for one in series["series"]])),
-            worse=whole(np.array([float(change.direction in WORSE) if change else np.nan for change in last])),
-            change=_plain(np.array([change.ratio if change else np.nan for change in last])),
+            worse=whole(np.array([float(is_worse(change)) if change else np.nan for change in last])),
+            change=figures(np.array([change.ratio if change else np.nan for change in last])),
             change_run=whole(
                 np.array([float(run_numbers.get(change.first_bad, 0)) if change else np.nan for change in last])
             ),
@@ -103,6 +101,7 @@ def series_files(gathered: Gathered, repro: Mapping[str, str]) -> Iterator[tuple
     """
     found = changes_by_series(gathered)
     kept = _kept_comparisons(gathered)
+    comparing = Comparing(gathered.runs, gathered.place)
     run_numbers = {run: number for number, run in enumerate(gathered.runs["run"])}
     references = _references(gathered.series)
     tools = gathered.tools["toolchain"].tolist(), gathered.tools["revision"].tolist()
@@ -132,7 +131,8 @@ def series_files(gathered: Gathered, repro: Mapping[str, str]) -> Iterator[tuple
                     **({} if as_runs else {"toolchain": texts(toolchains), "revision": texts(revisions)}),
                 ),
                 "changes": [
-                    _change(change, run_numbers, kept, gathered.place) for change in found.get(str(row.series), ())
+                    _change(change, run_numbers, kept, comparing.command(change, is_peer=bool(name["peer"])))
+                    for change in found.get(str(row.series), ())
                 ],
                 "repro": repro.get(f"{name['suite']}\0{name['case']}", ""),
             },
@@ -142,12 +142,6 @@ def series_files(gathered: Gathered, repro: Mapping[str, str]) -> Iterator[tuple
 def key_of_case(suite: str, case: str) -> str:
     """Under which its command lines lie."""
     return key_of(f"{suite}\0{case}")
-
-
-def is_exact(metric: str) -> bool:
-    """Whether its figures are counted."""
-    known = metric_named(metric)
-    return known is not None and known.exact
 
 
 def _figures(part: Mapping[str, np.ndarray[Any, np.dtype[np.float64]]], *, exact: bool) -> Payload:
@@ -163,21 +157,21 @@ def _figures(part: Mapping[str, np.ndarray[Any, np.dtype[np.float64]]], *, exact
     return {"value": whole(middle, places), "below": whole(below, places), "above": whole(above, places)}
 
 
-def _change(change: Change, run_numbers: Mapping[str, int], kept: Mapping[tuple[str, str], str], place: str) -> Payload:
+def _change(
+    change: Change, run_numbers: Mapping[str, int], kept: Mapping[tuple[str, str], str], command: str
+) -> Payload:
     words = ("kind", "before", "after", "p", "cause", "evidence", "toolchain_before",
              "toolchain_after", "commits")  # fmt: skip
-    folder = place.rstrip("/") or "/"
-    sides = [os.path.join(folder, run) for run in (change.last_good, change.first_bad)]  # noqa: PTH118 (may be a URL)
     return {
         **{name: getattr(change, name) for name in words},
         "ratio": change.ratio if np.isfinite(change.ratio) else None,  # from nothing to something
-        "worse": change.direction in WORSE,
+        "worse": is_worse(change),
         **{
             name: run_numbers.get(getattr(change, name))
             for name in ("last_good", "first_bad", "earliest", "latest", "until")
         },
         "comparison": kept.get((change.last_good, change.first_bad)),
-        "command": shlex.join(["harness", "compare", *sides, "--filter", glob.escape(change.case)]),
+        "command": command,
     }
 
 
@@ -200,11 +194,6 @@ def _references(series: pd.DataFrame) -> dict[tuple[str, ...], list[str]]:
     for row in series[series["role"] == "reference"].itertuples():
         found[_siblings(row)].append(str(row.key))
     return found
-
-
-def _plain(values: np.ndarray[Any, np.dtype[np.float64]]) -> Payload:
-    """Figures of many sizes, each with its own digits."""
-    return {"v": [float(f"{value:.7g}") if np.isfinite(value) else None for value in values.tolist()]}
 
 
 def _floats(column: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.float64]]:

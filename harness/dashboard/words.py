@@ -6,20 +6,20 @@ import math
 import re
 
 from harness.compare.metrics import metric_named
-from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
+from harness.history.metrics import RATIO_TITLES
 from harness.report.units import byte_unit, count_unit, percent, ratio_text, time_unit
 from harness.report.words import one_line
 
 _LONGEST = 200  # of a name in a table; its own page shows all of it
+MINUS = "\N{MINUS SIGN}"  # as in static/format.js
 # What turns the direction of all text behind it.
 _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
-_TITLES = {LATENCY_VS_BASELINE: "Latency vs. baseline", LATENCY_VS_REFERENCE: "Latency vs. reference toolchain"}
 
 
 def metric_title(metric: str) -> str:
     """`Latency`, `Compilation time`; the name itself where it is not registered."""
     known = metric_named(metric)
-    title = _TITLES.get(metric) or (known.title if known is not None else metric)
+    title = RATIO_TITLES.get(metric) or (known.title if known is not None else metric)
     words = one_line(title)
     return words[:1] + words[1:].lower() if known is not None and "/" not in metric else words
 
@@ -44,7 +44,13 @@ def moved(ratio: float) -> str:
     """A change of level: `+8.0 %`, with as many decimals as it takes to show that there is one."""
     if not math.isfinite(ratio):
         return "from nothing"
-    return percent(ratio, decimals=1 if ratio == 1 or abs(ratio - 1) >= 0.0005 else 3)
+    text = percent(ratio, decimals=1 if ratio == 1 or abs(ratio - 1) >= 0.0005 else 3)
+    return text.replace("-", MINUS)
+
+
+def signed(text: str) -> str:
+    """A text with the minus sign of all other figures."""
+    return re.sub(r"(?<!\S)-(?=\d)", MINUS, text)
 
 
 def day(started: str) -> str:

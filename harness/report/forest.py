@@ -28,12 +28,13 @@ class ForestRow:
 
     Attributes:
         word: What it is called: a comparison's verdict, or `faster` and its like.
-        ratio: None where it has none; `beyond` then says whether it would lie at the right end.
+        ratio: None where it has none; `beyond` then says at which end it would lie.
         low: Lower end of its interval; None: no interval, as of figures that are counted.
+        exact: Whether it is counted, and needs no interval.
         floor: Relative change below which it is not called changed.
         remark: What else is to be known of it, in two words; "" mostly.
         peer: Whether another engine's time is divided by IREE's.
-        beyond: From nothing to something: no ratio is large enough.
+        beyond: Nothing became something or the other way round: no ratio on the axis is large or small enough.
         figure: The ratio in digits, or why there is none.
         values: Both values in the block's unit.
     """
@@ -49,7 +50,8 @@ class ForestRow:
     values: str
     remark: str = ""
     peer: bool = False
-    beyond: bool = False
+    exact: bool = False
+    beyond: Literal["left", "right"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +118,7 @@ class Forest:
     @property
     def has_ratios(self) -> bool:
         """Whether there is anything to draw."""
-        return any(row.ratio is not None or row.beyond for row in self.rows())
+        return any(row.ratio is not None or row.beyond is not None for row in self.rows())
 
 
 def rest_text(counts: dict[str, int]) -> str:

@@ -87,7 +87,7 @@ def details(summary: str, body: str, *, folded: bool = True) -> str:
 
 def fenced(text: str, language: str = "") -> str:
     """A tool's text as it stands, in a fence longer than any in it."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2) if "```" in text else 2
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{printable(text).rstrip()}\n{fence}"
 

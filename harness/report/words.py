@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 
 from harness.compare.hosts import selfcheck_of
@@ -23,6 +24,7 @@ LEGEND = (
 _CONTROL = re.compile(
     r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_SHOWN_CHARACTERS = 80
 
 
 def printable(text: str) -> str:
@@ -33,6 +35,12 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """A text that may come from anywhere, on one line."""
     return " ".join(printable(text.replace("\r", "\n")).split())
+
+
+def shown(name: str) -> str:
+    """A name that may be anything, on one line and not too long for a sentence."""
+    line = one_line(name)
+    return line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}..."
 
 
 def interval_text(estimate: Estimate | None) -> str:
@@ -116,7 +124,12 @@ def next_steps(report: Report) -> list[Step]:
     suite = one_line(facts.suite)
     steps = []
     if not facts.finished:
-        steps.append(Step(text="go on with this run", command=f"harness run --resume results/{one_line(facts.id)}"))
+        steps.append(
+            Step(
+                text="go on with this run",
+                command=f"harness run --resume {shlex.quote(f'results/{one_line(facts.id)}')}",
+            )
+        )
     if summary.failed:
         steps.append(
             Step(
@@ -130,7 +143,8 @@ def next_steps(report: Report) -> list[Step]:
     if summary.unclear:
         most = max(len(section.rounds) for section in report.sections)
         budget = 2 * float(facts.settings.get("budget_s", 60))
-        command = f"harness run {suite}{_asked_toolchains(report)} --generations {max(5, 2 * most)} --budget {budget:g}"
+        again = f"harness run {shlex.quote(suite)}{_asked_toolchains(report)}"
+        command = f"{again} --generations {max(5, 2 * most)} --budget {budget:g}"
         steps.append(Step(text="unclear ratios take more generations", command=command))
     return steps
 
@@ -140,7 +154,7 @@ def _asked_toolchains(report: Report) -> str:
     if not any(word.startswith("--toolchain") for word in report.facts.command):
         return ""
     versions = dict.fromkeys(version for section in report.sections for version in section.toolchains)
-    return "".join(f" --toolchain {one_line(version)}" for version in versions)
+    return "".join(f" --toolchain {shlex.quote(one_line(version))}" for version in versions)
 
 
 def run_line(facts: Facts, sections: tuple[Section, ...]) -> str:

@@ -213,6 +213,34 @@ def test_all_points_are_in_a_table_too(chart: Page) -> None:
     assert step.endswith("another step")
 
 
+def test_the_first_point_has_no_module_before_it(chart: Page) -> None:
+    assert chart.locator("#points tbody tr").last.locator("td").nth(4).inner_text() == "-"
+    press(chart, "Home")
+    assert "Module" not in readout(chart)
+    press(chart, "ArrowRight")
+    assert "another than before" in readout(chart)
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "labels"),
+    [
+        ([0, 0.25, 0.5], "%", ["0.00 %", "0.25 %", "0.50 %"]),
+        ([0, 5, 10], "%", ["0 %", "5 %", "10 %"]),
+        ([40e6, 42.5e6], "ns", ["40.0 ms", "42.5 ms"]),
+        ([0.1, 0.2, 0.30000000000000004], "", ["0.1", "0.2", "0.3"]),
+    ],
+)
+def test_an_axis_has_its_unit_and_rounds_no_tick(
+    chart: Page, values: list[float], unit: str, labels: list[str]
+) -> None:
+    assert chart.evaluate("([values, unit]) => dashboard.format.ticks(values, unit)", [values, unit]) == labels
+
+
+def test_a_commit_keeps_what_says_that_its_code_differed(chart: Page) -> None:
+    assert chart.evaluate("(text) => dashboard.format.commit(text)", "a" * 40 + "+dirty") == "aaaaaaaaaa+dirty"
+    assert chart.evaluate("dashboard.format.commit(null)") == ""
+
+
 def test_machines_have_charts_of_noise_and_load(open_page: Open) -> None:
     page = open_page("machines.html")
     settle(page)

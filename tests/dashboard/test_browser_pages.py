@@ -109,10 +109,10 @@ def test_the_keyboard_reaches_the_content_and_shows_where_it_is(open_page: Open)
 
 def test_the_chosen_theme_is_kept(open_page: Open) -> None:
     page = open_page("index.html", color_scheme="light")
-    page.get_by_role("button", name="Dark").click()
+    page.get_by_role("button", name="Dark theme").click()
     page.goto(page.url.replace("index.html", "runs.html"))
     assert page.get_attribute("html", "data-theme") == "dark"
-    assert page.get_by_role("button", name="Dark").get_attribute("aria-pressed") == "true"
+    assert page.locator("#theme").inner_text() == "Light theme"  # what it leads to
 
 
 @pytest.mark.parametrize("address", [ADDRESSES[3], ADDRESSES[7]])
@@ -125,6 +125,14 @@ def test_a_printed_page_is_light_and_has_no_controls(open_page: Open, address: s
     assert page.locator("select:visible, input:visible").count() == 0
     assert page.get_by_role("button", name="Copy").locator("visible=true").count() == 0
     assert page.pdf()[:5] == b"%PDF-"
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_printed_page_is_no_wider_than_the_paper(open_page: Open, address: str) -> None:
+    page = open_page(address, viewport={"width": 794, "height": 1123})  # A4
+    page.emulate_media(media="print")
+    edges = "[...document.querySelectorAll('table, svg, h1, p')].map((one) => one.getBoundingClientRect().right)"
+    assert page.evaluate(f"Math.max(...{edges})") <= 795
 
 
 def test_what_is_put_into_a_page_does_not_run(browser: Browser, site: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,17 @@ from tests.dashboard.made import (
     NIGHTS,
     STEP_AT,
     Made,
+    a_history,
     digest,
     make_case,
+    make_change,
     make_comparison_key,
     make_point,
+    make_row,
     make_run,
     make_site,
     run_id,
+    toolchain,
 )
 from tests.dashboard.reading import load, table
 
@@ -49,7 +54,10 @@ def test_a_change_leads_to_the_comparison_that_is_kept_and_else_tells_how_to_mak
     (other,) = load(site, f"series/{key_of_series('conv/stock@cpu')}")["changes"]
     assert kept["comparison"] == make_comparison_key()
     assert other["comparison"] is None
-    assert other["command"] == (f"harness compare results/{run_id(19)} results/{run_id(20)} --filter conv/stock@cpu")
+    assert other["command"] == (
+        f"harness compare iree=={toolchain(19)} iree=={toolchain(20)} --suite suites/blocks.toml "
+        "--filter conv/stock@cpu"
+    )
 
 
 def test_from_nothing_to_something_has_no_ratio(site: Path, key_of_series: Callable[[str, str], str]) -> None:
@@ -95,12 +103,60 @@ def test_the_last_runs_commands_stand_on_the_page_of_a_series(site: Path, key_of
 def test_a_comparison_has_its_rows_and_a_command_for_each_whatever_its_name(site: Path) -> None:
     comparison = load(site, f"comparison/{make_comparison_key()}")
     rows = table(comparison["rows"])
+    assert comparison["command"] == comparison["command_of_all"]
     assert comparison["command"] == f"harness compare results/{run_id(STEP_AT - 1)} results/{run_id(STEP_AT)}"
     assert rows["verdict"].count("regressed") == 8
     assert rows["control"].count(1) == 1
     evil = next(at for at, case in enumerate(rows["case"]) if case.startswith(EVIL))
     assert rows["filter"][evil].startswith("'<script>")  # quoted for a shell
     assert rows["ratio"][rows["verdict"].index("identical")] is None
+
+
+def test_a_comparison_is_repeated_as_it_was_made_and_a_row_of_it_alone(tmp_path: Path) -> None:
+    command = "harness compare iree==3.12.0 iree==3.13.0 --suite x.toml --filter 'a/*' --filter=b --row-budget 3"
+    site = make_site(tmp_path / "site", Made(comparisons=[make_row("a/stock@cpu", 1.0, "unchanged", command=command)]))
+    comparison = load(site, f"comparison/{make_comparison_key()}")
+    assert comparison["command"] == "harness compare iree==3.12.0 iree==3.13.0 --suite x.toml --filter 'a/*' " + (
+        "--filter=b --row-budget 3"
+    )
+    assert comparison["command_of_all"] == "harness compare iree==3.12.0 iree==3.13.0 --suite x.toml --row-budget 3"
+
+
+def test_a_comparison_within_a_run_says_so_and_is_alarming_only_where_compare_would_fail(tmp_path: Path) -> None:
+    rows = [
+        make_row("a/winograd@cpu", 0.9, "improved", within=True, base_run="one", head_run="one"),
+        make_row("a/winograd@cpu", 2.0, "regressed", metric="dispatches", within=True, base_run="one", head_run="one"),
+    ]
+    site = make_site(tmp_path / "site", Made(runs=[make_run(0)], comparisons=rows))
+    (verdict,), (alarming,), (within,) = (
+        table(load(site, "comparisons"))[name] for name in ("verdict", "alarming", "within")
+    )
+    assert (verdict, alarming, within) == ("1 improvement; 1 other figure changed.", 0, 1)
+    assert load(site, f"comparison/{make_comparison_key()}")["command"] == "harness compare --within results/one"
+    assert "variants against baseline" in (site / "index.html").read_text()
+
+
+def test_whole_numbers_stay_as_they_are_on_every_page(tmp_path: Path) -> None:
+    exact, huge = 19_003_904, 1_234_567_890_123
+    points = [make_point(make_run(0), "a/b@cpu", "module-size", "bytes", exact),
+              make_point(make_run(1), "a/b@cpu", "module-size", "bytes", huge)]  # fmt: skip
+    runs = [make_run(0), make_run(1)]
+    changes = [make_change("a/b@cpu", "module-size", "bytes", before=exact, after=huge)]
+    cases = [make_case(run, "a/b@cpu") for run in runs]
+    site = make_site(tmp_path / "site", Made(runs=runs, points=points, cases=cases, changes=changes))
+    assert table(load(site, "series")["series"])["value"] == [huge]
+    assert table(load(site, f"series/{points[0].series}")["points"])["value"] == [exact, huge]
+    assert table(load(site, f"run/{digest(run_id(1))}")["metrics"][0])["value"] == [huge]
+    listed = table(load(site, "changes"))
+    assert (listed["before"], listed["after"]) == ([exact], [huge])
+
+
+def test_a_ratio_to_the_reference_toolchain_has_its_interval_on_the_page_of_its_run(tmp_path: Path) -> None:
+    run = make_run(0)
+    point = make_point(run, "a/b@cpu", "latency-vs-reference", "ratio", 1.02, low=1.01, high=1.03)
+    site = make_site(tmp_path / "site", Made(runs=[run], points=[point], cases=[make_case(run, "a/b@cpu")]))
+    metric = table(load(site, f"run/{digest(run_id(0))}")["metrics"][0])
+    assert (metric["low"], metric["value"], metric["high"]) == ([1.01], [1.02], [1.03])
 
 
 def test_figures_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:
@@ -114,8 +170,8 @@ def test_figures_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_url_of_a_results_folder_stays_one_in_commands(tmp_path: Path) -> None:
-    from tests.dashboard.made import a_history
-
-    site = make_site(tmp_path / "site", a_history(), place="s3://bucket/our results/")
+    made = a_history()
+    same = replace(made, runs=[replace(run, toolchain="3.13.0") for run in made.runs])
+    site = make_site(tmp_path / "site", same, place="s3://bucket/our results/")
     changes = load(site, f"series/{digest('blocks conv/stock@cpu latency newest')}")["changes"]
     assert f"'s3://bucket/our results/{run_id(19)}'" in changes[0]["command"]

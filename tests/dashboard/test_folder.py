@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,11 @@ from harness.errors import UsageError
 def write(out: Path, text: str = "new") -> None:
     with replaced(out) as folder:
         (folder / "index.html").write_text(text)
+
+
+def there(folder: Path) -> list[str]:
+    """What lies in a folder, but for the lock, which stays."""
+    return sorted(path.name for path in folder.iterdir() if not path.name.endswith(".lock"))
 
 
 def test_a_new_folder_is_made_with_its_parents_and_can_be_read_by_a_server(tmp_path: Path) -> None:
@@ -27,7 +36,7 @@ def test_an_empty_folder_and_a_former_dashboard_are_replaced_whole(tmp_path: Pat
     (tmp_path / "site" / "gone.html").write_text("of an older harness")
     write(tmp_path / "site")
     assert sorted(path.name for path in (tmp_path / "site").iterdir()) == [MARKER, "index.html"]
-    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+    assert there(tmp_path) == ["site"]
 
 
 @pytest.mark.parametrize("name", ["thesis.tex", ".git"])
@@ -51,7 +60,7 @@ def test_a_crash_leaves_the_old_dashboard_and_nothing_else(tmp_path: Path) -> No
         (folder / "index.html").write_text("half")
         raise KeyboardInterrupt
     assert (tmp_path / "site" / "index.html").read_text() == "old"
-    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+    assert there(tmp_path) == ["site"]
 
 
 def test_what_somebody_puts_there_meanwhile_is_left_alone(tmp_path: Path) -> None:
@@ -80,3 +89,79 @@ def test_a_disk_that_is_full_is_told_in_one_sentence(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match=r"site: cannot be written \(No space left on device\); make room"):
         fail()
+
+
+# --- A process that is killed ---
+
+KILLED = """
+import os, pathlib, signal, sys
+from harness.dashboard.folder import replaced
+
+moment, out = sys.argv[1], pathlib.Path(sys.argv[2])
+rename = pathlib.Path.rename
+
+def rename_and_die(self, target):
+    rename(self, target)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+with replaced(out) as folder:
+    (folder / "index.html").write_text("half")
+    if moment == "writing":
+        os.kill(os.getpid(), signal.SIGKILL)
+    pathlib.Path.rename = rename_and_die
+"""
+
+
+def killed(out: Path, moment: str) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, moment, str(out)], timeout=60, env=dict(os.environ))
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_what_a_killed_process_began_is_removed_by_the_next(tmp_path: Path) -> None:
+    write(tmp_path / "site", "old")
+    killed(tmp_path / "site", "writing")
+    assert len(there(tmp_path)) == 2
+    assert (tmp_path / "site" / "index.html").read_text() == "old"
+    write(tmp_path / "site")
+    assert there(tmp_path) == ["site"]
+    assert (tmp_path / "site" / "index.html").read_text() == "new"
+
+
+def test_a_dashboard_that_a_killed_process_had_set_aside_comes_back(tmp_path: Path) -> None:
+    """Between the two renames there is none; where the next one fails as well, there is the old one again."""
+    write(tmp_path / "site", "old")
+    killed(tmp_path / "site", "swapping")
+    assert "site" not in there(tmp_path)
+    with pytest.raises(KeyboardInterrupt), replaced(tmp_path / "site"):
+        raise KeyboardInterrupt
+    assert (tmp_path / "site" / "index.html").read_text() == "old"
+    assert there(tmp_path) == ["site"]
+
+
+def test_only_what_a_dashboard_of_this_name_left_is_removed(tmp_path: Path) -> None:
+    others = [".site-making-notes", ".site-making-abcd1234.txt", ".site2-making-abcd1234", "site-making-abcd1234"]
+    for name in others:
+        (tmp_path / name).mkdir()
+    (tmp_path / ".site-making-abcdefgh").symlink_to(tmp_path / others[0])
+    write(tmp_path / "site")
+    assert there(tmp_path) == sorted([*others, ".site-making-abcdefgh", "site"])
+
+
+def test_a_second_dashboard_waits_for_the_first(tmp_path: Path) -> None:
+    """Else it would remove what the first is about to finish."""
+    code = (
+        "import pathlib, sys; from harness.dashboard.folder import replaced\n"
+        "with replaced(pathlib.Path(sys.argv[1])): pass"
+    )
+    with replaced(tmp_path / "site") as folder:
+        other = subprocess.Popen([sys.executable, "-c", code, tmp_path / "site"], stderr=subprocess.PIPE, text=True)
+        assert other.stderr is not None
+        assert other.stderr.readline() == f"Another harness writes {tmp_path / 'site'}; waiting for it\n"
+        assert folder.is_dir()
+        assert other.poll() is None
+    other.communicate(timeout=60)
+
+
+def test_a_name_as_long_as_a_file_system_takes(tmp_path: Path) -> None:
+    write(tmp_path / ("x" * 255))
+    assert there(tmp_path) == ["x" * 255]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from harness.dashboard.gather import gather
 from harness.dashboard.health import controls, machine_changes, machines
 from harness.dashboard.overview import lately, suites
 from harness.dashboard.spark import spark_path, sparkline
-from tests.dashboard.made import FIRST, Made, a_history, make_change, make_row, make_run, run_id
+from tests.dashboard.made import FIRST, Made, a_history, make_case, make_change, make_row, make_run, make_site, run_id
 
 
 def day_text(day: int) -> str:
@@ -28,6 +29,48 @@ def test_changes_of_one_run_and_cause_are_told_together_with_times_first() -> No
     assert (group.run, group.cause, group.worse, group.better, group.more) == (run_id(40), "compiler", 3, 0, 0)
     assert (group.shown[0].case, group.shown[0].metric) == ("rdb/stock@cpu", "Latency")
     assert group.commits is not None
+
+
+def test_commits_are_linked_only_between_two_releases_of_iree() -> None:
+    """Of another engine and of one release there are none, whatever the runs around had."""
+    made = a_history()
+    peer = make_change(
+        "rdb/onnxruntime@cpu", toolchain_before="ONNX Runtime 1.30.0", toolchain_after="ONNX Runtime 1.31.1"
+    )
+    alike = make_change("rdb/stock@cpu", toolchain_before="3.13.0", toolchain_after="3.13.0")
+    for change in (peer, alike):
+        (suite, _) = suites(gather(replace(made, changes=[change]), "results", [change]))
+        assert suite.groups[0].commits is None
+
+
+def test_a_group_names_the_series_that_its_sentence_is_about() -> None:
+    made = a_history()
+    (suite, _) = suites(gather(made, "results", made.changes))
+    assert suite.groups[0].of == "rdb/stock@cpu, latency"
+
+
+def test_one_minus_sign_is_used_for_all_figures() -> None:
+    change = make_change("rdb/stock@cpu", ratio=0.826, evidence="moved by -17.4 % on kernel 6.1.0-25")
+    gathered = gather(replace(a_history(), changes=[change]), "results", [change])
+    (suite, _) = suites(gathered)
+    assert suite.groups[0].evidence == "moved by \N{MINUS SIGN}17.4 % on kernel 6.1.0-25"
+    assert suite.groups[0].shown[0].change == "\N{MINUS SIGN}17.4 %"
+
+
+def test_what_fails_in_the_last_run_is_told_with_since_when(tmp_path: Path) -> None:
+    runs = [make_run(night, failed=1 if night > 2 else 0) for night in range(6)]
+    outcomes = {2: "measured", 3: "failed", 4: "failed", 5: "failed"}
+    cases = [
+        make_case(runs[night], "mlp/stock@cpu", status=status, stage="compile", message="iree-compile ran into <it>")
+        for night, status in outcomes.items()
+    ] + [make_case(runs[5], "rdb/stock@cpu")]
+    made = Made(runs=runs, cases=cases)
+    (suite,) = suites(gather(made, "results", ()))
+    (one,) = suite.failing
+    assert (one.case, one.since, one.runs, one.stage) == ("mlp/stock@cpu", run_id(3), 3, "compile")
+    html = (make_site(tmp_path / "site", made) / "index.html").read_text()
+    assert '<span class="worse">failed at compile</span>: iree-compile ran into &lt;it&gt;' in html
+    assert '<span class="worse">1</span>' in html
 
 
 def test_many_changes_of_one_run_are_counted_and_five_are_shown() -> None:

@@ -18,7 +18,7 @@ dashboard.page(() => {
     caption: "Series", noun: "series", sort: "case", rows,
     search: (row) => `${name("case")(row)} ${table.title[row]} ${table.metric[row]} ${name("suite")(row)} ${table.machine[row]}`,
     filters: [
-      { key: "suite", label: "Suite", value: name("suite") }, { key: "figure", label: "Figure", value: at("title") },
+      { key: "suite", label: "Suite", value: name("suite") }, { key: "metric", label: "Metric", value: at("title") },
       { key: "device", label: "Device", value: name("device") }, { key: "model", label: "Model", value: name("model") },
       { key: "engine", label: "Engine", value: engine }, { key: "machine", label: "Machine", value: at("machine") },
       { key: "toolchain", label: "Toolchain", value: at("role"), otherwise: "newest" },
@@ -27,7 +27,7 @@ dashboard.page(() => {
     columns: [
       { key: "case", title: "Case", header: true, value: name("case"), cell: (row) =>
         el("a", { href: `series.html?id=${table.key[row]}` }, dashboard.name(name("case")(row), 120)) },
-      { key: "figure", title: "Figure", value: at("title") },
+      { key: "metric", title: "Metric", value: at("title") },
       { key: "course", title: "Course", class: "course", cell: (row) => dashboard.spark(table.spark[row]) },
       { key: "last", title: "Latest", numeric: true, value: at("value"), cell: (row) => format.figure(table.value[row], table.unit[row]) },
       { key: "change", title: "Last change", numeric: true, value: at("change"), cell: (row) => (table.changes[row] ? dashboard.moved(table.change[row], table.worse[row]) : "-") },

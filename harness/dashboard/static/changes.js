@@ -12,14 +12,14 @@ dashboard.page(() => {
     rows: Array.from({ length: table.rows }, (_, row) => row),
     search: (row) => `${table.case[row]} ${table.title[row]} ${table.suite[row]} ${table.toolchain_after[row]}`,
     filters: [
-      { key: "suite", label: "Suite", value: at("suite") }, { key: "figure", label: "Figure", value: at("title") },
+      { key: "suite", label: "Suite", value: at("suite") }, { key: "metric", label: "Metric", value: at("title") },
       { key: "cause", label: "Cause", value: at("cause") }, { key: "kind", label: "Kind", value: at("kind") },
       { key: "direction", label: "Direction", value: at("direction") }, { key: "toolchain", label: "Toolchain", value: at("role") },
     ],
     columns: [
       { key: "run", title: "First run", value: at("first_bad"), cell: (row) => run(table.first_bad[row]), falling: true },
       { key: "case", title: "Case", header: true, value: at("case"), cell: (row) => el("a", { href: `series.html?id=${table.series[row]}` }, dashboard.name(table.case[row], 120)) },
-      { key: "figure", title: "Figure", value: at("title") },
+      { key: "metric", title: "Metric", value: at("title") },
       { key: "change", title: "Change", numeric: true, value: at("ratio"), cell: (row) => dashboard.moved(table.ratio[row], table.worse[row]) },
       { key: "level", title: "Level", class: "number", cell: (row) => `${format.figure(table.before[row], table.unit[row])} → ${format.figure(table.after[row], table.unit[row])}` },
       { key: "kind", title: "Kind", value: at("kind") },

@@ -13,9 +13,11 @@ dashboard.page(async () => {
 
   dashboard.title(`Comparison ${comparison.id}`);
   document.getElementById("heading").replaceChildren(dashboard.name(comparison.id, 10000));
+  document.getElementById("verdict").replaceChildren(el("span", { class: comparison.alarming ? "worse wrapped" : null }, comparison.verdict));
   const side = (run, key) => (key ? dashboard.link("run.html", key, dashboard.name(run)) : dashboard.name(run));
   document.getElementById("facts").replaceChildren(dashboard.facts([
-    ["Base", side(comparison.base, comparison.base_key)], ["Head", side(comparison.head, comparison.head_key)],
+    ...(comparison.within ? [["Compared", "variants against baseline"], ["Of run", side(comparison.head, comparison.head_key)]]
+      : [["Base", side(comparison.base, comparison.base_key)], ["Head", side(comparison.head, comparison.head_key)]]),
     ["Made", `${format.time(comparison.created)} UTC`], ["Machine", dashboard.cut(comparison.machine)],
     ["A/A controls", controls()],
   ]));
@@ -31,14 +33,14 @@ dashboard.page(async () => {
     search: (row) => `${table.case[row]} ${table.title[row]} ${table.verdict[row]} ${table.reason[row]}`,
     filters: [
       { key: "verdict", label: "Verdict", value: at("verdict") },
-      { key: "figure", label: "Figure", value: at("title"), otherwise: most ? table.title[table.metric.indexOf(most)] : "" },
+      { key: "metric", label: "Metric", value: at("title"), otherwise: most ? table.title[table.metric.indexOf(most)] : "" },
       { key: "model", label: "Model", value: at("model") }, { key: "variant", label: "Variant", value: at("variant") },
       { key: "device", label: "Device", value: at("device") }, { key: "gate", label: "Gate", value: at("gate") },
       { key: "control", label: "Controls", value: (row) => (table.control[row] ? "A/A controls" : "compared") },
     ],
     columns: [
       { key: "case", title: "Case", header: true, value: at("case"), cell: (row) => [dashboard.name(table.case[row], 120), table.control[row] ? " (A/A control)" : ""] },
-      { key: "figure", title: "Figure", value: at("title") },
+      { key: "metric", title: "Metric", value: at("title") },
       { key: "verdict", title: "Verdict", value: at("verdict"), cell: (row) => [dashboard.chip(table.verdict[row]),
         table.gate[row] === "violated" ? el("span", { class: "worse" }, " gate") : ""] },
       { key: "base", title: "Base", numeric: true, value: at("base_value"), cell: (row) => format.figure(table.base_value[row], table.unit[row]) },
@@ -49,7 +51,7 @@ dashboard.page(async () => {
     shown: (drawn, found) => {
       const fresh = dashboard.forestAxis(found.map(forestRow));
       head.replaceChildren(dashboard.forestHead(fresh));
-      if (fresh.limit === axis.limit) return;
+      if (fresh.low === axis.low && fresh.high === axis.high) return;
       axis = fresh;
       drawn.forEach((row, place) => {
         const cell = document.querySelectorAll("#rows td.forest-cell")[place];
@@ -65,11 +67,11 @@ dashboard.page(async () => {
     return `${format.whole(flagged)} of ${format.whole(all.length)} flagged${flagged ? ", so some verdicts here are likely to be false too" : ""}`;
   }
 
-  /** How many rows of each figure have which verdict; each leads to those rows. */
+  /** How many rows of each metric have which verdict; each leads to those rows. */
   function verdicts() {
     const order = ["regressed", "improved", "inconclusive", "failed", "missing", "new", "unchanged", "identical"];
-    const timed = ["Latency", "Compilation time"];
-    const titles = [...new Set([...timed.filter((title) => table.title.includes(title)), ...table.title])];
+    const timed = ["latency", "compile-time"].map((metric) => table.title[table.metric.indexOf(metric)]).filter(Boolean);
+    const titles = [...new Set([...timed, ...table.title])];
     const counts = new Map();
     rows.filter((row) => !table.control[row]).forEach((row) => {
       const key = `${table.title[row]}\n${table.verdict[row]}`;
@@ -78,11 +80,12 @@ dashboard.page(async () => {
     const used = order.filter((verdict) => titles.some((title) => counts.has(`${title}\n${verdict}`)));
     const cell = (title, verdict) => {
       const count = counts.get(`${title}\n${verdict}`);
-      const hash = new URLSearchParams({ verdict, figure: title });
+      const hash = new URLSearchParams({ verdict, metric: title });
       return el("td", { class: "number" }, count ? el("a", { href: `#${hash}` }, format.whole(count)) : "0");
     };
+    document.getElementById("verdicts").classList.toggle("calm", !comparison.alarming);
     document.getElementById("verdicts").replaceChildren(
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Figure"), used.map((verdict) => el("th", { scope: "col", class: "number" }, dashboard.chip(verdict))))),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Metric"), used.map((verdict) => el("th", { scope: "col", class: "number" }, dashboard.chip(verdict))))),
       el("tbody", {}, titles.map((title) => el("tr", {}, el("th", { scope: "row" }, title), used.map((verdict) => cell(title, verdict))))));
   }
 
@@ -90,6 +93,6 @@ dashboard.page(async () => {
     return el("div", {}, el("p", {}, table.reason[row]), dashboard.facts([
       ["Model", dashboard.name(table.model[row])], ["Variant", dashboard.name(table.variant[row])], ["Device", dashboard.name(table.device[row])],
       ["p", format.p(table.p[row])], ["Floor", table.floor[row] ? format.share(table.floor[row]) : ""], ["Gate", table.gate[row]],
-    ]), dashboard.commands(`${comparison.command} --filter ${table.filter[row]}`));
+    ]), dashboard.commands(`${comparison.command_of_all} --filter ${table.filter[row]}`));
   }
 });

@@ -7,17 +7,18 @@ dashboard.page(() => {
   const COLORS = { regressed: "worse", failed: "worse", improved: "better" };
   const at = (column) => (row) => table[column][row];
   const count = (verdict) => ({ key: verdict, title: `${verdict[0].toUpperCase()}${verdict.slice(1)}`, numeric: true, value: at(verdict), cell: (row) => (table[verdict][row]
-    ? el("a", { href: `comparison.html?id=${table.key[row]}#verdict=${verdict}&figure=`, class: COLORS[verdict] }, format.whole(table[verdict][row])) : "0") });
+    ? el("a", { href: `comparison.html?id=${table.key[row]}#verdict=${verdict}&metric=`, class: table.alarming[row] ? COLORS[verdict] : null }, format.whole(table[verdict][row])) : "0") });
   dashboard.list(document.getElementById("content"), {
     caption: "Comparisons", noun: "comparison", sort: "-created",
     rows: Array.from({ length: table.rows }, (_, row) => row),
-    search: (row) => `${table.id[row]} ${table.base[row]} ${table.head[row]} ${table.machine[row]}`,
+    search: (row) => `${table.id[row]} ${table.base[row]} ${table.head[row]} ${table.machine[row]} ${table.verdict[row]}`,
     filters: [{ key: "machine", label: "Machine", value: at("machine") }],
     columns: [
       { key: "created", title: "Made (UTC)", falling: true, header: true, value: at("created"), cell: (row) => dashboard.link("comparison.html", table.key[row], format.time(table.created[row])) },
-      { key: "base", title: "Base", value: at("base"), cell: (row) => dashboard.name(table.base[row], 80) },
-      { key: "head", title: "Head", value: at("head"), cell: (row) => dashboard.name(table.head[row], 80) },
-      ...["regressed", "improved", "inconclusive", "failed", "unchanged", "identical"].map(count),
+      { key: "base", title: "Base", value: at("base"), cell: (row) => (table.within[row] ? "its baseline" : dashboard.name(table.base[row], 80)) },
+      { key: "head", title: "Head", value: at("head"), cell: (row) => [table.within[row] ? "variants of " : "", dashboard.name(table.head[row], 80)] },
+      { key: "verdict", title: "Verdict", class: "wrap", value: at("verdict"), cell: (row) => el("span", { class: table.alarming[row] ? "worse wrapped" : null }, table.verdict[row]) },
+      ...["regressed", "improved", "inconclusive", "failed"].map(count),
       { key: "controls", title: "A/A controls", numeric: true, value: at("controls"), cell: (row) => (table.controls[row]
         ? `${format.whole(table.flagged[row])} of ${format.whole(table.controls[row])} flagged` : "-") },
     ],

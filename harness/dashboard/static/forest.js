@@ -5,29 +5,44 @@
   const WIDTH = 260;
   const HEIGHT = 20;
   const EDGE = 18; // room for half a label
+  const ROOM = 28; // for a label
+  const FAR = [[0.1, 0.2, 0.3, 0.5, 0.7, 1.5, 2, 3, 5, 7, 10, 15], [0.1, 0.2, 0.5, 2, 5, 10], [0.1, 10]];
   const { svg } = dashboard;
 
-  /** An axis of log ratios that holds what lies within; `rows`: [{ ratio, low, high, floor }]. */
+  /** An axis of log ratios that holds what lies within, as far as it goes each way; `rows`: [{ ratio, low, high, floor }]. */
   dashboard.forestAxis = (rows) => {
-    const reach = rows.filter(({ ratio }) => ratio > 0).map(({ ratio, low, high }) =>
-      Math.max(Math.abs(Math.log(ratio)), ...[low, high].filter((end) => end > 0).map((end) => Math.abs(Math.log(end)))))
-      .filter(Number.isFinite).sort((a, b) => a - b);
-    // A few rows may go beyond the edge, which is drawn; one huge change would hide all others.
+    const logs = rows.filter(({ ratio }) => ratio > 0).map(({ ratio, low, high }) => [ratio, low, high].filter((end) => end > 0).map(Math.log));
+    const low = -edge(logs.map((ends) => -Math.min(...ends)));
+    const high = edge(logs.map((ends) => Math.max(...ends)));
+    const unit = (WIDTH - 2 * EDGE) / (high - low);
+    const x = (ratio) => EDGE + Math.min(Math.max((Math.log(ratio) - low) * unit, -3), WIDTH - 2 * EDGE + 3);
+    return { x, low, high, beyond: (ratio) => Math.log(ratio) < low || Math.log(ratio) > high };
+  };
+
+  /** How far an axis goes one way. A few rows may go beyond it, which is drawn: one huge change would hide all others. */
+  function edge(reaches) {
+    const reach = reaches.map((one) => Math.max(one, 0)).filter(Number.isFinite).sort((a, b) => a - b);
     const usual = reach.length ? Math.max(reach[Math.ceil(0.98 * (reach.length - 1))], reach[reach.length - 1] / 4) : 0;
-    const limit = Math.min(Math.max(usual * 1.1, Math.log(1.025)), Math.log(16));
-    const x = (ratio) => WIDTH / 2 + (Math.min(Math.max(Math.log(ratio) / limit, -1.02), 1.02) * (WIDTH - 2 * EDGE)) / 2;
-    return { x, limit, beyond: (ratio) => Math.abs(Math.log(ratio)) > limit };
+    return Math.min(Math.max(usual * 1.1, Math.log(1.025)), Math.log(16));
+  }
+
+  /** The finest ratios that leave room for their labels; those below 1 as far from it as those above, where they are near. */
+  dashboard.forestTicks = (axis) => {
+    const near = [0.01, 0.02, 0.05, 0.1, 0.2].map((step) => [1, 2, 3, 4, 5, 6].flatMap((number) => [1 - number * step, 1 + number * step]));
+    for (const set of [...near, ...FAR]) {
+      const ratios = [...set, 1].filter((ratio) => ratio > 0.01 && !axis.beyond(ratio)).sort((a, b) => a - b);
+      if (ratios.every((ratio, at) => !at || axis.x(ratio) - axis.x(ratios[at - 1]) >= ROOM)) return ratios;
+    }
+    return [1];
   };
 
   /** Its ticks, in the head of the table. */
   dashboard.forestHead = (axis) => {
-    const most = Math.exp(axis.limit) - 1;
-    const step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5].find((one) => most / one < 2.5) || 10;
-    const ratios = [1 - 2 * step, 1 - step, 1, 1 + step, 1 + 2 * step].filter((ratio) => ratio > 0 && !axis.beyond(ratio));
+    const ratios = dashboard.forestTicks(axis);
     const head = svg("svg", { class: "forest", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img", "aria-label": "Ratio, head by base; below 1 is faster" });
     for (const ratio of ratios) {
       const text = svg("text", { x: axis.x(ratio), y: 11, "text-anchor": "middle" });
-      text.textContent = String(Number(ratio.toFixed(2)));
+      text.textContent = String(Number(ratio.toPrecision(3)));
       head.append(svg("line", { class: "tick", x1: axis.x(ratio), x2: axis.x(ratio), y1: 14, y2: 20 }), text);
     }
     return head;

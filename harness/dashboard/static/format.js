@@ -5,12 +5,13 @@
   const SCALES = {
     ns: [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]],
     bytes: [["bytes", 1], ["KiB", 2 ** 10], ["MiB", 2 ** 20], ["GiB", 2 ** 30]],
+    "%": [["%", 1]],
     instructions: [["", 1], ["k", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]],
   };
   const NOTHING = "-";
 
   function plain(value, decimals) {
-    const fixed = value.toFixed(decimals);
+    const fixed = value.toFixed(decimals).replace("-", "−");
     const [before, after] = fixed.split(".");
     const grouped = before.replace(/\B(?=(\d{3})+$)/g, ",");
     return after === undefined ? grouped : `${grouped}.${after}`;
@@ -55,6 +56,11 @@
       return `${percent > 0 ? "+" : percent < 0 ? "−" : ""}${plain(Math.abs(percent), decimals)} %`;
     },
 
+    /** Ten digits of a commit, and whether there were changes on top of it. */
+    commit(text) {
+      return (text || "").replace(/^([0-9a-f]{10})[0-9a-f]*/, "$1");
+    },
+
     /** A share: `1.2 %`. */
     share(value) {
       if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
@@ -79,7 +85,8 @@
       const largest = Math.max(...values.map(Math.abs));
       const [name, size] = choose(largest, unit);
       const step = values.length > 1 ? Math.abs(values[1] - values[0]) / size : largest / size;
-      return values.map((value) => `${plain(value / size, decimalsFor(step, 1))}${name ? ` ${name}` : ""}`);
+      const decimals = [0, 1, 2, 3, 4, 5, 6].find((one) => Math.abs(step * 10 ** one - Math.round(step * 10 ** one)) < 1e-6 * step * 10 ** one) ?? decimalsFor(step, 2);
+      return values.map((value) => `${plain(value / size, decimals)}${name ? ` ${name}` : ""}`);
     },
 
     /** `2026-11-21 03:50`, in UTC. */

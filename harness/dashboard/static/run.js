@@ -33,19 +33,23 @@ dashboard.page(async () => {
     document.getElementById("neighbours").replaceChildren(...[link(same[place - 1], "◂ the run before"), link(same[place + 1], "the next run ▸")].filter(Boolean));
   }
 
+  function bad(column) {
+    return el("span", { class: fact(column) ? "worse" : null }, `${format.whole(fact(column))} ${column}`);
+  }
+
   function facts() {
     const checked = fact("selfcheck_rows");
     return dashboard.facts([
       ["Suite", dashboard.cut(fact("suite"))], ["Started", `${format.time(fact("started"))} UTC`],
       ["Clock", fact("clock") && el("span", { class: "worse" }, fact("clock"))],
-      ["Toolchain", dashboard.cut(`IREE ${fact("toolchain")}${fact("revision") ? ` (${fact("revision").slice(0, 10)})` : ""}`)],
+      ["Toolchain", dashboard.cut(`IREE ${fact("toolchain")}${fact("revision") ? ` (${format.commit(fact("revision"))})` : ""}`)],
       ["Beside", fact("reference") && dashboard.cut(`IREE ${fact("reference")}`)],
       ["Machine", dashboard.cut(fact("machine_class"))], ["Its id", fact("machine")], ["Kernel", fact("kernel")],
       ["Load", fact("load_1min") === null ? "" : fact("load_1min").toFixed(2)],
       ["Noise", fact("noise") === null ? "" : `${format.share(fact("noise"))} between generations, the median case`],
       ["A/A rate", checked ? `${format.whole(fact("selfcheck_flagged"))} of ${format.whole(checked)} rows flagged (at most ${format.share(fact("selfcheck_bound"))})` : "never checked"],
-      ["Harness", dashboard.cut(`${fact("harness_version")} ${(fact("harness_commit") || "").slice(0, 10)}`)],
-      ["Cases", `${format.whole(fact("cases"))} planned, ${format.whole(fact("measured"))} measured, ${format.whole(fact("failed"))} failed, ${format.whole(fact("missing"))} missing`],
+      ["Harness", dashboard.cut(`${fact("harness_version")} ${format.commit(fact("harness_commit"))}`)],
+      ["Cases", el("span", {}, `${format.whole(fact("cases"))} planned, ${format.whole(fact("measured"))} measured, `, bad("failed"), ", ", bad("missing"))],
       ["State", fact("finished") ? "" : el("span", { class: "worse" }, "did not finish")],
     ]);
   }
@@ -82,13 +86,16 @@ dashboard.page(async () => {
     return at === undefined ? null : figures.find((one) => one.metric === metric).table[column][at];
   }
 
+  function text(metric, row, unit) {
+    const here = value(metric, row);
+    return unit === "ratio" ? format.interval(here, value(metric, row, "low"), value(metric, row, "high")) : format.figure(here, unit);
+  }
+
   function figureColumn({ metric, title, table: one }) {
     const link = (row, text) => dashboard.link("series.html", series.key[value(metric, row, "series")], text);
     const unit = series.unit[one.series[0]];
     const cell = (row) => {
-      const here = value(metric, row);
-      if (here === null) return "-";
-      return link(row, metric === "latency-vs-baseline" ? format.interval(here, value(metric, row, "low"), value(metric, row, "high")) : format.figure(here, unit));
+      return value(metric, row) === null ? "-" : link(row, text(metric, row, unit));
     };
     return { key: metric, title, numeric: true, value: (row) => value(metric, row), cell };
   }
@@ -118,9 +125,8 @@ dashboard.page(async () => {
 
   function details(row) {
     const lines = figures.map(({ metric, title, table: one }) => {
-      const here = value(metric, row);
-      if (here === null) return null;
-      return [title, el("span", {}, dashboard.link("series.html", series.key[value(metric, row, "series")], format.figure(here, series.unit[one.series[0]])),
+      if (value(metric, row) === null) return null;
+      return [title, el("span", {}, dashboard.link("series.html", series.key[value(metric, row, "series")], text(metric, row, series.unit[one.series[0]])),
         ` ${value(metric, row, "change") === null ? "" : `(${format.change(value(metric, row, "change"))})`}`)];
     }).filter(Boolean);
     const box = el("div", {}, cases.message[row] ? el("p", {}, dashboard.cut(cases.message[row], 4000)) : null, dashboard.facts(lines),

@@ -92,13 +92,13 @@ dashboard.page(async () => {
     return dashboard.facts([
       ["Run", dashboard.link("run.html", allRuns.key[run], format.time(allRuns.started[run]))],
       [one.title, el("strong", {}, format.figure(all.value[at], one.unit))],
-      [one.unit === "ratio" ? "95 % interval" : "Fastest to slowest", all.low[at] === null ? "" : `${format.figure(all.low[at], one.unit)} - ${format.figure(all.high[at], one.unit)}`],
+      [one.unit === "ratio" ? "95 % interval" : "Fastest to slowest", all.low[at] === null ? "" : `${format.figure(all.low[at], one.unit)} to ${format.figure(all.high[at], one.unit)}`],
       ["To the one before", at ? format.change(all.change[at]) : ""],
-      ["Module", all.new_module[at] ? "another than before" : "the same as before"],
-      ["Toolchain", dashboard.cut(all.revision[at] ? `${all.toolchain[at]} (${all.revision[at].slice(0, 10)})` : all.toolchain[at])],
+      ["Module", !at ? "" : all.new_module[at] ? "another than before" : "the same as before"],
+      ["Toolchain", dashboard.cut(all.revision[at] ? `${all.toolchain[at]} (${format.commit(all.revision[at])})` : all.toolchain[at])],
       ["Machine", dashboard.cut([allRuns.machine[run], allRuns.kernel[run] && `kernel ${allRuns.kernel[run]}`].filter(Boolean).join(", "))],
       ["Load", allRuns.load_1min[run] === null ? "" : allRuns.load_1min[run].toFixed(2)],
-      ["Harness", dashboard.cut([allRuns.harness_version[run], (allRuns.harness_commit[run] || "").slice(0, 10)].filter(Boolean).join(" "))],
+      ["Harness", dashboard.cut([allRuns.harness_version[run], format.commit(allRuns.harness_commit[run])].filter(Boolean).join(" "))],
       ["Clock", allRuns.clock[run] || ""],
       ["Change", here ? `${here.change.kind} of ${here.change.ratio === null ? "something from nothing" : format.change(here.change.ratio)}, ${here.change.cause}` : ""],
     ]);

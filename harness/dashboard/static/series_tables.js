@@ -10,7 +10,7 @@
     const run = (number) => (number === null ? "a run that is gone" : dashboard.link("run.html", runs.key[number], format.time(runs.started[number])));
     const range = change.earliest === null || change.latest === null || change.earliest === change.latest ? "that run"
       : ["from ", run(change.earliest), " to ", run(change.latest)];
-    const commits = change.last_good !== null && change.first_bad !== null
+    const commits = !series.peer && change.toolchain_before !== change.toolchain_after && change.last_good !== null && change.first_bad !== null
       ? dashboard.commits(runs.revision[change.last_good] || "", runs.revision[change.first_bad] || "") : null;
     return el("article", { class: "change" },
       el("h3", {}, dashboard.moved(change.ratio, change.worse),
@@ -25,7 +25,7 @@
       ]),
       change.comparison
         ? el("p", {}, dashboard.link("comparison.html", change.comparison, "The comparison of the two runs around it"))
-        : el("div", {}, el("p", {}, "To compare the two runs around it side by side:"), dashboard.commands(change.command)));
+        : change.command && el("div", {}, el("p", {}, "To compare what was before it with what came after, side by side:"), dashboard.commands(change.command)));
   });
 
   dashboard.pointsTable = (place, series, points, runs) => {
@@ -39,9 +39,9 @@
         { key: "toolchain", title: "Toolchain", value: (at) => points.toolchain[at] },
         { key: "value", title: series.title, numeric: true, value: (at) => points.value[at], cell: (at) => format.figure(points.value[at], series.unit) },
         ...(ranged ? [{ key: "range", title: series.unit === "ratio" ? "95 % interval" : "Fastest to slowest", class: "number",
-          cell: (at) => (points.low[at] === null ? "-" : `${format.figure(points.low[at], series.unit)} - ${format.figure(points.high[at], series.unit)}`) }] : []),
+          cell: (at) => (points.low[at] === null ? "-" : `${format.figure(points.low[at], series.unit)} to ${format.figure(points.high[at], series.unit)}`) }] : []),
         { key: "before", title: "To the one before", numeric: true, value: (at) => points.change[at], cell: (at) => format.change(points.change[at]) },
-        { key: "module", title: "Module", value: (at) => points.new_module[at], cell: (at) => (points.new_module[at] ? "another" : "the same") },
+        { key: "module", title: "Module", value: (at) => (at ? points.new_module[at] : null), cell: (at) => (!at ? "-" : points.new_module[at] ? "another" : "the same") },
         { key: "found", title: "Change", value: (at) => (starts.has(points.run[at]) ? 0 : 1), cell: (at) => (starts.has(points.run[at]) ? starts.get(points.run[at]).kind : "") },
       ],
     });

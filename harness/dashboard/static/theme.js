@@ -6,11 +6,13 @@
   const system = matchMedia("(prefers-color-scheme: dark)");
   const print = matchMedia("print");
 
+  let kept = null; // where there is no storage, as for pages on disk in some browsers
+
   function chosen() {
     try {
-      return localStorage.getItem("theme");
+      return localStorage.getItem("theme") || kept;
     } catch {
-      return null; // no storage for pages on disk, in some browsers
+      return kept;
     }
   }
 
@@ -19,20 +21,18 @@
     root.dataset.theme = printing ? "light" : own === "dark" || own === "light" ? own : system.matches ? "dark" : "light";
     const button = document.getElementById("theme");
     if (button) {
-      button.setAttribute("aria-pressed", String(root.dataset.theme === "dark"));
+      button.textContent = root.dataset.theme === "dark" ? "Light theme" : "Dark theme"; // what it leads to
       button.hidden = false;
     }
     document.dispatchEvent(new CustomEvent("themechange"));
   }
 
   function toggle() {
-    const other = root.dataset.theme === "dark" ? "light" : "dark";
+    kept = root.dataset.theme === "dark" ? "light" : "dark";
     try {
-      localStorage.setItem("theme", other);
+      localStorage.setItem("theme", kept);
     } catch {
-      root.dataset.theme = other;
-      document.dispatchEvent(new CustomEvent("themechange"));
-      return;
+      // It lasts as long as the page.
     }
     apply();
   }

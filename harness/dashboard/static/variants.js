@@ -1,4 +1,4 @@
-// The variants of a model side by side: latest figures of each, device by device.
+// The variants of a model side by side: latest values of each, device by device.
 "use strict";
 
 dashboard.page(() => {
@@ -49,8 +49,9 @@ dashboard.page(() => {
     const listed = [...variants].map(([key, metrics]) => ({ variant: JSON.parse(key)[0], peer: JSON.parse(key)[1], metrics, time: figure(metrics, "latency") }))
       .sort((a, b) => (a.time ?? Number.MAX_VALUE) - (b.time ?? Number.MAX_VALUE) || (a.variant < b.variant ? -1 : 1));
     const slowest = Math.max(...listed.map(({ time }) => time ?? 0));
-    const others = [["compile-time", "Compilation time"], ["module-size", "Module size"], ["dispatches", "Dispatches"], ["transient-memory", "Transient memory"], ["host-peak-memory", "Peak host memory"]]
-      .filter(([metric]) => listed.some(({ metrics }) => metrics.has(metric)));
+    const others = ["compile-time", "module-size", "dispatches", "transient-memory", "host-peak-memory"]
+      .map((metric) => [metric, listed.map(({ metrics }) => metrics.get(metric)).find((row) => row !== undefined)])
+      .filter(([, row]) => row !== undefined).map(([metric, row]) => [metric, table.title[row]]);
     const rated = listed.some(({ metrics }) => metrics.has("latency-vs-baseline"));
     return el("section", {},
       el("h2", {}, dashboard.name(name), el("span", { class: "of" }, dashboard.cut(machine))),

@@ -20,7 +20,7 @@ def render_comparison(
     """A comparison as text.
 
     Args:
-        full: Whether Markdown has every row of every list.
+        full: Whether Markdown has every row of every list, but for thousands of unchanged figures that are counted.
         width: Columns of the terminal.
         color: Whether the terminal shows colours.
     """

@@ -10,28 +10,23 @@ from harness.compare.values import Comparison, Row
 
 def finite(comparison: Comparison) -> Comparison:
     """The comparison with None, or 0 where there has to be a number, in place of NaN and infinities."""
-    return replace(
-        comparison,
-        rows=tuple(_row(row) for row in comparison.rows),
-        means=tuple(mean for mean in comparison.means if math.isfinite(mean.ratio)),
-    )
+    means = tuple(mean for mean in comparison.means if math.isfinite(mean.ratio))
+    if len(means) == len(comparison.means) and comparison.real_rows.are_finite and comparison.controls.are_finite:
+        return comparison
+    return replace(comparison, rows=tuple(_row(row) for row in comparison.rows), means=means)
 
 
 def _row(row: Row) -> Row:
-    """The row itself where it has nothing to take out, as nearly all have; what is no number spoils a sum."""
-    figures = (row.ratio, row.ci_low, row.ci_high, row.p, row.floor, row.base_value, row.head_value, row.seconds)
-    if math.isfinite(sum(figure for figure in figures if figure)):
-        return row
     return replace(
         row,
         ratio=_known(row.ratio),
         ci_low=_known(row.ci_low),
         ci_high=_known(row.ci_high),
         p=_known(row.p),
-        floor=_known(row.floor) or 0.0,
+        floor=row.floor if math.isfinite(row.floor) else 0.0,
         base_value=_known(row.base_value),
         head_value=_known(row.head_value),
-        seconds=_known(row.seconds) or 0.0,
+        seconds=row.seconds if math.isfinite(row.seconds) else 0.0,
     )
 
 

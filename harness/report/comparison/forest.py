@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import PurePath
+from typing import Literal
 
 from harness.compare.metrics import TIMED
 from harness.compare.values import VERDICTS, Comparison, Row, Verdict
@@ -81,7 +82,7 @@ def _rank(row: Row) -> int | None:
     """None: there is nothing to see, as where two values are equal or the modules are."""
     if row.verdict in LOST:
         return 1
-    if _ratio(row) is None and not _from_nothing(row):
+    if _ratio(row) is None and _beyond(row) is None:
         return None
     if row.gate == "violated":
         return 0
@@ -97,8 +98,14 @@ def _ratio(row: Row) -> float | None:
     return row.ratio if row.ratio is not None and 0 < row.ratio < math.inf else None
 
 
-def _from_nothing(row: Row) -> bool:
-    return row.base_value == 0 and row.head_value is not None and row.head_value > 0
+def _beyond(row: Row) -> Literal["left", "right"] | None:
+    """Where a row lies that no logarithmic axis has a place for."""
+    base, head = row.base_value, row.head_value
+    if base is None or head is None:
+        return "left" if row.ratio == 0 else None
+    if base == 0 and head > 0:
+        return "right"
+    return "left" if head == 0 and base > 0 else None
 
 
 def _size(row: Row) -> float:
@@ -134,7 +141,8 @@ def _label(row: Row, group: Sequence[Row]) -> str:
 def _row(row: Row, unit: Unit, label: str) -> ForestRow:
     ratio = _ratio(row)
     lost = row.verdict in LOST
-    nothing = ratio is None and _from_nothing(row)
+    beyond = _beyond(row) if ratio is None and not lost else None
+    said = {"left": "0", "right": "from nothing", None: ratio_with_interval(row)}
     low, high = _interval(row) if ratio is not None and not lost else (None, None)
     return ForestRow(
         label=label,
@@ -144,10 +152,11 @@ def _row(row: Row, unit: Unit, label: str) -> ForestRow:
         low=low,
         high=high,
         floor=row.floor if row.floor > 0 else 0.0,
-        figure=row.verdict if lost else "from nothing" if nothing else ratio_with_interval(row),
+        figure=row.verdict if lost else said[beyond],
         values="" if lost else _values(row, unit),
         remark="gate violated" if row.gate == "violated" else "",
-        beyond=nothing and not lost,
+        exact=row.metric not in TIMED,
+        beyond=beyond,
     )
 
 

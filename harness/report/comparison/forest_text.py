@@ -96,8 +96,8 @@ def _line(row: ForestRow, axis: RatioAxis, plot: int) -> str:
     for at in range(max(one - half, 0), min(one + half, plot - 1) + 1):
         cells[at] = "░"
     cells[one] = "│"
-    if row.beyond:
-        cells[-1] = "►"
+    if row.beyond is not None:
+        cells[0 if row.beyond == "left" else -1] = "◄" if row.beyond == "left" else "►"
     if row.ratio is None:
         return "".join(cells)
     at = _cell(axis, row.ratio, plot)

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.compare.values import VERDICTS, Comparison, Row
 from harness.errors import RunError
-from harness.report.json_ import json_text
+from harness.report.json_ import json_bytes
 
 # Raised when a name changes its meaning or goes away; new names may appear without.
 SCHEMA_VERSION = 1
@@ -26,7 +26,12 @@ _NEEDED_OF_SELFCHECK = ("upper_bound", "seconds")
 
 def render_json(comparison: Comparison) -> str:
     """Everything a comparison says; JSON in the strict sense, without NaN and infinities."""
-    return json_text(
+    return json_document(comparison).decode()
+
+
+def json_document(comparison: Comparison) -> bytes:
+    """The same, as it is kept; of half a surrogate pair, as an argument that is no UTF-8 has, a `?` is left."""
+    content = json_bytes(
         {
             "schema_version": SCHEMA_VERSION,
             "id": comparison.id,
@@ -48,39 +53,21 @@ def render_json(comparison: Comparison) -> str:
             "command": comparison.command,
         }
     )
+    if b"\\ud" not in content:
+        return content
+    whole = json.dumps(json.loads(content), ensure_ascii=False).encode(errors="replace")
+    return json_bytes(json.loads(whole))
 
 
 def row_record(row: Row) -> dict[str, Any]:
     """A row as a flat record of stable names; its commands are the one list in it."""
-    return {
-        "case": row.case,
-        "model": row.model,
-        "variant": row.variant,
-        "device": row.device,
-        "metric": row.metric,
-        "verdict": row.verdict,
-        "ratio": _figure(row.ratio),
-        "ci_low": _figure(row.ci_low),
-        "ci_high": _figure(row.ci_high),
-        "p": _figure(row.p),
-        "floor": _figure(row.floor),
-        "base_value": _figure(row.base_value),
-        "head_value": _figure(row.head_value),
-        "unit": row.unit,
-        "generations": row.generations,
-        "rounds": row.rounds,
-        "seconds": _figure(row.seconds),
-        "reason": row.reason,
-        "gate": row.gate,
-        "change": row.change,
-        "control": row.control,
-        "repro": row.repro,
-    }
-
-
-def _figure(value: float | None) -> float | None:
-    """A byte count may be an integer, and is written as it will be read."""
-    return None if value is None else float(value)
+    record = dict(vars(row))  # in the order of the fields, and faster than naming each
+    del record["stderr"]
+    if type(row.base_value) is int:  # as a byte count may be; it is written as it will be read
+        record["base_value"] = float(row.base_value)
+    if type(row.head_value) is int:
+        record["head_value"] = float(row.head_value)
+    return record
 
 
 def comparison_from_json(text: str, source: str = "comparison.json") -> Comparison:
@@ -96,8 +83,12 @@ def comparison_from_json(text: str, source: str = "comparison.json") -> Comparis
 
     try:
         document = json.loads(text)
+    except RecursionError:
+        raise RunError(f"{source}: is damaged (nested too deep); make the comparison again") from None
     except ValueError as error:
         raise RunError(f"{source}: is not JSON ({error}); make the comparison again") from None
+    if _has_half_a_pair(text, document):
+        raise RunError(f"{source}: is damaged (half a surrogate pair); make the comparison again")
     version = document.get("schema_version") if isinstance(document, dict) else None
     if version != SCHEMA_VERSION:
         raise RunError(
@@ -109,6 +100,17 @@ def comparison_from_json(text: str, source: str = "comparison.json") -> Comparis
     except (ValidationError, TypeError, AttributeError, LookupError) as error:
         where = ".".join(map(str, error.errors()[0]["loc"])) if isinstance(error, ValidationError) else "its rows"
         raise RunError(f"{source}: is damaged at {where}; make the comparison again") from None
+
+
+def _has_half_a_pair(text: str, document: Any) -> bool:
+    """Whether text of it cannot be encoded as UTF-8, and so fits no file and no table; JSON's escapes can say it."""
+    try:
+        text.encode()
+        if "\\ud" in text or "\\uD" in text:  # in few documents
+            json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _with_numbers(document: Mapping[str, Any]) -> dict[str, Any]:

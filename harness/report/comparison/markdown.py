@@ -1,18 +1,22 @@
 """Comparison -> Markdown for an issue, in the layout of the comments of IREE's old benchmarks.
 
 The abbreviated form is a comment: the verdict, what to do, what failed, the largest changes. The full form has every
-row. Neither hides a failure. What a pull request gets has pictures and links too, see harness.report.github.
+row, but for thousands of unchanged figures. Neither hides a failure. What a pull request gets has pictures and links
+too, see harness.report.github.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from harness.compare.metrics import COMPILE_TIME
-from harness.compare.values import Comparison
+from harness.compare.metrics import COMPILE_TIME, TIMED
+from harness.compare.values import Comparison, Row
 from harness.report.comparison.form import Form, Part, fitted
 from harness.report.comparison.markdown_parts import (
     commands,
+    gate_part,
+    lost_part,
     machine_lines,
     means,
     method,
@@ -25,25 +29,20 @@ from harness.report.comparison.markdown_parts import (
 from harness.report.comparison.markdown_rows import (
     change_tables,
     folded_tables,
-    gate_table,
     identical_names,
-    lost_names,
-    lost_table,
     new_table,
-    tool_output,
 )
 from harness.report.comparison.selection import (
-    LOST,
+    MOST_COUNTED,
     controls,
     new_ones,
     of_metric,
     of_verdict,
     other_figures,
     real_rows,
-    violated,
 )
 from harness.report.comparison.steps import full_report, next_steps
-from harness.report.comparison.words import headline
+from harness.report.comparison.words import figure_title, headline
 from harness.report.markdown_text import blocks, escape, marker, what_next
 
 
@@ -78,28 +77,16 @@ def _head(comparison: Comparison, form: Form) -> str:
 def _parts(comparison: Comparison, form: Form) -> list[Part]:
     """The page between what to do and the last line, in order."""
     rows = real_rows(comparison)
-    lost = of_verdict(comparison.rows, *LOST)
     open_ones = of_verdict(rows, "inconclusive")
-    gates = violated(comparison)
     compiles = change_tables(comparison, of_metric(rows, COMPILE_TIME.name), form)
     others = change_tables(comparison, other_figures(rows), form)
-    table_of_lost = lost_table(lost, form)
-    logs = tool_output(lost, form)
 
     def folded_open(*, cut: bool) -> str:
         return folded_tables("Inconclusive", comparison, open_ones, form, why=True, cut=cut)
 
     return [
-        Part(
-            what="what happened to each failed row",
-            texts=(blocks(table_of_lost, logs), table_of_lost, lost_names(lost, form)),
-            ranks=(8, 5),
-        ),
-        Part(
-            what="violated gates",
-            texts=(*(gate_table(comparison, gates, form, cut=cut) for cut in (False, True)), ""),
-            ranks=(4, 1),
-        ),
+        lost_part(comparison, form, ranks=(8, 5)),
+        gate_part(comparison, form, ranks=(4, 1)),
         Part(what="changed latencies", texts=(some_latencies(comparison, rows, form), ""), ranks=(2,)),
         Part(what="changed compilation times", texts=(compiles, ""), ranks=(3,)),
         Part(what="other changed figures", texts=(others or no_metric_changed(rows, compiles), ""), ranks=(4,)),
@@ -116,8 +103,23 @@ def _parts(comparison: Comparison, form: Form) -> list[Part]:
 def _quiet(comparison: Comparison, form: Form) -> str:
     """Rows that nobody has to look at."""
     rows = real_rows(comparison)
+    unchanged = of_verdict(rows, "unchanged")
+    counted = other_figures(unchanged)
+    if many := len(counted) > MOST_COUNTED:
+        unchanged = [row for row in unchanged if row.metric in TIMED]
     return blocks(
-        folded_tables("Unchanged", comparison, of_verdict(rows, "unchanged"), form, why=False, cut=False),
+        folded_tables("Unchanged", comparison, unchanged, form, why=False, cut=False),
+        _not_listed(counted) if many else "",
         identical_names(rows, form),
         folded_tables("A/A controls", comparison, controls(comparison), form, why=True, cut=False),
+    )
+
+
+def _not_listed(rows: Sequence[Row]) -> str:
+    """How many rows of each counted figure did not change, in one sentence."""
+    numbers = Counter(row.metric for row in rows)
+    figures = ", ".join(f"{escape(figure_title(metric))} {number:,}" for metric, number in numbers.items())
+    return (
+        f"{len(rows):,} unchanged rows of counted figures are not listed ({figures}); comparison.json and "
+        "`--format csv` have them."
     )

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Sequence
+from typing import get_args
 
 from harness.compare.metrics import LATENCY
-from harness.compare.values import Comparison, Row
-from harness.report.comparison.form import Form, size_bytes
-from harness.report.comparison.markdown_rows import change_tables
+from harness.compare.values import Comparison, Kind, Row
+from harness.report.comparison.form import Form, Part, size_bytes
+from harness.report.comparison.markdown_rows import change_tables, gate_table, lost_names, lost_table, tool_output
 from harness.report.comparison.method import reading, rule_line, sides_line, warning
-from harness.report.comparison.selection import MEASURED, controls, is_relevant, largest_first, of_metric, of_verdict
+from harness.report.comparison.selection import (
+    LOST,
+    MEASURED,
+    controls,
+    is_relevant,
+    largest_first,
+    of_metric,
+    of_verdict,
+    real_rows,
+    violated,
+)
 from harness.report.comparison.words import count
 from harness.report.json_ import plain_value
 from harness.report.machine import controls_line, machine_line
@@ -49,6 +61,24 @@ def quotation(said: Sequence[str], form: Form) -> str:
     return "\n>\n".join(f"> {paragraph(form.cut(one))}" for one in said)
 
 
+def lost_part(comparison: Comparison, form: Form, ranks: tuple[int, int]) -> Part:
+    """Rows that failed or are missing: with what the tools said, without, and by name alone."""
+    lost = of_verdict(comparison.rows, *LOST)
+    listed = lost_table(lost, form)
+    return Part(
+        what="what happened to each failed row",
+        texts=(blocks(listed, tool_output(lost, form)), listed, lost_names(lost, form)),
+        ranks=ranks,
+    )
+
+
+def gate_part(comparison: Comparison, form: Form, ranks: tuple[int, int]) -> Part:
+    """Rows that violate a gate: all, the first of them, none."""
+    gates = violated(comparison)
+    tables = tuple(gate_table(comparison, gates, form, cut=cut) for cut in (False, True))
+    return Part(what="violated gates", texts=(*tables, ""), ranks=ranks)
+
+
 def some_latencies(comparison: Comparison, rows: Sequence[Row], form: Form) -> str:
     """Regressed and improved latencies, or that there are none among those that were compared."""
     timed = of_metric(rows, LATENCY.name)
@@ -77,16 +107,27 @@ def _are_inconclusive(rows: int) -> str:
 
 
 def means(comparison: Comparison, form: Form) -> str:
-    """Geometric means of the latency ratios, folded away."""
-    if not comparison.means:
+    """Geometric means of the latency ratios, folded away; not those of rows of which most are not decided."""
+    open_ones = of_verdict(of_metric(real_rows(comparison), LATENCY.name), "inconclusive")
+    undecided = Counter((kind, getattr(row, kind)) for row in open_ones for kind in get_args(Kind))
+    shown = [mean for mean in comparison.means if says_something(mean.rows, undecided[mean.kind, mean.name])]
+    if not shown:
         return ""
     lines = [
         (mean.kind, form.name(mean.name), ratio_text(mean.ratio), percent(mean.ratio, decimals=1), str(mean.rows))
-        for mean in comparison.means
+        for mean in shown
     ]
     heads = ("Of all rows of", "Name", "Latency ratio", "Change", "Rows")
-    body = blocks(table(heads, lines, numbers=(False, False, True, True, True)), "_Identical rows count with 1._")
+    left_out = len(comparison.means) - len(shown)
+    rest = f" {count(left_out, 'mean')} left out, since most rows are inconclusive." if left_out else ""
+    said = f"_Identical rows count with 1.{rest}_"
+    body = blocks(table(heads, lines, numbers=(False, False, True, True, True)), said)
     return details("Geometric means by model, device and variant", body)
+
+
+def says_something(rows: int, undecided: int) -> bool:
+    """Whether a mean of so many rows does: one of rows of which most are not decided only looks like a figure."""
+    return 2 * undecided <= rows
 
 
 def machine_lines(comparison: Comparison, form: Form) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.compare.metrics import LATENCY
+from harness.compare.metrics import LATENCY, TIMED
 from harness.compare.values import Comparison, Row
 from harness.report.comparison.form import Form, size_bytes
 from harness.report.comparison.selection import CHANGED, LOST, by_metric, cases, largest_first, metrics_of, of_verdict
@@ -173,10 +173,19 @@ def _table(columns: Sequence[_Column], rows: Sequence[Row], most: int) -> str:
     return blocks(listed, cut_line(len(cells), len(rows)) if len(cells) < len(rows) else "")
 
 
-def _value(row: Row, unit: Unit) -> str:
+def _value(row: Row, unit: Unit, *, percentage: bool) -> str:
     if row.base_value is None or row.head_value is None:
         return unit.text(row.head_value if row.base_value is None else row.base_value)
-    return change_text(unit.text(row.head_value), unit.text(row.base_value), quotient(row))
+    ratio = quotient(row) if percentage else None
+    return change_text(unit.text(row.head_value), unit.text(row.base_value), ratio)
+
+
+def _has_percentage(row: Row, comparison: Comparison) -> bool:
+    """Whether two values make a change: of timed rows without an interval, by upstream's rule alone.
+
+    Medians of different generations may differ the other way than turns that ran side by side.
+    """
+    return row.metric not in TIMED or row.ci_low is not None or comparison.rule == "upstream"
 
 
 def _columns(comparison: Comparison, rows: Sequence[Row], form: Form, *, why: bool) -> list[_Column]:
@@ -184,20 +193,21 @@ def _columns(comparison: Comparison, rows: Sequence[Row], form: Form, *, why: bo
     unit = unit_of(list(rows))
     title = figure_title(rows[0].metric) if rows else ""
 
-    known: dict[tuple[float | None, float | None], str] = {}  # thousands of cases may have the same count
+    known: dict[tuple[float | None, float | None, bool], str] = {}  # thousands of cases may have the same count
 
     def value(row: Row) -> str:
-        values = row.base_value, row.head_value
-        if values not in known:
-            known[values] = _value(row, unit)
-        return known[values]
+        key = row.base_value, row.head_value, _has_percentage(row, comparison)
+        if key not in known:
+            known[key] = _value(row, unit, percentage=key[-1])
+        return known[key]
 
     columns = [_Column(head="Benchmark Name", cell=lambda row: form.name(row.case))]
     if any(row.base_value is not None or row.head_value is not None for row in rows):
         head = f"{escape(title)}{f' ({unit.name})' if unit.name else ''}"
         columns.append(_Column(head=head, cell=value, number=True))
-    if any(row.ci_low is not None for row in rows):
-        head = f"Ratio [{interval_title(comparison, rows[0].metric)}]"
+    brackets = any(row.ci_low is not None for row in rows)
+    if brackets or any(row.metric in TIMED and row.ratio is not None for row in rows):
+        head = f"Ratio [{interval_title(comparison, rows[0].metric)}]" if brackets else "Ratio"
         columns.append(_Column(head=head, cell=ratio_with_interval, number=True))
     if any(row.p is not None for row in rows):
         columns.append(_Column(head="p", cell=lambda row: _unbroken(p_text(row.p)), number=True))

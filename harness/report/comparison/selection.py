@@ -5,31 +5,38 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 
-from harness.compare.metrics import COMPILE_TIME, LATENCY
-from harness.compare.values import Comparison, Row, Verdict
+from harness.compare.metrics import COMPILE_TIME, LATENCY, TIMED
+from harness.compare.values import Comparison, Row, Rows, Verdict
 
 CHANGED: tuple[Verdict, ...] = ("regressed", "improved")
 LOST: tuple[Verdict, ...] = ("failed", "missing")
+_RELEVANT: frozenset[Verdict] = frozenset({*CHANGED, *LOST, "inconclusive"})
+# A full report lists as many unchanged rows of counted figures: ten thousand cases have eight times as many of them.
+MOST_COUNTED = 1_000
 MEASURED: tuple[Verdict, ...] = (*CHANGED, "unchanged", "inconclusive")
 
 
-def real_rows(comparison: Comparison) -> list[Row]:
+def real_rows(comparison: Comparison) -> Rows:
     """All rows but the A/A controls."""
-    return [row for row in comparison.rows if not row.control]
+    return comparison.real_rows
 
 
-def controls(comparison: Comparison) -> list[Row]:
+def controls(comparison: Comparison) -> Rows:
     """Rows of equal modules that were measured all the same."""
-    return [row for row in comparison.rows if row.control]
+    return comparison.controls
 
 
 def of_verdict(rows: Iterable[Row], *verdicts: Verdict) -> list[Row]:
     """Those with one of the verdicts."""
+    if isinstance(rows, Rows):
+        return rows.of_verdict(*verdicts)
     return [row for row in rows if row.verdict in verdicts]
 
 
 def of_metric(rows: Iterable[Row], metric: str) -> list[Row]:
     """Those of one metric."""
+    if isinstance(rows, Rows):
+        return rows.by_metric.get(metric, [])
     return [row for row in rows if row.metric == metric]
 
 
@@ -48,12 +55,14 @@ def metrics_of(rows: Iterable[Row]) -> list[str]:
 
 def other_figures(rows: Iterable[Row]) -> list[Row]:
     """Rows of figures that are counted, not timed."""
-    return [row for row in rows if row.metric not in (LATENCY.name, COMPILE_TIME.name)]
+    if isinstance(rows, Rows):
+        return rows.counted
+    return [row for row in rows if row.metric not in TIMED]
 
 
 def violated(comparison: Comparison) -> list[Row]:
     """Rows that break a gate of the suite."""
-    return [row for row in real_rows(comparison) if row.gate == "violated"]
+    return real_rows(comparison).violated
 
 
 def cases(rows: Iterable[Row]) -> list[str]:
@@ -63,7 +72,7 @@ def cases(rows: Iterable[Row]) -> list[str]:
 
 def is_relevant(row: Row) -> bool:
     """Whether somebody may have to act on it."""
-    return row.verdict in (*CHANGED, *LOST, "inconclusive") or row.gate == "violated"
+    return row.verdict in _RELEVANT or row.gate == "violated"
 
 
 def largest_first(rows: Collection[Row]) -> list[Row]:

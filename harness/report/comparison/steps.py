@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 
 from harness.compare.metrics import LATENCY
-from harness.compare.values import Comparison
+from harness.compare.values import Comparison, Row
 from harness.report.comparison.selection import (
     CHANGED,
     controls,
@@ -21,6 +22,8 @@ from harness.report.words import Step, one_line
 
 NOTHING_TO_DO = "nothing needs doing"
 _BUDGET = "--row-budget"
+# As rows say it that had no room for enough generations.
+_TAKES = re.compile(r"they take (\d{1,9}) s\b")
 
 
 def next_steps(comparison: Comparison) -> list[Step]:
@@ -71,8 +74,17 @@ def _more_time(comparison: Comparison) -> Step:
     if comparison.mode == "recorded":
         measured = [word for word in command if word != "--no-remeasure"]
         return Step(text=f"{what} by measuring both sides again, side by side", command=shlex.join(measured))
-    doubled = shlex.join([*_without_budget(command), _BUDGET, f"{2 * budget_s(comparison):g}"]) if command else ""
-    return Step(text=f"{what} with twice the time", command=doubled)
+    doubled_s = 2 * budget_s(comparison)
+    needed_s = max((_needed_s(row) for row in rows), default=0.0)
+    time = "twice the time" if needed_s <= doubled_s else "the time that they need"
+    longer = shlex.join([*_without_budget(command), _BUDGET, f"{max(doubled_s, needed_s):.10g}"]) if command else ""
+    return Step(text=f"{what} with {time}", command=longer)
+
+
+def _needed_s(row: Row) -> float:
+    """What the row says that it takes; 0 where it says nothing."""
+    told = _TAKES.search(row.reason)
+    return float(told[1]) if told else 0.0
 
 
 def _without_budget(command: list[str]) -> list[str]:

@@ -15,6 +15,7 @@ from harness.report.comparison.method import sides_line, warning
 from harness.report.comparison.selection import (
     CHANGED,
     LOST,
+    MOST_COUNTED,
     by_metric,
     controls,
     is_relevant,
@@ -62,11 +63,14 @@ def render_terminal(comparison: Comparison, *, width: int, color: bool) -> str:
     def draw(console: Console) -> None:
         _print_head(console, comparison)
         _print_lost(console, comparison)
-        rows = [row for row in real_rows(comparison) if row.verdict not in LOST]
-        relevant = [row for row in rows if is_relevant(row)]
+        relevant: list[Row] = []
+        rest: list[Row] = []
+        for row in real_rows(comparison):
+            if row.verdict not in LOST:
+                (relevant if is_relevant(row) else rest).append(row)
         for group in by_metric(relevant).values():
             _print_metric(console, comparison, group)
-        _print_rest(console, [row for row in rows if not is_relevant(row)])
+        _print_rest(console, rest)
         _print_foot(console, comparison)
 
     return drawn(draw, width=width, color=color)
@@ -75,7 +79,8 @@ def render_terminal(comparison: Comparison, *, width: int, color: bool) -> str:
 def _print_head(console: Console, comparison: Comparison) -> None:
     base, head = comparison.base, comparison.head
     console.print(Text(f"{one_line(head.label)} against {one_line(base.label)}", style="bold"))
-    console.print(Text(f"Comparison {one_line(comparison.id)}: {sides_line(comparison)}", style="dim"))
+    kept = f" {one_line(comparison.id)}" if comparison.id else ""
+    console.print(Text(f"Comparison{kept}: {sides_line(comparison)}", style="dim"))
     console.print(Text(headline(comparison), style="bold"))
     for note in (warning(comparison), *comparison.notes):
         if note:
@@ -131,7 +136,9 @@ def _print_not_listed(console: Console, rows: Sequence[Row]) -> None:
         numbers = Counter(row.verdict for row in rows)
         said = ", ".join(f"{numbers[verdict]:,} {verdict}" for verdict in MARKS if numbers[verdict])
         console.print()
-        console.print(Text(f"Not listed: {said} rows. --format markdown --full has every row.", style="dim"))
+        counted = sum(row.verdict == "unchanged" and row.metric not in TIMED for row in rows)
+        everything = "markdown --full" if counted <= MOST_COUNTED else "csv"
+        console.print(Text(f"Not listed: {said} rows. --format {everything} has every row.", style="dim"))
 
 
 def _by_reason(rows: Sequence[Row]) -> dict[str, list[str]]:

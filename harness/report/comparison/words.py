@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, metric_named
 from harness.compare.values import Comparison, Row, Verdict
@@ -136,7 +137,7 @@ def _gates(number: int) -> str:
     return "1 gate violated" if number else ""
 
 
-def _latencies(rows: list[Row]) -> str:
+def _latencies(rows: Sequence[Row]) -> str:
     timed = of_metric(rows, LATENCY.name)
     lost = [_counted(len(cases(of_verdict(rows, verdict))), verdict) for verdict in LOST]
     rest = [_counted(len(of_verdict(timed, verdict)), verdict) for verdict in ("unchanged", "identical", "new")]
@@ -148,7 +149,7 @@ def _latencies(rows: list[Row]) -> str:
     return ", ".join(part for part in (*changes, *lost, *unsure, *rest) if part)
 
 
-def _changes(rows: list[Row]) -> list[str]:
+def _changes(rows: Sequence[Row]) -> list[str]:
     """`2 regressions (1 within its gate), 1 improvement`, as far as there are any."""
     regressed = of_verdict(rows, "regressed")
     allowed = sum(row.gate == "passed" for row in regressed)

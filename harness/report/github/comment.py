@@ -16,6 +16,7 @@ from harness.report.comparison.finite import finite
 from harness.report.comparison.form import Form, Part, fitted, size_bytes
 from harness.report.comparison.markdown_parts import notes, quotation, sides, warnings
 from harness.report.comparison.steps import full_report_command
+from harness.report.github.elsewhere import as_read_elsewhere
 from harness.report.github.limits import COMMENT_BYTES, LEVELS_OF_A_COMMENT
 from harness.report.github.links import commit_link, link, more_information, web_address
 from harness.report.github.parts import parts_of
@@ -57,7 +58,7 @@ def lay_out(
         top: What stands above the title.
         levels: How many rows of each list are folded away, from the most that there may be to the fewest.
     """
-    known = finite(comparison)
+    known = as_read_elsewhere(finite(comparison))
     head = _head(known, top, links)
 
     def page(texts: Sequence[str], shortened: Sequence[str]) -> str:
@@ -104,13 +105,12 @@ def _notes(comparison: Comparison) -> str:
 
 def _foot(comparison: Comparison, links: Links, shortened: Sequence[str]) -> str:
     """What is left out, and where everything is."""
-    command = name(full_report_command(comparison))
-    how = f": {command}" if command and size_bytes(command) <= _LONGEST_COMMAND_BYTES else ""
-    everything = ""
+    said = []
     if shortened:
         report = link("the full report", links.artifact_url)
-        everything = f"Left out here for length, and in {report}: {', '.join(dict.fromkeys(shortened))}."
-        everything += f" It is printed by{how.removeprefix(':')}" if how else ""
-    elif how and not web_address(links.artifact_url):
-        everything = f"The full report, with every row and setting{how}"
-    return blocks(everything, more_information(links))
+        said.append(f"Left out here for length, and in {report}: {', '.join(dict.fromkeys(shortened))}.")
+    command = name(full_report_command(comparison))
+    if command and size_bytes(command) <= _LONGEST_COMMAND_BYTES and not web_address(links.artifact_url):
+        where = " where it was measured" if comparison.id else ""
+        said.append(f"The full report, with every row and setting, is printed{where} by {command}")
+    return blocks(" ".join(said), more_information(links))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from harness.compare.values import Comparison
 from harness.report.comparison import render_comparison
-from harness.report.comparison.form import size_bytes
 from harness.report.github.comment import lay_out
 from harness.report.github.limits import LEVELS_OF_A_SUMMARY, STEP_SUMMARY_BYTES
+from harness.report.github.summary import whole_or_shorter
 from harness.report.github.values import Images, Links
 
 
@@ -27,14 +27,15 @@ def render_step_summary(
     Args:
         limit_bytes: What the step has left; it may have written a summary before.
     """
-    whole = render_full(comparison)
-    if size_bytes(whole) < limit_bytes and not (images and images.entries):
-        return whole
-    return lay_out(
-        comparison,
-        top="",
-        images=images or Images(),
-        links=links or Links(),
-        limit_bytes=limit_bytes - 1,
-        levels=LEVELS_OF_A_SUMMARY,
-    )
+
+    def shorter(shown: Images, most_bytes: int) -> str:
+        return lay_out(
+            comparison,
+            top="",
+            images=shown,
+            links=links or Links(),
+            limit_bytes=most_bytes,
+            levels=LEVELS_OF_A_SUMMARY,
+        )
+
+    return whole_or_shorter(render_full(comparison), images, shorter, limit_bytes)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from harness.compare.metrics import INSTRUCTIONS, LATENCY, TIMED, metric_named
 from harness.compare.values import Comparison, Row
+from harness.report.comparison.markdown_parts import says_something
 from harness.report.comparison.selection import (
     CHANGED,
     cases,
@@ -79,7 +80,7 @@ def _line(metric: str, rows: Sequence[Row]) -> tuple[str, ...]:
         _changed(of_verdict(rows, "improved"), "best"),
         _unchanged(rows),
         _number(len(of_verdict(rows, "inconclusive"))),
-        _mean(_compared(rows)),
+        _mean(rows),
     )
 
 
@@ -87,10 +88,13 @@ def _changed(rows: Sequence[Row], word: str) -> str:
     """`3, worst +10.3 %`; what came from nothing has no percentage."""
     if not rows:
         return ""
-    largest = largest_first([row for row in rows if row.ratio is not None and 0 < row.ratio < _LARGEST_RATIO])
-    if not largest or largest[0].ratio is None:
-        return f"{len(rows):,}{', from 0' if all(row.base_value == 0 for row in rows) else ''}"
-    figure = _percent(largest[0].ratio)
+    if all(row.base_value == 0 for row in rows):
+        return f"{len(rows):,}, from 0"
+    known = [row for row in rows if row.base_value == 0 or (row.ratio is not None and row.ratio < _LARGEST_RATIO)]
+    if not known:
+        return f"{len(rows):,}"
+    largest = largest_first(known)[0]
+    figure = "from 0" if largest.ratio is None else _percent(largest.ratio)
     return f"{len(rows):,}{f', {word}' if len(rows) > 1 else ','} {figure}"
 
 
@@ -110,9 +114,15 @@ def _compared(rows: Sequence[Row]) -> list[float]:
     return [ratio for ratio in ratios if ratio is not None and ratio > 0]
 
 
-def _mean(ratios: Sequence[float]) -> str:
-    """Of all rows that were compared, not only those that changed."""
-    if not ratios:
+def _mean(rows: Sequence[Row]) -> str:
+    """Of all rows that were compared, not only those that changed.
+
+    Nothing where it would mislead: most rows are not decided, or a change from 0 or to 0 would not be in it.
+    """
+    ratios = _compared(rows)
+    if not ratios or not says_something(len(ratios), len(of_verdict(rows, "inconclusive"))):
+        return ""
+    if any(0 in (row.base_value, row.head_value) for row in of_verdict(rows, *CHANGED)):
         return ""
     mean = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
     return f"{_percent(mean)} of {len(ratios):,}" if mean < _LARGEST_RATIO else ""

@@ -9,24 +9,17 @@ from harness.compare.values import Comparison, Row
 from harness.report.comparison.form import Form, Part
 from harness.report.comparison.markdown_parts import (
     commands,
+    gate_part,
+    lost_part,
     machine_lines,
     means,
     method,
     no_metric_changed,
     some_latencies,
 )
-from harness.report.comparison.markdown_rows import (
-    change_tables,
-    folded_tables,
-    gate_table,
-    identical_names,
-    lost_names,
-    lost_table,
-    tool_output,
-)
+from harness.report.comparison.markdown_rows import change_tables, folded_tables, identical_names
 from harness.report.comparison.selection import (
     CHANGED,
-    LOST,
     controls,
     largest_first,
     metrics_of,
@@ -35,7 +28,6 @@ from harness.report.comparison.selection import (
     of_verdict,
     other_figures,
     real_rows,
-    violated,
 )
 from harness.report.comparison.words import count, figure_title
 from harness.report.github.overview import overview, overview_of_others
@@ -54,22 +46,11 @@ _MOST_FIGURES = 60
 def parts_of(comparison: Comparison, images: Images, form: Form) -> list[Part]:
     """The parts in order; where room is short, those of the highest rank are shortened first."""
     rows = real_rows(comparison)
-    lost = of_verdict(comparison.rows, *LOST)
-    listed, logs = lost_table(lost, form), tool_output(lost, form)
-    gates = violated(comparison)
     compiles = change_tables(comparison, of_metric(rows, COMPILE_TIME.name), form)
     return [
         Part(what="the table of figures", texts=(overview(comparison), ""), ranks=(1,)),
-        Part(
-            what="what happened to each failed row",
-            texts=(blocks(listed, logs), listed, lost_names(lost, form)),
-            ranks=(10, 6),
-        ),
-        Part(
-            what="violated gates",
-            texts=(*(gate_table(comparison, gates, form, cut=cut) for cut in (False, True)), ""),
-            ranks=(5, 2),
-        ),
+        lost_part(comparison, form, ranks=(10, 6)),
+        gate_part(comparison, form, ranks=(5, 2)),
         Part(what="the picture", texts=(_picture(comparison, rows, images), ""), ranks=(4,)),
         Part(what="changed latencies", texts=(some_latencies(comparison, rows, form), ""), ranks=(3,)),
         Part(what="changed compilation times", texts=(compiles, ""), ranks=(4,)),
@@ -85,17 +66,18 @@ def parts_of(comparison: Comparison, images: Images, form: Form) -> list[Part]:
 
 
 def _picture(comparison: Comparison, rows: Sequence[Row], images: Images) -> str:
-    """What changed, to be seen at a glance; nothing where nothing did, but pictures folded away."""
+    """What changed, to be seen at a glance, else what is not decided; where nothing is either, pictures folded away."""
     timed = [row for row in rows if row.metric in TIMED]
     changed = [row for verdict in CHANGED for row in largest_first(of_verdict(timed, verdict))]
-    if shown := pictures(images, folded=not changed):
+    drawn = changed[:_MOST_IN_FOREST] or of_verdict(timed, "inconclusive")
+    if shown := pictures(images, folded=not drawn):
         return shown
-    if not changed:
+    if not drawn:
         return ""
     from harness.report.comparison.forest_text import forest_text
 
-    drawn = forest_text(comparison, changed[:_MOST_IN_FOREST], _FOREST_WIDTH)
-    return fenced(drawn) if drawn else ""
+    text = forest_text(comparison, drawn, _FOREST_WIDTH, top=_MOST_IN_FOREST)
+    return fenced(text) if text else ""
 
 
 def _others(comparison: Comparison, rows: Sequence[Row], compiles: str, form: Form) -> str:

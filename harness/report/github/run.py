@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.compare.hosts import selfcheck_of
 from harness.errors import ExitCode
 from harness.report.comparison.form import Form, Part, fitted, size_bytes
 from harness.report.comparison.markdown_parts import shortened_step
 from harness.report.comparison.markdown_rows import names_by_fate
 from harness.report.github.cut import cut_texts
+from harness.report.github.elsewhere import selfcheck_elsewhere
 from harness.report.github.limits import COMMENT_BYTES, STEP_SUMMARY_BYTES
-from harness.report.github.links import commit_link, link, more_information
+from harness.report.github.links import commit_link, link, more_information, web_address
 from harness.report.github.pictures import pictures
+from harness.report.github.summary import whole_or_shorter
 from harness.report.github.values import Images, Links
+from harness.report.machine import machine_line
 from harness.report.markdown import failures, folded_cases, render_markdown, reproduce, results
 from harness.report.markdown_changes import compile_changes, latency_changes
 from harness.report.markdown_comparison import comparison_table
 from harness.report.markdown_text import blocks, details, escape, marker, name, paragraph, what_next
 from harness.report.outcome import exit_code
 from harness.report.values import Report
-from harness.report.words import correctness, next_steps, run_line, trust, verdict
+from harness.report.words import correctness, next_steps, run_line, verdict
 
 
 def render_run_comment(report: Report, *, images: Images | None = None, links: Links | None = None) -> str:
@@ -50,10 +54,11 @@ def render_run_step_summary(
     Args:
         limit_bytes: What the step has left; it may have written a summary before.
     """
-    whole = render_run_full(report)
-    if size_bytes(whole) < limit_bytes:
-        return whole
-    return _lay_out(cut_texts(report), "", images or Images(), links or Links(), limit_bytes - 1)
+
+    def shorter(shown: Images, most_bytes: int) -> str:
+        return _lay_out(cut_texts(report), "", shown, links or Links(), most_bytes)
+
+    return whole_or_shorter(render_run_full(report), images, shorter, limit_bytes)
 
 
 def _lay_out(report: Report, top: str, images: Images, links: Links, limit_bytes: int) -> str:
@@ -121,9 +126,15 @@ def _parts(report: Report, images: Images) -> list[Part]:
             ),
             ranks=(8,),
         ),
-        Part(texts=("\n".join(f"- {escape(line)}" for line in (correctness(report), trust(report)) if line),)),
+        Part(texts=("\n".join(f"- {escape(line)}" for line in (correctness(report), _trust(report)) if line),)),
         Part(what="the commands", texts=(reproduce(report), ""), ranks=(9,)),
     ]
+
+
+def _trust(report: Report) -> str:
+    """How often verdicts on the run's machine were wrong when that was last checked; "" where it never was."""
+    selfcheck = selfcheck_of(report.facts.environment)
+    return "" if selfcheck is None else machine_line(selfcheck_elsewhere(selfcheck))
 
 
 def _compiles(report: Report) -> str:
@@ -133,7 +144,10 @@ def _compiles(report: Report) -> str:
 
 def _foot(report: Report, links: Links, shortened: Sequence[str]) -> str:
     """What is left out, and where everything is."""
+    left_out = f"Left out here for length: {', '.join(shortened)}." if shortened else ""
+    if web_address(links.artifact_url):
+        left_out = f"{left_out} {link('The full report', links.artifact_url)} has it." if shortened else ""
+        return blocks(left_out, more_information(links))
     command = name(f"harness report results/{report.facts.id} --format markdown --full")
-    left_out = f"Left out here for length: {', '.join(shortened)}. " if shortened else ""
-    full = link("full report", links.artifact_url)
-    return blocks(f"{left_out}The {full}, with every case and the environment: {command}", more_information(links))
+    full = f"The full report, with every case and the environment, where it was measured: {command}"
+    return blocks(f"{left_out} {full}".strip(), more_information(links))

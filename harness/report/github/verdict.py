@@ -75,9 +75,3 @@ def _repeat_compile(comparison: Comparison) -> list[Step]:
     worst = compiles[0]
     text = f"repeat the largest regression of a compilation time, {one_line(worst.case)}"
     return [Step(text=text, command=one_line(worst.repro[0]))]
-
-
-def needs_pictures(comparison: Comparison) -> bool:
-    """Whether there is a change to look at."""
-    timed = [row for row in real_rows(comparison) if row.metric in TIMED]
-    return bool(of_verdict(timed, *CHANGED))

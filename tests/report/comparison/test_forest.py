@@ -88,8 +88,27 @@ def test_only_so_many_and_of_those_that_failed_only_a_few() -> None:
 
 def test_from_nothing_to_something_is_beyond_every_axis() -> None:
     (row,) = rows_of(make_row("m/v@d", "copies", "regressed", base_value=0, head_value=3, ratio=None))
-    assert row.beyond
+    assert row.beyond == "right"
     assert (row.ratio, row.figure, row.values) == (None, "from nothing", "0 → 3")
+
+
+def test_from_something_to_nothing_is_beyond_the_other_end_and_comes_first() -> None:
+    rows = rows_of(
+        make_row("a/v@d", "copies", "improved", base_value=13, head_value=4),
+        make_row("b/v@d", "copies", "improved", base_value=13, head_value=0),
+    )
+    assert [(row.label, row.beyond, row.figure, row.values) for row in rows] == [
+        ("b/v@d", "left", "0", "13 → 0"),
+        ("a/v@d", None, "0.308", "13 → 4"),
+    ]
+
+
+def test_what_is_counted_needs_no_interval() -> None:
+    counted, timed = (
+        make_row("m/v@d", "copies", "improved", base_value=2, head_value=1),
+        make_timed("m/v@d", 1, 2, "regressed"),
+    )
+    assert [row.exact for row in rows_of(counted, timed)] == [False, True]
 
 
 def test_a_violated_gate_is_remarked_whatever_the_verdict() -> None:

@@ -81,6 +81,16 @@ def test_what_lies_beyond_the_axis_is_an_arrow(ratio: float, end: str) -> None:
     assert end in line
 
 
+def test_what_became_nothing_is_an_arrow_to_the_left() -> None:
+    text = text_of(
+        make_row("a/v@d", "copies", "improved", base_value=13, head_value=0),
+        make_row("b/v@d", "copies", "improved", base_value=13, head_value=4),
+    )
+    line = next(line for line in text.splitlines() if "a/v@d" in line)
+    assert line.split("│")[0].split()[1] == "◄"
+    assert line.endswith("▼ 0")
+
+
 @settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.text(max_size=60), RATIO, RATIO, RATIO, VERDICT, st.floats(0, 1)), min_size=1, max_size=12),

@@ -212,11 +212,26 @@ def test_anything_can_be_rendered_kept_and_rendered_again(comparison: Comparison
         ("[]", "is no comparison of schema version 1"),
         ('{"schema_version": 2}', "is no comparison of schema version 1"),
         ('{"schema_version": 1}', "is damaged at its rows"),
+        ('{"schema_version": 1, "id": "\\ud800"}', r"is damaged \(half a surrogate pair\)"),
+        ('{"schema_version": 1, "\\uDFFF": 1}', r"is damaged \(half a surrogate pair\)"),
+        ('{"schema_version": 1, "id": "\ud800"}', r"is damaged \(half a surrogate pair\)"),
+        ("[" * 200_000, r"is damaged \(nested too deep\)"),
     ],
 )
 def test_what_is_no_comparison_is_told_in_a_sentence(text: str, says: str) -> None:
     with pytest.raises(RunError, match=rf"^kept/comparison.json: {says}.*make the comparison again"):
         comparison_from_json(text, "kept/comparison.json")
+
+
+def test_whole_pairs_are_text_like_any_other() -> None:
+    text = json.dumps(document(make_comparison([], id="\N{FIRE}")))
+    assert "\\ud83d" in text
+    assert comparison_from_json(text).id == "\N{FIRE}"
+
+
+def test_an_argument_that_is_no_utf_8_is_kept_so_that_it_can_be_read() -> None:
+    kept = render_comparison(make_comparison([], command=("harness", "a\udcffb", "\N{FIRE} \\ud800")), "json")
+    assert comparison_from_json(kept).command == ("harness", "a?b", "\N{FIRE} \\ud800")
 
 
 def test_damage_is_located() -> None:

@@ -83,6 +83,26 @@ def test_quiet_rows_are_counted_in_the_comment_and_listed_in_the_full_report(ful
     assert "2 unchanged, 2 identical" in shown(full_comparison)
 
 
+def test_a_full_report_counts_unchanged_figures_where_nobody_could_read_them() -> None:
+    rows = [make_row(f"m/v{case}@d", "copies", base_value=1.0, head_value=1.0) for case in range(900)]
+    rows += [make_row(f"m/v{case}@d", "fills", base_value=1.0, head_value=1.0) for case in range(100)]
+    rows.append(make_timed("m/timed@d", 1.0, 1.0, "unchanged"))
+    rows.append(make_row("m/better@d", "dispatches", "improved", base_value=2.0, head_value=1.0))
+    listed = shown(make_comparison(rows), full=True)
+    assert "m/v899@d" in listed
+    assert "not listed" not in listed
+
+    rows.append(make_row("m/v1@d", "dispatches", base_value=1.0, head_value=1.0))
+    counted = shown(make_comparison(rows), full=True)
+    assert (
+        "\n1,001 unchanged rows of counted figures are not listed (Copies 900, Fills 100, Dispatch Count 1); "
+        "comparison.json and `--format csv` have them.\n"
+    ) in counted
+    assert "m/v899@d" not in counted
+    assert "m/timed@d" in counted  # what is timed stays, and what changed
+    assert "m/better@d" in counted
+
+
 def test_nothing_changed_is_said(quiet_comparison: Comparison) -> None:
     text = shown(quiet_comparison)
     assert "\nNo improved or regressed benchmarks 🏖️\n" in text
@@ -218,3 +238,38 @@ def test_the_full_report_names_every_row() -> None:
     rows = [*many("failed", 1500), *many("missing", 10), make_row(NASTY, verdict="failed")]
     text = shown(make_comparison(rows), full=True)
     assert len(set(re.findall(r"some-model-\d+", text))) == 1500
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_timed_rows_have_their_ratio_and_without_an_interval_no_percentage(full: bool) -> None:
+    row = make_timed("mm/stock@cpu", 21.786, 0.960, "inconclusive", ci_low=None, ci_high=None, head_value=31.936e6)
+    text = shown(make_comparison([row]), full=full)
+    assert "| Benchmark Name | Median Latency (ms) | Ratio |" in text
+    assert "| `mm/stock@cpu` | 31.94 (vs. 21.79) | 0.960 |" in text
+    known = make_timed("mm/tiled@cpu", 10.0, 1.02, "inconclusive")
+    text = shown(make_comparison([row, known]), full=full)
+    assert "| `mm/stock@cpu` | 31.94 (vs. 21.79) | 0.960 |" in text
+    assert "| `mm/tiled@cpu` | 10.20 (vs. 10.00, 2.00%↑) | 1.020 [1.015, 1.025] |" in text
+
+
+def test_by_upstreams_rule_two_values_make_a_change() -> None:
+    row = make_timed("mm/stock@cpu", 10.0, 1.2, "regressed", ci_low=None, ci_high=None, p=None)
+    assert "12.00 (vs. 10.00, 20.00%↑) | 1.200 |" in shown(make_comparison([row], rule="upstream"))
+
+
+def test_means_of_what_is_mostly_not_decided_are_left_out_and_counted() -> None:
+    rows = [
+        make_timed("mm/stock@cpu", 1.0, 1.3, "inconclusive"),
+        make_timed("mm/tiled@cpu", 1.0, 1.3, "inconclusive"),
+        make_timed("conv/stock@cpu", 1.0, 1.1, "unchanged"),
+        make_timed("conv/tiled@cpu", 1.0, 1.1, "inconclusive"),
+    ]
+    means = (
+        GeometricMean(kind="model", name="mm", ratio=1.3, rows=2),
+        GeometricMean(kind="model", name="conv", ratio=1.1, rows=2),
+    )
+    text = shown(make_comparison(rows, means=means))
+    assert "| model | `conv` | 1.100 |" in text
+    assert "| model | `mm` |" not in text
+    assert "1 mean left out, since most rows are inconclusive." in text
+    assert "Geometric means" not in shown(make_comparison(rows[:2], means=means[:1]))

@@ -66,3 +66,20 @@ def test_nothing_to_do_is_said_only_where_something_was_compared(quiet_compariso
     assert [step.text for step in next_steps(quiet_comparison)] == ["nothing needs doing"]
     assert next_steps(make_comparison([])) == []
     assert next_steps(make_comparison([make_row("m/v@d"), make_row("m/v@d", "copies", "regressed")])) == []
+
+
+def test_rows_that_tell_their_time_get_it() -> None:
+    why = "the budget had room for 2 generations, and 8 say something; they take {} s"
+    rows = [
+        make_timed("m/v@d", 1.0, 1.02, "inconclusive", reason=why.format(12)),
+        make_timed("m/w@d", 1.0, 1.02, "inconclusive", reason=why.format(200)),
+        make_timed("m/w@d", 1.0, 1.02, "inconclusive", metric="compile-time", reason=why.format(900)),
+    ]
+    (step,) = next_steps(make_comparison(rows, command=("harness", "compare", "a", "b")))
+    assert step.text == "decide 2 inconclusive rows with the time that they need"
+    assert step.command == "harness compare a b --row-budget 200"
+    (step,) = next_steps(make_comparison(rows[:1], command=("harness", "compare", "a", "b")))
+    assert (step.text, step.command) == (
+        "decide 1 inconclusive row with twice the time",
+        "harness compare a b --row-budget 30",
+    )

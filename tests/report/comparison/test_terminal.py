@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
@@ -66,6 +67,13 @@ def test_of_many_rows_only_those_that_matter_are_listed() -> None:
     assert "m/v1@d" not in text
 
 
+def test_where_the_full_report_only_counts_unchanged_figures_the_csv_has_them() -> None:
+    rows = [make_row(f"m/v{index}@d", "copies", base_value=1.0, head_value=1.0) for index in range(1_001)]
+    assert "Not listed: 1,001 unchanged rows. --format csv has every row." in shown(make_comparison(rows), 120)
+    fewer = shown(make_comparison(rows[:1_000]), 120)
+    assert "Not listed: 1,000 unchanged rows. --format markdown --full has every row." in fewer
+
+
 def test_of_thousands_that_matter_the_largest_regressions_are_listed_and_the_others_counted() -> None:
     rows = [make_timed(f"m/u{index}@d", 1.0, 1.3, "inconclusive", reason="too wide") for index in range(1500)]
     rows += [make_timed(f"m/r{index}@d", 1.0, 1.1 + index / 1000, "regressed") for index in range(120)]
@@ -83,3 +91,8 @@ def test_of_thousands_that_matter_the_largest_regressions_are_listed_and_the_oth
 def test_a_reason_that_rows_share_is_said_once() -> None:
     rows = [make_timed(f"m/v{index}@d", 1.0, 1.0, "inconclusive", reason="too wide") for index in range(3)]
     assert "m/v0@d, m/v1@d, m/v2@d: too wide" in shown(make_comparison(rows), 120)
+
+
+def test_a_comparison_that_was_not_kept_has_no_name(quiet_comparison: Comparison) -> None:
+    assert f"Comparison {quiet_comparison.id}: IREE" in shown(quiet_comparison, 200)
+    assert "\nComparison: IREE" in shown(replace(quiet_comparison, id=""), 200)

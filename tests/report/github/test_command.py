@@ -57,7 +57,7 @@ def keep(results: Path, base: Path, head: Path, row: Row, *, day: int = 1, **giv
             head=make_side("head", "3.13.0", run=head.name),
             **given,
         )
-        directory.finish(render_comparison(comparison, "json"), "# A comparison\n")
+        directory.finish(render_comparison(comparison, "json").encode(), "# A comparison\n")
     return directory.path
 
 
@@ -94,8 +94,8 @@ def test_what_two_runs_recorded_is_compared_and_not_kept(
 def test_it_says_how_to_print_it_whole(nights: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     base, head = nights
     report(head, "--base", base, "--format", "github")
-    command = f"harness compare {base} {head} --no-remeasure --format markdown --full"
-    assert f"The full report, with every row and setting: `{command}`" in capsys.readouterr().out
+    command = f"harness compare results/{base.name} results/{head.name} --no-remeasure --format markdown --full"
+    assert f"The full report, with every row and setting, is printed by `{command}`" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("output_format", ["terminal", "markdown", "json", "csv"])

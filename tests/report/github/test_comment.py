@@ -170,6 +170,24 @@ def test_nothing_changed_needs_no_picture(quiet_comparison: Comparison, images: 
     assert len(page.images) == 3
 
 
+def test_where_nothing_changed_what_is_not_decided_is_drawn(undecided_comparison: Comparison, images: Images) -> None:
+    drawn = render_comment(undecided_comparison).split("```")[1]
+    assert "  stock " in drawn
+    assert "? 1.013 [" in drawn
+    assert Page(render_comment(undecided_comparison, images=images)).unfolded.count("Forest") == 0  # no title, but
+    assert "```" not in render_comment(undecided_comparison, images=images).split("Commands that repeat it")[0]
+    many = [make_timed(f"m/v{index}@cpu", 1.0, 1.01, "inconclusive") for index in range(20)]
+    assert "Not drawn: 8 inconclusive." in render_comment(make_comparison(many)).split("```")[1]
+
+
+def test_without_an_interval_a_comment_does_not_contradict_itself() -> None:
+    row = make_timed("mm/stock@cpu", 21.786, 0.960, "inconclusive", ci_low=None, ci_high=None, head_value=31.936e6)
+    text = render_comment(make_comparison([row, replace(row, metric="compile-time")]))
+    assert "| `mm/stock@cpu` | 31.94 (vs. 21.79) | 0.960 |" in text
+    assert "↑" not in text
+    assert "46.59" not in text
+
+
 def test_long_lists_show_their_first_rows_and_fold_the_others(full_comparison: Comparison) -> None:
     rows = [make_timed(f"m/v{index}@cpu", 1.0, 1.5 - index / 100, "regressed") for index in range(8)]
     text = render_comment(make_comparison(rows))
@@ -204,8 +222,8 @@ def test_commits_are_linked_where_they_are_known(full_comparison: Comparison, li
 def test_a_comparison_that_was_not_kept_says_how_to_print_it_whole(recorded_comparison: Comparison) -> None:
     text = render_comment(replace(recorded_comparison, id=""))
     assert (
-        "every row and setting: `harness compare results/old results/new --no-remeasure --across-hosts --format "
-        "markdown --full`" in text
+        "every row and setting, is printed by `harness compare results/old results/new --no-remeasure --across-hosts "
+        "--format markdown --full`" in text
     )
     assert "Comparison of 2026-11-21T09:30:00+00:00, made on" in text
 

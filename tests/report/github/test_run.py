@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -14,6 +14,7 @@ from harness.report.table import build_report
 from harness.report.values import Report
 from harness.report.words import one_line
 from harness.results.records import Run
+from tests.report.comparison.conftest import SELFCHECK
 from tests.report.github.page import Page, require_ours
 from tests.report.github.test_hostile import FRAGMENTS, HOSTILE
 
@@ -114,3 +115,22 @@ def test_the_summary_of_a_job_is_the_full_report_where_there_is_room(full_run: R
     report = build_report(full_run)
     assert render_run_step_summary(report) == render_run_full(report)
     assert len(render_run_step_summary(report, limit_bytes=9_000).encode()) < 9_000
+
+
+def test_pictures_are_in_the_summary_of_a_job_too(small_run: Run, images: Images) -> None:
+    assert "forest-light.png" in render_run_step_summary(build_report(small_run), images=images)
+
+
+def test_a_suite_of_elsewhere_is_named_by_its_file(small_run: Run) -> None:
+    report = build_report(small_run)
+    known = {**report.facts.environment, "selfcheck": asdict(replace(SELFCHECK, suite="/home/me/checked.toml"))}
+    text = render_run_comment(replace(report, facts=replace(report.facts, environment=known)))
+    assert "(checked with checked.toml)" in text
+
+
+def test_the_full_report_is_a_link_where_there_is_one(small_run: Run, links: Links) -> None:
+    report = build_report(small_run)
+    assert "The full report, with every case and the environment, where it was measured: `harness report" in (
+        render_run_comment(report)
+    )
+    assert "harness report results/" not in render_run_comment(report, links=links)
