@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from harness.archive.folders import HEADER_FILE, Contents, Kind, is_id, look_into, shown
+from harness.archive.folders import HEADER_FILE, Contents, Kind, is_id, look_into
 from harness.archive.values import Finding, State
 from harness.compare.store import COMPARISON_FILE
 from harness.compare.values import Comparison
 from harness.errors import RunError
 from harness.report.comparison import comparison_from_json
 from harness.report.comparison.json_ import SCHEMA_VERSION as COMPARISON_VERSION
+from harness.report.words import shown
 from harness.results.bounded import ends_in_newline, read_document
 from harness.results.dropped import DROPPED_FILE, TURNS_FILE, read_dropped
 from harness.results.manifest import FINISHED_FILE, describe_file, read_manifest

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.archive.folders import HISTORY_FOLDER, shown
+from harness.archive.folders import HISTORY_FOLDER
 from harness.archive.values import Finding, State
 from harness.errors import RunError
 from harness.history.frames import TABLES
-from harness.history.index import Part, part_file, read_index
+from harness.history.index import Part, part_file, read_index, require_own
+from harness.report.words import shown
 from harness.results.manifest import describe_file
 
 
@@ -21,6 +22,7 @@ def check_history(results: Path) -> list[Finding]:
     if not folder.is_dir():
         return []
     try:
+        require_own(results)
         index = read_index(results)
     except RunError as error:
         future = "upgrade it" in str(error)
@@ -41,7 +43,9 @@ def stray_files(results: Path) -> list[Path]:
     """
     index = read_index(results)
     listed = {part_file(results, table, part) for part in index.parts for table in TABLES if table in part.bytes}
-    there = (file for table in TABLES for file in (results / HISTORY_FOLDER / table).glob("*.parquet"))
+    folders = [results / HISTORY_FOLDER, *(results / HISTORY_FOLDER / table for table in TABLES)]
+    own = [folder for folder in folders[1:] if not folder.is_symlink() and not folders[0].is_symlink()]
+    there = (file for folder in own for file in folder.glob("*.parquet"))
     return sorted(file for file in there if file not in listed)
 
 

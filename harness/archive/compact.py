@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.archive.check import examine
-from harness.archive.folders import HISTORY_FOLDER, look_into, shown
+from harness.archive.folders import HISTORY_FOLDER, look_into
 from harness.archive.place import Place
 from harness.archive.transfer import archive_lock
 from harness.archive.values import Compacted
 from harness.compare.values import Comparison
 from harness.errors import RunError
 from harness.progress import Progress
-from harness.report.words import one_line
+from harness.report.words import one_line, shown
 
 if TYPE_CHECKING:
     from harness.history.tables import Tables
@@ -54,12 +54,13 @@ def compact(place: Place, progress: Progress) -> Compacted:
         place: Of which `local` is changed.
 
     Raises:
-        RunError: The folder cannot be written, or its index not read.
+        RunError: The folder cannot be written, its history is elsewhere, or its index cannot be read.
     """
-    from harness.history.index import read_index
+    from harness.history.index import read_index, require_own
     from harness.history.parquet import merge_parts
 
     results = place.local
+    require_own(results)
     with archive_lock(results):
         index = read_index(results)
         _remove_strays(results)
@@ -125,17 +126,17 @@ def _read_into(batch: _Batch, folder: Path, name: str) -> str | None:
 
 def _write(results: Path, batch: _Batch, left_out: dict[str, str]) -> list[str]:
     """Write one part; where one run's figures cannot be written, the others go without it."""
-    from harness.history.parquet import write_parts
+    from harness.history.parquet import RowsError, write_parts
 
     try:
         write_parts(results, batch.tables, _rows(batch.compared))
-    except OverflowError:
+    except (OverflowError, RowsError):
         return list(_write_singly(results, batch, left_out))
     return batch.names
 
 
 def _write_singly(results: Path, batch: _Batch, left_out: dict[str, str]) -> Iterator[str]:
-    from harness.history.parquet import write_parts
+    from harness.history.parquet import RowsError, write_parts
 
     singles: list[tuple[str, list[Tables], list[Comparison]]] = [
         *((one.run.header.id, [one], []) for one in batch.tables),
@@ -146,6 +147,8 @@ def _write_singly(results: Path, batch: _Batch, left_out: dict[str, str]) -> Ite
             write_parts(results, tables, _rows(compared))
         except OverflowError:
             left_out[name] = "has a number that is too large for a table"
+        except RowsError as error:
+            left_out[name] = f"cannot be put into tables: {error}"
         else:
             yield name
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.archive.age import too_young, wrong_clock
 from harness.archive.check import examine
 from harness.archive.check_history import check_history
-from harness.archive.folders import HEADER_FILE, HISTORY_FOLDER, shown
+from harness.archive.folders import HEADER_FILE, HISTORY_FOLDER
 from harness.archive.old_turns import old_turns_in_parquet
 from harness.archive.place import Place
 from harness.archive.transfer import archive_lock, unwritable
@@ -23,6 +23,7 @@ from harness.archive.values import WRONG, Dropping, GarbageReport
 from harness.compare.store import COMPARISON_FILE
 from harness.errors import RunError
 from harness.progress import Progress
+from harness.report.words import shown
 from harness.results.bounded import read_document
 from harness.results.dropped import DROPPED_FILE, TURNS_FILE, mark_dropped
 from harness.results.manifest import describe_file
@@ -39,21 +40,26 @@ def drop_turns(place: Place, age: timedelta, now: datetime, progress: Progress, 
         dry_run: Only say what would go.
 
     Raises:
-        RunError: The folder cannot be read or written.
+        RunError: The folder cannot be read or written, or its history is elsewhere.
     """
+    from harness.history.index import require_own
     from harness.history.parquet import merge_parts
 
     results = place.local
+    require_own(results)
     with contextlib.nullcontext() if dry_run else archive_lock(results):
         broken = next((one for one in check_history(results) if one.state in WRONG), None)
         kept_for = f"the compacted history is {broken.state}: {broken.why}" if broken is not None else ""
         compacted = _compacted(results) if broken is None else frozenset[str]()
         rows: list[Dropping] = []
+        young = 0
         names = place.names()
         progress.stage("Looking for old turns", len(names))
         for name in names:
             if (row := _judge(results / name, name, age, now, compacted, kept_for)) is not None:
                 rows.append(_drop(results / name, row) if row.dropped and not dry_run else row)
+            else:
+                young += (results / name / TURNS_FILE).is_file()
             progress.step(name)
         history_bytes = 0
         if broken is None:
@@ -64,7 +70,8 @@ def drop_turns(place: Place, age: timedelta, now: datetime, progress: Progress, 
                 merge_parts(results, leave_turns_of=sorted(old.runs))
             history_bytes = old.bytes if dry_run else before - _parquet_bytes(results)
             rows += old.rows
-        return GarbageReport(rows=tuple(rows), history_bytes=history_bytes, dry_run=dry_run)
+            young += old.young
+        return GarbageReport(rows=tuple(rows), history_bytes=history_bytes, dry_run=dry_run, young=young)
 
 
 def _judge(

@@ -11,7 +11,7 @@ from typing import Literal
 
 from harness.compare.store import COMPARISON_FILE, COMPARISON_FILES
 from harness.errors import RunError
-from harness.report.words import one_line
+from harness.report.words import shown
 from harness.results.manifest import FINISHED_FILE
 from harness.results.store import file_names
 
@@ -31,7 +31,6 @@ _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@,-]{0,219}")
 _LOG = re.compile(r"logs/[A-Za-z0-9_+@,-][A-Za-z0-9._+@,-]{0,250}\.txt")
 _PART = re.compile(r"history/(index\.json|(runs|points|cases|turns|comparisons)/[A-Za-z0-9][A-Za-z0-9._+-]*\.parquet)")
-_SHOWN_CHARACTERS = 80
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +84,6 @@ def is_history_file(path: str) -> bool:
 
 
 _KNOWN = frozenset((*file_names(), *COMPARISON_FILES))
-
-
-def shown(name: str) -> str:
-    """A name that may be anything, on one line and not too long for a sentence."""
-    line = one_line(name)
-    return line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}..."
 
 
 def kind_of(names: set[str]) -> Kind | None:

@@ -100,10 +100,14 @@ def dropped_text(report: GarbageReport, *, width: int, color: bool) -> str:
     gone = [one for one in report.rows if one.dropped]
     freed = sum(one.bytes for one in gone)
     about = "about " if report.dry_run else ""
+    kept = len(report.rows) - len(gone)
     closing = (
         f"turns of {len(gone)} {word}: {_size(freed)} in folders and {about}{_size(report.history_bytes)} in history/; "
-        f"{len(report.rows) - len(gone)} kept"
+        f"{kept} kept{f', {report.young} younger' if report.young else ''}"
     )
+    if not report.rows and not report.history_bytes:
+        younger = f": those of {report.young} younger {'run stays' if report.young == 1 else 'runs stay'}"
+        closing = f"no turns are as old as that{younger if report.young else ''}"
     return _page(columns, [False] * len(report.rows), whys, closing, width, color=color)
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from harness.archive.folders import is_history_file, is_known, is_name, kind_of, shown
+from harness.archive.address import without_password
+from harness.archive.folders import is_history_file, is_known, is_name, kind_of
 from harness.errors import RunError
+from harness.report.words import one_line, shown
 
 # These list everything below a prefix at once; others are walked, folder by folder.
 _FLAT = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl"})
@@ -65,12 +67,13 @@ def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = Fals
         may_be_new: Whether a place where nothing is yet is one all the same.
 
     Raises:
-        RunError: There is nothing there.
+        RunError: There is nothing there, or it cannot be reached.
     """
     protocols = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
     depth = None if protocols & _FLAT else _DEPTH
     found: Mapping[str, Mapping[str, Any]] = system.find(root, maxdepth=depth, detail=True)
     if not found and not may_be_new and not system.exists(root):
+        _require_answer(system, root, address)
         raise RunError(f"{address}: there is nothing there; give a folder that holds runs")
     web = bool(protocols & {"http", "https"})
     folders: dict[str, dict[str, RemoteFile]] = {}
@@ -98,6 +101,23 @@ def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = Fals
             folders.setdefault(name, {})[below] = file
     kept = {name: files for name, files in folders.items() if name not in refused and kind_of(set(files)) is not None}
     return Listing(folders=kept, history=history, refused=refused)
+
+
+def _require_answer(system: Any, root: str, address: str) -> None:
+    """Tell a place that does not answer from one that is empty: `find` and `exists` take both for nothing.
+
+    Raises:
+        RunError: It cannot be reached.
+    """
+    try:
+        system.ls(root, detail=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except Exception as error:  # every file system has exceptions of its own
+        why = without_password(one_line(str(error) or type(error).__name__))[:300]
+        raise RunError(
+            f"{address}: cannot be reached ({why}); check the address, the network and your rights"
+        ) from None
 
 
 def _size(info: Mapping[str, Any]) -> int | None:

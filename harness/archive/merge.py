@@ -7,13 +7,15 @@ from pathlib import Path
 
 from harness.archive.address import is_url, without_password
 from harness.archive.check import check_folder, why_not_mergeable
-from harness.archive.folders import kind_of, look_into, shown
+from harness.archive.folders import kind_of, look_into
 from harness.archive.merge_history import merge_history
 from harness.archive.place import Place, open_place
 from harness.archive.transfer import require_size
 from harness.archive.values import Fate, Outcome
 from harness.errors import RunError, UsageError
+from harness.history.index import require_own
 from harness.progress import Progress
+from harness.report.words import shown
 from harness.results.store import require_writable
 
 
@@ -31,6 +33,7 @@ def merge(sources: Sequence[str], into: str, progress: Progress) -> list[Outcome
     """
     target = open_place(into)
     if not is_url(into):
+        require_own(target.local)
         require_writable(target.local)
     return [outcome for source in sources for outcome in _merge_place(source, target, progress)]
 

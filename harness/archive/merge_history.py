@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.archive.check_history import check_history
-from harness.archive.folders import HISTORY_FOLDER, is_id, shown
+from harness.archive.folders import HISTORY_FOLDER, is_id
 from harness.archive.place import Place
 from harness.archive.transfer import archive_lock
 from harness.archive.values import WRONG, Outcome
 from harness.errors import RunError
+from harness.report.words import shown
 from harness.results.dropped import DROPPED_FILE, TURNS_FILE
 
 if TYPE_CHECKING:
@@ -30,10 +31,6 @@ def merge_history(place: Place, target: Place) -> Iterator[Outcome]:
         place.fetch_history()
         if not (place.local / HISTORY_FOLDER).is_dir():
             return
-    if (place.local / HISTORY_FOLDER).is_symlink():
-        why = "is a symbolic link, which is not followed"
-        yield Outcome(name=HISTORY_FOLDER, source=place.address, fate="refused", why=why)
-        return
     wrong = next((one for one in check_history(place.local) if one.state in WRONG), None)
     if wrong is not None:
         yield Outcome(name=shown(wrong.name), source=place.address, fate="refused", why=wrong.why)

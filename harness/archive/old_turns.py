@@ -21,11 +21,13 @@ class OldTurns:
         runs: Whose they are.
         rows: What there is to say of runs that have no folder.
         bytes: About what they take, by their share of all turns.
+        young: How many runs without a folder have turns that are younger.
     """
 
     runs: frozenset[str]
     rows: tuple[Dropping, ...]
     bytes: int
+    young: int
 
 
 def old_turns_in_parquet(
@@ -49,7 +51,7 @@ def old_turns_in_parquet(
     files = [part_file(results, "turns", part) for part in index.parts if "turns" in part.bytes]
     headers = [part_file(results, "runs", part) for part in index.parts if "runs" in part.bytes]
     if not files:
-        return OldTurns(runs=frozenset(), rows=(), bytes=0)
+        return OldTurns(runs=frozenset(), rows=(), bytes=0, young=0)
     connection = connect()
     try:
         counted = connection.execute(
@@ -63,6 +65,7 @@ def old_turns_in_parquet(
     finally:
         connection.close()
     gone, rows, old = set(going), [], {}
+    young = 0
     for run, started, clock, count in counted:
         if run in folders:
             if run in gone or not (results / run / TURNS_FILE).is_file():
@@ -73,10 +76,12 @@ def old_turns_in_parquet(
             rows.append(row)
             if row.dropped:
                 old[run] = count
+        else:
+            young += 1
     total = sum(count for *_, count in counted)
     size = sum(file.stat().st_size for file in files)
     share = round(size * sum(old.values()) / total) if total else 0
-    return OldTurns(runs=frozenset(old), rows=tuple(rows), bytes=share)
+    return OldTurns(runs=frozenset(old), rows=tuple(rows), bytes=share, young=young)
 
 
 def _judge(run: str, started: str, clock: str, age: timedelta, now: datetime) -> Dropping | None:

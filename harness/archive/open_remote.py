@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.archive.address import without_password
 from harness.archive.remote import RemotePlace, unreadable
+from harness.archive.web import web_options
 from harness.cache import cache_root
 from harness.errors import UsageError
 from harness.report.words import one_line
@@ -27,7 +28,7 @@ def open_remote(place: str, mirror: Path | None = None) -> RemotePlace:
 
     address = without_password(place)
     try:
-        system, root = url_to_fs(place)
+        system, root = url_to_fs(place, **web_options(place))
     except ImportError as error:
         raise UsageError(f"{address}: {_install(place, str(error))}") from None
     except ValueError as error:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.archive.address import OnProgress, is_url
-from harness.archive.folders import HISTORY_FOLDER, PUBLISHED_FOLDER, is_name, kind_of, look_into, shown
+from harness.archive.folders import HISTORY_FOLDER, PUBLISHED_FOLDER, is_name, kind_of, look_into
 from harness.archive.transfer import archive_lock, move_into_place, require_size, same_content, staged
 from harness.errors import RunError, UsageError
+from harness.report.words import shown
 
 _LOCAL_SCHEMES = ("file://", "local://")
 

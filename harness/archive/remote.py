@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.archive.address import OnProgress, without_password
-from harness.archive.folders import FOLDER_LIMIT_BYTES, HISTORY_FOLDER, kind_of, look_into, shown
+from harness.archive.folders import FOLDER_LIMIT_BYTES, HISTORY_FOLDER, kind_of, look_into
 from harness.archive.listing import Listing, RemoteFile, list_remote
 from harness.archive.transfer import (
     STAGING_PREFIX,
@@ -24,7 +24,7 @@ from harness.archive.transfer import (
 )
 from harness.cache import read_memo, write_atomically, write_memo
 from harness.errors import HarnessError, RunError
-from harness.report.words import one_line
+from harness.report.words import one_line, shown
 from harness.results.manifest import FINISHED_FILE
 
 _CHUNK_BYTES = 2**20

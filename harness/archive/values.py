@@ -95,8 +95,10 @@ class GarbageReport:
     Attributes:
         rows: Runs and comparisons that are old and have turns, and those whose age is not known.
         history_bytes: By which the Parquet files shrank; of a dry run about what they would.
+        young: How many more have turns and are younger than what was asked for.
     """
 
     rows: tuple[Dropping, ...]
     history_bytes: int
     dry_run: bool
+    young: int = 0

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from harness.archive.check import check_folder
 from harness.archive.check_history import check_history
-from harness.archive.folders import HISTORY_FOLDER, PUBLISHED_FOLDER, shown
+from harness.archive.folders import HISTORY_FOLDER, PUBLISHED_FOLDER
 from harness.archive.place import Place
 from harness.archive.values import Finding
 from harness.errors import RunError
 from harness.progress import Progress
+from harness.report.words import shown
 
 
 def verify(place: Place, progress: Progress) -> list[Finding]:

@@ -21,6 +21,8 @@ from harness.results.bounded import open_plain, read_document
 FINISHED_FILE = "finished.json"
 LOGS_FOLDER = "logs"
 _CHUNK_BYTES = 2**20
+# Of the folder itself or of its logs; a later harness may have files that this one does not know.
+_PATH = re.compile(rf"({LOGS_FOLDER}/)?[A-Za-z0-9_+@,-][A-Za-z0-9._+@,-]{{0,254}}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -79,7 +81,7 @@ def read_manifest(folder: Path) -> dict[str, FileRecord] | None:
     """The files of a finished folder; None where it has no finished.json, or one of before there were hashes.
 
     Raises:
-        RunError: The file is damaged.
+        RunError: The file is damaged, or names a file that no run has, such as one elsewhere.
     """
     file = folder / FINISHED_FILE
     if not file.is_file():
@@ -91,6 +93,8 @@ def read_manifest(folder: Path) -> dict[str, FileRecord] | None:
             return None
         records = {str(name): FileRecord(sha256=one["sha256"], bytes=one["bytes"]) for name, one in files.items()}
         if not all(_SHA256.fullmatch(one.sha256) and one.bytes >= 0 for one in records.values()):
+            raise ValueError
+        if not all(_PATH.fullmatch(name) for name in records):
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise RunError(f"{file}: is damaged; take it from a backup") from None

@@ -32,8 +32,8 @@ from harness.cache import write_atomically
 from harness.collector import uncollected
 from harness.errors import RunError
 from harness.results.bounded import read_document, read_lines
-from harness.results.dropped import DROPPED_FILE, read_dropped
-from harness.results.manifest import FINISHED_FILE, describe_folder, finished_document
+from harness.results.dropped import DROPPED_FILE, TURNS_FILE, read_dropped
+from harness.results.manifest import FINISHED_FILE, describe_folder, finished_document, read_manifest
 from harness.results.records import (
     SCHEMA_VERSION,
     Build,
@@ -53,6 +53,8 @@ _T = TypeVar("_T")
 
 _HEADER_FILE = "run.json"
 _LOCK_FILE = ".lock"
+# Of a suite's name in a folder's: file systems take 255 bytes, and more is added before and after it.
+_NAME_LENGTH = 150
 _FILES: dict[type[Any], str] = {
     Build: "builds.jsonl",
     IrCounts: "ir.jsonl",
@@ -81,8 +83,13 @@ def file_names() -> tuple[str, ...]:
 
 
 def new_run_id(suite: str, now: datetime) -> str:
-    """`20261121-035012-esrgan`: sorts by time, and tells what it was."""
-    return f"{now.astimezone(timezone.utc):%Y%m%d-%H%M%S}-{suite}"
+    """`20261121-035012-esrgan`: sorts by time, and tells what it was.
+
+    Args:
+        suite: Its name, which a run of somebody else's may have as anything; what no file's name can have becomes `-`.
+    """
+    name = re.sub(r"[^A-Za-z0-9._+-]", "-", suite).lstrip("._+-")[:_NAME_LENGTH] or "suite"
+    return f"{now.astimezone(timezone.utc):%Y%m%d-%H%M%S}-{name}"
 
 
 def require_writable(results: Path) -> None:
@@ -238,7 +245,8 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
         rounds: Whether they are read too: half of the time, and not needed by what looks at modules alone.
 
     Raises:
-        RunError: It is no run directory, of a newer schema, or damaged; the message names file and line.
+        RunError: It is no run directory, of a newer schema, or damaged, or a file of it is gone; the message names
+            file and line.
     """
     header_file = path / _HEADER_FILE
     if not header_file.is_file():
@@ -258,6 +266,9 @@ def load_rounds(path: Path) -> tuple[Round, ...]:
 
 
 def _read_run(path: Path, *, rounds: bool) -> Run:
+    dropped = read_dropped(path)
+    if dropped is None:
+        _require_turns(path)
     return Run(
         header=_header(path / _HEADER_FILE),
         builds=_records(path, Build),
@@ -269,8 +280,19 @@ def _read_run(path: Path, *, rounds: bool) -> Run:
         work=_records(path, Work),
         peaks=_records(path, Peak),
         finished=(path / FINISHED_FILE).is_file(),
-        turns_dropped=dropped.when if (dropped := read_dropped(path)) is not None else "",
+        turns_dropped=dropped.when if dropped is not None else "",
     )
+
+
+def _require_turns(path: Path) -> None:
+    """That a finished run has the turns that it was finished with: else it would read as if nothing was measured.
+
+    Raises:
+        RunError: They are gone.
+    """
+    file = path / TURNS_FILE
+    if not os.path.lexists(file) and TURNS_FILE in (read_manifest(path) or ()):
+        raise RunError(f"{file}: is gone; take it from a backup")
 
 
 def _header(file: Path) -> Header:
@@ -298,7 +320,7 @@ def _require_schema(file: Path, version: Any) -> None:
 
 def _records(path: Path, kind: type[_T]) -> tuple[_T, ...]:
     file = path / _FILES[kind]
-    if not file.is_file():
+    if not os.path.lexists(file):  # a link to nothing is no missing file
         return ()
     validate = _adapter(kind).validate_json
     records = []

@@ -34,6 +34,15 @@ def test_so_has_a_finished_comparison(tmp_path: Path) -> None:
     assert all(describe_file(folder / name) == record for name, record in manifest.items())
 
 
+@pytest.mark.parametrize("name", ["../run.json", "/etc/passwd", "logs/../../x", ".hidden", "a/b", "", "run.json\n"])
+def test_a_manifest_that_names_what_no_folder_has_is_damaged(tmp_path: Path, name: str) -> None:
+    folder = a_run(tmp_path)
+    (folder / "finished.json").write_text(json.dumps({"files": {name: {"sha256": "0" * 64, "bytes": 1}}}))
+    with pytest.raises(RunError) as caught:
+        read_manifest(folder)
+    assert str(caught.value) == f"{folder / 'finished.json'}: is damaged; take it from a backup"
+
+
 def test_what_is_not_finished_or_old_has_none(tmp_path: Path) -> None:
     assert read_manifest(an_unfinished_run(tmp_path)) is None
     assert read_manifest(an_old_run(tmp_path)) is None

@@ -88,7 +88,7 @@ def path_in_manifest(folder: Path) -> None:
         (future, "run.json: has schema 2, and this harness reads 1; upgrade it"),
         (nested, "run.json: is damaged"),
         (both, "has both run.json and comparison.json, which no folder does"),
-        (path_in_manifest, "../../../etc/passwd: is gone"),
+        (path_in_manifest, "finished.json: is damaged; take it from a backup"),
     ],
 )
 def test_a_hostile_folder_is_refused_and_the_others_are_merged(

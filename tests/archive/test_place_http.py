@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.archive.place import open_place
+from harness.errors import RunError
 from harness.results.store import RunDirectory
 from tests.archive.made import a_comparison, a_run, contents
 from tests.builders import make_header
@@ -58,3 +61,31 @@ def test_folders_come_as_they_are_and_once(tmp_path: Path, url: str) -> None:
     _Quiet.asked.clear()
     open_place(url).fetch()
     assert not [path for path in _Quiet.asked if path.endswith((".json", ".jsonl", ".md", ".txt"))]
+
+
+def test_nobody_who_answers_is_not_nothing_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    with pytest.raises(RunError, match=r"^http://127\.0\.0\.1:\d+/gone: there is nothing there; give a folder"):
+        open_place(f"{url}/gone").names()
+    with socket.socket() as unused:  # bound, but nobody listens
+        unused.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{unused.getsockname()[1]}/x"
+        with pytest.raises(RunError, match=r"/x: cannot be reached \(.*Connect.*\); check the address, the network"):
+            open_place(address).names()
+
+
+def test_a_listing_that_never_ends_is_not_read_to_its_end(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(self: _Quiet) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            while True:
+                self.wfile.write(b'<a href="20260101-000000-x/run.json">x</a>' * 10_000)
+
+    monkeypatch.setattr(_Quiet, "do_GET", endless)
+    monkeypatch.setattr("harness.archive.web.PAGE_LIMIT_BYTES", 2**20)
+    with pytest.raises(RunError) as caught:
+        open_place(f"{url}/results").names()
+    assert str(caught.value) == f"{url}/results: lists more than 1 MiB; look at what it is"

@@ -110,6 +110,9 @@ def test_dropping_old_turns(capsys: Printed) -> None:
     assert run_command_line(["results", "gc", "--older-than", "7d", "--dry-run"]) == 0
     planned = capsys.readouterr().out
     assert planned.count("would go") == 3
+    assert "kept, " not in planned
+    assert run_command_line(["results", "gc", "--older-than", "900y", "--dry-run"]) == 0
+    assert capsys.readouterr().out == "No turns are as old as that: those of 3 younger runs stay.\n"
     assert len(list(Path("results").glob("*/rounds.jsonl"))) == 3
     assert run_command_line(["results", "gc", "--older-than", "7d", "--format", "json"]) == 0
     rows = document(capsys)["dropped"]["rows"]

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
+from harness.archive.folders import is_id
+from harness.compare.store import ComparisonDirectory
 from harness.errors import RunError
+from harness.results.dropped import mark_dropped
+from harness.results.manifest import describe_file
 from harness.results.records import SCHEMA_VERSION
-from harness.results.store import RunDirectory, load_run, require_writable
+from harness.results.store import RunDirectory, load_run, new_run_id, require_writable
 from tests.builders import make_header, make_round
 
 
@@ -119,10 +126,79 @@ def test_a_folder_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
     assert list((tmp_path / "deep" / "results").iterdir()) == []
 
 
-def test_a_run_whose_file_became_a_folder_cannot_be_read_or_written(run: Path) -> None:
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda file: file.symlink_to("/dev/null")])
+def test_a_run_whose_file_is_no_plain_file_is_not_read_as_one_without_it(
+    run: Path, make: Callable[[Path], None]
+) -> None:
+    (run / "rounds.jsonl").unlink()
+    make(run / "rounds.jsonl")
+    told = f"{run / 'rounds.jsonl'}: is no plain file; take it away, or take the file from a backup"
+    assert error_of(run) == told
+
+
+def test_a_link_to_nothing_is_no_missing_file(run: Path) -> None:
+    (run / "rounds.jsonl").unlink()
+    (run / "rounds.jsonl").symlink_to(run / "elsewhere")
+    assert error_of(run).startswith(f"{run / 'rounds.jsonl'}: cannot be read (No such file or directory)")
+
+
+def test_a_file_that_became_a_folder_meanwhile_cannot_be_written(run: Path) -> None:
+    directory, _ = RunDirectory.resume(run)
     (run / "rounds.jsonl").unlink()
     (run / "rounds.jsonl").mkdir()
-    directory, _ = RunDirectory.resume(run)
     with directory, pytest.raises(RunError) as caught:
         directory.append(make_round(3))
     assert str(caught.value).startswith(f"{run}: cannot be written (Is a directory); make room or mend")
+
+
+# --- What a finished run was finished with ---
+
+
+def finish(run: Path) -> Path:
+    with RunDirectory.resume(run)[0] as directory:
+        directory.finish(lambda _: "# Report\n")
+    return run
+
+
+def test_a_finished_run_that_lost_its_turns_is_not_one_that_measured_nothing(run: Path) -> None:
+    (finish(run) / "rounds.jsonl").unlink()
+    with pytest.raises(RunError) as caught:
+        load_run(run)
+    assert str(caught.value) == f"{run / 'rounds.jsonl'}: is gone; take it from a backup"
+
+
+def test_one_whose_turns_were_dropped_is_read(run: Path) -> None:
+    mark_dropped(finish(run), describe_file(run / "rounds.jsonl"))
+    (run / "rounds.jsonl").unlink()
+    assert load_run(run).rounds == ()
+
+
+def test_one_that_never_had_any_is_read(run: Path) -> None:
+    (run / "rounds.jsonl").unlink()
+    assert load_run(finish(run)).rounds == ()
+
+
+# --- Names of runs ---
+
+
+@pytest.mark.parametrize(
+    ("suite", "name"),
+    [
+        ("nightly_2.x+gpu", "nightly_2.x+gpu"),
+        ("a/b", "a-b"),
+        ("../../etc", "etc"),
+        ("nul\0", "nul-"),
+        ("\ud800", "suite"),
+        ("", "suite"),
+        ("--help", "help"),
+        ("L" * 10_000, "L" * 150),
+    ],
+)
+def test_a_suite_of_any_name_gives_a_run_a_name_that_can_be_merged(tmp_path: Path, suite: str, name: str) -> None:
+    now = datetime(2026, 11, 21, 3, 50, 12, tzinfo=timezone.utc)
+    run_id = new_run_id(suite, now)
+    assert run_id == f"20261121-035012-{name}"
+    assert is_id(run_id)
+    assert RunDirectory.create(tmp_path, make_header(run_id)).path.is_dir()
+    with ComparisonDirectory(tmp_path, suite, now) as directory:
+        assert directory.path.name == f"{run_id}-compare"
