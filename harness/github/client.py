@@ -14,6 +14,7 @@ from harness.github.values import Clock
 
 _LONGEST_PAUSE_S = 60.0
 _MOST_PAGES = 1_000
+_LONGEST_PATIENCE_S = 1_000_000  # that --patience takes
 
 
 class Client:
@@ -47,7 +48,7 @@ class Client:
         """The items of a list, over all its pages.
 
         Raises:
-            GitHubError: As `get`; or it is no list.
+            GitHubError: As `get`; or it is no list, or one that does not end.
         """
         url, seen = path, set()
         query: Mapping[str, str] | None = {**params, "per_page": "100"}
@@ -59,8 +60,15 @@ class Client:
                 raise GitHubError(f"{self.host}: gave no list when asked to {purpose.what}; check --api-url")
             yield from items
             url, query = next_page(answer.headers.get("link", "")), None
-            if not url or url in seen:
+            if not url:
                 return
+            if url in seen:
+                break
+        # Half a list is none: what is not seen in it would be created a second time.
+        raise GitHubError(
+            f"{self.host}: gives a list without end when asked to {purpose.what}; check --api-url and GitHub's status "
+            "page"
+        )
 
     def send(self, method: str, path: str, purpose: Purpose, document: Any, *, repeatable: bool = True) -> Any:
         """Create or change something.
@@ -132,14 +140,16 @@ class Client:
 
     def _limited(self, answer: Answer, wait_s: float) -> GitHubError:
         """For a limit that lasts longer than patience does."""
-        until = f"for {wait_s:.0f} s"
-        if wait_s < 10 * 365 * 86_400:
-            end = datetime.fromtimestamp(self._clock.unix_s() + wait_s, tz=timezone.utc)
-            until = f"until {end:%H:%M} UTC, for {wait_s:.0f} s"
         said = f" ({text})" if (text := message_of(answer)) else ""
+        what = f"{self.host} limits how often it may be asked{said}"
+        patience_s = self._waited_s + wait_s
+        if patience_s >= _LONGEST_PATIENCE_S:
+            days = _LONGEST_PATIENCE_S // 86_400
+            return GitHubError(f"{what} for more than {days} days; check --api-url", status=answer.status)
+        end = datetime.fromtimestamp(self._clock.unix_s() + wait_s, tz=timezone.utc)
         return GitHubError(
-            f"{self.host} limits how often it may be asked{said} {until}, longer than is waited; post again then, or "
-            f"give --patience {self._waited_s + wait_s:.0f}",
+            f"{what} until {end:%H:%M} UTC, for {wait_s:.0f} s, longer than is waited; post again then, or give "
+            f"--patience {patience_s:.0f}",
             status=answer.status,
         )
 

@@ -8,6 +8,7 @@ from harness.errors import GitHubError
 from harness.github.client import Client
 from harness.github.refusals import Purpose
 from harness.github.values import ACTIONS_LOGIN, Comment, Posted, Thread
+from harness.report.words import one_line
 
 
 def own_login(client: Client) -> str:
@@ -67,9 +68,8 @@ def put(
         return Posted(outcome="unchanged", url=newest.url, body=body, notes=notes)
     purpose = Purpose(what=f"change its comment on {thread.what}", needs=thread.needs)
     document = {"body": body, **({"title": title} if title else {})}
-    item = client.send("PATCH", f"{thread.one}/{newest.number}", purpose, document)
-    changed = _comment(item, thread)
-    return Posted(outcome="updated", url=changed.url if changed else newest.url, body=body, notes=notes)
+    changed = _shown(client, thread, client.send("PATCH", f"{thread.one}/{newest.number}", purpose, document), purpose)
+    return Posted(outcome="updated", url=changed.url or newest.url, body=body, notes=notes)
 
 
 def _create(client: Client, thread: Thread, body: str, login: str, title: str | None) -> Posted:
@@ -80,6 +80,7 @@ def _create(client: Client, thread: Thread, body: str, login: str, title: str | 
     while True:
         try:
             item = client.send("POST", thread.listing, purpose, document, repeatable=False)
+            return Posted(outcome="created", url=_shown(client, thread, item, purpose).url, body=body)
         except GitHubError as error:
             if not error.uncertain:
                 raise
@@ -90,9 +91,22 @@ def _create(client: Client, thread: Thread, body: str, login: str, title: str | 
                 return Posted(outcome="created", url=there[-1].url, body=body)
             if there:  # another job's, meanwhile
                 return put(client, thread, body, login, there, title=title)
-            continue
-        created = _comment(item, thread)
-        return Posted(outcome="created", url=created.url if created else "", body=body)
+
+
+def _shown(client: Client, thread: Thread, item: Any, purpose: Purpose) -> Comment:
+    """The comment that an answer shows.
+
+    Raises:
+        GitHubError: It shows none, so that nobody knows whether there is one.
+    """
+    comment = _comment(item, thread)
+    if comment is None:
+        raise GitHubError(
+            f"{client.host} shows no comment when asked to {purpose.what}; look whether there is one, and check "
+            "--api-url",
+            uncertain=True,
+        )
+    return comment
 
 
 def _about_duplicates(there: list[Comment], thread: Thread) -> tuple[str, ...]:
@@ -116,4 +130,5 @@ def _comment(item: Any, thread: Thread) -> Comment | None:
     if not isinstance(number, int) or not isinstance(login, str):
         return None
     text = body if isinstance(body, str) else ""
-    return Comment(number=number, body=text, login=login, url=str(item.get("html_url", "")))
+    url = item.get("html_url")
+    return Comment(number=number, body=text, login=login, url=one_line(url)[:500] if isinstance(url, str) else "")

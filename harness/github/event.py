@@ -8,6 +8,7 @@ the payload: `pull_requests` is empty where the head is in a fork, so that the h
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from harness.results.bounded import read_document
 
 _EVENT_BYTES = 32 * 2**20
 _NEEDS = "pull-requests: write"
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_DIGITS = re.compile(r"[0-9a-f]{7,40}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +53,13 @@ class Found:
     Attributes:
         number: None where nothing is to be posted.
         sha: Its head commit.
+        base_sha: The commit at the tip of its base branch, as GitHub has it.
         why_not: One sentence; "" where there is a number.
     """
 
     number: int | None
     sha: str = ""
+    base_sha: str = ""
     why_not: str = ""
 
 
@@ -122,7 +127,9 @@ def pull_request_of(event: Event, client: Client, repository: Repository) -> Fou
     is_open = [one for one in candidates if one.get("state") == "open"]
     current = [one for one in is_open if (one.get("head") or {}).get("sha") == event.sha]
     if len(current) == 1:
-        return Found(number=int(current[0]["number"]), sha=event.sha)
+        base = current[0].get("base")
+        base_sha = str(base.get("sha", "")) if isinstance(base, dict) else ""
+        return Found(number=int(current[0]["number"]), sha=event.sha, base_sha=base_sha)
     if current:
         names = ", ".join(f"#{one['number']}" for one in current)
         raise GitHubError(f"{repository}: {names} have the same head {event.sha[:12]}; say with --pr which is meant")
@@ -134,6 +141,28 @@ def pull_request_of(event: Event, client: Client, repository: Repository) -> Fou
     return Found(
         number=None, why_not=f"no open pull request of {repository} has the head {event.sha[:12]}; nothing is posted"
     )
+
+
+def base_commit_of(found: Found, digits: str, client: Client, repository: Repository) -> str:
+    """The commit that a comparison of this pull request says it was made with; "" where GitHub knows it otherwise.
+
+    It is the tip of the base branch or where the head's branch left that; an artifact that names another is not
+    believed.
+
+    Args:
+        digits: Its first ones, as the artifact has them.
+    """
+    if not _DIGITS.fullmatch(digits) or not _COMMIT.fullmatch(found.base_sha) or not _COMMIT.fullmatch(found.sha):
+        return ""
+    if found.base_sha.startswith(digits):
+        return found.base_sha
+    purpose = Purpose(what="compare its head with its base", needs="contents: read")
+    try:
+        document = client.get(f"{repository.path}/compare/{found.base_sha}...{found.sha}", purpose, {"per_page": "1"})
+        merge_base = str(document["merge_base_commit"]["sha"])
+    except (GitHubError, KeyError, TypeError):  # a link less
+        return ""
+    return merge_base if _COMMIT.fullmatch(merge_base) and merge_base.startswith(digits) else ""
 
 
 def _read(client: Client, repository: Repository, number: int) -> dict[str, Any]:

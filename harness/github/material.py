@@ -7,6 +7,7 @@ is made from the figures by harness.report.github, which escapes every name.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ _RUN_BYTES = 1024 * 2**20
 # What is drawn: ratios of a comparison, or of a run its variants beside each other.
 Kind = Literal["forest", "variants"]
 
+_BASE_FOLDER = re.compile(r"(?:^|/)base-([0-9a-f]{7,40})/[^/]+$")
+
 
 def picture_name(kind: Kind, theme: str) -> str:
     """What a picture's file is called wherever it is published: `forest-light.png`."""
@@ -44,14 +47,18 @@ class Material:
         key: 12 digits that stand for the data.
         render: The comment, with pictures or without.
         headline: The whole of it in one sentence.
+        alt: Its picture in one sentence, for those who do not see it.
         draw: PNG files by name; none where there is nothing to draw.
+        base_digits: The first digits of the commit that was compared with, as the data has it; "" where it was none.
     """
 
     key: str
     kind: Kind
     render: Callable[[Images | None, Links], str]
     headline: str
+    alt: str
     draw: Callable[[], dict[str, bytes]]
+    base_digits: str = ""
 
     def short(self, links: Links) -> str:
         """For a GitHub that takes no comment as long as the usual one: marker, headline, and where the rest is."""
@@ -76,6 +83,7 @@ def read_material(path: Path) -> Material:
 
 def _of_comparison(folder: Path) -> Material:
     from harness.compare.store import COMPARISON_FILE
+    from harness.plots.pictures import alt_text
     from harness.report.comparison.finite import finite
     from harness.report.comparison.words import headline
     from harness.report.github import render_comment
@@ -93,11 +101,20 @@ def _of_comparison(folder: Path) -> Material:
         kind="forest",
         render=lambda images, links: render_comment(comparison, images=images, links=links),
         headline=one_line(headline(finite(comparison))),
+        alt=alt_text("forest", finite(comparison)),
         draw=lambda: _drawn("forest", comparison),
+        base_digits=_base_digits(comparison),
     )
 
 
+def _base_digits(comparison: Comparison) -> str:
+    """Of the folder that scripts/ci/measure.sh compiles the base in: `results/base-9b05f1760b/20260101-000000-net`."""
+    found = _BASE_FOLDER.search(comparison.base.label)
+    return found[1] if found else ""
+
+
 def _of_run(folder: Path) -> Material:
+    from harness.plots.pictures import alt_text
     from harness.report.github import render_run_comment
     from harness.report.table import build_report
     from harness.report.words import verdict
@@ -122,6 +139,7 @@ def _of_run(folder: Path) -> Material:
         kind="variants",
         render=lambda images, links: render_run_comment(report, images=images, links=links),
         headline=one_line(verdict(report)),
+        alt=alt_text("variants", report),
         draw=lambda: _drawn("variants", report),
     )
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.errors import GitHubError
 from harness.github.client import Client
 from harness.github.comments import marker_of, own_comments, own_login, put
-from harness.github.event import Event, pull_request_of
-from harness.github.material import Kind, Material, picture_name
+from harness.github.event import Event, base_commit_of, pull_request_of
+from harness.github.material import Material, picture_name
 from harness.github.pictures import Shelf, already_there, publish
 from harness.github.values import Comment, Posted, Repository, Thread, comments_of
 from harness.report.markdown_text import COMMENT_LIMIT
@@ -53,19 +53,22 @@ def post(material: Material, wanted: Wanted, client: Client, say: Callable[[str]
     Raises:
         GitHubError: It could not be posted.
     """
+    links = wanted.links
     number = wanted.target if isinstance(wanted.target, int) else None
     if isinstance(wanted.target, Event):
         found = pull_request_of(wanted.target, client, wanted.repository)
         if found.number is None:
             return Posted(outcome="not posted", url="", body="", notes=(found.why_not,))
         number = found.number
+        if base := base_commit_of(found, material.base_digits, client, wanted.repository):
+            links = replace(links, base_commit_url=f"{wanted.server}/{wanted.repository}/commit/{base}")
     if number is None:
         raise AssertionError("a target is a number or an event")
     login = wanted.author or own_login(client)
     thread = comments_of(wanted.repository, number)
-    there = own_comments(client, thread, marker_of(material.render(None, wanted.links)), login)
+    there = own_comments(client, thread, marker_of(material.render(None, links)), login)
     images = _images(material, wanted, number, there, client, say)
-    return _fitting(material, material.render(images, wanted.links), wanted.links, client, thread, login, there, say)
+    return _fitting(material, material.render(images, links), links, client, thread, login, there, say)
 
 
 def _fitting(
@@ -99,7 +102,7 @@ def _images(
 ) -> Images | None:
     """Links of the pictures; without pictures a comment has a plot of text, so failing here is no failure."""
     if wanted.images_url is not None:
-        return images_at(material.kind, lambda name: f"{wanted.images_url}/{name}")
+        return images_at(material, lambda name: f"{wanted.images_url}/{name}")
     shelf = wanted.shelf(number, material.key)
     if shelf is None:
         return None
@@ -114,19 +117,13 @@ def _images(
     if commit is None:
         return None
     known = commit
-    return images_at(material.kind, lambda name: shelf.url(known, name))
+    return images_at(material, lambda name: shelf.url(known, name))
 
 
-# What a picture shows, for those who do not see it.
-_ALT: dict[Kind, str] = {
-    "forest": "Latency of head by base, with its interval, for each case",
-    "variants": "Latency of each variant, model by model",
-}
-
-
-def images_at(kind: Kind, url: Callable[[str], str]) -> Images:
+def images_at(material: Material, url: Callable[[str], str]) -> Images:
     """The pictures as a comment shows them, under the address that each name has."""
+    from harness.plots.pictures import TITLES
     from harness.report.github.values import Image, Images
 
-    light, dark = (url(picture_name(kind, theme)) for theme in ("light", "dark"))
-    return Images(entries=(Image(title=_ALT[kind], alt=_ALT[kind], light_url=light, dark_url=dark),))
+    light, dark = (url(picture_name(material.kind, theme)) for theme in ("light", "dark"))
+    return Images(entries=(Image(title=TITLES[material.kind], alt=material.alt, light_url=light, dark_url=dark),))

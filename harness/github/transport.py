@@ -7,8 +7,8 @@ are not asked, and no message or exception holds it.
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 # Seconds without a connection, and without a byte.
 _CONNECT_S, _READ_S = 10.0, 30.0
-# Seconds and bytes that one answer may take; a page of 100 of the longest comments has some 10 MB.
+# Seconds that one answer may take, through all redirects, and its bytes; a page of 100 of the longest comments has some
+# 10 MB.
 _ANSWER_S = 120.0
 _ANSWER_BYTES = 64 * 2**20
 _MOST_REDIRECTS = 5
@@ -113,29 +114,44 @@ class Transport:
             NoAnswer: None came, or it broke off.
             GitHubError: It leads somewhere else, or is larger than any answer of GitHub's.
         """
+        done = _Done()
+        threading.Thread(
+            target=done.of, args=(lambda: self._through(method, path, params, document, done),), daemon=True
+        ).start()
+        # `_READ_S` bounds the time between two bytes, not how often there is one more: a thread can be left alone.
+        if not done.event.wait(_ANSWER_S):
+            self._session = None  # the thread has the old one, until its server or this process ends
+            done.is_given_up = True
+            raise NoAnswer("did not finish its answer in time")
+        if done.error is not None:
+            raise done.error
+        if done.answer is None:
+            raise AssertionError("a request ends with an answer or an error")
+        return done.answer
+
+    def _through(self, method: str, path: str, params: Mapping[str, str] | None, document: Any, done: _Done) -> Answer:
+        """Send a request through redirects."""
         url = path if "://" in path else f"{self.api_url}/{path}"
         for _ in range(_MOST_REDIRECTS + 1):
-            answer = self._one(method, url, params, document)
+            if not self._ours(url) and (method != "GET" or not _is_secure(url)):
+                raise GitHubError(
+                    f"{self.host}: sends the request on to another host, where nothing is posted; give its address "
+                    "with --api-url"
+                )
+            answer = self._one(method, url, params, document, done)
             target = answer.headers.get("location", "")
             if answer.status not in _REDIRECTS or not target:
                 return answer
             url, params = urljoin(url, target), None
-            if not self._ours(url) and (method != "GET" or not _is_secure(url)):
-                raise GitHubError(
-                    f"{self.host}: sends the request on to another host, where nothing is posted; give its address "
-                    "with --api-url",
-                    status=answer.status,
-                )
         raise GitHubError(f"{self.host}: sends requests around in a circle; check --api-url and --repo")
 
     def hide(self, text: str) -> str:
         """The text without the token, if anything ever put it there."""
         return text.replace(self._token, "***") if self._token else text
 
-    def _one(self, method: str, url: str, params: Mapping[str, str] | None, document: Any) -> Answer:
+    def _one(self, method: str, url: str, params: Mapping[str, str] | None, document: Any, done: _Done) -> Answer:
         import requests
 
-        began = time.monotonic()
         try:
             with self._opened().request(
                 method,
@@ -148,7 +164,7 @@ class Transport:
                 stream=True,
             ) as response:
                 headers = {name.lower(): value for name, value in response.headers.items()}
-                return Answer(status=response.status_code, headers=headers, body=self._read(response, began))
+                return Answer(status=response.status_code, headers=headers, body=self._read(response, done))
         except requests.exceptions.SSLError:
             raise GitHubError(
                 f"{self.host}: its certificate is not trusted here; check the address, or name the authority's file "
@@ -160,14 +176,14 @@ class Transport:
             said = "broke off its answer" if isinstance(error, requests.exceptions.ChunkedEncodingError) else ""
             raise NoAnswer(said or "could not be reached, or ended the connection") from None
 
-    def _read(self, response: requests.Response, began: float) -> bytes:
+    def _read(self, response: requests.Response, done: _Done) -> bytes:
         parts, size = [], 0
         for chunk in response.iter_content(65_536):
             parts.append(chunk)
             size += len(chunk)
             if size > _ANSWER_BYTES:
                 raise GitHubError(f"{self.host}: answers with more than {_ANSWER_BYTES >> 20} MiB; check --api-url")
-            if time.monotonic() - began > _ANSWER_S:
+            if done.is_given_up:
                 raise NoAnswer("did not finish its answer in time")
         return b"".join(parts)
 
@@ -187,6 +203,25 @@ class Transport:
         if self._token:
             request.headers["Authorization"] = f"Bearer {self._token}"
         return request
+
+
+class _Done:
+    """What becomes of a request in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self.answer: Answer | None = None
+        self.error: BaseException | None = None
+        self.is_given_up = False
+
+    def of(self, request: Callable[[], Answer]) -> None:
+        """Carry it out; an error is for the thread that waits."""
+        try:
+            self.answer = request()
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.event.set()
 
 
 def _is_secure(url: str) -> bool:

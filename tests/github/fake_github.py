@@ -6,11 +6,13 @@ A test scripts faults, each for the next request that matches it:
     reset    end the connection without an answer
     lost     do what was asked for, then end the connection
     hang     say nothing until the client has gone
+    drip     begin an answer and send a byte of it now and then until the client has gone
     first    do something else before the request is carried out, as another job would
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -24,7 +26,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
 BOT = "github-actions[bot]"
-Kind = Literal["answer", "reset", "lost", "hang", "first"]
+Kind = Literal["answer", "reset", "lost", "hang", "drip", "first"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,7 @@ class FakeGitHub:
     def __init__(self) -> None:
         self.login: str | None = None  # of a person's token; a workflow's may not ask
         self.page_size = 100
+        self.merge_base = "0" * 40
         self.comments: list[dict[str, Any]] = []
         self.issues: list[dict[str, Any]] = []
         self.pulls: list[dict[str, Any]] = []
@@ -86,10 +89,12 @@ class FakeGitHub:
         """Add a comment to pull request 7."""
         return self._added(self.comments, body, login)
 
-    def pull(self, number: int, sha: str, *, owner: str = "o", branch: str = "topic", state: str = "open") -> None:
+    def pull(
+        self, number: int, sha: str, *, owner: str = "o", branch: str = "topic", state: str = "open", base: str = ""
+    ) -> None:
         """Add a pull request."""
         head = {"sha": sha, "ref": branch, "label": f"{owner}:{branch}"}
-        self.pulls.append({"number": number, "state": state, "head": head})
+        self.pulls.append({"number": number, "state": state, "head": head, "base": {"sha": base}})
 
     def sent(self, *methods: str) -> list[str]:
         """What was asked for by these methods, in order."""
@@ -129,6 +134,8 @@ class FakeGitHub:
         if rest == "pulls":
             label = request.query["head"]
             return self._page(request, [one for one in self.pulls if one["head"]["label"] == label])
+        if found := re.fullmatch(r"compare/(\w+)\.\.\.(\w+)", rest):
+            return 200, {"merge_base_commit": {"sha": self.merge_base}}, {}
         if found := re.fullmatch(r"pulls/(\d+)", rest):
             pull = next((one for one in self.pulls if one["number"] == int(found[1])), None)
             return (200, pull, {}) if pull else (404, {"message": "Not Found"}, {})
@@ -236,6 +243,8 @@ def serve(github: FakeGitHub) -> ThreadingHTTPServer:
             if fault.kind == "first":
                 fault.do()
                 return True
+            if fault.kind == "drip":
+                self._drip(fault.body)
             if fault.kind == "hang":
                 github.over.wait(30)
             if fault.kind == "lost":
@@ -244,6 +253,12 @@ def serve(github: FakeGitHub) -> ThreadingHTTPServer:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             return False
+
+        def _drip(self, first: str) -> None:
+            self.wfile.write(first.encode())
+            with contextlib.suppress(OSError):
+                while not github.over.wait(0.02):
+                    self.wfile.write(b" ")
 
         def _answer(self, status: int, body: str, headers: Mapping[str, str]) -> None:
             content = body.encode()

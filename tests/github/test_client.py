@@ -207,11 +207,51 @@ def test_a_list_is_read_to_its_last_page(github: FakeGitHub, client: Client) -> 
     assert {request.headers["authorization"] for request in github.requests} == {f"Bearer {TOKEN}"}
 
 
-def test_pages_that_lead_back_end(github: FakeGitHub, client: Client) -> None:
+def test_pages_that_lead_back_are_no_list(github: FakeGitHub, client: Client) -> None:
+    """What is not seen in half a list would be created a second time."""
     link = {"Link": f'<{github.url}/{LIST}?page=2>; rel="next"'}
     for _ in range(5):
         github.fail("GET", LIST, status=200, headers=link, body='[{"id": 1}]')
-    assert len(list(client.pages(LIST, PURPOSE, {}))) == 2
+    with pytest.raises(GitHubError, match="gives a list without end when asked to read the comments of #7"):
+        list(client.pages(LIST, PURPOSE, {}))
+
+
+def test_pages_without_end_are_no_list(github: FakeGitHub, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.github.client._MOST_PAGES", 5)
+    for page in range(9):
+        link = {"Link": f'<{github.url}/{LIST}?page={page + 2}>; rel="next"'}
+        github.fail("GET", LIST, status=200, headers=link, body="[]")
+    with pytest.raises(GitHubError, match="gives a list without end"):
+        list(client.pages(LIST, PURPOSE, {}))
+    assert len(github.requests) == 5
+
+
+@pytest.mark.parametrize("address", ["http://localhost:{port}/p", "http://127.0.0.1:1/p", "ftp://127.0.0.1/p"])
+def test_a_page_on_another_host_is_not_fetched_in_the_clear(github: FakeGitHub, client: Client, address: str) -> None:
+    link = f'<{address.format(port=github.url.rpartition(":")[2])}>; rel="next"'
+    github.fail("GET", LIST, status=200, headers={"Link": link}, body="[]")
+    with pytest.raises(GitHubError, match="sends the request on to another host"):
+        list(client.pages(LIST, PURPOSE, {}))
+    assert len(github.requests) == 1
+
+
+# --- Servers that do not come to an end ---
+
+
+@pytest.mark.parametrize(
+    "begun", ["HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n", "HTTP/1.1 200 OK\r\nX-Header: ", "HTTP/1.1 2"]
+)
+def test_an_answer_in_drops_is_not_waited_for(
+    github: FakeGitHub, client_with: Callable[[float], Client], monkeypatch: pytest.MonkeyPatch, begun: str
+) -> None:
+    """Every byte comes in time, and no answer does."""
+    monkeypatch.setattr("harness.github.transport._ANSWER_S", 0.3)
+    client = client_with(0)
+    github.fail("GET", LIST, "drip", body=begun)
+    with pytest.raises(GitHubError, match="did not finish its answer in time when asked to read the comments of #7"):
+        client.get(LIST, PURPOSE)
+    monkeypatch.setattr("harness.github.transport._ANSWER_S", 30)
+    assert client.get(LIST, PURPOSE) == []
 
 
 def test_a_list_that_is_none(github: FakeGitHub, client: Client) -> None:
@@ -232,3 +272,15 @@ def test_a_list_that_is_none(github: FakeGitHub, client: Client) -> None:
 )
 def test_the_next_page(link: str, address: str) -> None:
     assert next_page(link) == address
+
+
+@pytest.mark.parametrize(
+    "header", [{"Retry_After": "1e308"}, {"X_RateLimit_Remaining": "0", "X_RateLimit_Reset": "1e99"}]
+)
+def test_a_limit_longer_than_any_patience_is_no_number_of_300_digits(
+    github: FakeGitHub, client: Client, header: dict[str, str]
+) -> None:
+    github.limit("GET", LIST, 403, **header)
+    with pytest.raises(GitHubError) as caught:
+        client.get(LIST, PURPOSE)
+    assert str(caught.value).endswith("(You have exceeded a rate limit) for more than 11 days; check --api-url")

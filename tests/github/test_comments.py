@@ -114,7 +114,16 @@ def test_a_comment_that_was_created_without_an_answer_is_not_created_again(
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
-    "fault", [{"kind": "reset"}, {"kind": "hang"}, {"status": 500}, {"status": 502}, {"status": 201, "body": "<html>"}]
+    "fault",
+    [
+        {"kind": "reset"},
+        {"kind": "hang"},
+        {"status": 500},
+        {"status": 502},
+        {"status": 201, "body": "<html>"},
+        {"status": 200, "body": "{}"},
+        {"status": 204, "body": ""},
+    ],
 )
 def test_a_comment_that_was_not_created_is_created_after_another_look(
     github: FakeGitHub, client: Client, fault: dict[str, str]
@@ -123,6 +132,26 @@ def test_a_comment_that_was_not_created_is_created_after_another_look(
     assert post(client).outcome == "created"
     assert bodies(github) == [NEW]
     assert [line.partition(" ")[0] for line in github.sent()] == ["GET", "POST", "GET", "POST"]
+
+
+@pytest.mark.parametrize(("status", "text"), [(200, "{}"), (204, ""), (201, "[]")])
+@pytest.mark.parametrize("there", [[], [OLD]])
+def test_a_success_that_shows_no_comment_is_none(
+    github: FakeGitHub, client_with: Callable[[float], Client], there: list[str], status: int, text: str
+) -> None:
+    for body in there:
+        github.comment(body)
+    for _ in range(5):
+        github.fail("PATCH" if there else "POST", "comments", status=status, body=text)
+    with pytest.raises(GitHubError, match=r"shows no comment when asked to (write to|change its comment on) #7 of o/r"):
+        post(client_with(2))
+    assert bodies(github) == there
+
+
+def test_an_address_is_shown_on_one_line(github: FakeGitHub, client: Client) -> None:
+    made = '{"id": 1, "user": {"login": "x"}, "body": "", "html_url": "http://x/\\n::error::y\\u001b[31m"}'
+    github.fail("POST", "comments", status=201, body=made)
+    assert post(client).url == "http://x/ ::error::y"
 
 
 def test_a_comment_of_another_job_meanwhile_is_updated(github: FakeGitHub, client: Client) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import GitHubError, UsageError
 from harness.github.client import Client
-from harness.github.event import Found, pull_request_of, read_event
+from harness.github.event import Found, base_commit_of, pull_request_of, read_event
 from harness.github.values import repository_named
 from tests.github.fake_github import FakeGitHub
 
@@ -136,3 +136,36 @@ def test_a_payload_that_is_not_there(tmp_path: Path) -> None:
 def test_names_that_no_repository_has(name: str) -> None:
     with pytest.raises(UsageError, match="is no repository of GitHub; write it as owner/name"):
         repository_named(name)
+
+
+# --- The commit that was compared with ---
+
+BASE, MERGE_BASE = "c" * 40, "d" * 40
+
+
+@pytest.mark.parametrize(
+    ("digits", "commit"),
+    [
+        ("c" * 10, BASE),  # the base branch as it is
+        ("d" * 10, MERGE_BASE),  # it has moved on since the branch left it
+        ("e" * 10, ""),  # the artifact names something else
+        ("c" * 3, ""),  # too few to tell
+        ("", ""),
+        ("../../x/y", ""),
+    ],
+)
+def test_the_base_is_linked_where_github_knows_it_as_the_artifact_does(
+    github: FakeGitHub, client: Client, tmp_path: Path, digits: str, commit: str
+) -> None:
+    github.pull(7, SHA, base=BASE)
+    github.merge_base = MERGE_BASE
+    assert base_commit_of(found(client, tmp_path, workflow_run(7)), digits, client, REPOSITORY) == commit
+
+
+@pytest.mark.parametrize("fault", [{"status": 404}, {"status": 200, "body": "[]"}, {"status": 200, "body": "{}"}])
+def test_without_a_merge_base_there_is_no_link(
+    github: FakeGitHub, client: Client, tmp_path: Path, fault: dict[str, Any]
+) -> None:
+    github.pull(7, SHA, base=BASE)
+    github.fail("GET", "compare", **fault)
+    assert base_commit_of(found(client, tmp_path, workflow_run(7)), "d" * 10, client, REPOSITORY) == ""

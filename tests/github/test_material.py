@@ -41,6 +41,11 @@ def test_its_pictures_are_for_both_themes(folder: Path) -> None:
     assert files["forest-light.png"] != files["forest-dark.png"]
 
 
+def test_its_picture_is_told_in_a_sentence(folder: Path) -> None:
+    assert read_material(folder).alt == "Ratios with their intervals: 1 regression, 1 identical."
+    assert read_material(PUBLISHED).alt.startswith("Latency of each variant: 72 cases: ")
+
+
 def test_where_nothing_was_measured_there_is_no_picture(folder: Path) -> None:
     text = render_comparison(make_comparison([make_row("net/stock@cpu", verdict="identical")]), "json")
     (folder / "comparison.json").write_text(text)

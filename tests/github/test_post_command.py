@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,7 @@ def test_published_pictures_are_shown(report: Path, github: FakeGitHub) -> None:
     assert post(report, "--images-url", "https://o.github.io/r/pr-7/") == 0
     assert 'src="https://o.github.io/r/pr-7/forest-light.png"' in body(github)
     assert 'srcset="https://o.github.io/r/pr-7/forest-dark.png"' in body(github)
+    assert 'alt="Ratios with their intervals: ' in body(github)
 
 
 def test_pictures_that_cannot_be_kept_are_left_out(
@@ -94,6 +97,22 @@ def test_the_token_of_an_app_is_told_by_its_login(report: Path, github: FakeGitH
     assert "GET /user" not in github.sent("GET")
 
 
+def test_the_commits_of_base_and_head_are_linked(report: Path, github: FakeGitHub, tmp_path: Path) -> None:
+    base, head = "9b05f1760b" + "0" * 30, "0a1b2c3d4e" + "0" * 30
+    github.pull(7, head, base=base)
+    pull = {"number": 7, "head": {"sha": head, "ref": "topic", "repo": {"owner": {"login": "o"}}}}
+    payload = {"repository": {"full_name": "o/r"}, "pull_request": pull}
+    (tmp_path / "event.json").write_text(json.dumps(payload))
+    made = make_comparison([make_timed("net/tuned@cpu", 2.0, 1.1, "regressed")])
+    label = f"results/base-{base[:10]}/20261121-080000-net"
+    report.write_text(render_comparison(replace(made, base=replace(made.base, label=label)), "json"))
+
+    assert run_command_line(["github", "post", str(report), "--repo", "o/r", "--event", "event.json"]) == 0
+
+    assert f"/o/r/commit/{head})" in body(github)
+    assert f"/o/r/commit/{base})" in body(github)
+
+
 # --- What goes wrong ---
 
 
@@ -107,6 +126,8 @@ def test_the_token_of_an_app_is_told_by_its_login(report: Path, github: FakeGitH
         ({"status": 500}, "post again later, or give a longer --patience"),
         ({"kind": "reset"}, "could not be reached, or ended the connection"),
         ({"status": 429, "headers": {"Retry-After": "7"}}, "post again then, or give --patience 7"),
+        ({"status": 200, "body": "{}"}, "shows no comment when asked to write to #7 of o/r; look whether there is one"),
+        ({"status": 204, "body": ""}, "shows no comment when asked to write to #7 of o/r"),
     ],
 )
 def test_the_comment_is_kept(

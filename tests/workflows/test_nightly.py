@@ -136,7 +136,7 @@ def test_a_night_that_measured_nothing_is_an_error(night: Job) -> None:
     assert "merge" not in (night.temp / "calls").read_text()
 
 
-@pytest.mark.parametrize(("status", "changed"), [("0", "false"), ("1", "true")])
+@pytest.mark.parametrize(("status", "changed"), [("0", "false"), ("1", "true"), ("3", "true")])
 def test_changes_go_to_the_summary_and_decide_about_the_issue(night: Job, status: str, changed: str) -> None:
     assert step(night, "nightly.sh", "report", FAKE_HISTORY=status).returncode == 0
     assert night.summary() == "| change |\n"
