@@ -42,7 +42,7 @@ def selfcheck_elsewhere(selfcheck: SelfcheckFacts) -> SelfcheckFacts:
 def portable(words: Sequence[str]) -> list[str]:
     """A command line without absolute paths: runs are below results/ wherever somebody has them.
 
-    >>> portable(["harness", "compare", "/tmp/x/old", "/tmp/x/new", "--suite", "/src/a.toml", "--results", "/tmp/x"])
+    >>> portable(["harness", "compare", "/a/old", "/a/new", "--suite", "/src/a.toml", "--results", "/a"])
     ['harness', 'compare', 'results/old', 'results/new', '--suite', 'a.toml']
     """
     kept: list[str] = []
