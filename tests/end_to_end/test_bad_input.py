@@ -240,7 +240,7 @@ def test_a_compiler_and_a_runtime_of_different_versions(harness: Harness) -> Non
         (("run", "small.toml", "--generations", "many"), "--generations"),
         (("run", "small.toml", "--bogus"), "--bogus"),
         (("run", "small.toml", "--filter", "nothing*"), "--filter nothing* matches no case"),
-        (("run", "small.toml", "--toolchain", "newest"), "--toolchain newest: is no version; write the release"),
+        (("run", "small.toml", "--toolchain", "latest"), "--toolchain latest: is no version; write the release"),
         (("list", "small.toml", "--toolchain", "iree>=3"), "--toolchain iree>=3: is no version; write the release"),
         (("run", "nope.toml", "--toolchain", "3.12.0"), "nope.toml: there is no such file"),
         (("run", "--resume", "nowhere", "--toolchain", "3.12.0"), "own settings; leave out toolchains"),
