@@ -106,7 +106,7 @@ def dropped_text(report: GarbageReport, *, width: int, color: bool) -> str:
         f"{kept} kept{f', {report.young} younger' if report.young else ''}"
     )
     if not report.rows and not report.history_bytes:
-        younger = f": those of {report.young} younger {'run stays' if report.young == 1 else 'runs stay'}"
+        younger = f": those of {report.young} younger run{'' if report.young == 1 else 's'} stay"
         closing = f"no turns are as old as that{younger if report.young else ''}"
     return _page(columns, [False] * len(report.rows), whys, closing, width, color=color)
 
