@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from harness.compare.metrics import (
     BUILD_FACTS,
@@ -40,6 +41,19 @@ class _Figure:
     beside: str = ""
 
 
+class CaseColumns(TypedDict):
+    """The columns that tables of cases share; harness.history.values says what they hold."""
+
+    case: str
+    case_id: str
+    model: str
+    variant: str
+    device: str
+    peer: str
+    role: Role
+    toolchain: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class CaseFacts:
     """What the rows of one case in one run share.
@@ -59,6 +73,20 @@ class CaseFacts:
     toolchain: str
     revision: str
     ambiguous: bool
+
+    @property
+    def columns(self) -> CaseColumns:
+        """What every table says of a case."""
+        return CaseColumns(
+            case=self.name,
+            case_id=self.case.id,
+            model=self.case.model,
+            variant=self.case.variant,
+            device=self.case.device,
+            peer=self.case.peer or "",
+            role=self.role,
+            toolchain=self.toolchain,
+        )
 
 
 def facts_of_cases(header: Header) -> dict[str, CaseFacts]:
@@ -105,6 +133,7 @@ def points_of(
         classed = machine_class(header.environment, cases[0].device)
         for case in cases:
             row, fact = rows[case.name], facts[case.name]
+            columns = fact.columns
             for figure in group.figures(case, row):
                 beside = [figure.beside or (fact.toolchain if fact.role in ("reference", "other") else "")]
                 if fact.ambiguous:
@@ -123,14 +152,7 @@ def points_of(
                             " ".join(filter(None, beside)),
                         ),
                         suite=header.suite_name,
-                        case=fact.name,
-                        case_id=case.id,
-                        model=case.model,
-                        variant=case.variant,
-                        device=case.device,
-                        peer=case.peer or "",
-                        role=fact.role,
-                        toolchain=fact.toolchain,
+                        **columns,
                         revision=fact.revision,
                         machine_class=classed,
                         machine=machine,

@@ -11,7 +11,7 @@ from harness.report.github import Links, render_comment, render_full
 from harness.report.github.elsewhere import as_read_elsewhere, portable
 from tests.report.comparison.conftest import MACHINE, SELFCHECK, make_comparison, make_side, make_timed
 
-RUNNER = "/home/runner/work/_temp/results"
+RUNNER = "/ci/temporary/results"
 
 
 @pytest.mark.parametrize(
