@@ -25,16 +25,6 @@ from tests.report.comparison.conftest import make_comparison, make_row
 HALF = "half \ud800"
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def results(tmp_path: Path) -> Path:
-    return tmp_path / "results"
-
-
 def figures(results: Path) -> str:
     """All latencies and all turns, as text."""
     with open_history(str(results)) as history:

@@ -22,16 +22,6 @@ from harness.results.store import load_run
 from tests.history.made import compacted, make_night, make_nights, night_id, store
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def results(tmp_path: Path) -> Path:
-    return tmp_path / "results"
-
-
 @pytest.fixture
 def opened(results: Path) -> Iterator[Any]:
     def opening() -> History:

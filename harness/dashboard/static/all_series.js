@@ -3,11 +3,7 @@
 
 dashboard.page(() => {
   const { el, format } = dashboard;
-  const runs = dashboard.table(dashboard.store.get("runs"));
-  const all = dashboard.store.get("series");
-  const names = dashboard.table(all.names);
-  const table = dashboard.table(all.series);
-  const tools = dashboard.table(all.tools);
+  const { runs, names, table, tools } = dashboard.everySeries();
   const name = (column) => (row) => names[column][table.name[row]];
   const at = (column) => (row) => table[column][row];
   const engine = (row) => names.peer[table.name[row]] || "IREE";

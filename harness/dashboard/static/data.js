@@ -35,6 +35,17 @@ var dashboard = {
     return table;
   },
 
+  /** Every run and every series, for pages that have both scripts: `runs`, `names` of cases, `table` of series, `tools`. */
+  everySeries() {
+    const all = dashboard.store.get("series");
+    return {
+      runs: dashboard.table(dashboard.store.get("runs")),
+      names: dashboard.table(all.names),
+      table: dashboard.table(all.series),
+      tools: dashboard.table(all.tools),
+    };
+  },
+
   /** The 16 hex digits behind `?id=`; null where there are none. */
   id() {
     const id = new URLSearchParams(location.search).get("id");

@@ -3,10 +3,7 @@
 
 dashboard.page(async () => {
   const { el, format } = dashboard;
-  const runs = dashboard.table(dashboard.store.get("runs"));
-  const all = dashboard.store.get("series");
-  const names = dashboard.table(all.names);
-  const series = dashboard.table(all.series);
+  const { runs, names, table: series } = dashboard.everySeries();
   const id = dashboard.id();
   const number = runs.key.indexOf(id);
   if (number < 0) throw new Error("this dashboard has no such page; it may be of another history");

@@ -3,11 +3,7 @@
 
 dashboard.page(() => {
   const { el, format } = dashboard;
-  const runs = dashboard.table(dashboard.store.get("runs"));
-  const all = dashboard.store.get("series");
-  const names = dashboard.table(all.names);
-  const table = dashboard.table(all.series);
-  const tools = dashboard.table(all.tools);
+  const { runs, names, table, tools } = dashboard.everySeries();
   const models = new Map(); // suite and model -> device and machine -> variant -> metric -> row
   const entry = (map, key, make) => { if (!map.has(key)) map.set(key, make()); return map.get(key); };
   for (let row = 0; row < table.rows; row++) {
