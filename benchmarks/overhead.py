@@ -20,11 +20,12 @@ from pathlib import Path
 from harness.cache import cache_root
 from harness.compile import BuildCache, CompileRequest, cache_key
 from harness.models.materialize import materialize
-from harness.plan import Selection, plan_cases
-from harness.prepare import prepare
+from harness.models.model import Model
 from harness.process import Limits
-from harness.results.store import load_run
-from harness.suite.values import Device, FlagSet, Model, Suite, Variant
+from harness.stages.prepare import prepare
+from harness.store.run_directory import load_run
+from harness.suite.cases import Selection, plan_cases
+from harness.suite.values import Device, FlagSet, Suite, Variant
 
 ROOT = Path(__file__).parents[1]
 SUITE = Path("suites/esrgan.toml")

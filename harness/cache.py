@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import platformdirs
+from filelock import FileLock, Timeout
 
 
 def cache_root() -> Path:
@@ -50,3 +53,22 @@ def write_memo(path: Path, value: Any) -> None:
         write_atomically(path, json.dumps(value).encode())
     except OSError:
         return
+
+
+@contextlib.contextmanager
+def held(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold a lock; it goes with the process that holds it, also when that is killed.
+
+    Args:
+        on_wait: Called once if another process holds it now.
+    """
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        on_wait()
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()

@@ -11,20 +11,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.bench_folder import input_files
 from harness.cache import cache_root
 from harness.compile.request import MODEL_FILE
 from harness.compile.rewrite import rewrite_model
 from harness.errors import RunError, UsageError
+from harness.models.bench_folder import input_files
 from harness.models.materialize import ModelArtifact, materialize
-from harness.plan import Case, Selection
-from harness.prepare import Prepared, prepare
+from harness.models.model import Model
 from harness.process import Limits
-from harness.results.records import PluginEffect
+from harness.records.case import Case
+from harness.records.run import PluginEffect
 from harness.stages.build import request_for
+from harness.stages.prepare import Prepared, prepare
 from harness.suite import load_suite
-from harness.suite.toml_file import did_you_mean
-from harness.suite.values import Model
+from harness.suite.cases import Selection
+from harness.text import did_you_mean
 from harness.toolchain import Toolchain, find_toolchain
 
 

@@ -10,18 +10,20 @@ from pathlib import Path
 from harness.cache import cache_root
 from harness.compile import BuildCache
 from harness.errors import CaseError, RunError, UsageError
-from harness.ir import PHASES, OpCounts, count_files, dump_phases, print_ir
+from harness.ir import OpCounts, count_files, dump_phases, print_ir
 from harness.ir.values import check_phases
-from harness.plan import Case, Selection
-from harness.prepare import prepare
+from harness.machine.environment import capture_environment
+from harness.metrics import PHASES
 from harness.process import Limits
 from harness.progress import Progress
-from harness.results.environment import capture_environment
-from harness.results.records import Failure
+from harness.records.case import Case
+from harness.records.run import Failure
 from harness.stages.build import host_cpu_of, request_for
 from harness.stages.ir import ir_flags, reached_phases
 from harness.stages.models import materialize_models
-from harness.suite.toml_file import did_you_mean
+from harness.stages.prepare import prepare
+from harness.suite.cases import Selection
+from harness.text import did_you_mean
 
 # Where the compiler's decisions show: the program as it comes in, dispatches, the schedule, and code in dispatches.
 TELLING_PHASES = ("input", "flow", "stream", "bufferized", "executable-targets")

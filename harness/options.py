@@ -18,7 +18,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError
 
 from harness.errors import SuiteError
-from harness.suite.toml_file import did_you_mean
+from harness.text import did_you_mean
 
 _T = TypeVar("_T")
 

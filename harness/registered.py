@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 from typing import TypeVar
 
 from harness.errors import SuiteError
-from harness.suite.toml_file import did_you_mean
+from harness.text import did_you_mean
 
 _T = TypeVar("_T")
 

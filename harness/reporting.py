@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.compare.pairs import require_whole, side_of
-from harness.compare.store import COMPARISON_FILE, is_comparison
-from harness.compare.values import Comparison
 from harness.errors import RunError, UsageError
 from harness.progress import Progress
+from harness.records.comparison import Comparison
+from harness.records.run import Run
 from harness.report.comparison import comparison_from_json
-from harness.results.bounded import open_plain, read_document
-from harness.results.records import Run
-from harness.results.store import load_run
+from harness.store.bounded import open_plain, read_document
+from harness.store.comparison_directory import COMPARISON_FILE, is_comparison
+from harness.store.run_directory import load_run
 
 # A comparison's document begins with what it compares; the ids of both runs are in here, however long labels are.
 _HEAD_BYTES = 256 * 2**10
@@ -121,9 +121,9 @@ def _folders_about(base_run: str, head_run: str, places: tuple[Path, ...]) -> It
 
 def _recorded(base: Run, head: Run, base_path: Path, head_path: Path, *, across_hosts: bool) -> Comparison:
     """As `harness compare --no-remeasure` compares them; it is not kept, and has no id."""
-    from harness.comparing import CompareOptions, compare_sides
     from harness.process import Limits
     from harness.progress import Silent
+    from harness.stages.comparing import CompareOptions, compare_sides
 
     sides = side_of(base, str(base_path)), side_of(head, str(head_path))
     for side in sides:

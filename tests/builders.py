@@ -10,12 +10,12 @@ from typing import Any
 
 from harness.models.inputs import Argument, write_arguments
 from harness.models.materialize import ModelArtifact
+from harness.models.model import Input, Model, Tolerance
 from harness.peers import Peer, Ready
 from harness.peers.registry import AppliedPeer
-from harness.plan.values import Case
 from harness.plugins import Applied, Flags, NoOptions, Plugin, Step
-from harness.results.records import SCHEMA_VERSION, Header, ModelRecord, Round, ToolchainRecord, Turn
-from harness.suite.values import Input, Model, Tolerance
+from harness.records.case import Case
+from harness.records.run import SCHEMA_VERSION, Header, ModelRecord, Round, ToolchainRecord, Turn
 
 CPU_FLAGS = (
     "--iree-hal-target-device=local",

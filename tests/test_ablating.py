@@ -11,12 +11,12 @@ import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.ablating import ALL, DEFAULT_IR, NONE, WITHOUT, Ablation, ablation_steps, switches, write_ablation
 from harness.errors import ExitCode, SuiteError, UsageError
-from harness.plan import Selection
-from harness.prepare import prepare
+from harness.models.model import Model
+from harness.stages.ablating import ALL, DEFAULT_IR, NONE, WITHOUT, Ablation, ablation_steps, switches, write_ablation
+from harness.stages.prepare import prepare
 from harness.suite import load_suite
-from harness.suite.values import Model
+from harness.suite.cases import Selection
 from harness.toolchain import Toolchain
 from tests.ablated_suite import PLUGINS, SUITE, register, write_suite
 from tests.builders import CPU_FLAGS

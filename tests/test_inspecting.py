@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import CaseError, ExitCode, HarnessError, RunError, UsageError
 from harness.inspecting import TELLING_PHASES, Inspected, inspect_case
-from harness.ir import PHASES
+from harness.metrics import PHASES
 from harness.process import Limits
 from harness.progress import Silent
 from tests.end_to_end.counted import LONG, MARKED, STOCK, SUITE, lay_out

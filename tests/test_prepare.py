@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from harness import prepare as room
-from harness.devices import DeviceInfo, DeviceProbe, present, probe_driver
 from harness.errors import ExitCode, SuiteError, ToolchainError, UsageError
-from harness.plan import Case, Selection
 from harness.plugins import Plugin, registry
-from harness.prepare import prepare
 from harness.process import Limits
-from harness.suite import find_list, load_suite
+from harness.records.case import Case
+from harness.stages import prepare as room
+from harness.stages.prepare import prepare
+from harness.suite import find_list, load_suite, present
+from harness.suite.cases import Selection
 from harness.toolchain import Toolchain, compiler_flags
+from harness.toolchain.probe import DeviceInfo, DeviceProbe, probe_driver
 from tests.builders import flag_plugin
 from tests.small_suite import FLAGS, SUITE
 

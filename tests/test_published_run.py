@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from harness.report import render
-from harness.results.store import load_run
+from harness.store.run_directory import load_run
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "results" / "published" / "esrgan"

@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks.history import made
 from benchmarks.history.made import NOISE, MadeCase, Night, digest, made_cases, nights
 from harness.history.values import Role
-from harness.plan.values import Case
-from harness.results.records import (
+from harness.records.case import Case
+from harness.records.run import (
     SCHEMA_VERSION,
     Build,
     Check,
@@ -27,7 +27,7 @@ from harness.results.records import (
     ToolchainRecord,
     Turn,
 )
-from harness.results.store import RunDirectory
+from harness.store.run_directory import RunDirectory
 
 _FLAGS = (
     "--iree-hal-target-device=local",

@@ -17,7 +17,7 @@ from harness.history.database import connect
 from harness.history.frames import Table
 from harness.history.index import Part, part_file, write_index
 from harness.history.part_file import copy_rows
-from harness.results.manifest import describe_file
+from harness.store.manifest import describe_file
 
 if TYPE_CHECKING:
     import duckdb

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmarks.documents import replace_between
 from benchmarks.history.scale import Measured, Scale
+from harness.machine.environment import capture_environment
 from harness.report.markdown_text import blocks, table
-from harness.results.environment import capture_environment
 
 BEGIN, END = (
     "<!-- made by `python -m benchmarks.history scale`: begin -->",

@@ -14,16 +14,16 @@ from harness.compare.modules import find_module
 from harness.compare.pairs import side_of
 from harness.compare.sides import toolchains_here
 from harness.measure import LoadableModule
-from harness.plan import Selection
+from harness.models.model import Model
 from harness.process import Limits
 from harness.progress import Terminal
 from harness.report.overview import collect_facts
-from harness.results.evidence import find_failure
-from harness.results.store import load_run
-from harness.run import run_suite
 from harness.stages.context import RunOptions
+from harness.stages.run import run_suite
+from harness.store.evidence import find_failure
+from harness.store.run_directory import load_run
 from harness.suite import load_suite
-from harness.suite.values import Model
+from harness.suite.cases import Selection
 
 _COMPILE_LIMIT_S = 900.0
 _CALL_LIMIT_S = 300.0

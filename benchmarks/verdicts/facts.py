@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.results.environment import capture_environment
+from harness.machine.environment import capture_environment
 from harness.toolchain import Toolchain
 
 

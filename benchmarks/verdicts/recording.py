@@ -18,7 +18,7 @@ from harness.compare.engine import Generation
 from harness.compare.latency import BASE, GENERATION_S, HEAD, LatencySampler, summarise_generation
 from harness.measure import Settings
 from harness.measure.turn_lock import only_one_measures
-from harness.results.records import Round, Turn
+from harness.records.run import Round, Turn
 from harness.toolchain import Toolchain
 
 CHUNK = 8

@@ -65,8 +65,8 @@ def ablate(
         results: Where the run's directory goes, and the suite that is made for it.
         format: How to print it; markdown is one table.
     """
-    from harness.ablating import Ablation
     from harness.commands.ir import ablate_command
+    from harness.stages.ablating import Ablation
 
     ablation = Ablation(models=tuple(models), plugin=plugin, devices=tuple(devices or ()), on=on, budget_s=budget)
     return ablate_command(suite, ablation, results, format)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cache import environments_root
 from harness.commands.output import tell
-from harness.plan import Case, Selection
+from harness.records.case import Case
+from harness.suite.cases import Selection
 
 if TYPE_CHECKING:
     from harness.toolchain.values import Toolchain
@@ -29,7 +30,7 @@ def find_toolchains(versions: tuple[str, ...], suite: Path, on_install: Callable
 
 def planned_cases(suite: Path, selection: Selection, versions: tuple[str, ...]) -> tuple[Case, ...]:
     """A suite's cases on this machine."""
-    from harness.prepare import prepare
+    from harness.stages.prepare import prepare
 
     return prepare(suite, selection, find_toolchains(versions, suite, tell)).cases
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import sys
@@ -10,23 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from harness.collector import uncollected
 from harness.commands.output import Format, memory_limit, print_text
 from harness.compare.pairs import Side, require_whole, side_of
 from harness.compare.sides import is_toolchain, require_two, resolve, suite_of, toolchains_here
-from harness.compare.values import Comparison, RuleName
-from harness.comparing import CompareOptions, compare_sides
 from harness.errors import ExitCode, UsageError
+from harness.machine.environment import capture_environment
 from harness.process import Limits
 from harness.progress import Progress, Terminal
+from harness.records.comparison import Comparison, RuleName
 from harness.report.comparison import render_comparison
 from harness.report.outcome import comparison_exit_code
-from harness.results.environment import capture_environment
-from harness.results.store import load_run
+from harness.stages.comparing import CompareOptions, compare_sides
+from harness.store.run_directory import load_run
 
 if TYPE_CHECKING:
-    from harness.plan import Selection
     from harness.stages.context import RunOptions
+    from harness.suite.cases import Selection
     from harness.toolchain import Toolchain
 
 _COMPILE_TIMEOUT_S = 900.0
@@ -83,11 +81,9 @@ def compare_command(
         command=("harness", *sys.argv[1:]),
         by_name=arguments.by_name,
     )
-    # What measures takes as long as it takes, and may leave circles behind.
-    with contextlib.nullcontext() if arguments.remeasure else uncollected():
-        with Terminal() as progress:
-            comparison, path = _compare(labels, suite, arguments, options, progress)
-        print_comparison(comparison, output_format, full=full, out=out)
+    with Terminal() as progress:
+        comparison, path = _compare(labels, suite, arguments, options, progress)
+    print_comparison(comparison, output_format, full=full, out=out)
     program = "harness" if shutil.which("harness") else os.path.relpath(sys.argv[0])
     sys.stderr.write(f"Kept in {path}; `{program} report {path} --format markdown` prints it for an issue.\n")
     return int(comparison_exit_code(comparison, strict=strict))
@@ -106,8 +102,8 @@ def _compare(
     else:
 
         def compile_suite(path: Path, toolchain: Toolchain) -> Path:
-            from harness.plan import Selection
-            from harness.run import run_suite
+            from harness.stages.run import run_suite
+            from harness.suite.cases import Selection
 
             selection = Selection(patterns=arguments.patterns)
             return run_suite(
@@ -162,10 +158,10 @@ def selfcheck_command(
     output_format: Literal["terminal", "json"],
 ) -> int:
     """`harness selfcheck`: exit status 0, whatever it finds: a false alarm here is a finding about the machine."""
-    from harness.plan import Selection
+    from harness.compare.selfcheck import SelfcheckOptions, check_machine
     from harness.report.selfcheck import render_selfcheck
-    from harness.run import run_suite
-    from harness.selfcheck import SelfcheckOptions, check_machine
+    from harness.stages.run import run_suite
+    from harness.suite.cases import Selection
 
     limits = Limits(seconds=_COMPILE_TIMEOUT_S, memory_bytes=memory_limit())
     with Terminal() as progress:

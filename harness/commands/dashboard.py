@@ -6,13 +6,13 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-from harness.archive.address import is_url, without_password
 from harness.dashboard import make_dashboard
 from harness.dashboard.folder import require_replaceable
 from harness.errors import ExitCode
 from harness.history.changes import find_all
 from harness.history.open import open_history
 from harness.progress import Terminal
+from harness.store.address import is_url, without_password
 
 
 def dashboard_command(place: str, out: Path, *, title: str) -> int:

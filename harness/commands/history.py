@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.commands.output import Format, print_text
-from harness.compare.metrics import LATENCY, metric_named
 from harness.errors import ExitCode, UsageError
 from harness.history.changes import find_all, series_rows
 from harness.history.changes_page import change_record, changes_page, verdict
@@ -30,10 +29,11 @@ from harness.history.series_match import asking, listing_series, matching
 from harness.history.series_page import constant_sheet, series_page, series_sheet
 from harness.history.series_view import SeriesRow
 from harness.history.values import Point
+from harness.metrics import LATENCY, metric_named
 from harness.progress import Terminal
 from harness.report.csv_ import csv_text
 from harness.report.json_ import SCHEMA_VERSION, json_text
-from harness.report.words import one_line
+from harness.text import one_line
 
 _MOST_SERIES = 12
 _MOST_CONSTANT = 40  # which take a line each

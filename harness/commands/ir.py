@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from harness.ablating import Ablation, write_ablation
 from harness.commands.one_run import RunArguments, run_for
 from harness.commands.output import Format, memory_limit, print_text, tell_where
 from harness.commands.report import report_command
@@ -22,7 +21,8 @@ from harness.report.ablation import render_ablation
 from harness.report.inspected import TELLING_OPS, render_counts, render_counts_json
 from harness.report.outcome import exit_code
 from harness.report.table import build_report
-from harness.results.store import load_run
+from harness.stages.ablating import Ablation, write_ablation
+from harness.store.run_directory import load_run
 
 
 def ir_command(

@@ -9,8 +9,8 @@ from typing import Literal
 
 from harness.commands.cases import cases_record, planned_cases, print_cases
 from harness.errors import ExitCode
-from harness.plan import Selection
-from harness.results.records import SCHEMA_VERSION
+from harness.records.run import SCHEMA_VERSION
+from harness.suite.cases import Selection
 
 
 def list_command(

@@ -14,13 +14,13 @@ from harness.commands.cases import cases_record, planned_cases, print_cases
 from harness.commands.one_run import RunArguments, run_for
 from harness.commands.output import Format, tell, tell_where
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
-from harness.plan import Selection
+from harness.records.run import SCHEMA_VERSION
 from harness.report import render
 from harness.report.outcome import exit_code
 from harness.report.suite_list import SuiteOutcome, outcome_record, outcomes_markdown, outcomes_terminal
 from harness.report.table import build_report
-from harness.results.records import SCHEMA_VERSION
-from harness.results.store import load_run
+from harness.store.run_directory import load_run
+from harness.suite.cases import Selection
 from harness.suite.values import SuiteList
 from harness.toolchain import release_named
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from harness.commands.cases import find_toolchains
 from harness.commands.output import memory_limit
 from harness.errors import UsageError
-from harness.plan import Selection
 from harness.process import Limits
 from harness.progress import Terminal
+from harness.suite.cases import Selection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +37,8 @@ class RunArguments:
 
 def run_for(arguments: RunArguments) -> Path:
     """Run what the arguments ask for; the run's directory."""
-    from harness.run import run_suite
     from harness.stages.context import RunOptions
+    from harness.stages.run import run_suite
 
     suite, selection, results, versions, measure = _what_to_run(arguments)
     memory = arguments.compile_memory_gib
@@ -75,7 +75,7 @@ def _what_to_run(arguments: RunArguments) -> tuple[Path, Selection, Path, tuple[
     if arguments.suite is not None:
         selection = Selection(patterns=arguments.patterns, tags=arguments.tags)
         return arguments.suite, selection, arguments.results, arguments.toolchains, arguments.measure
-    from harness.results.store import load_run
+    from harness.store.run_directory import load_run
 
     assert arguments.resume is not None  # noqa: S101 (one of the two is given)
     own = ("toolchains", "patterns", "tags", "budget_s", "generations", "seed")

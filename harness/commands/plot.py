@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.archive.address import without_password
-from harness.compare.store import is_comparison
-from harness.compare.values import Comparison
-from harness.compare.values import Row as ComparisonRow
 from harness.errors import ExitCode, RunError, UsageError
-from harness.plan.matching import matching
 from harness.plots.look import THEMES, Format, ThemeName
 from harness.plots.pictures import COMPARISON_KINDS, RUN_KINDS, Keep, Kind, draw, pictures_of
+from harness.records.comparison import Comparison
+from harness.records.comparison import Row as ComparisonRow
 from harness.report.table import build_report
 from harness.report.values import Report
 from harness.report.values import Row as ReportRow
-from harness.report.words import one_line
 from harness.reporting import load_comparison
-from harness.results.store import load_run
+from harness.store.address import without_password
+from harness.store.comparison_directory import is_comparison
+from harness.store.run_directory import load_run
+from harness.suite.matching import matching
+from harness.text import one_line
 
 _FORMATS: dict[str, Format] = {".svg": "svg", ".png": "png"}
 

@@ -13,8 +13,8 @@ from harness.commands.report_github import GitHubArguments, links_of, require_un
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.compare.values import Comparison
-    from harness.results.records import Run
+    from harness.records.comparison import Comparison
+    from harness.records.run import Run
 
 __all__ = ["GitHubArguments", "report_command"]
 
@@ -66,7 +66,7 @@ def _render(
     width: int,
     color: bool,
 ) -> str:
-    from harness.compare.values import Comparison
+    from harness.records.comparison import Comparison
     from harness.report import render
     from harness.report.comparison import render_comparison
 
@@ -76,7 +76,7 @@ def _render(
 
 
 def _exit_status(found: Run | Comparison) -> int:
-    from harness.compare.values import Comparison
+    from harness.records.comparison import Comparison
     from harness.report.outcome import comparison_exit_code, exit_code
     from harness.report.table import build_report
 

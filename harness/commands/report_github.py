@@ -13,10 +13,10 @@ from harness.commands.output import print_text
 from harness.errors import RunError, UsageError
 
 if TYPE_CHECKING:
-    from harness.compare.values import Comparison
+    from harness.records.comparison import Comparison
+    from harness.records.run import Run
     from harness.report.github import Images, Links
     from harness.report.values import Report
-    from harness.results.records import Run
 
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
 # What a summary needs at least, to say anything.
@@ -60,7 +60,7 @@ def write_github(
     Raises:
         RunError: A file cannot be written.
     """
-    from harness.compare.values import Comparison
+    from harness.records.comparison import Comparison
     from harness.report.github import (
         render_comment,
         render_full,

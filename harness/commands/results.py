@@ -12,18 +12,18 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Literal
 
-from harness.archive.address import is_url
-from harness.archive.place import Place, open_place
 from harness.errors import ExitCode
 from harness.progress import Progress, Terminal
+from harness.store.address import is_url
+from harness.store.place import Place, open_place
 
 Format = Literal["terminal", "json"]
 
 
 def merge_command(sources: tuple[str, ...], into: str, output_format: Format) -> int:
     """`harness results merge`: exit status 2 if something was refused."""
-    from harness.archive.lines import merged_json, merged_text
-    from harness.archive.merge import merge
+    from harness.store.lines import merged_json, merged_text
+    from harness.store.merge import merge
 
     with Terminal() as progress:
         outcomes = merge(sources, into, progress)
@@ -35,8 +35,8 @@ def merge_command(sources: tuple[str, ...], into: str, output_format: Format) ->
 
 def compact_command(results: str, output_format: Format) -> int:
     """`harness results compact`."""
-    from harness.archive.compact import compact
-    from harness.archive.lines import compacted_json, compacted_text
+    from harness.store.compact import compact
+    from harness.store.lines import compacted_json, compacted_text
 
     with Terminal() as progress, _changeable(results, progress, everything=False) as place:
         done = compact(place, progress)
@@ -48,9 +48,9 @@ def compact_command(results: str, output_format: Format) -> int:
 
 def verify_command(results: str, output_format: Format) -> int:
     """`harness results verify`: exit status 2 if something is damaged, changed or of a later harness."""
-    from harness.archive.lines import verified_json, verified_text
-    from harness.archive.values import WRONG
-    from harness.archive.verify import verify
+    from harness.store.lines import verified_json, verified_text
+    from harness.store.values import WRONG
+    from harness.store.verify import verify
 
     with Terminal() as progress, _changeable(results, progress, everything=True) as place:
         found = verify(place, progress)
@@ -62,9 +62,9 @@ def verify_command(results: str, output_format: Format) -> int:
 
 def gc_command(results: str, older_than: str, output_format: Format, *, dry_run: bool) -> int:
     """`harness results gc`."""
-    from harness.archive.age import parse_age
-    from harness.archive.drop_turns import drop_turns
-    from harness.archive.lines import dropped_json, dropped_text
+    from harness.store.age import parse_age
+    from harness.store.drop_turns import drop_turns
+    from harness.store.lines import dropped_json, dropped_text
 
     age, now = parse_age(older_than), datetime.now(timezone.utc)
     with Terminal() as progress, _changeable(results, progress, everything=True) as place:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.compare.metrics import Metric
 from harness.compare.pairs import Pair
-from harness.compare.values import Row, Verdict
+from harness.metrics import Metric
+from harness.records.comparison import Row, Verdict
 
 
 def blank_row(pair: Pair, metric: Metric, verdict: Verdict, floor: float = 0.0) -> Row:

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from harness.errors import CaseError
-from harness.results.records import Failure
+from harness.records.run import Failure
 from harness.stats.multiplicity import adjust_p
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from harness.compare.metrics import BUILD_FACTS, REFERENCE_FACTS, Metric, ir_metric
-from harness.compare.values import Row, Verdict, altered
-from harness.plan.values import Case
-from harness.results.records import Build, Reference
+from harness.metrics import BUILD_FACTS, REFERENCE_FACTS, Metric, ir_metric
+from harness.records.case import Case
+from harness.records.comparison import Row, Verdict, altered
+from harness.records.run import Build, Reference
 
 # One and many of what a metric counts; sizes count bytes.
 _NOUNS = {"dispatches": ("dispatch", "dispatches"), "copies": ("copy", "copies"), "fills": ("fill", "fills")}

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from harness.compare.metrics import LATENCY, metric_named
-from harness.compare.values import Row, Verdict
 from harness.errors import UsageError
-from harness.plan.matching import matching
-from harness.suite.values import Gate
+from harness.metrics import LATENCY, metric_named
+from harness.records.case import Gate
+from harness.records.comparison import Row, Verdict
+from harness.suite.matching import matching
 
 # There is nothing to hold against a limit: the other side or the whole case is not there.
 _WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"failed", "missing", "new"})

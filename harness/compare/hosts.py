@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from harness.compare.pairs import Pair, Side
-from harness.compare.values import MachineFacts, Row, SelfcheckFacts, SideFacts
 from harness.errors import UsageError
+from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFacts
 
 Environment = Mapping[str, Mapping[str, Any]]
 _SELFCHECK = TypeAdapter(SelfcheckFacts)

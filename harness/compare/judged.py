@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from harness.compare.pairs import Pair
 from harness.compare.upstream import UPSTREAM_METRICS, judge_upstream, upstream_name
-from harness.compare.values import Row
+from harness.records.comparison import Row
 
 
 def judge_by_upstream(rows: Iterable[Row], pairs: Mapping[str, Pair], architecture: str) -> Iterator[Row]:

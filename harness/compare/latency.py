@@ -11,7 +11,7 @@ import numpy as np
 from harness.compare.engine import Generation
 from harness.errors import CaseError
 from harness.measure import Group, LoadableModule, Settings, measure_generation
-from harness.results.records import Lost, Round
+from harness.records.run import Lost, Round
 from harness.stats import tabulate_rounds
 from harness.stats.pairing import FloatArray
 

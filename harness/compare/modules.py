@@ -10,8 +10,8 @@ from harness.compile import BuildCache
 from harness.errors import ToolchainError
 from harness.measure import LoadableModule
 from harness.models.inputs import Argument
-from harness.plan.values import Case
-from harness.results.records import Build, ModelRecord, ToolchainRecord
+from harness.records.case import Case
+from harness.records.run import Build, ModelRecord, ToolchainRecord
 from harness.toolchain import Toolchain
 
 

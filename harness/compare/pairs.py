@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from harness.compare.values import Verdict
 from harness.errors import RunError, UsageError
-from harness.plan.values import Case
-from harness.results.evidence import Evidence, find_failure, gather, is_expected
-from harness.results.records import Build, Failure, Run, ToolchainRecord
-from harness.results.store import load_rounds
+from harness.records.case import Case
+from harness.records.comparison import Verdict
+from harness.records.run import Build, Failure, Run, ToolchainRecord
+from harness.store.evidence import Evidence, find_failure, gather, is_expected
+from harness.store.run_directory import load_rounds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,17 +11,17 @@ from itertools import chain
 import numpy as np
 
 from harness.compare.blank import blank_row
-from harness.compare.metrics import LATENCY
 from harness.compare.pairs import Pair, Side
-from harness.compare.values import Row, Verdict, altered
-from harness.plan.values import Case
-from harness.results.evidence import stand_ins
+from harness.metrics import LATENCY
+from harness.records.case import Case
+from harness.records.comparison import Row, Verdict, altered
 from harness.stats import GroupTimes, tabulate_rounds
 from harness.stats.medians import Medians, medians_by_case
 from harness.stats.multiplicity import adjust_p
 from harness.stats.pairing import Ratios
 from harness.stats.rule import Look, Rule, standing
 from harness.stats.student import Mean, paired_mean, unpaired_difference
+from harness.store.evidence import stand_ins
 
 _WORDS: Mapping[str, Verdict] = {
     "higher": "regressed",

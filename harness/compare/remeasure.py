@@ -9,22 +9,22 @@ from pathlib import Path
 from harness.compare.compile_time import CompileSampler
 from harness.compare.engine import Generation, Outcome, Task, decide
 from harness.compare.latency import GENERATION_S, LatencySampler
-from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.compare.modules import Gone, Module, find_module
 from harness.compare.pairs import Known, Pair, Side
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
-from harness.compare.store import ComparisonDirectory
-from harness.compare.values import Row
-from harness.devices import driver_of, probe_driver
 from harness.errors import RunError
 from harness.measure import Settings, last_core
 from harness.measure.turn_lock import only_one_measures
-from harness.plan.values import Case
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
 from harness.progress import Progress
-from harness.results.records import Round
+from harness.records.case import Case
+from harness.records.comparison import Row
+from harness.records.run import Round
 from harness.stats.rule import Rule
+from harness.store.comparison_directory import ComparisonDirectory
 from harness.toolchain import Toolchain
+from harness.toolchain.probe import driver_of, probe_driver
 
 _PROBE_LIMITS = Limits(seconds=60)
 # The one device whose work is done by the calling thread alone, so that its counters count all of it.
@@ -33,7 +33,7 @@ _ONE_THREAD = "local-sync"
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureOptions:
-    """What measuring pairs again needs to know; see harness.comparing.CompareOptions.
+    """What measuring pairs again needs to know; see harness.stages.comparing.CompareOptions.
 
     Attributes:
         toolchains: On this machine, by release.

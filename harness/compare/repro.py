@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Sequence
 from functools import lru_cache
 
-from harness.compare.metrics import COMPILE_TIME, LATENCY
 from harness.compare.pairs import Pair, Side
 from harness.compare.sides import is_toolchain
-from harness.compare.values import Row, altered
-from harness.plan.values import Case
+from harness.metrics import COMPILE_TIME, LATENCY
+from harness.records.case import Case
+from harness.records.comparison import Row, altered
 
 _HASH_DIGITS = 12  # as many as people compare by eye
 

@@ -12,11 +12,11 @@ import numpy as np
 from harness.compare.blank import blank_row
 from harness.compare.engine import Outcome
 from harness.compare.latency import BASE, HEAD
-from harness.compare.metrics import INSTRUCTIONS, LATENCY, Metric
 from harness.compare.pairs import Known, Pair
 from harness.compare.recorded import ratio_of
-from harness.compare.values import VERDICTS, GeometricMean, Kind, Row, Verdict, altered
-from harness.results.records import Round
+from harness.metrics import INSTRUCTIONS, LATENCY, Metric
+from harness.records.comparison import VERDICTS, GeometricMean, Kind, Row, Verdict, altered
+from harness.records.run import Round
 from harness.stats import counter_per_call
 
 

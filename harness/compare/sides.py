@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.cache import environments_root
 from harness.compare.pairs import Side, side_of
 from harness.errors import RunError, UsageError
-from harness.results.store import load_run
+from harness.store.run_directory import load_run
 from harness.toolchain import Toolchain, get_toolchains
 
 PREFIX = "iree=="

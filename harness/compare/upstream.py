@@ -21,8 +21,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from harness.compare.values import Verdict
-from harness.plan.values import Case
+from harness.records.case import Case
+from harness.records.comparison import Verdict
 
 _NS_PER_MS = 1_000_000
 

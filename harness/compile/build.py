@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from harness.compile.iree_compile import compile_request
 from harness.compile.request import MODEL_FILE, MODULE_FILE, CompileRequest, cache_key
-from harness.results.records import Build
+from harness.records.run import Build
 
 _FACTS_FILE = "build.json"
 _STDERR_FILE = "stderr.txt"

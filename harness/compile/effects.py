@@ -20,10 +20,10 @@ from harness.plan.chain import (
     TRANSFORM_SPEC_FLAG,
     TUNING_SPEC_FLAG,
 )
-from harness.plan.flags import flag_name
 from harness.plugins import Step
 from harness.plugins.values import PassPipeline, PdlSpec, TransformLibrary, TransformSpec, TuningSpec
-from harness.results.records import PluginEffect
+from harness.records.run import PluginEffect
+from harness.suite.flags import flag_name
 
 
 @dataclass(frozen=True, kw_only=True)

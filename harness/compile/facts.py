@@ -7,7 +7,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from harness.results.records import Sizes, Statistics
+from harness.records.run import Sizes, Statistics
 
 # Members of the zip that a module is (IREE's polyglot form); every other member is an executable.
 _VM_MEMBER = "module.fb"

@@ -14,7 +14,7 @@ from harness.compile.rewrite import rewrite_model
 from harness.compile.tool import run_compiler, what_went_wrong
 from harness.errors import CaseError
 from harness.process import Finished, Limits, run
-from harness.results.records import Build, Failure
+from harness.records.run import Build, Failure
 from harness.toolchain.messages import status_text, tail, warning_lines
 
 _DUMP_LIMITS = Limits(seconds=120)

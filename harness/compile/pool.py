@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from harness.compile.build import BuildCache
 from harness.compile.request import CompileRequest, cache_key
-from harness.results.records import Build
+from harness.records.run import Build
 
 _TICK_S = 0.5
 

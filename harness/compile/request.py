@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.plan.chain import Arranged
-from harness.plan.flags import normalised
-from harness.plan.values import Case
 from harness.plugins import Applied
 from harness.process import Limits
+from harness.records.case import Case
+from harness.suite.flags import normalised
 from harness.toolchain import Toolchain
 
 MODEL_FILE = "model.mlir"

@@ -20,7 +20,7 @@ from harness.compile.tool import MORE, compile_to
 from harness.errors import CaseError
 from harness.plan.chain import RewriteCall
 from harness.process import run
-from harness.results.records import PluginEffect
+from harness.records.run import PluginEffect
 from harness.toolchain.messages import tail
 
 _EARLY = ("input", "abi")

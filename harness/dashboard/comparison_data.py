@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.compare.values import VERDICTS, Comparison, MachineFacts, Row, SideFacts
 from harness.dashboard.coding import figures, key_of, table, texts, whole
 from harness.dashboard.gather import Gathered
 from harness.dashboard.series_data import Payload
 from harness.dashboard.words import metric_title, signed
 from harness.errors import ExitCode
+from harness.records.comparison import VERDICTS, Comparison, MachineFacts, Row, SideFacts
 from harness.report.comparison.words import headline
 from harness.report.outcome import comparison_exit_code
 

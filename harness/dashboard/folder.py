@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.cache import held
 from harness.errors import UsageError
-from harness.locks import held
 
 MARKER = ".harness-dashboard"
 

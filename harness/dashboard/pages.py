@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.compare.values import VERDICTS
 from harness.dashboard.words import count, cut, day
+from harness.records.comparison import VERDICTS
 from harness.report.comparison.words import MARKS
 
 if TYPE_CHECKING:

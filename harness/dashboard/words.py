@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 
-from harness.compare.metrics import metric_named
 from harness.history.metrics import RATIO_TITLES
+from harness.metrics import metric_named
 from harness.report.units import byte_unit, count_unit, percent, ratio_text, time_unit
-from harness.report.words import one_line
+from harness.text import one_line
 
 _LONGEST = 200  # of a name in a table; its own page shows all of it
 MINUS = "\N{MINUS SIGN}"  # as in static/format.js

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.devices import DeviceInfo, DeviceProbe
 from harness.doctor.noise import Environment, judge_noise
 from harness.doctor.values import TOPICS, Diagnosis, ExtraToolchain, Finding, KnownPeer
-from harness.results.records import ToolchainRecord
+from harness.records.run import ToolchainRecord
 from harness.toolchain.environments import Environment as InstalledEnvironment
+from harness.toolchain.probe import DeviceInfo, DeviceProbe
 from harness.toolchain.values import Toolchain
 
 
@@ -25,7 +25,7 @@ def examine(
     """Judge a machine for measuring on it.
 
     Args:
-        environment: What harness.results.environment captured.
+        environment: What harness.machine.environment captured.
         toolchain: The compiler and runtime to use, or the sentence that says why there are none.
         probes: What each driver offers; () where there was no toolchain to ask.
         counters: Why hardware counters are unavailable; None where they work.

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from harness.devices import DeviceProbe
-from harness.results.records import ToolchainRecord
+from harness.records.run import ToolchainRecord
+from harness.toolchain.probe import DeviceProbe
 
 Level = Literal["ok", "note", "warning", "missing"]
 LEVELS: tuple[Level, ...] = ("ok", "note", "warning", "missing")

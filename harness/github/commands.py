@@ -12,10 +12,10 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 
-from harness.compare.values import Comparison
 from harness.github.words import are_harmless
+from harness.records.comparison import Comparison
 from harness.report.values import Report
-from harness.report.words import one_line
+from harness.text import one_line
 
 # Drivers of a Vulkan device, where packages of a system put them.
 _DRIVER = r"(?:/usr/share|/etc/vulkan)/[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*"

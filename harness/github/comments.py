@@ -8,7 +8,7 @@ from harness.errors import GitHubError
 from harness.github.client import Client
 from harness.github.refusals import Purpose
 from harness.github.values import ACTIONS_LOGIN, Comment, Posted, Thread
-from harness.report.words import one_line
+from harness.text import one_line
 
 
 def own_login(client: Client) -> str:

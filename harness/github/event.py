@@ -18,8 +18,8 @@ from harness.errors import GitHubError, UsageError
 from harness.github.client import Client
 from harness.github.refusals import Purpose
 from harness.github.values import Repository
-from harness.report.words import one_line
-from harness.results.bounded import read_document
+from harness.store.bounded import read_document
+from harness.text import one_line
 
 _EVENT_BYTES = 32 * 2**20
 _NEEDS = "pull-requests: write"

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Literal
 from harness.errors import RunError
 from harness.github.commands import report_with_known_commands, with_known_commands
 from harness.report.markdown_text import COMMENT_LIMIT, blocks, escape
-from harness.report.words import one_line
-from harness.results.bounded import open_plain, read_document
+from harness.store.bounded import open_plain, read_document
+from harness.text import one_line
 
 if TYPE_CHECKING:
-    from harness.compare.values import Comparison
+    from harness.records.comparison import Comparison
     from harness.report.github.values import Images, Links
     from harness.report.values import Report
 
@@ -73,7 +73,7 @@ def read_material(path: Path) -> Material:
     Raises:
         RunError: It is neither, is damaged, or is larger than any.
     """
-    from harness.compare.store import COMPARISON_FILE
+    from harness.store.comparison_directory import COMPARISON_FILE
 
     folder = path.parent if path.name == COMPARISON_FILE else path
     if (folder / "run.json").is_file() and not (folder / COMPARISON_FILE).exists():
@@ -82,12 +82,12 @@ def read_material(path: Path) -> Material:
 
 
 def _of_comparison(folder: Path) -> Material:
-    from harness.compare.store import COMPARISON_FILE
     from harness.plots.pictures import alt_text
     from harness.report.comparison.finite import finite
     from harness.report.comparison.words import headline
     from harness.report.github import render_comment
     from harness.reporting import load_comparison
+    from harness.store.comparison_directory import COMPARISON_FILE
 
     file = folder / COMPARISON_FILE
     if file.is_symlink():
@@ -118,7 +118,7 @@ def _of_run(folder: Path) -> Material:
     from harness.report.github import render_run_comment
     from harness.report.table import build_report
     from harness.report.words import verdict
-    from harness.results.store import load_run
+    from harness.store.run_directory import load_run
 
     files = sorted(file for file in folder.iterdir() if not file.is_dir() or file.is_symlink())
     if any(file.is_symlink() for file in files):
@@ -146,8 +146,8 @@ def _of_run(folder: Path) -> Material:
 
 def _drawn(kind: Kind, source: Comparison | Report) -> dict[str, bytes]:
     """In both themes; none where there is nothing to draw."""
-    from harness.compare.values import Comparison
     from harness.plots.pictures import pictures_of
+    from harness.records.comparison import Comparison
 
     if isinstance(source, Comparison):
         return pictures_of(source, kinds=(kind,))

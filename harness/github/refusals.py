@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from harness.errors import GitHubError
 from harness.github.transport import Answer
-from harness.report.words import one_line
+from harness.text import one_line
 
 _SECONDARY_WAIT_S = 60.0
 _PASSING = (408, 500, 502, 503, 504)

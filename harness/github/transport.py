@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from harness import __version__
 from harness.errors import GitHubError, UsageError
-from harness.report.words import one_line
+from harness.text import one_line
 
 if TYPE_CHECKING:
     import requests

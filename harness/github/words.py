@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from harness.plan.flags import flag_name, runs_code
+from harness.suite.flags import flag_name, runs_code
 
 _IREE_TOOLS = ("iree-benchmark-module", "iree-compile", "iree-opt", "iree-run-module")
 # Those that repeat or show something; the others post, delete, or ask a database.

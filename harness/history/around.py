@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.history.beside import Beside, ByKind
 from harness.history.circumstances import Circumstances, Conditions, Program
 from harness.history.found import Found
@@ -18,6 +17,7 @@ from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.history.series_values import Runs, SeriesValues
 from harness.history.shifts import Shift, shift_between
 from harness.history.values import Role
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 
 # By series and id of the run.
 Programs = Mapping[tuple[str, str], Program]

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.compare.metrics import COMPILE_TIME, LATENCY
 from harness.history.metrics import is_counted, is_exact
 from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.history.series_values import SeriesValues
 from harness.history.series_view import SeriesRow
 from harness.history.values import Role
+from harness.metrics import COMPILE_TIME, LATENCY
 
 CaseKey = tuple[str, str, str, str]
 _GroupKey = tuple[str, str, str, str]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 
-from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.history.baseline_causes import against_baseline
 from harness.history.circumstances import Circumstances, machine_changes, toolchains_text
 from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
@@ -24,6 +23,7 @@ from harness.history.verdicts import (
     other_count,
     other_module,
 )
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.report.units import percent
 
 

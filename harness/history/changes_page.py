@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from harness.compare.metrics import metric_named
 from harness.history.findings import Finding, is_worse
 from harness.history.metrics import RATIO_TITLES
 from harness.history.page import Page, Sheet
 from harness.history.values import Change
+from harness.metrics import metric_named
 from harness.report.columns import Column
 from harness.report.units import byte_unit, count_unit, percent, ratio_text, time_unit
-from harness.report.words import one_line, shown
+from harness.text import one_line, shown
 
 # In so many of 100 series of 100 points noise alone is called a change: of usual kinds of noise together, and of two
 # levels that are each kept for about ten runs; docs/history.md measures both.

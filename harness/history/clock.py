@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
-from harness.report.words import one_line
-from harness.results.records import Round
+from harness.records.run import Round
+from harness.text import one_line
 
 # Clocks of machines that know their time differ by far less, and time zones by at most 14 hours.
 _AHEAD = timedelta(days=1)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.compare.metrics import LATENCY
 from harness.history.beside import Beside
 from harness.history.found import Found
 from harness.history.series import LATENCY_VS_REFERENCE
+from harness.metrics import LATENCY
 
 if TYPE_CHECKING:
     from harness.stats.change_points import ChangePoint

@@ -9,7 +9,7 @@ from typing import Any
 from harness.history.failures import CaseNews, State
 from harness.history.page import Page, Sheet
 from harness.report.columns import Column
-from harness.report.words import one_line, shown
+from harness.text import one_line, shown
 
 _NAMED = 3
 _MOST_ROWS = 100

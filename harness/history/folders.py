@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.archive.folders import is_name
-from harness.compare.store import COMPARISON_FILE
 from harness.errors import HarnessError, RunError
 from harness.history import memo as memos
 from harness.history.frames import TABLES, Table, frame_of
@@ -19,10 +17,12 @@ from harness.history.memo_check import changed_file, changed_note, sizes
 from harness.history.tables import comparison_rows, tables_of
 from harness.progress import Progress
 from harness.report.comparison import comparison_from_json
-from harness.report.words import one_line
-from harness.results.bounded import read_document
-from harness.results.manifest import FINISHED_FILE
-from harness.results.store import load_run
+from harness.store.bounded import read_document
+from harness.store.comparison_directory import COMPARISON_FILE
+from harness.store.folders import is_name
+from harness.store.manifest import FINISHED_FILE
+from harness.store.run_directory import load_run
+from harness.text import one_line
 
 if TYPE_CHECKING:
     import duckdb

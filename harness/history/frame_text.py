@@ -11,7 +11,7 @@ from harness.report.columns import Column
 from harness.report.csv_ import csv_text
 from harness.report.json_ import SCHEMA_VERSION, json_text
 from harness.report.units import NOTHING
-from harness.report.words import one_line, shown
+from harness.text import one_line, shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from harness.history.values import CaseRow, ComparisonRow, Point, RunRow, TurnRo
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harness.results.records import Run
+    from harness.records.run import Run
 
 Table = Literal["runs", "points", "cases", "turns", "comparisons"]
 Kind = Literal["text", "integer", "integer or none", "number", "truth"]

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from harness.cache import write_atomically
 from harness.errors import RunError
 from harness.history.frames import TABLES, Table
-from harness.results.bounded import read_document
+from harness.store.bounded import read_document
 
 SCHEMA_VERSION = 1
 HISTORY_FOLDER = "history"

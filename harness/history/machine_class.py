@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.report.words import one_line
+from harness.text import one_line
 
 UNKNOWN = "a machine of which nothing is known"
 
@@ -17,7 +17,7 @@ def machine_class(environment: Mapping[str, Mapping[str, Any]], device: str = ""
     so that its effect is seen as a step; another processor or number of cores does.
 
     Args:
-        environment: Of a run's header, see harness.results.environment.
+        environment: Of a run's header, see harness.machine.environment.
         device: The suite's name for one; the class then has the device's name too, where the run knows it, so that two
             GPUs beside the same processor are two classes.
     """

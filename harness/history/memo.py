@@ -22,7 +22,7 @@ from harness.cache import cache_root, read_memo, write_memo
 from harness.history.database import parquet
 from harness.history.frames import TABLES, Table
 from harness.history.part_file import copy_rows
-from harness.results.bounded import read_document
+from harness.store.bounded import read_document
 
 if TYPE_CHECKING:
     import duckdb

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.archive.folders import HEADER_FILE, is_known
-from harness.compare.store import COMPARISON_FILE
 from harness.errors import RunError
-from harness.results.dropped import TURNS_FILE, read_dropped
-from harness.results.manifest import describe_file, read_manifest
+from harness.store.comparison_directory import COMPARISON_FILE
+from harness.store.dropped import TURNS_FILE, read_dropped
+from harness.store.folders import HEADER_FILE, is_known
+from harness.store.manifest import describe_file, read_manifest
 
 _HEADERS = (HEADER_FILE, COMPARISON_FILE)
 

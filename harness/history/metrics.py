@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.compare.metrics import BUILD_FACTS, INSTRUCTIONS, METRICS, REFERENCE_FACTS
 from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
+from harness.metrics import BUILD_FACTS, INSTRUCTIONS, METRICS, REFERENCE_FACTS
 
 # What takes time takes some, and a change point's level is a logarithm.
 TIMED_METRICS = frozenset(
     (*(metric.name for metric in METRICS.values() if not metric.exact), LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE)
 )
-# Of the metrics that a history has beside those of harness.compare.metrics.
+# Of the metrics that a history has beside those of harness.metrics.
 RATIO_TITLES: Mapping[str, str] = {
     LATENCY_VS_BASELINE: "Latency vs. baseline",
     LATENCY_VS_REFERENCE: "Latency vs. reference toolchain",

@@ -22,8 +22,8 @@ from harness.history.series_view import SERIES_VIEW, SeriesRow
 from harness.history.usable import usable_index
 from harness.history.values import Point, RunRow
 from harness.progress import Progress, Silent
-from harness.report.words import one_line
-from harness.results.store import load_run
+from harness.store.run_directory import load_run
+from harness.text import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -246,7 +246,7 @@ def open_history(
         UsageError: There is no such folder, or no such protocol.
         RunError: It cannot be read, or is a run and no folder of runs.
     """
-    from harness.archive.place import open_place
+    from harness.store.place import open_place
 
     opened = open_place(place)
     opened.fetch()

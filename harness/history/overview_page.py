@@ -9,7 +9,7 @@ from harness.history.findings import Finding, is_worse
 from harness.history.open import NOTHING_YET
 from harness.history.page import Page, Sheet
 from harness.report.columns import Column
-from harness.report.words import one_line
+from harness.text import one_line
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from rich.text import Text
 from harness.report.columns import Column
 from harness.report.markdown_text import blocks, details, escape, fenced, name, paragraph, table
 from harness.report.terminal_text import drawn, empty_table, fitting, print_left_out
-from harness.report.words import one_line, shown
+from harness.text import one_line, shown
 
 
 @dataclass(frozen=True, kw_only=True)

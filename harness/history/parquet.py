@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.cache import held
 from harness.errors import RunError
 from harness.history.database import connect, parquet, text
 from harness.history.frames import TABLES, Table, frame_of, turns_frame
@@ -27,9 +28,8 @@ from harness.history.index import (
 from harness.history.part_file import copy_rows
 from harness.history.tables import Tables
 from harness.history.values import ComparisonRow
-from harness.locks import held
-from harness.report.words import one_line
-from harness.results.manifest import describe_file
+from harness.store.manifest import describe_file
+from harness.text import one_line
 
 if TYPE_CHECKING:
     import pandas as pd

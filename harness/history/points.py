@@ -7,23 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from harness.compare.metrics import (
-    BUILD_FACTS,
-    COMPILE_TIME,
-    INSTRUCTIONS,
-    LATENCY,
-    REFERENCE_FACTS,
-    metric_named,
-)
 from harness.history.machine_class import machine_class
 from harness.history.metrics import TIMED_METRICS
 from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, series_id, toolchain_role
 from harness.history.values import Point, Role
-from harness.plan.values import Case
+from harness.metrics import BUILD_FACTS, COMPILE_TIME, INSTRUCTIONS, LATENCY, REFERENCE_FACTS, metric_named
+from harness.records.case import Case
+from harness.records.run import Header
 from harness.report.values import Report, Row
-from harness.results.evidence import Evidence, stand_ins
-from harness.results.records import Header
 from harness.stats import Estimate, GroupTimes, estimate_ratio, tabulate_rounds
+from harness.store.evidence import Evidence, stand_ins
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.history.worker import begin
-from harness.measure.pinning import thread_variables, usable_cores
+from harness.machine.pinning import thread_variables, usable_cores
 from harness.progress import Progress
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import fnmatch
 import shlex
 from collections.abc import Sequence
 
-from harness.archive.address import without_password
-from harness.compare.metrics import LATENCY
 from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.history.series_view import SeriesRow
+from harness.metrics import LATENCY
+from harness.store.address import without_password
 
 _DEFAULT_RESULTS = "results"
 _FIRST_METRICS = (LATENCY.name, LATENCY_VS_REFERENCE, LATENCY_VS_BASELINE)

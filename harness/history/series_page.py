@@ -12,7 +12,7 @@ from harness.history.sparkline import sparkline
 from harness.history.values import Change
 from harness.report.columns import Column
 from harness.report.units import Unit, byte_unit, count_unit, percent, ratio_text, time_unit
-from harness.report.words import one_line
+from harness.text import one_line
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from harness.compare.hosts import selfcheck_of
-from harness.compare.values import Comparison
 from harness.history.clock import clock_fault, utc_text
 from harness.history.machine_class import machine_class
 from harness.history.points import CaseFacts, facts_of_cases, points_of
 from harness.history.values import CaseRow, ComparisonRow, Point, RunRow, TurnRow
+from harness.records.comparison import Comparison
+from harness.records.run import Header, Run
 from harness.report.table import build_report
 from harness.report.values import Report, Row
-from harness.results.evidence import gather
-from harness.results.records import Header, Run
+from harness.store.evidence import gather
 
 
 @dataclass(frozen=True, kw_only=True)

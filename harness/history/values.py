@@ -103,7 +103,7 @@ class Point:
         revision: IREE's commit that this release was built from; "" of a peer.
         machine_class: As in `runs`; of a device that is no CPU, its name too.
         machine: 12 hex digits that tell machines apart.
-        metric: `latency`, `latency-vs-baseline`, `latency-vs-reference`, or one of harness.compare.metrics.
+        metric: `latency`, `latency-vs-baseline`, `latency-vs-reference`, or one of harness.metrics.
         unit: `ns`, `bytes`, `count`, `instructions` or `ratio`.
         value: The figure, in `unit`; for latency the median over generations.
         low: The fastest generation's, or the lower end of a ratio's 95 % interval; None for counted figures.
@@ -189,7 +189,7 @@ class ComparisonRow:
         model: Its model's name.
         variant: Its variant's.
         device: Its device's.
-        metric: One of harness.compare.metrics.
+        metric: One of harness.metrics.
         verdict: `regressed`, `improved`, `unchanged`, `inconclusive`, `identical`, `failed`, `missing` or `new`.
         ratio: Head divided by base; None where one of them has no value.
         ci_low: Lower end of its 95 % interval; None for counted figures.

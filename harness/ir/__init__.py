@@ -9,9 +9,9 @@ from harness.lazy import lazily
 if TYPE_CHECKING:
     from harness.ir.count import count_files, count_ops
     from harness.ir.dump import dump_phases, entry_phase
-    from harness.ir.storage import EncodedTensor, Storage, read_storage
+    from harness.ir.storage import read_storage
     from harness.ir.text import print_ir
-    from harness.ir.values import BUFFERIZED, ENCODINGS, PHASES, PLACES, OpCounts, check_wanted, select_counts
+    from harness.ir.values import PLACES, OpCounts, check_wanted, select_counts
 else:
     __getattr__ = lazily(
         __name__,
@@ -24,16 +24,9 @@ else:
                 "dump_phases",
                 "entry_phase",
             ),
-            "storage": (
-                "EncodedTensor",
-                "Storage",
-                "read_storage",
-            ),
+            "storage": ("read_storage",),
             "text": ("print_ir",),
             "values": (
-                "BUFFERIZED",
-                "ENCODINGS",
-                "PHASES",
                 "PLACES",
                 "OpCounts",
                 "check_wanted",
@@ -43,13 +36,8 @@ else:
     )
 
 __all__ = [
-    "BUFFERIZED",
-    "ENCODINGS",
-    "PHASES",
     "PLACES",
-    "EncodedTensor",
     "OpCounts",
-    "Storage",
     "check_wanted",
     "count_files",
     "count_ops",

@@ -13,7 +13,8 @@ from pathlib import Path
 from harness.errors import CaseError
 from harness.ir.counter import SEPARATOR
 from harness.ir.tools import failure, start
-from harness.ir.values import BUFFERIZED, ENCODINGS, PHASES, START, check_phases
+from harness.ir.values import check_phases
+from harness.metrics import BUFFERIZED, ENCODINGS, PHASES, START
 from harness.process import Limits
 from harness.toolchain import Toolchain
 from harness.toolchain.messages import error_lines, tail

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import CaseError
 from harness.ir.tools import ask_child
 from harness.process import Limits
+from harness.records.run import EncodedTensor, Storage
 from harness.toolchain import Toolchain
 
 _LAYOUTS = Path(__file__).with_name("layouts.py")
@@ -22,50 +22,6 @@ _LAYOUTS = Path(__file__).with_name("layouts.py")
 # What IREE rounds a size up to, where a microkernel says at run time how large its tiles are.
 RUN_TIME_TILE = 16
 _PACKED_BITS = (2, 4)  # elements that share a byte; i1 has one of its own
-
-
-@dataclass(frozen=True, kw_only=True)
-class EncodedTensor:
-    """One buffer with an encoded tensor.
-
-    Attributes:
-        encoded_bytes: What it takes; with layouts for several devices the most that one of them wants.
-        unpadded_bytes: What the same tensor takes as it is, for the case's inputs.
-        worst_ratio: The largest that encoded over unpadded bytes can be, over all sizes from 1 of the dimensions that
-            the inputs decide. Where they decide none, that of its own sizes.
-    """
-
-    name: str
-    encoded_bytes: int
-    unpadded_bytes: int
-    worst_ratio: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Storage:
-    """All encoded tensors of a program, constants among them. Not all of them need exist at the same time."""
-
-    tensors: tuple[EncodedTensor, ...] = ()
-
-    @property
-    def encoded_bytes(self) -> int:
-        """Of all together."""
-        return sum(tensor.encoded_bytes for tensor in self.tensors)
-
-    @property
-    def unpadded_bytes(self) -> int:
-        """Of all together."""
-        return sum(tensor.unpadded_bytes for tensor in self.tensors)
-
-    @property
-    def overhead(self) -> float | None:
-        """What padding adds, as a share of the unpadded bytes; None where there are none."""
-        return self.encoded_bytes / self.unpadded_bytes - 1 if self.unpadded_bytes else None
-
-    @property
-    def worst_ratio(self) -> float | None:
-        """The largest of any one tensor, which that of all together cannot exceed; None where there are none."""
-        return max((tensor.worst_ratio for tensor in self.tensors), default=None)
 
 
 def encoded_tensor(

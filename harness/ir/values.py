@@ -8,31 +8,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from harness.errors import UsageError
+from harness.metrics import PHASES
 
-START = "start"
-ENCODINGS = "encodings"
-BUFFERIZED = "bufferized"
-
-# In the compiler's order, as iree-compile's --compile-to names them. `start` is the model itself. Two are none of
-# iree-compile's: `encodings` is the program right after each encoded tensor got the layout that its device wants, and
-# `bufferized` is each dispatch right after its tensors became buffers, where its allocations show.
-PHASES = (
-    START,
-    "input",
-    "abi",
-    "preprocessing",
-    "global-optimization",
-    "dispatch-creation",
-    "flow",
-    ENCODINGS,
-    "stream",
-    "executable-sources",
-    "executable-configurations",
-    BUFFERIZED,
-    "executable-targets",
-    "hal",
-    "vm",
-)
 HOST = "host"
 EXECUTABLES = "executables"
 PLACES = (HOST, EXECUTABLES)

@@ -1,7 +1,7 @@
 """[Build] -> [Round]: resident workers, timed turns, fresh generations."""
 
+from harness.machine.pinning import last_core
 from harness.measure.generation import measure_generation
-from harness.measure.pinning import last_core
 from harness.measure.values import Group, Loadable, LoadableModule, Settings
 
 __all__ = ["Group", "Loadable", "LoadableModule", "Settings", "last_core", "measure_generation"]

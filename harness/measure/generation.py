@@ -13,7 +13,7 @@ from harness.measure.schedule import balanced_orders
 from harness.measure.session import WorkerDied, WorkerRefused, WorkerSession
 from harness.measure.values import Group, Loadable, Settings
 from harness.process import Limits
-from harness.results.records import Failure, Lost, Round, Turn
+from harness.records.run import Failure, Lost, Round, Turn
 
 # A calibration makes about this many calls where each is long; short ones do not come near the limit.
 _CALIBRATION_CALLS = 5

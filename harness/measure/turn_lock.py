@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from harness.locks import held
+from harness.cache import held
 
 
 def only_one_measures(on_wait: Callable[[], None]) -> AbstractContextManager[None]:

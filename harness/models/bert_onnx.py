@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.models.builder import BuiltOnnx
+from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
-from harness.suite.values import Input
 
 POSITIONS = 512  # words that a sentence may have
 _NORM_EPSILON = 1e-12

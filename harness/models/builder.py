@@ -9,10 +9,10 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
 from harness.errors import SuiteError
+from harness.models.model import Input
 from harness.options import check_options
 from harness.registered import load_registered
-from harness.suite.toml_file import did_you_mean
-from harness.suite.values import Input
+from harness.text import did_you_mean
 
 ENTRY_POINT_GROUP = "harness.builders"
 

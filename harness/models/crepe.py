@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from harness.models.builder import Builder, BuiltOnnx
+from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
 from harness.models.torch_file import read_torch_file
-from harness.suite.values import Input
 from harness.weights import WeightFile
 
 WEIGHTS = WeightFile(

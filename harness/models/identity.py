@@ -7,9 +7,9 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from harness.files import file_sha256
 from harness.models.builder import check_params, find_builder
-from harness.models.tools import file_sha256
-from harness.suite.values import Input, Model
+from harness.models.model import Input, Model
 
 
 def model_id(model: Model, suite: Path) -> str:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from harness.cache import write_atomically
 from harness.errors import SuiteError
+from harness.files import file_sha256
 from harness.models.bf16 import bf16_bits, from_bf16_bits
-from harness.models.tools import file_sha256
-from harness.suite.values import Input
+from harness.models.model import Input
 
 Array = NDArray[Any]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from harness import process
 from harness.errors import SuiteError
 from harness.models.inputs import Argument, describe, resolve, write_arguments
+from harness.models.model import Input, Model
 from harness.models.parameters import hash_parameters
 from harness.models.program import MLIR_NAME, Program, ProgramStore
 from harness.models.sources import from_builder, from_mlir, from_onnx, onnx_of
-from harness.results.records import ArgumentRecord, ModelRecord
-from harness.suite.values import Input, Model
+from harness.records.run import ArgumentRecord, ModelRecord
 from harness.toolchain.values import Toolchain
 
 

@@ -18,8 +18,8 @@ from pydantic import Field
 from harness.models.bf16 import bf16_bits
 from harness.models.builder import Builder, BuiltModel
 from harness.models.mlir_text import constant, resources_text, tensor_type
+from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
-from harness.suite.values import Input
 
 Size = Annotated[int, Field(ge=1)]
 Dtype = Literal["f32", "f16", "bf16", "i8"]

@@ -14,9 +14,9 @@ from pydantic import Field
 
 from harness.models.bert_onnx import POSITIONS, write_sentence_encoder
 from harness.models.builder import Builder, BuiltOnnx
+from harness.models.model import Input
 from harness.models.onnx_package import read_static
 from harness.models.safetensors_file import read_safetensors
-from harness.suite.values import Input
 from harness.weights import WeightFile
 
 SIX_LAYERS = WeightFile(

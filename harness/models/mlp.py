@@ -27,8 +27,8 @@ from pydantic import Field
 
 from harness.models.builder import Builder, BuiltModel
 from harness.models.mlir_text import Body, Tensor
+from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
-from harness.suite.values import Input
 
 Size = Annotated[int, Field(ge=1)]
 

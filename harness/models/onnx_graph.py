@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.suite.values import Input
+from harness.models.model import Input
 
 # What ONNX Runtime 1.17 and iree-import-onnx both read without an upgrade.
 OPSET, IR_VERSION = 17, 8

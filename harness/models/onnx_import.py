@@ -8,8 +8,8 @@ from typing import Any
 
 from harness import process
 from harness.errors import CaseError, SuiteError, ToolchainError
+from harness.models.model import Input
 from harness.models.tools import run_tool
-from harness.suite.values import Input
 from harness.toolchain.values import Toolchain
 
 # torch-mlir's ONNX lowerings are written for opset 17 and later; older files import but often fail to compile.

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from harness.errors import CaseError
 from harness.models.builder import BuiltOnnx
+from harness.models.model import Input
 from harness.models.onnx_graph import OPSET
 from harness.models.onnx_static import with_static_inputs
-from harness.suite.values import Input
 from harness.weights import WeightFile
 
 

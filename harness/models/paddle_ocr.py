@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from harness.models.builder import Builder, BuiltOnnx
+from harness.models.model import Input
 from harness.models.onnx_package import read_static
-from harness.suite.values import Input
 from harness.weights import WeightFile
 
 Part = Literal["detector", "classifier"]

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness import process
-from harness.models.tools import file_sha256, require_file, run_tool
+from harness.files import file_sha256
+from harness.models.tools import require_file, run_tool
 from harness.toolchain.values import Toolchain
 
 SUFFIXES = (".irpa", ".gguf", ".safetensors")

@@ -16,8 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 
 import harness
 from harness.cache import read_memo, write_atomically, write_memo
-from harness.models.tools import file_sha256
-from harness.suite.values import Input
+from harness.files import file_sha256
+from harness.models.model import Input
 
 MLIR_NAME = "model.mlir"
 _ONNX_FOLDER = "onnx"

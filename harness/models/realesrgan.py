@@ -17,9 +17,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from harness.models.builder import Builder, BuiltOnnx
+from harness.models.model import Input
 from harness.models.ncnn import Network, read_network
 from harness.models.ncnn_onnx import write_onnx
-from harness.suite.values import Input
 from harness.weights import WeightFile
 
 Size = Annotated[int, Field(ge=1)]

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from harness.models.builder import Builder, BuiltModel
 from harness.models.mlir_text import Body, Tensor, tensor_type
-from harness.suite.values import Input
+from harness.models.model import Input
 
 Size = Annotated[int, Field(ge=1)]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.models.builder import Builder, BuiltOnnx
+from harness.models.model import Input
 from harness.models.onnx_package import read_static
-from harness.suite.values import Input
 from harness.weights import WeightFile
 
 Form = Literal["branches", "straight"]

@@ -16,12 +16,13 @@ import numpy as np
 
 from harness import process
 from harness.errors import CaseError, SuiteError
+from harness.files import file_sha256
 from harness.models.builder import Builder, BuiltModel, check_params, find_builder
+from harness.models.model import Model
 from harness.models.onnx_import import import_onnx, read_onnx
 from harness.models.onnx_static import with_static_inputs
 from harness.models.program import MLIR_NAME, Program, ProgramStore
-from harness.models.tools import file_sha256, require_file, run_tool
-from harness.suite.values import Model
+from harness.models.tools import require_file, run_tool
 from harness.toolchain.values import Toolchain
 
 _T = TypeVar("_T")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,19 +55,6 @@ def require_file(path: Path, suffixes: Sequence[str], where: str) -> None:
         raise SuiteError(f"{where}: {path} cannot be read ({error.strerror}); check its permissions") from None
     if is_empty:
         raise CaseError("model", f"{where}: {path} is empty; write it again")
-
-
-def file_sha256(path: Path) -> str:
-    """Hash of a file's bytes, in hex.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _reason(stderr: str) -> str:

@@ -20,7 +20,7 @@ from harness.models.builder import Builder, BuiltModel
 from harness.models.mlir_text import Body, Tensor
 from harness.models.mlp import Parameters as Mlp
 from harness.models.mlp import weights
-from harness.suite.values import Input
+from harness.models.model import Input
 
 Size = Annotated[int, Field(ge=1)]
 

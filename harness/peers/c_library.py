@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness import process
-from harness.locks import held
+from harness.cache import held
 
 _LIMITS = process.Limits(seconds=120)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from harness.measure.pinning import thread_variables
+from harness.machine.pinning import thread_variables
 from harness.measure.session import WorkerSession
 from harness.measure.values import Group
 from harness.peers.registry import AppliedPeer

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from numpy.typing import NDArray
 
-from harness.suite.values import Input
+from harness.models.model import Input
 
 P = TypeVar("P")
 

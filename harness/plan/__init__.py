@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from harness.lazy import lazily
 
 if TYPE_CHECKING:
-    from harness.plan.cases import Selection, plan_cases, unknown_flags
-    from harness.plan.cell import chain_of, suits
     from harness.plan.chain import Arranged
-    from harness.plan.toolchains import across_toolchains
-    from harness.plan.values import Case
+    from harness.records.case import Case
+    from harness.suite.cases import Selection, plan_cases, unknown_flags
+    from harness.suite.cell import chain_of, suits
+    from harness.suite.toolchains import across_toolchains
 else:
     __getattr__ = lazily(
         __name__,

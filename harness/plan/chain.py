@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import SuiteError
-from harness.plan.flags import flag_name, merge_flags
 from harness.plugins.files import PluginFile
 from harness.plugins.values import (
     REWRITE_PHASES,
@@ -23,6 +22,7 @@ from harness.plugins.values import (
     TransformSpec,
     TuningSpec,
 )
+from harness.suite.flags import flag_name, merge_flags
 
 PIPELINE_FLAG = "iree-preprocessing-pass-pipeline"
 TRANSFORM_SPEC_FLAG = "iree-preprocessing-transform-spec-filename"

@@ -6,10 +6,11 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 
+from harness.models.model import Model
 from harness.peers.registry import AppliedPeer
-from harness.plan.cell import threads_of
-from harness.plan.values import ID_DIGITS, Case
-from harness.suite.values import Device, Model
+from harness.records.case import ID_DIGITS, Case
+from harness.suite.cell import threads_of
+from harness.suite.values import Device
 
 # Peers run on this machine's CPU: beside what llvm-cpu makes for one local device.
 _BACKEND = "llvm-cpu"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Literal
 
-from harness.compare.values import Comparison
 from harness.errors import RunError, UsageError
 from harness.plots.look import THEMES, Format, Theme, ThemeName
+from harness.records.comparison import Comparison
 from harness.report.forest import USUAL_ROWS, Forest
 from harness.report.names import tidy
 from harness.report.values import Report

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.errors import RunError
+from harness.records.run import Peak
 from harness.report.values import Report
-from harness.report.words import one_line
-from harness.results.records import Peak
+from harness.text import one_line
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from harness.archive.address import without_password
-from harness.compare.metrics import LATENCY
 from harness.errors import UsageError
 from harness.history.series_match import listing_series, matching, names_case
 from harness.history.series_view import SeriesRow
+from harness.metrics import LATENCY
 from harness.report.names import tidy
+from harness.store.address import without_password
 
 _MOST_LISTED = 6
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from harness.compare.metrics import metric_named
 from harness.history.verdicts import Cause
+from harness.metrics import metric_named
 from harness.report.comparison.words import figure_title
 from harness.report.forest import Tone
 from harness.report.names import tidy

@@ -14,7 +14,7 @@ from harness.errors import SuiteError
 from harness.options import as_json, check_options
 from harness.plugins.values import REWRITE_PHASES, Applied, Plugin, Rewrite, Step
 from harness.registered import find_registered
-from harness.suite.toml_file import did_you_mean
+from harness.text import did_you_mean
 
 ENTRY_POINT_GROUP = "harness.plugins"
 

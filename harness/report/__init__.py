@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from harness.results.records import Run
+from harness.records.run import Run
 
 Format = Literal["terminal", "markdown", "json", "csv"]
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from harness.report.columns import Column, ir_columns, main_columns
 from harness.report.markdown_text import blocks, escape, name, table
 from harness.report.values import Report, Row, Section
-from harness.report.words import LEGEND, one_line, run_line, sampling
+from harness.report.words import LEGEND, run_line, sampling
+from harness.text import one_line
 
 # Of the main table; an ablation is about what the compiler does with each step, and how fast that is.
 _LEFT_OUT = ("instr/call", "module", "compile")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harness.ir.storage import Storage
+from harness.records.run import Storage
 from harness.report.units import PLAIN, Unit, byte_unit, count_unit, time_unit
 from harness.report.values import Row, Section
-from harness.report.words import interval_text, one_line, outcome_text
+from harness.report.words import interval_text, outcome_text
+from harness.text import one_line
 
 
 @dataclass(frozen=True, kw_only=True)

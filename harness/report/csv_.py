@@ -9,7 +9,7 @@ from io import StringIO
 
 from harness.report.flat import Scalar, flatten
 from harness.report.values import Report, Row
-from harness.report.words import one_line
+from harness.text import one_line
 
 
 def render_csv(report: Report) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.plan.values import Case
+from harness.records.case import Case
+from harness.records.run import Failure
 from harness.report.values import Status
-from harness.results.evidence import is_expected
-from harness.results.records import Failure
+from harness.store.evidence import is_expected
 
 
 def judge(

@@ -14,7 +14,7 @@ from harness.report.columns import Column
 from harness.report.json_ import SCHEMA_VERSION, json_text
 from harness.report.terminal_text import drawn, empty_table, fitting, print_left_out
 from harness.report.units import PLAIN
-from harness.report.words import one_line
+from harness.text import one_line
 
 # What tells how a program's tensors become buffers, dispatches and copies; --ops '*' shows everything.
 TELLING_OPS = ("linalg.*", "tensor.*", "flow.*", "stream.cmd.*", "memref.alloc*", "memref.copy", "llvm.alloca")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from harness.compare.values import Row, SelfcheckFacts
+from harness.records.comparison import Row, SelfcheckFacts
 
 
 def machine_line(selfcheck: SelfcheckFacts | None) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 
+from harness.records.case import VariantGroup
 from harness.report.markdown_text import blocks, details, escape, name, table
 from harness.report.units import Unit, time_unit
 from harness.report.values import Report, Row, side_label
-from harness.suite.values import VariantGroup
 
 
 def comparison_table(group: VariantGroup, report: Report, *, full: bool) -> str:

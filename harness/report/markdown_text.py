@@ -6,7 +6,8 @@ import html
 import re
 from collections.abc import Sequence
 
-from harness.report.words import Step, one_line, printable
+from harness.report.words import Step
+from harness.text import one_line, printable
 
 # GitHub refuses a comment or an issue of more characters.
 COMMENT_LIMIT = 65_536

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from harness.report.words import one_line
+from harness.text import one_line
 
 ELLIPSIS = "…"
 # No reader takes in more of a name; what follows costs time to measure and cannot be shown.

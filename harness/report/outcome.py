@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.compare.metrics import LATENCY, TIMED
-from harness.compare.values import Comparison, Row
 from harness.errors import ExitCode
+from harness.metrics import LATENCY, TIMED
+from harness.records.comparison import Comparison, Row
 from harness.report.comparison.selection import LOST, MEASURED, of_metric, of_verdict, real_rows
 from harness.report.values import Summary
 

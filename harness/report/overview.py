@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.plan.values import Case
+from harness.records.case import Case
+from harness.records.run import Run
 from harness.report.values import Facts, Row, Section, Summary, side_label
-from harness.results.records import Run
 
 # A quiet core gives a busy process all but some per mille of its time; less than this is another program's doing.
 _WHOLE_CORE = 0.95

@@ -12,9 +12,9 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.plan.values import Case
-from harness.report.words import one_line
-from harness.results.records import Build, Check, Reference
+from harness.records.case import Case
+from harness.records.run import Build, Check, Reference
+from harness.text import one_line
 
 # The files of the folder that the commands ran in, as arguments name them: `model.mlir`, `--module=module.vmfb`,
 # `--input=@input0.npy`, `--input=4x8xbf16=@input1.bin`, `--parameters=scope=scope.irpa`.

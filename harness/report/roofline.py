@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from harness.records.run import Peak, Work
 from harness.report.columns import Column
 from harness.report.units import NOTHING
 from harness.report.values import Section
-from harness.report.words import one_line
-from harness.results.records import Peak, Work
 from harness.roofline.attained import Attained
+from harness.text import one_line
 
 
 def roofline_line(section: Section) -> str:

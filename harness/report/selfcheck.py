@@ -9,12 +9,12 @@ from typing import Literal
 from rich.console import Console
 from rich.text import Text
 
+from harness.compare.selfcheck import CaseCheck, Selfcheck
 from harness.report.columns import Column
 from harness.report.machine import machine_line
 from harness.report.terminal_text import drawn, empty_table
 from harness.report.units import NOTHING, with_unit
-from harness.report.words import one_line
-from harness.selfcheck import CaseCheck, Selfcheck
+from harness.text import one_line
 
 # Raised when a name changes its meaning or goes away; new names may appear without.
 SCHEMA_VERSION = 1

@@ -15,7 +15,7 @@ from harness.report.columns import Column
 from harness.report.markdown_text import escape, table
 from harness.report.terminal_text import drawn, empty_table
 from harness.report.values import Summary
-from harness.report.words import one_line
+from harness.text import one_line
 
 # Fields of a summary by the heads of their columns; those that are always there, and those that are where it matters.
 _ALWAYS = {"measured": "measured", "failed": "failed", "skipped": "skipped"}

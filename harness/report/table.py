@@ -7,7 +7,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.plan.values import Case
+from harness.records.case import Case
+from harness.records.run import Build, Check, Header, ModelRecord, Reference, Run
 from harness.report.evidence import judge
 from harness.report.overview import baseline_label, collect_facts, collect_notes, count_rows
 from harness.report.remarks import (
@@ -21,8 +22,6 @@ from harness.report.remarks import (
 )
 from harness.report.repro import repro_lines
 from harness.report.values import Report, Row, Section
-from harness.results.evidence import Evidence, find_failure, gather, stand_ins
-from harness.results.records import Build, Check, Header, ModelRecord, Reference, Run
 from harness.roofline.attained import NARROW_TYPES, attained
 from harness.stats import (
     GroupTimes,
@@ -32,6 +31,7 @@ from harness.stats import (
     summarise_latency,
     tabulate_rounds,
 )
+from harness.store.evidence import Evidence, find_failure, gather, stand_ins
 
 
 @dataclass(frozen=True, kw_only=True)

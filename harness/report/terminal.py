@@ -20,17 +20,8 @@ from harness.report.terminal_text import (
     room_beside,
 )
 from harness.report.values import Report, Row, Section
-from harness.report.words import (
-    LEGEND,
-    common_fate,
-    correctness,
-    next_steps,
-    one_line,
-    run_line,
-    sampling,
-    trust,
-    verdict,
-)
+from harness.report.words import LEGEND, common_fate, correctness, next_steps, run_line, sampling, trust, verdict
+from harness.text import one_line
 
 
 def render_terminal(report: Report, *, width: int, color: bool) -> str:

@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.report.columns import Column
-from harness.report.words import Step, one_line, printable
+from harness.report.words import Step
+from harness.text import one_line, printable
 
 GAP = 2
 _LOG_LINES = 8

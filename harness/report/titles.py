@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# By the metric's name, see harness.compare.metrics.
+# By the metric's name, see harness.metrics.
 UPSTREAM_TITLES = {
     "latency": "Latencies",
     "compile-time": "Compilation Times",

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from harness.ir.storage import Storage
-from harness.results.records import DeviceMemory, Failure, Peak, PluginEffect, Work
+from harness.records.case import VariantGroup
+from harness.records.run import DeviceMemory, Failure, Peak, PluginEffect, Storage, Work
 from harness.roofline.attained import Attained
 from harness.stats import Change, Estimate
-from harness.suite.values import VariantGroup
 
 Status = Literal[
     "measured",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from dataclasses import dataclass
 
@@ -11,36 +10,13 @@ from harness.report.machine import machine_line
 from harness.report.units import ratio_text
 from harness.report.values import Facts, Report, Row, Section, Summary
 from harness.stats import CONFIDENCE, Change, Estimate
+from harness.text import one_line
 
 # A mark beside each ratio, so that colour never carries the meaning alone.
 MARKS: dict[Change, str] = {"faster": "▼", "slower": "▲", "same": "=", "unclear": "?"}
 LEGEND = (
     f"▼ faster  ▲ slower  = same within 1 %  ? unclear; in brackets the {CONFIDENCE * 100:.0f} % interval of the ratio"
 )
-
-# Colours and other escape sequences that tools print, and control characters of any kind; among them those that turn
-# the direction of text, which make a line read other than it is (Unicode's UAX #9 lists them), and halves of characters
-# that JSON can hold and no file can.
-_CONTROL = re.compile(
-    r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-_SHOWN_CHARACTERS = 80
-
-
-def printable(text: str) -> str:
-    """A tool's text without escape sequences and control characters; its lines stay."""
-    return text if text.replace("\n", " ").isprintable() else _CONTROL.sub("", text)
-
-
-def one_line(text: str) -> str:
-    """A text that may come from anywhere, on one line."""
-    return " ".join(printable(text.replace("\r", "\n")).split())
-
-
-def shown(name: str) -> str:
-    """A name that may be anything, on one line and not too long for a sentence."""
-    line = one_line(name)
-    return line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}..."
 
 
 def interval_text(estimate: Estimate | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.results.records import Peak, Work
+from harness.records.run import Peak, Work
 
 
 @dataclass(frozen=True, kw_only=True)

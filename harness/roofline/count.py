@@ -22,7 +22,7 @@ from harness.ir.dump import dump_phases
 from harness.ir.tools import failure, shortened, start
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits
-from harness.results.records import Work
+from harness.records.run import Work
 from harness.toolchain import Toolchain
 
 _COUNTER = Path(__file__).with_name("counter.py")

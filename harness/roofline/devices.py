@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.measure.pinning import usable_cores
-from harness.plan.values import Case
+from harness.machine.pinning import usable_cores
+from harness.records.case import Case
 
 _DRIVERS = ("local-sync", "local-task")
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from harness.cache import read_memo, write_atomically, write_memo
 from harness.errors import CaseError
-from harness.measure.pinning import last_core, thread_variables
+from harness.machine.pinning import last_core, thread_variables
 from harness.process import Limits, run
-from harness.results.records import Failure, Peak
+from harness.records.run import Failure, Peak
 from harness.roofline.peak_programs import ELEMENTS_PER_THREAD, OPERATIONS_PER_ELEMENT, multiply_add_loop
 from harness.toolchain import Toolchain
 from harness.toolchain.messages import tail

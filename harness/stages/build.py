@@ -12,11 +12,11 @@ from harness.cache import cache_root
 from harness.compile import BuildCache, CompileRequest, Underway, compile_cases
 from harness.errors import RunError
 from harness.models.materialize import ModelArtifact
-from harness.plan import Case
-from harness.prepare import Prepared
 from harness.process import Limits
-from harness.results.records import Build, Failure
+from harness.records.case import Case
+from harness.records.run import Build, Failure
 from harness.stages.context import Context
+from harness.stages.prepare import Prepared
 
 # Where nothing has been finished for so long, what is ready is measured before waiting on.
 _PATIENCE_S = 15.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.process import Limits
-from harness.reference import benchmark_command, run_benchmark_module
 from harness.stages.context import Context
 from harness.verify import AnyRunnable, Runnable, RunnablePeer, check_cases
+from harness.verify.benchmark_module import benchmark_command, run_benchmark_module
 
 # iree-benchmark-module makes about this many calls where each is long: one to estimate and some for each repetition.
 _BENCHMARK_CALLS = 10

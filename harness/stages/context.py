@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.plan import Selection
-from harness.prepare import Prepared
 from harness.process import Limits
 from harness.progress import Progress
-from harness.results.records import Build, Check, IrCounts, Peak, Reference, Run
-from harness.results.store import RunDirectory
+from harness.records.run import Build, Check, IrCounts, Peak, Reference, Run
+from harness.stages.prepare import Prepared
+from harness.store.run_directory import RunDirectory
+from harness.suite.cases import Selection
 from harness.toolchain import Toolchain
 
 

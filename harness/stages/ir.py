@@ -12,10 +12,11 @@ from pydantic import TypeAdapter, ValidationError
 from harness.cache import cache_root, read_memo, write_memo
 from harness.compile import BuildCache
 from harness.errors import CaseError
-from harness.ir import ENCODINGS, PHASES, OpCounts, Storage, count_ops, entry_phase, select_counts
+from harness.ir import OpCounts, count_ops, entry_phase, select_counts
+from harness.metrics import ENCODINGS, PHASES
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits
-from harness.results.records import Build, Failure, IrCounts
+from harness.records.run import Build, Failure, IrCounts, Storage
 from harness.stages.context import Context
 from harness.stages.storage import storage_of
 from harness.toolchain import Toolchain

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from harness.bench_folder import lay_out
 from harness.cache import cache_root
 from harness.compile import BuildCache
+from harness.machine.pinning import usable_cores
 from harness.measure import last_core
-from harness.measure.pinning import usable_cores
+from harness.models.bench_folder import lay_out
 from harness.models.materialize import ModelArtifact
 from harness.peers.loadable import LoadablePeer
-from harness.plan import Case
-from harness.prepare import Prepared
-from harness.results.records import Failure
+from harness.records.case import Case
+from harness.records.run import Failure
 from harness.stages.build import Batch
 from harness.stages.peers import peer_model
+from harness.stages.prepare import Prepared
 from harness.verify import AnyRunnable, Runnable, RunnablePeer
 
 

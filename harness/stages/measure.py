@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.bench_folder import MODULE_FILE
 from harness.measure import Group, Loadable, LoadableModule, Settings, measure_generation
 from harness.measure.schedule import load_order
-from harness.results.records import Lost, Round
+from harness.models.bench_folder import MODULE_FILE
+from harness.records.run import Lost, Round
 from harness.stages.check import distinct
 from harness.stages.context import Context
 from harness.verify import AnyRunnable, RunnablePeer

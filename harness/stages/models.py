@@ -5,10 +5,10 @@ from __future__ import annotations
 from harness.cache import cache_root
 from harness.errors import CaseError, RunError, SuiteError
 from harness.models.materialize import ModelArtifact, materialize
-from harness.prepare import Prepared
 from harness.process import Limits
 from harness.progress import Progress
-from harness.results.records import Failure
+from harness.records.run import Failure
+from harness.stages.prepare import Prepared
 
 
 def materialize_models(prepared: Prepared, limits: Limits, progress: Progress) -> dict[str, ModelArtifact | Failure]:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from harness.models.builder import check_params, find_builder
 from harness.models.materialize import ModelArtifact
+from harness.models.model import Model
 from harness.options import as_json
 from harness.peers.values import PeerModel
-from harness.plan import Case
-from harness.prepare import Prepared
-from harness.results.records import Failure
-from harness.suite.values import Model
+from harness.records.case import Case
+from harness.records.run import Failure
+from harness.stages.prepare import Prepared
 
 
 def skip_unfit_peers(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]) -> Prepared:

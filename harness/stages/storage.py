@@ -13,9 +13,10 @@ from pydantic import TypeAdapter, ValidationError
 from harness.cache import cache_root, read_memo, write_memo
 from harness.compile import BuildCache
 from harness.errors import CaseError
-from harness.ir import ENCODINGS, Storage, dump_phases, read_storage
+from harness.ir import dump_phases, read_storage
+from harness.metrics import ENCODINGS
 from harness.process import Limits
-from harness.results.records import Build, Failure
+from harness.records.run import Build, Failure, Storage
 from harness.toolchain import Toolchain
 
 _STORAGE = TypeAdapter(Storage)

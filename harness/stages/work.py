@@ -9,7 +9,7 @@ from dataclasses import replace
 from harness.cache import cache_root
 from harness.errors import CaseError
 from harness.models.materialize import ModelArtifact
-from harness.results.records import Failure, Work
+from harness.records.run import Failure, Work
 from harness.roofline.count import count_work
 from harness.roofline.devices import peak_threads
 from harness.roofline.peaks import measure_peak

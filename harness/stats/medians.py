@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.results.records import Round
+from harness.records.run import Round
 from harness.stats.pairing import FloatArray, usable
 
 Integers = NDArray[np.int64]

@@ -17,7 +17,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.results.records import Round, Turn
+from harness.records.run import Round, Turn
 
 FloatArray = NDArray[np.float64]
 _TOO_LARGE = 1 << 63

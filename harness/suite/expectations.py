@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harness.errors import SuiteError
+from harness.models.model import Expectation
 from harness.suite.schema import ExpectTable
 from harness.suite.toml_file import shown
-from harness.suite.values import Expectation
 
 _MISMATCH = "mismatch"
 _FAIL = "fail:"

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from harness.compare.metrics import METRICS
 from harness.errors import SuiteError, UsageError
-from harness.ir.values import PHASES, check_wanted
+from harness.ir.values import check_wanted
+from harness.metrics import METRICS, PHASES
+from harness.models.model import Input, Model, Tolerance
+from harness.records.case import Gate, VariantGroup
 from harness.suite.expectations import case_expectation, model_expectation
 from harness.suite.lists import refuse_list
 from harness.suite.schema import (
@@ -24,20 +26,9 @@ from harness.suite.schema import (
     SuiteFile,
     VariantTable,
 )
-from harness.suite.toml_file import did_you_mean, read_content, read_toml, shown, validated
-from harness.suite.values import (
-    Device,
-    FlagSet,
-    Gate,
-    Input,
-    Model,
-    PeerUse,
-    PluginUse,
-    Suite,
-    Tolerance,
-    Variant,
-    VariantGroup,
-)
+from harness.suite.toml_file import read_content, read_toml, shown, validated
+from harness.suite.values import Device, FlagSet, PeerUse, PluginUse, Suite, Variant
+from harness.text import did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True)

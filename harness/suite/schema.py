@@ -9,9 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_serializer, field_validator, model_validator
 
-from harness.compare.metrics import METRICS, STATISTICAL
-from harness.ir.values import PHASES
-from harness.suite.values import Direction
+from harness.metrics import METRICS, PHASES, STATISTICAL
+from harness.records.case import Direction
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
 OP_PATTERN = r"^[A-Za-z0-9_.$*?!:\[\]-]+$"

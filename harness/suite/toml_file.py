@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from harness.errors import SuiteError
 from harness.suite.schema import NAME_PATTERN, OP_PATTERN
+from harness.text import did_you_mean
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -35,16 +35,6 @@ _TYPES = {
     "dict_type": "a table",
     "model_type": "a table",
 }
-
-
-def did_you_mean(word: str, known: Sequence[str], otherwise: str | None = None) -> str:
-    """`; did you mean "x"?` when a known word is close, else `otherwise`, else `; known: a, b, c`."""
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    if close:
-        return f'; did you mean "{close[0]}"?'
-    if otherwise is not None:
-        return otherwise
-    return f"; known: {', '.join(sorted(known))}" if known else ""
 
 
 def read_toml(path: Path, model: type[_Model]) -> tuple[_Model, bytes]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from harness.cache import held
 from harness.errors import ToolchainError
-from harness.locks import held
 from harness.process import Limits, run
 from harness.toolchain.environments import environment_folder
 from harness.toolchain.find import environment_python, find_in_environment, find_toolchain, pair_in_environment

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.index_output import DISK_FULL, NO_INDEX, UNREACHABLE
 from harness.toolchain.find import COMPILER_PACKAGE, RUNTIME_PACKAGE, environment_python
+from harness.toolchain.index_output import DISK_FULL, NO_INDEX, UNREACHABLE
 
 # pip lists the releases that fit this Python; uv only says that it found none.
 _PIP_HAS = re.compile(r"Could not find a version that satisfies .*\(from versions: (?P<releases>[^)]+)\)")

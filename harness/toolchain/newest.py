@@ -8,9 +8,9 @@ import sys
 from packaging.version import InvalidVersion, Version
 
 from harness.errors import ToolchainError
-from harness.index_output import NO_INDEX, UNREACHABLE
 from harness.process import Limits, run
 from harness.toolchain.find import COMPILER_PACKAGE, RUNTIME_PACKAGE
+from harness.toolchain.index_output import NO_INDEX, UNREACHABLE
 
 NEWEST = "newest"
 

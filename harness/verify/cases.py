@@ -11,11 +11,11 @@ import numpy as np
 from harness.errors import CaseError
 from harness.models.inputs import load_argument
 from harness.models.materialize import ModelArtifact
+from harness.models.model import Model
 from harness.models.onnx_reference import onnxruntime_version, run_onnx
-from harness.plan.values import Case
 from harness.process import Limits
-from harness.results.records import Check, Failure
-from harness.suite.values import Model
+from harness.records.case import Case
+from harness.records.run import Check, Failure
 from harness.verify.outputs import Array, compare_outputs, load_array
 from harness.verify.runnable import AnyRunnable
 

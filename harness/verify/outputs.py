@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.errors import CaseError
+from harness.models.model import Tolerance
 from harness.process import Finished, Limits, run
-from harness.suite.values import Tolerance
 from harness.toolchain import Toolchain
 from harness.toolchain.messages import status_text, tail
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.bench_folder import MODULE_FILE, BenchFolder
 from harness.errors import CaseError
 from harness.measure.values import Group
+from harness.models.bench_folder import MODULE_FILE, BenchFolder
 from harness.models.materialize import ModelArtifact
 from harness.peers.loadable import LoadablePeer
-from harness.plan.values import Case
 from harness.process import Limits
-from harness.results.records import Build
+from harness.records.case import Case
+from harness.records.run import Build
 from harness.toolchain import Toolchain
 from harness.verify.module_devices import misfit, module_devices
 from harness.verify.outputs import Array, load_array, run_command, run_once

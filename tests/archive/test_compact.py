@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.archive.check_history import check_history, stray_files
-from harness.archive.compact import PARTS_LIMIT, compact
-from harness.archive.place import open_place
-from harness.archive.values import Compacted
 from harness.errors import RunError
 from harness.history.index import read_index
 from harness.history.open import open_history
 from harness.history.parquet import compacted_comparisons, compacted_runs
 from harness.progress import Silent
-from harness.results.dropped import mark_dropped
-from harness.results.manifest import describe_file
+from harness.store.check_history import check_history, stray_files
+from harness.store.compact import PARTS_LIMIT, compact
+from harness.store.dropped import mark_dropped
+from harness.store.manifest import describe_file
+from harness.store.place import open_place
+from harness.store.values import Compacted
 from tests.archive.made import a_comparison, a_run, an_unfinished_run, contents, runs
 
 
@@ -108,8 +108,8 @@ def test_many_parts_become_one(tmp_path: Path) -> None:
 _COMPACT = """
 import os, signal, sys
 from pathlib import Path
-from harness.archive import compact
-from harness.archive.place import open_place
+from harness.store import compact
+from harness.store.place import open_place
 from harness.progress import Silent
 compact._BATCH_RUNS, compact.PARTS_LIMIT = 2, 2
 real, seen, at = Path.replace, [], int(sys.argv[2])

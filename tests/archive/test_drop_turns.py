@@ -10,14 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.archive import drop_turns as dropping
-from harness.archive.age import parse_age
-from harness.archive.check import check_folder
-from harness.archive.check_history import check_history
-from harness.archive.compact import compact
-from harness.archive.drop_turns import drop_turns
-from harness.archive.place import open_place
-from harness.archive.values import GarbageReport
 from harness.cli import run_command_line
 from harness.errors import ExitCode, UsageError
 from harness.history.open import open_history
@@ -25,8 +17,16 @@ from harness.progress import Silent
 from harness.report import render
 from harness.report.outcome import exit_code
 from harness.report.table import build_report
-from harness.results.dropped import TURNS_FILE
-from harness.results.store import load_run
+from harness.store import drop_turns as dropping
+from harness.store.age import parse_age
+from harness.store.check import check_folder
+from harness.store.check_history import check_history
+from harness.store.compact import compact
+from harness.store.drop_turns import drop_turns
+from harness.store.dropped import TURNS_FILE
+from harness.store.place import open_place
+from harness.store.run_directory import load_run
+from harness.store.values import GarbageReport
 from tests.archive.made import a_comparison, a_run, an_unfinished_run, contents, killed_at, runs
 from tests.history.made import FIRST_NIGHT, make_night, store
 

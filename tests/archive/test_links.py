@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.archive.check_history import check_history, stray_files
-from harness.archive.compact import compact
-from harness.archive.drop_turns import drop_turns
-from harness.archive.merge import merge
-from harness.archive.place import open_place
 from harness.errors import RunError
 from harness.history.parquet import merge_parts
 from harness.progress import Silent
+from harness.store.check_history import check_history, stray_files
+from harness.store.compact import compact
+from harness.store.drop_turns import drop_turns
+from harness.store.merge import merge
+from harness.store.place import open_place
 from tests.archive.made import a_run, contents, fates, runs
 
 NOW = datetime(2027, 1, 1, tzinfo=timezone.utc)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RunError
-from harness.results.dropped import mark_dropped, read_dropped
-from harness.results.manifest import FileRecord, describe_file, read_manifest
-from harness.results.store import RunDirectory, load_run
+from harness.store.dropped import mark_dropped, read_dropped
+from harness.store.manifest import FileRecord, describe_file, read_manifest
+from harness.store.run_directory import RunDirectory, load_run
 from tests.archive.made import a_comparison, a_run, an_old_run, an_unfinished_run
 from tests.builders import make_header
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.archive.compact import compact
-from harness.archive.merge import merge
-from harness.archive.place import open_place
-from harness.archive.values import Outcome
 from harness.errors import RunError
 from harness.history.open import open_history
 from harness.history.parquet import compacted_runs
 from harness.progress import Silent
-from harness.results.dropped import mark_dropped
-from harness.results.manifest import describe_file
+from harness.store.compact import compact
+from harness.store.dropped import mark_dropped
+from harness.store.manifest import describe_file
+from harness.store.merge import merge
+from harness.store.place import open_place
+from harness.store.values import Outcome
 from tests.archive.made import a_comparison, a_run, an_old_run, an_unfinished_run, contents, fates, runs, why
 
 

@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.archive.merge import merge
 from harness.progress import Silent
+from harness.store.merge import merge
 from tests.archive.made import contents, fates, runs
 
 _MERGE = """
 import sys
-from harness.archive.merge import merge
+from harness.store.merge import merge
 from harness.progress import Silent
 for one in merge([sys.argv[1]], sys.argv[2], Silent()):
     print(one.fate)
@@ -21,7 +21,7 @@ for one in merge([sys.argv[1]], sys.argv[2], Silent()):
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from harness.archive import transfer
+from harness.store import transfer
 real, seen = transfer._copy_file, []
 def copy(source, target):
     seen.append(source)

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.archive.compact import compact
-from harness.archive.folders import FOLDER_LIMIT_BYTES
-from harness.archive.merge import merge
-from harness.archive.place import open_place
-from harness.archive.values import Outcome
 from harness.progress import Silent
-from harness.results import bounded
+from harness.store import bounded
+from harness.store.compact import compact
+from harness.store.folders import FOLDER_LIMIT_BYTES
+from harness.store.merge import merge
+from harness.store.place import open_place
+from harness.store.values import Outcome
 from tests.archive.made import a_comparison, a_run, contents, fates, runs, why
 
 
@@ -156,7 +156,7 @@ def test_a_history_of_more_rows_than_runs_have_is_refused(tmp_path: Path, monkey
     names = runs(tmp_path / "from", 1)
     compact(open_place(str(tmp_path / "from")), Silent())
     shutil.rmtree(tmp_path / "from" / names[0])
-    monkeypatch.setattr("harness.archive.merge_history._BATCH_ROWS", 3)
+    monkeypatch.setattr("harness.store.merge_history._BATCH_ROWS", 3)
     assert "has more than 3 rows of 1 runs" in why(merged(tmp_path))
 
 
@@ -171,7 +171,7 @@ def test_a_folder_that_changes_while_it_is_copied_is_looked_at_as_it_was_copied(
             link_report(folder)
         return real(file, follow=follow)
 
-    monkeypatch.setattr("harness.archive.transfer.open_plain", swap)
+    monkeypatch.setattr("harness.store.transfer.open_plain", swap)
     assert "report.md: cannot be read" in why(merged(tmp_path))
     assert contents(tmp_path / "into") == {}
 

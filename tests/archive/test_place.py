@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from harness.archive.compact import compact
-from harness.archive.place import open_place
 from harness.cache import cache_root
 from harness.errors import RunError, UsageError
 from harness.history.open import open_history
 from harness.progress import Silent
+from harness.store.compact import compact
+from harness.store.place import open_place
 from tests.archive.made import a_comparison, a_run, an_unfinished_run, contents, runs
 
 URL = "memory://bucket/results"
@@ -189,7 +189,7 @@ def test_a_listing_that_lies_about_sizes_is_found(tmp_path: Path, monkeypatch: p
 def test_a_folder_that_is_too_large_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = a_run(tmp_path / "results").name
     upload(tmp_path / "results")
-    monkeypatch.setattr("harness.archive.remote.FOLDER_LIMIT_BYTES", 1000)
+    monkeypatch.setattr("harness.store.remote.FOLDER_LIMIT_BYTES", 1000)
     place = open_place(URL)
     place.fetch()
     assert "is not fetched" in place.refused[name]

@@ -18,7 +18,7 @@ from harness.history.open import open_history
 from harness.history.values import Role
 from harness.report import render
 from harness.report.table import build_report
-from harness.results.store import load_run
+from harness.store.run_directory import load_run
 
 
 def test_run_folders_are_whole_runs_that_can_be_reported(tmp_path: Path) -> None:

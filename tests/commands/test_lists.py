@@ -12,7 +12,7 @@ from harness.commands import lists
 from harness.commands.lists import run_list
 from harness.commands.one_run import RunArguments
 from harness.errors import CaseError, Interrupted, NothingSelected, SuiteError, UsageError
-from harness.results.records import Build, Failure, Run
+from harness.records.run import Build, Failure, Run
 from harness.suite.values import SuiteList
 from tests.report.conftest import make_small_run
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from harness.compare.pairs import Side, side_of
-from harness.plan.values import Case
-from harness.results.records import Build, Failure, ModelRecord, Round, Run, ToolchainRecord, Turn
+from harness.records.case import Case
+from harness.records.run import Build, Failure, ModelRecord, Round, Run, ToolchainRecord, Turn
 from tests.builders import make_case, make_header
 
 TOOLCHAIN = ToolchainRecord(version="0.0.0", revision="", compiler_sha256="cc" * 32)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.compare.engine import MOST_GENERATIONS, Decision, Generation, Outcome
 from harness.compare.latency import summarise_generation
-from harness.results.records import Round, Turn
+from harness.records.run import Round, Turn
 from tests.compare.scripted import NOISY, RULE, Step, a_generation, crash, decided, generations, outcome_of
 
 MIRRORED: dict[Decision, Decision] = {

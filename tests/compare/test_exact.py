@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.compare.exact import exact_rows
-from harness.compare.metrics import BUILD_FACTS, EXACT
-from harness.compare.values import Row
-from harness.results.records import Build, Failure, Reference, Sizes, Statistics
+from harness.metrics import BUILD_FACTS, EXACT
+from harness.records.comparison import Row
+from harness.records.run import Build, Failure, Reference, Sizes, Statistics
 from tests.builders import make_case
 
 CASE = make_case("tiled")

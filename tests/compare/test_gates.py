@@ -10,10 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from harness.compare.gates import allowance, apply_gates
-from harness.compare.metrics import METRICS, ir_metric
-from harness.compare.values import VERDICTS, Row, Verdict
 from harness.errors import ExitCode, UsageError
-from harness.suite.values import Direction, Gate
+from harness.metrics import METRICS, ir_metric
+from harness.records.case import Direction, Gate
+from harness.records.comparison import VERDICTS, Row, Verdict
 
 SUITE = "suites/net.toml"
 

@@ -8,9 +8,9 @@ import pytest
 
 from harness.compare.hosts import describe_machine, machine_facts, require_comparable, selfcheck_of, side_facts
 from harness.compare.pairs import Side, pair_runs
-from harness.compare.values import Row, SelfcheckFacts
 from harness.errors import ExitCode, UsageError
-from harness.results.records import ToolchainRecord
+from harness.records.comparison import Row, SelfcheckFacts
+from harness.records.run import ToolchainRecord
 from tests.compare.runs import a_case, a_side
 
 HERE = {"id": "3f2a91c04b7e", "virtual": True, "system": "Linux", "distribution": "Debian GNU/Linux 12"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.compare.metrics import METRICS, ir_metric, metric_named
+from harness.metrics import METRICS, ir_metric, metric_named
 
 
 def test_every_metric_is_known_by_its_name() -> None:

@@ -15,7 +15,7 @@ from harness.compare.pairs import Side, side_of
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import ToolchainError
 from harness.process import Limits
-from harness.results.records import ArgumentRecord, ModelRecord, Run
+from harness.records.run import ArgumentRecord, ModelRecord, Run
 from harness.toolchain import Toolchain
 from tests.builders import make_header
 from tests.compare.runs import TOOLCHAIN, a_case

@@ -8,8 +8,8 @@ import pytest
 
 from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, require_whole, what_is_known
 from harness.errors import ExitCode, UsageError
-from harness.plan.values import Case
-from harness.results.records import Failure, ToolchainRecord
+from harness.records.case import Case
+from harness.records.run import Failure, ToolchainRecord
 from tests.compare.runs import MODEL, TOOLCHAIN, a_case, a_side
 
 STOCK, FAST = a_case("stock"), a_case("fast")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from harness.compare.pairs import Side, pair_runs, pair_within
 from harness.compare.recorded import ratio_of, recorded_rows
-from harness.compare.values import Row
-from harness.results.records import Round
+from harness.records.comparison import Row
+from harness.records.run import Round
 from harness.stats.rule import Rule
 from tests.compare.runs import a_case, a_round, a_side
 

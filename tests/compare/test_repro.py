@@ -9,8 +9,8 @@ import pytest
 
 from harness.compare.pairs import Pair, Side
 from harness.compare.repro import with_repro
-from harness.compare.values import Row
-from harness.results.records import Failure
+from harness.records.comparison import Row
+from harness.records.run import Failure
 from tests.compare.runs import a_case, a_side
 
 STOCK, FAST = a_case("stock"), a_case("fast")

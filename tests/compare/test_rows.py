@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.compare.engine import Generation, Outcome
-from harness.compare.metrics import INSTRUCTIONS, LATENCY
 from harness.compare.pairs import Known, Pair
 from harness.compare.rows import (
     geometric_means,
@@ -20,8 +19,9 @@ from harness.compare.rows import (
     summarise,
     with_kind_of_change,
 )
-from harness.compare.values import VERDICTS, Row, Verdict
-from harness.results.records import Failure, Round, Turn
+from harness.metrics import INSTRUCTIONS, LATENCY
+from harness.records.comparison import VERDICTS, Row, Verdict
+from harness.records.run import Failure, Round, Turn
 from tests.compare.runs import a_case
 
 PAIR = Pair(name="net/fast@cpu", base=a_case("stock"), head=a_case("fast"))

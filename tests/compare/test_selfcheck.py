@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness import selfcheck as selfcheck_module
+from harness.compare import selfcheck as selfcheck_module
 from harness.compare.engine import Generation
 from harness.compare.modules import Gone
 from harness.compare.pairs import Side
+from harness.compare.selfcheck import CaseCheck, Selfcheck, SelfcheckOptions, check_machine
 from harness.errors import CaseError, RunError
+from harness.machine.environment import capture_environment
+from harness.machine.selfchecked import last_selfcheck, selfcheck_file
 from harness.progress import Silent
+from harness.records.run import Failure
 from harness.report.selfcheck import render_selfcheck
-from harness.results.environment import capture_environment
-from harness.results.records import Failure
-from harness.results.selfchecked import last_selfcheck, selfcheck_file
-from harness.selfcheck import CaseCheck, Selfcheck, SelfcheckOptions, check_machine
 from tests.compare.runs import a_case, a_side
 
 MACHINE = "3f2a91c04b7e"

@@ -11,8 +11,8 @@ import pytest
 from harness.compare import sides as sides_module
 from harness.compare.sides import is_toolchain, require_two, resolve, suite_of, toolchains_here
 from harness.errors import HarnessError, RunError, ToolchainError, UsageError
-from harness.results.records import Header
-from harness.results.store import RunDirectory
+from harness.records.run import Header
+from harness.store.run_directory import RunDirectory
 from harness.toolchain import Toolchain
 from tests.builders import make_header
 from tests.compare.runs import TOOLCHAIN, a_case, a_side

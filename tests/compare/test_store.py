@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.compare.store import COMPARISON_FILE, ComparisonDirectory, is_comparison
 from harness.errors import RunError
+from harness.store.comparison_directory import COMPARISON_FILE, ComparisonDirectory, is_comparison
 from tests.builders import make_round
 
 NOW = datetime(2026, 11, 21, 3, 50, 12, tzinfo=timezone.utc)

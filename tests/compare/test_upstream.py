@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.compare.metrics import METRICS
 from harness.compare.upstream import UPSTREAM_METRICS, judge_upstream, upstream_name
+from harness.metrics import METRICS
 from tests.builders import make_case
 
 MS = 1_000_000

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.compare.metrics import TIMED
-from harness.compare.values import VERDICTS, Row, Rows, Verdict, altered
+from harness.metrics import TIMED
+from harness.records.comparison import VERDICTS, Row, Rows, Verdict, altered
 
 ROW = Row(case="net/tiled@cpu", model="net", variant="tiled", device="cpu", metric="latency", verdict="new")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from harness.compile import CompileRequest
 from harness.plan.chain import arrange
-from harness.plan.flags import merge_flags
 from harness.plugins import Applied, PluginFile
 from harness.process import Limits
+from harness.suite.flags import merge_flags
 from harness.toolchain import Toolchain
 from tests.builders import CPU_FLAGS, make_case
 

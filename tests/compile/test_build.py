@@ -10,7 +10,7 @@ import pytest
 from harness.compile import BuildCache
 from harness.compile.request import compile_command
 from harness.process import Limits
-from harness.results.records import Build, Failure
+from harness.records.run import Build, Failure
 from harness.toolchain import Toolchain
 from tests.compile.conftest import MakeRequest
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness.compile import BuildCache, cache_key
-from harness.results.records import Build
+from harness.records.run import Build
 from harness.toolchain import Toolchain
 from tests.compile.conftest import MakeRequest
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain

@@ -21,7 +21,7 @@ from harness.plugins import (
     TuningSpec,
     written_file,
 )
-from harness.results.records import Build
+from harness.records.run import Build
 from harness.toolchain import Toolchain
 from tests.builders import a_plugin, applied
 from tests.compile.real import PRODUCT, example_file, real_request

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.compile.facts import exported_functions, module_sizes, parse_statistics
-from harness.results.records import Sizes, Statistics
+from harness.records.run import Sizes, Statistics
 
 STATISTICS: dict[str, Any] = {
     "stream-aggregate": {

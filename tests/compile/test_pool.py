@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.compile import BuildCache, CompileRequest, Underway, compile_cases
-from harness.results.records import Build
+from harness.records.run import Build
 from harness.toolchain import Toolchain
 from tests.compile.conftest import MakeRequest
 from tests.fakes.fake_toolchain import calls

@@ -10,7 +10,7 @@ import pytest
 
 from harness.compile import BuildCache, CompileRequest
 from harness.process import Limits
-from harness.results.records import Build
+from harness.records.run import Build
 from harness.toolchain import Toolchain
 from tests.builders import CPU_FLAGS, make_case
 

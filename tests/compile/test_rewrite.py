@@ -16,7 +16,7 @@ from harness.compile.rewrite import Program, rewrite_model
 from harness.errors import CaseError
 from harness.plugins import Applied, PassPipeline, Rewrite
 from harness.process import Limits, run
-from harness.results.records import Build, PluginEffect
+from harness.records.run import Build, PluginEffect
 from harness.toolchain import Toolchain
 from tests.builders import a_plugin, applied
 from tests.compile.real import real_request

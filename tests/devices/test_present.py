@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from harness.devices import DeviceInfo, DeviceProbe, Presence, find_devices, present
-from harness.devices.vulkan_drivers import VulkanDriver
 from harness.errors import SuiteError
 from harness.process import Limits
+from harness.suite import present
+from harness.suite.present import Presence, find_devices
 from harness.suite.values import Device
+from harness.toolchain.probe import DeviceInfo, DeviceProbe
 from harness.toolchain.values import Toolchain
+from harness.toolchain.vulkan_drivers import VulkanDriver
 from tests.plan.conftest import a_device, a_suite
 
 Find = Callable[..., Presence]

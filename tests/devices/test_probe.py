@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.devices import DRIVERS, DeviceInfo, DeviceProbe, driver_of, parse_dump, probe_driver
 from harness.process import Limits
+from harness.toolchain.probe import DRIVERS, DeviceInfo, DeviceProbe, driver_of, parse_dump, probe_driver
 from harness.toolchain.values import Toolchain
 
 ScriptTool = Callable[[str], Toolchain]

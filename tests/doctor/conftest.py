@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.devices import DeviceInfo, DeviceProbe
 from harness.doctor import Diagnosis, examine
 from harness.toolchain.environments import Environment as InstalledEnvironment
+from harness.toolchain.probe import DeviceInfo, DeviceProbe
 from harness.toolchain.values import Toolchain
 
 Environment = dict[str, dict[str, Any]]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from harness.devices import DeviceInfo, DeviceProbe
 from harness.doctor import Diagnosis, Finding, Level, examine
 from harness.doctor.values import KnownPeer
+from harness.toolchain.probe import DeviceInfo, DeviceProbe
 
 Environment = dict[str, dict[str, Any]]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.results.records import Run
-from harness.results.store import load_run
+from harness.records.run import Run
+from harness.store.run_directory import load_run
 
 CPU = """\
 [devices.cpu]

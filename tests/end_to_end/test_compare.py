@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.results.store import load_run
+from harness.store.run_directory import load_run
 from tests.end_to_end.compared import (
     BASE,
     HEAD,

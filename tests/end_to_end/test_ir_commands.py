@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.results.store import load_run
+from harness.store.run_directory import load_run
 from harness.suite import load_suite
 from tests.end_to_end.conftest import Harness
 from tests.end_to_end.counted import LONG, MARKED, STOCK, SUITE

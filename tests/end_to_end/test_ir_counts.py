@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness.results.records import IrCounts
-from harness.results.store import load_run
+from harness.records.run import IrCounts
+from harness.store.run_directory import load_run
 from tests.end_to_end.compared import document, edit
 from tests.end_to_end.conftest import Harness
 from tests.end_to_end.counted import LONG, MARKED, STOCK

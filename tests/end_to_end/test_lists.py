@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.report.table import build_report
-from harness.results.store import load_run
+from harness.store.run_directory import load_run
 from harness.toolchain import find_toolchain
 from tests.end_to_end.conftest import CPU, Harness
 

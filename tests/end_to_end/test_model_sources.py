@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from harness.results.records import Check
+from harness.records.run import Check
 from tests.end_to_end.conftest import Harness
 
 Change = Callable[..., Harness]

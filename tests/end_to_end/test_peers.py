@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.results.records import Build, Check, Lost, Run
-from harness.results.store import load_run
+from harness.records.run import Build, Check, Lost, Run
+from harness.store.run_directory import load_run
 from tests.end_to_end.conftest import CPU
 from tests.end_to_end.plugin_package import EXAMPLE, Installed, install
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.results.records import Run
-from harness.results.store import load_run
+from harness.records.run import Run
+from harness.store.run_directory import load_run
 from harness.toolchain import Toolchain
 from tests.end_to_end.plugin_package import COMPILER, EXAMPLE, Installed, install
 from tests.end_to_end.test_toolchains import OLDER, older  # noqa: F401 (a fixture)

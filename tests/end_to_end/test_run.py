@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.results.records import Run
-from harness.results.store import load_run
-from harness.suite.values import Gate
+from harness.records.case import Gate
+from harness.records.run import Run
+from harness.store.run_directory import load_run
 from tests.end_to_end.conftest import Harness
 
 _GPU = """

@@ -14,7 +14,7 @@ import pytest
 
 from harness.cache import environments_root
 from harness.errors import ToolchainError
-from harness.results.store import load_run
+from harness.store.run_directory import load_run
 from harness.toolchain import Toolchain, get_toolchains
 from tests.end_to_end.conftest import Harness
 from tests.end_to_end.test_run import killed_run

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cli import run_command_line
-from harness.compare.values import Comparison
 from harness.github.commands import is_known, report_with_known_commands, with_known_commands
+from harness.records.comparison import Comparison
 from harness.report.comparison.selection import is_relevant
 from harness.report.comparison.steps import next_steps
 from harness.report.github import render_comment
@@ -21,7 +21,7 @@ from harness.report.github.elsewhere import as_read_elsewhere
 from harness.report.table import build_report
 from harness.report.words import next_steps as next_steps_of_run
 from harness.reporting import load_comparison
-from harness.results.store import load_run
+from harness.store.run_directory import load_run
 from tests.report.comparison.conftest import make_comparison, make_timed
 
 PUBLISHED = Path(__file__).parents[2] / "results/published/esrgan"

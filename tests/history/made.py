@@ -14,9 +14,9 @@ import numpy as np
 
 from harness.history.parquet import write_parts
 from harness.history.tables import tables_of
-from harness.plan.values import Case
-from harness.results.records import Header, Round, Run, ToolchainRecord, Turn
-from harness.results.store import Record, RunDirectory
+from harness.records.case import Case
+from harness.records.run import Header, Round, Run, ToolchainRecord, Turn
+from harness.store.run_directory import Record, RunDirectory
 from tests.report.made import make_build, make_case, make_header
 
 REFERENCE, NEWEST = "3.12.0", "3.13.0"

@@ -10,7 +10,7 @@ import pytest
 from harness.history.changes import find_all
 from harness.history.open import open_history
 from harness.history.values import Change
-from harness.results.records import Run
+from harness.records.run import Run
 from tests.history.made import NEWEST, compacted, make_night, make_nights, night_id, step, store
 
 AT = 40

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.history.clock import clock_fault, utc_text
-from harness.results.records import Round
+from harness.records.run import Round
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 

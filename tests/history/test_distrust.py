@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.archive.compact import compact
-from harness.archive.place import open_place
 from harness.errors import UsageError
 from harness.history.open import History, open_history
 from harness.history.parquet import RowsError, compacted_comparisons, compacted_runs, merge_parts, write_parts
 from harness.history.tables import comparison_rows, tables_of
 from harness.history.values import ComparisonRow
 from harness.progress import Silent
+from harness.store.compact import compact
+from harness.store.place import open_place
 from tests.archive.made import a_comparison, contents
 from tests.history.made import make_night, make_nights, night_id, store
 from tests.report.comparison.conftest import make_comparison, make_row

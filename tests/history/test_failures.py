@@ -21,8 +21,8 @@ from harness.history.failures import CaseNews, case_news
 from harness.history.failures_page import failures_verdict, with_failures, with_news
 from harness.history.open import History, open_history
 from harness.history.page import Page, Sheet, page_markdown, page_terminal
+from harness.records.run import Failure, Run
 from harness.report.columns import Column
-from harness.results.records import Failure, Run
 from tests.history.made import compacted, make_night, night_id
 
 Ask = Callable[..., tuple[int, str, str]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.compare.metrics import METRICS
 from harness.history.metrics import RATIO_TITLES, is_counted, is_exact
+from harness.metrics import METRICS
 
 
 @pytest.mark.parametrize("metric", ["latency", "compile-time", "instructions", *RATIO_TITLES])

@@ -12,7 +12,7 @@ from harness.history.changes import find_all
 from harness.history.findings import findings, timeline
 from harness.history.open import open_history
 from harness.history.values import Change
-from harness.results.records import Run
+from harness.records.run import Run
 from tests.history.made import (
     compacted,
     level,

@@ -17,8 +17,8 @@ from harness.history.index import part_file, read_index
 from harness.history.open import History, open_history
 from harness.history.series_view import SeriesRow
 from harness.history.tables import tables_of
-from harness.results.records import Run
-from harness.results.store import load_run
+from harness.records.run import Run
+from harness.store.run_directory import load_run
 from tests.history.made import compacted, make_night, make_nights, night_id, store
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.history.series import series_id, toolchain_role
 from harness.history.tables import tables_of
 from harness.history.values import Point
-from harness.plan.values import Case
+from harness.records.case import Case
 from tests.history.made import NEWEST, REFERENCE, make_night
 
 texts = st.text(max_size=12)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.compare.values import Comparison, MachineFacts, SideFacts
-from harness.compare.values import Row as ComparedRow
 from harness.history.tables import comparison_rows, tables_of
 from harness.history.values import Point
+from harness.records.comparison import Comparison, MachineFacts, SideFacts
+from harness.records.comparison import Row as ComparedRow
+from harness.records.run import Failure, IrCounts, Lost, Reference, Run
 from harness.report.table import build_report
-from harness.results.records import Failure, IrCounts, Lost, Reference, Run
-from harness.results.store import load_run
+from harness.store.run_directory import load_run
 from tests.history.made import NEWEST, REFERENCE, make_night, step
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published" / "esrgan"

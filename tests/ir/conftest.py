@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.ir import PHASES, OpCounts, count_files, dump_phases
+from harness.ir import OpCounts, count_files, dump_phases
+from harness.metrics import PHASES
 from harness.toolchain import Toolchain
 from tests.ir.programs import HASWELL_FLAGS, LIMITS, MODEL
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import CaseError
-from harness.ir import PHASES, OpCounts, count_files, count_ops, select_counts
+from harness.ir import OpCounts, count_files, count_ops, select_counts
+from harness.metrics import PHASES
 from harness.process import Limits
 from harness.toolchain import Toolchain
 from tests.ir.programs import HASWELL_FLAGS, LIMITS

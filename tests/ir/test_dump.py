@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import CaseError, UsageError
-from harness.ir import PHASES, count_files, dump_phases
+from harness.ir import count_files, dump_phases
+from harness.metrics import PHASES
 from harness.process import Limits, run
 from harness.toolchain import Toolchain
 from tests.fakes.fake_toolchain import make_fake_toolchain

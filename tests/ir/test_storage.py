@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import CaseError
-from harness.ir import EncodedTensor, Storage, dump_phases, read_storage
+from harness.ir import dump_phases, read_storage
 from harness.ir.storage import RUN_TIME_TILE, encoded_tensor, padded
 from harness.models.matmul import Parameters, build
+from harness.records.run import EncodedTensor, Storage
 from harness.toolchain import Toolchain
 from tests.ir.programs import HASWELL_FLAGS, LIMITS
 

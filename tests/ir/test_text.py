@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import CaseError
-from harness.ir import PHASES, count_files, print_ir
+from harness.ir import count_files, print_ir
+from harness.metrics import PHASES
 from harness.process import run
 from harness.toolchain import Toolchain
 from tests.ir.programs import LIMITS, WEIGHT

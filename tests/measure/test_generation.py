@@ -15,7 +15,7 @@ import pytest
 
 from harness.measure import Group, LoadableModule, Settings, measure_generation
 from harness.measure import values as values_module
-from harness.results.records import Lost, Round
+from harness.records.run import Lost, Round
 from harness.toolchain import Toolchain
 
 _FAKE_WORKER = Path(__file__).parents[1] / "fakes" / "fake_worker.py"

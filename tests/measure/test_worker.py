@@ -17,7 +17,7 @@ from harness.measure.session import WorkerDied, WorkerRefused, WorkerSession
 from harness.measure.values import WORKER
 from harness.measure.worker import Turns
 from harness.process import Limits
-from harness.results.records import Lost, Round
+from harness.records.run import Lost, Round
 from harness.toolchain import Toolchain
 
 

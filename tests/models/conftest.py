@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from harness import process
 from harness.models import ModelArtifact, materialize
-from harness.suite.values import Model
+from harness.models.model import Model
 from harness.toolchain.values import Toolchain
 
 LIMITS = process.Limits(seconds=120)

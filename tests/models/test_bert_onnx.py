@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import erf, softmax
 
 from harness.models.bert_onnx import write_sentence_encoder
-from harness.suite.values import Input
+from harness.models.model import Input
 from tests.models.onnx_runs import run_onnx_bytes
 
 Array = NDArray[Any]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.models.channelled_convolution import BUILDER, Parameters, build, weights
-from harness.suite.values import Input
+from harness.models.model import Input
 from tests.rewrites.tuned_tools import convolve, random, run
 
 FORMS: tuple[Literal["named", "generic"], ...] = ("named", "generic")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from harness.errors import SuiteError
 from harness.models import ModelArtifact, describe, load_argument
 from harness.models.inputs import make_array, resolve, write_arguments
-from harness.suite.values import Input, Model
+from harness.models.model import Input, Model
 
 NUMPY_DTYPES = {
     "f16": "float16",

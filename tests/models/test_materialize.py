@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from harness import process
 from harness.errors import CaseError, SuiteError
 from harness.models import Builder, BuiltModel, ModelArtifact, materialize, record, sources
+from harness.models.model import Input, Model
 from harness.models.residual_dense_block import BUILDER
-from harness.results.records import ArgumentRecord, ModelRecord
-from harness.suite.values import Input, Model
+from harness.records.run import ArgumentRecord, ModelRecord
 from harness.toolchain.values import Toolchain
 
 Make = Callable[[Model], ModelArtifact]

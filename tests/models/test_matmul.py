@@ -16,7 +16,7 @@ from harness.models import check_params, find_builder, load_argument
 from harness.models.bf16 import from_bf16_bits
 from harness.models.inputs import make_array, write_arguments
 from harness.models.matmul import BUILDER, Parameters, build, right_constant, write_onnx
-from harness.suite.values import Input
+from harness.models.model import Input
 from harness.toolchain import Toolchain
 from harness.verify.outputs import run_command, run_once
 

@@ -17,7 +17,7 @@ from harness.models import Argument, check_params, find_builder, load_argument
 from harness.models.bf16 import bf16_bits
 from harness.models.inputs import write_arguments
 from harness.models.mlp import BUILDER, Parameters, build
-from harness.suite.values import Input
+from harness.models.model import Input
 from harness.toolchain import Toolchain
 from harness.verify.outputs import run_command, run_once
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from harness.errors import CaseError
 from harness.models import ModelArtifact, load_argument
+from harness.models.model import Model
 from harness.models.ncnn import read_network
 from harness.models.ncnn_onnx import write_onnx
 from harness.models.onnx_reference import run_onnx
-from harness.suite.values import Model
 from tests.models.ncnn_files import Made, weights
 
 Floats = NDArray[np.float32]

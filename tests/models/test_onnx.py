@@ -17,8 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 from harness import process
 from harness.errors import CaseError, SuiteError
 from harness.models import ModelArtifact, load_argument
+from harness.models.model import Input, Model
 from harness.models.onnx_reference import onnxruntime_version, run_onnx
-from harness.suite.values import Input, Model
 
 Make = Callable[[Model], ModelArtifact]
 RunMain = Callable[[ModelArtifact], list[NDArray[Any]]]

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from harness.models import ModelArtifact, find_builder, load_argument, materialize
+from harness.models.model import Model
 from harness.models.onnx_reference import run_onnx
 from harness.process import Limits
-from harness.suite.values import Model
 from harness.toolchain import Toolchain
 
 Run = Callable[[ModelArtifact], list[NDArray[Any]]]

@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 import pytest
 
+from harness.models.model import Input
 from harness.models.onnx_graph import OPSET, OnnxGraph
-from harness.suite.values import Input
 from tests.models.onnx_runs import run_onnx_bytes
 
 ROWS = Input(shape=(2, 3))

@@ -12,8 +12,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.errors import CaseError
+from harness.models.model import Input
 from harness.models.onnx_package import read_static
-from harness.suite.values import Input
 from harness.weights import WeightFile
 from tests.models.onnx_runs import run_onnx_bytes
 

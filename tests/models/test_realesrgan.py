@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from harness.errors import CaseError, SuiteError
 from harness.models import BuiltOnnx, check_params, find_builder
 from harness.models import realesrgan as module
+from harness.models.model import Input
 from harness.models.ncnn import Network, read_network
 from harness.models.ncnn_onnx import write_onnx
 from harness.models.onnx_reference import run_onnx
 from harness.models.realesrgan import BLOCK_BUILDER, BUILDER, BlockParameters, Parameters, build, build_block
-from harness.suite.values import Input
 from tests.models.ncnn_files import Made, weights
 
 LEAKY = "4=1 5=1 9=2 -23310=1,0.2"

@@ -12,8 +12,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from harness.models import ModelArtifact, load_argument
+from harness.models.model import Input, Model
 from harness.models.residual_dense_block import Parameters, build
-from harness.suite.values import Input, Model
 
 Array = NDArray[Any]
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from harness.models.model import Input
 from harness.peers import Peer, PeerModel, Ready, Setting, onnxruntime, openvino, pytorch, tvm
 from harness.peers.values import Array
-from harness.suite.values import Input
 from tests.peers.onnx_models import random, write_model
 
 PEERS: dict[str, tuple[Peer[Any], Any]] = {

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.models.model import Model
 from harness.peers.registry import AppliedPeer
-from harness.plan import Case, Selection, plan_cases
 from harness.plugins import Applied
-from harness.suite.values import Device, Model, Suite, Variant
+from harness.records.case import Case
+from harness.suite.cases import Selection, plan_cases
+from harness.suite.values import Device, Suite, Variant
 
 
 def a_model(name: str = "net", **fields: Any) -> Model:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan import Case
+from harness.records.case import Case
 from harness.suite.schema import NAME_PATTERN
 from harness.suite.values import FlagSet
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, names, plan

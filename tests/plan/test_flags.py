@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan.flags import flag_name, is_on, merge_flags, normalised, refusal, runs_code
+from harness.suite.flags import flag_name, is_on, merge_flags, normalised, refusal, runs_code
 
 flag_names = st.sampled_from(["a", "b", "iree-opt-level", "iree-opt-data-tiling"])
 flags = st.builds(

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from harness.errors import SuiteError
-from harness.suite.values import Expectation, Gate, Suite
+from harness.models.model import Expectation
+from harness.records.case import Gate
+from harness.suite.values import Suite
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, names, plan
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.plan import Case
-from harness.plan.toolchains import across_toolchains
+from harness.records.case import Case
+from harness.suite.toolchains import across_toolchains
 from tests.builders import a_peer
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, names, plan
 
@@ -94,7 +94,7 @@ def test_engine_options_threads_and_model_are_the_identity(other: Case) -> None:
 
 
 def test_a_model_that_fails_in_iree_is_not_expected_to_fail_in_a_peer() -> None:
-    from harness.suite.values import Expectation
+    from harness.models.model import Expectation
 
     model = a_model(expectation=Expectation(cases="net/*", message="no"))
     stock, peer = plan(a_suite(models=(model,)), peers=[ONNXRUNTIME])

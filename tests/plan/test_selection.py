@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import ExitCode, UsageError
-from harness.suite.values import Expectation
+from harness.models.model import Expectation
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, names, plan
 
 SUITE = a_suite(

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.plan import Case, across_toolchains
+from harness.records.case import Case
+from harness.suite.toolchains import across_toolchains
 from harness.suite.values import FlagSet
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, names, plan
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import SuiteError
-from harness.plan.flags import find_trap
 from harness.process import Limits, run
+from harness.suite.flags import find_trap
 from harness.suite.values import FlagSet
 from harness.toolchain import Toolchain
 from tests.plan.conftest import a_device, a_suite, a_variant, names, plan

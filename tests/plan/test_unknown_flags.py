@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.plan import unknown_flags
+from harness.suite.cases import unknown_flags
 from harness.suite.values import Suite
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, plan
 

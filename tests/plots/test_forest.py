@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image, ImageColor
 
-from harness.compare.values import Comparison, Row
 from harness.plots.forest import draw_forest
 from harness.plots.look import DARK, LIGHT, THEMES, Theme
+from harness.records.comparison import Comparison, Row
+from harness.records.run import Run
 from harness.report.comparison.forest import forest_of
 from harness.report.run_forest import forest_of_run
 from harness.report.table import build_report
-from harness.results.records import Run
 from tests.plots.conftest import NASTY_NAME, SVG, assert_readable, root_of, size_of, texts_of, written_in
 from tests.report.comparison.conftest import make_comparison, make_row, make_timed
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from harness.plots.look import LIGHT, THEMES, Theme
 from harness.plots.memory import draw_memory
 from harness.plots.memory_points import MemoryPanel, MemoryPoint, memory_panels, with_front
+from harness.records.run import Run
 from harness.report.table import build_report
-from harness.results.records import Run
 from tests.plots.conftest import NASTY_NAME, assert_readable, texts_of
 from tests.report.made import make_build, make_case, make_header, make_reference, make_rounds
 

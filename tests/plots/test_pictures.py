@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.values import Comparison
 from harness.errors import RunError, UsageError
 from harness.plots.look import LIGHT
 from harness.plots.pictures import RUN_KINDS, Kind, alt_text, draw, pictures_of
+from harness.records.comparison import Comparison
+from harness.records.run import Run
 from harness.report.table import build_report
 from harness.report.values import Report
-from harness.results.records import Run
 from tests.plots.conftest import texts_of
 from tests.report.comparison.conftest import make_comparison, make_row
 

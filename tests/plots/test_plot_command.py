@@ -9,8 +9,8 @@ import pytest
 
 from harness.cli import run_command_line
 from harness.commands.plot import PlotArguments, plot_command
-from harness.compare.values import Comparison
 from harness.errors import RunError, UsageError
+from harness.records.comparison import Comparison
 from harness.report.comparison.json_ import render_json
 from tests.plots.conftest import texts_of
 

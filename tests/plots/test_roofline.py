@@ -12,8 +12,8 @@ from harness.errors import RunError
 from harness.plots.look import THEMES, Theme
 from harness.plots.points import Panel, Point, panels_of
 from harness.plots.roofline import draw_roofline
+from harness.records.run import Failure, Peak, Run, Work
 from harness.report.table import build_report
-from harness.results.records import Failure, Peak, Run, Work
 from tests.plots.conftest import SVG, size_of
 from tests.report.conftest import make_small_run
 from tests.report.made import make_case, make_header, make_rounds

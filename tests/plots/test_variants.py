@@ -7,8 +7,8 @@ import pytest
 from harness.plots.look import LIGHT, THEMES, Theme
 from harness.plots.variant_bars import BarPanel, bar_panels
 from harness.plots.variants import draw_variants
+from harness.records.run import Build, Failure, Lost, Run
 from harness.report.table import build_report
-from harness.results.records import Build, Failure, Lost, Run
 from tests.plots.conftest import NASTY_NAME, assert_readable, texts_of
 from tests.report.made import make_build, make_case, make_header, make_rounds
 

@@ -13,10 +13,15 @@ from hypothesis import strategies as st
 
 from harness.errors import CaseError
 from harness.process import Limits, run
-from harness.reference import benchmark_command, run_benchmark_module
-from harness.reference.benchmark_module import REPETITIONS, parse_memory, parse_times
-from harness.results.records import DeviceMemory, Reference
+from harness.records.run import DeviceMemory, Reference
 from harness.toolchain import Toolchain
+from harness.verify.benchmark_module import (
+    REPETITIONS,
+    benchmark_command,
+    parse_memory,
+    parse_times,
+    run_benchmark_module,
+)
 from tests.builders import CPU_FLAGS
 from tests.fakes.fake_toolchain import make_fake_toolchain
 
@@ -246,7 +251,7 @@ func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> tensor<4x4xf32> {
 def test_the_real_tool_on_a_tiny_matmul(
     real_toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.reference.benchmark_module.MIN_TIME_S", 0.01)
+    monkeypatch.setattr("harness.verify.benchmark_module.MIN_TIME_S", 0.01)
     (tmp_path / "model.mlir").write_text(_MATMUL)
     compiled = run(
         [str(real_toolchain.iree_compile), "model.mlir", "-o", "module.vmfb", *CPU_FLAGS],

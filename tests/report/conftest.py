@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.results.records import Build, Failure, IrCounts, Lost, PluginEffect, Run
-from harness.suite.values import VariantGroup
+from harness.records.case import VariantGroup
+from harness.records.run import Build, Failure, IrCounts, Lost, PluginEffect, Run
 from tests.report.made import (
     compile_command,
     make_build,

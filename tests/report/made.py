@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.plan.values import Case
-from harness.results.records import (
+from harness.records.case import Case
+from harness.records.run import (
     SCHEMA_VERSION,
     Build,
     Check,

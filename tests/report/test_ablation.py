@@ -8,9 +8,9 @@ import pytest
 from markdown_it import MarkdownIt
 from syrupy.assertion import SnapshotAssertion
 
+from harness.records.run import Build, Failure, IrCounts, PluginEffect, Run
 from harness.report.ablation import render_ablation
 from harness.report.table import build_report
-from harness.results.records import Build, Failure, IrCounts, PluginEffect, Run
 from tests.report.made import compile_command, make_build, make_case, make_check, make_header, make_rounds
 
 REFUSED = Failure(

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 
+from harness.records.run import DeviceMemory, Reference, Run
 from harness.report.columns import main_columns
 from harness.report.csv_ import render_csv
 from harness.report.json_ import render_json
 from harness.report.table import build_report
 from harness.report.values import Report
-from harness.results.records import DeviceMemory, Reference, Run
 
 HALVES = (
     DeviceMemory(device="local-sync", host_peak_bytes=0, device_peak_bytes=3 * 2**20),

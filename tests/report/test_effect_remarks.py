@@ -9,10 +9,10 @@ from html import unescape
 import pytest
 from markdown_it import MarkdownIt
 
+from harness.records.run import Build, PluginEffect, Run
 from harness.report.markdown import render_markdown
 from harness.report.remarks import effect_remarks
 from harness.report.table import build_report
-from harness.results.records import Build, PluginEffect, Run
 from tests.builders import make_case
 
 UTIL = "--iree-preprocessing-pass-pipeline=builtin.module(util.func(cse))"

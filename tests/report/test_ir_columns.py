@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
-from harness.ir import EncodedTensor, Storage
+from harness.records.run import EncodedTensor, Failure, IrCounts, Run, Storage
 from harness.report.columns import ir_columns
 from harness.report.csv_ import render_csv
 from harness.report.json_ import render_json
@@ -20,7 +20,6 @@ from harness.report.markdown import render_markdown
 from harness.report.table import build_report
 from harness.report.terminal import render_terminal
 from harness.report.values import Report
-from harness.results.records import Failure, IrCounts, Run
 
 NASTY = (
     "flow/flow.dispatch",

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from harness.records.run import Run
 from harness.report import Format, render
 from harness.report.csv_ import render_csv
 from harness.report.json_ import render_json
 from harness.report.table import build_report
-from harness.results.records import Run
 
 
 def as_csv(run: Run) -> list[dict[str, str]]:

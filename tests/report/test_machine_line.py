@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.values import SelfcheckFacts
+from harness.records.comparison import SelfcheckFacts
 from harness.report.machine import controls_line, machine_line
 from tests.report.comparison.conftest import SELFCHECK, make_timed
 

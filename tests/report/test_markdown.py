@@ -10,11 +10,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from syrupy.assertion import SnapshotAssertion
 
+from harness.records.case import VariantGroup
+from harness.records.run import Run
 from harness.report.markdown import render_markdown
 from harness.report.markdown_text import COMMENT_LIMIT
 from harness.report.table import build_report
-from harness.results.records import Run
-from harness.suite.values import VariantGroup
 
 
 def shown(run: Run, *, full: bool = False) -> str:

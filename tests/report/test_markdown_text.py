@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from harness.report.markdown_text import blocks, details, escape, fenced, marker, name, paragraph, table, top_table
-from harness.report.words import one_line
+from harness.text import one_line
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 ANY_TEXT = st.text(

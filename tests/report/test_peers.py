@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from harness.records.run import Run
 from harness.report import render
 from harness.report.table import build_report
 from harness.report.values import Row
-from harness.results.records import Run
 from tests.builders import make_header
 from tests.report.made import make_build, make_case, make_check, make_rounds
 

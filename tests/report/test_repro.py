@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.plan.values import Case
+from harness.records.case import Case
+from harness.records.run import Build, Check, Failure, Reference, Run
 from harness.report.repro import repro_lines
-from harness.results.records import Build, Check, Failure, Reference, Run
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from harness.records.run import Failure, Peak, Run, Work
 from harness.report import render
 from harness.report.flat import flatten
 from harness.report.roofline import roofline_columns, roofline_line
 from harness.report.table import build_report
-from harness.results.records import Failure, Peak, Run, Work
 from tests.report.conftest import make_small_run
 
 WORK = Work(model="mm", operations=268_435_456, compulsory_bytes=3_145_728, footprint_bytes=3_145_728)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from harness.records.run import Run
 from harness.report.forest import Forest
 from harness.report.run_forest import forest_of_run
 from harness.report.table import build_report
-from harness.results.records import Run
 from tests.report.made import make_case, make_header, make_rounds
 
 

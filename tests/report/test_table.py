@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from harness.errors import ExitCode
+from harness.records.run import Build, Failure, ModelRecord, Reference, Run, Turn
 from harness.report.outcome import exit_code
 from harness.report.table import build_report
 from harness.report.values import Report, Row
-from harness.results.records import Build, Failure, ModelRecord, Reference, Run, Turn
 
 
 def row_of(report: Report, variant: str, group: str = "") -> Row:

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from harness.plan import Case, across_toolchains
+from harness.records.case import Case, VariantGroup
+from harness.records.run import Build, Run, ToolchainRecord
 from harness.report import render
 from harness.report.table import build_report
 from harness.report.values import Report, Row
-from harness.results.records import Build, Run, ToolchainRecord
-from harness.suite.values import VariantGroup
+from harness.suite.toolchains import across_toolchains
 from tests.report.made import make_build, make_case, make_check, make_header, make_reference, make_rounds
 
 NEW, OLD = "3.13.0", "3.12.0"

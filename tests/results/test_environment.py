@@ -14,8 +14,8 @@ import pytest
 
 import harness
 from harness import process
-from harness.results.environment import capture_environment, harness_commit
-from harness.results.system_files import SystemFiles
+from harness.machine.environment import capture_environment, harness_commit
+from harness.machine.system_files import SystemFiles
 
 MakeMachine = Callable[[Mapping[str, str]], Path]
 

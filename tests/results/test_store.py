@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from harness.errors import RunError
-from harness.ir.storage import EncodedTensor
-from harness.plan.values import Case
-from harness.results.records import (
+from harness.records.case import Case, Gate, VariantGroup
+from harness.records.run import (
     Build,
     Check,
+    EncodedTensor,
     Failure,
     Header,
     IrCounts,
@@ -30,8 +30,7 @@ from harness.results.records import (
     Run,
     Work,
 )
-from harness.results.store import Record, RunDirectory, load_run, new_run_id
-from harness.suite.values import Gate, VariantGroup
+from harness.store.run_directory import Record, RunDirectory, load_run, new_run_id
 from tests.builders import make_header, make_round
 
 _finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.archive.folders import is_id
-from harness.compare.store import ComparisonDirectory
 from harness.errors import RunError
-from harness.results.dropped import mark_dropped
-from harness.results.manifest import describe_file
-from harness.results.records import SCHEMA_VERSION
-from harness.results.store import RunDirectory, load_run, new_run_id, require_writable
+from harness.records.run import SCHEMA_VERSION
+from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.dropped import mark_dropped
+from harness.store.folders import is_id
+from harness.store.manifest import describe_file
+from harness.store.run_directory import RunDirectory, load_run, new_run_id, require_writable
 from tests.builders import make_header, make_round
 
 

@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RunError
-from harness.results.records import Build, Check, Failure, Lost, Reference
-from harness.results.store import Record, RunDirectory, load_run
+from harness.records.run import Build, Check, Failure, Lost, Reference
+from harness.store.run_directory import Record, RunDirectory, load_run
 from tests.builders import make_header, make_round
 
 _APPEND_UNTIL_KILLED = """
 import itertools, sys
 from pathlib import Path
 from dataclasses import replace
-from harness.results.store import RunDirectory, load_run
+from harness.store.run_directory import RunDirectory, load_run
 
 directory, run = RunDirectory.resume(Path(sys.argv[1]))
 pattern = run.rounds[0]

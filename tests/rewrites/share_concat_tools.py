@@ -16,7 +16,7 @@ from iree.compiler import ir
 from numpy.typing import NDArray
 
 from harness.compile.facts import parse_statistics
-from harness.results.records import Statistics
+from harness.records.run import Statistics
 from harness.rewrites.share_concat import share_concat
 
 Array = NDArray[Any]

@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.results.records import Failure, Peak, Work
+from harness.records.run import Failure, Peak, Work
 from harness.roofline.attained import attained, roof_at
 
 PEAK = Peak(

@@ -10,10 +10,10 @@ import pytest
 
 from harness.errors import CaseError
 from harness.models.materialize import ModelArtifact, materialize
+from harness.models.model import Input, Model
 from harness.process import Limits
-from harness.results.records import Work
+from harness.records.run import Work
 from harness.roofline.count import count_work
-from harness.suite.values import Input, Model
 from harness.toolchain import Toolchain
 
 LIMITS = Limits(seconds=120)

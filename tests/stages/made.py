@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.plan import Case, Selection
-from harness.prepare import Prepared
 from harness.process import Limits
 from harness.progress import Silent
-from harness.results.store import RunDirectory
+from harness.records.case import Case
 from harness.stages.context import Context, Done, RunOptions
+from harness.stages.prepare import Prepared
+from harness.store.run_directory import RunDirectory
 from harness.suite import LoadedSuite
+from harness.suite.cases import Selection
 from harness.suite.values import Suite
 from harness.toolchain import Toolchain
 from tests.plan.conftest import a_suite

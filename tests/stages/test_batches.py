@@ -10,12 +10,12 @@ import pytest
 
 from harness.compile import CompileRequest, Underway
 from harness.models.materialize import ModelArtifact
-from harness.plan import Case
-from harness.results.records import Build, Failure
-from harness.results.store import RunDirectory, load_run
+from harness.records.case import Case
+from harness.records.run import Build, Failure
 from harness.stages import build as room
 from harness.stages.build import Batch, compile_stage
 from harness.stages.context import Done
+from harness.store.run_directory import RunDirectory, load_run
 from harness.toolchain import Toolchain
 from tests.builders import make_artifact, make_case, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain

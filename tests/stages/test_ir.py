@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from harness.errors import CaseError
-from harness.ir import EncodedTensor, OpCounts, Storage
+from harness.ir import OpCounts
 from harness.models.materialize import ModelArtifact
-from harness.plan import Case
 from harness.process import Limits
-from harness.results.records import Build, Failure, IrCounts
-from harness.results.store import RunDirectory, load_run
+from harness.records.case import Case
+from harness.records.run import Build, EncodedTensor, Failure, IrCounts, Storage
 from harness.stages import ir as room
 from harness.stages import storage as storage_room
 from harness.stages.context import Done
 from harness.stages.ir import ir_flags, ir_stage, reached_phases
 from harness.stages.storage import storage_of
+from harness.store.run_directory import RunDirectory, load_run
 from harness.toolchain import Toolchain
 from tests.builders import make_artifact, make_case, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain

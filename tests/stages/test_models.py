@@ -10,12 +10,12 @@ import pytest
 
 from harness.errors import CaseError, SuiteError
 from harness.models.materialize import ModelArtifact
+from harness.models.model import Model
 from harness.process import Limits
 from harness.progress import Silent
-from harness.results.records import Failure
+from harness.records.run import Failure
 from harness.stages import models as room
 from harness.stages.models import materialize_models
-from harness.suite.values import Model
 from harness.toolchain import Toolchain
 from tests.builders import a_peer, make_artifact, make_case
 from tests.fakes.fake_toolchain import make_fake_toolchain

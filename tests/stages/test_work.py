@@ -10,13 +10,13 @@ import pytest
 
 from harness.errors import CaseError
 from harness.models.materialize import ModelArtifact
-from harness.plan import Case
-from harness.results.records import Failure, Peak, Work
-from harness.results.store import RunDirectory, load_run
+from harness.records.case import Case
+from harness.records.run import Failure, Peak, Work
 from harness.roofline import devices
 from harness.stages import work as room
 from harness.stages.context import Context, Done
 from harness.stages.work import peak_stage, work_stage
+from harness.store.run_directory import RunDirectory, load_run
 from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable, Runnable
 from tests.builders import make_artifact, make_case, make_header

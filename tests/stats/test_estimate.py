@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.results.records import Round, Turn
+from harness.records.run import Round, Turn
 from harness.stats import (
     Change,
     Estimate,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.results.records import Round, Turn
+from harness.records.run import Round, Turn
 from harness.stats import tabulate_rounds
 from harness.stats.medians import medians_by_case
 

@@ -6,20 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.models.model import Expectation, Input, Model, Tolerance
+from harness.records.case import Gate, VariantGroup
 from harness.suite import load_suite
-from harness.suite.values import (
-    Device,
-    Expectation,
-    FlagSet,
-    Gate,
-    Input,
-    Model,
-    PluginUse,
-    Suite,
-    Tolerance,
-    Variant,
-    VariantGroup,
-)
+from harness.suite.values import Device, FlagSet, PluginUse, Suite, Variant
 from tests.small_suite import FLAGS
 from tests.suite.conftest import WriteSuite
 

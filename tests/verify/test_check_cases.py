@@ -12,11 +12,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from harness.bench_folder import lay_out
+from harness.models.bench_folder import lay_out
 from harness.models.materialize import materialize
+from harness.models.model import Input, Model, Tolerance
 from harness.process import Limits
-from harness.results.records import Build, Check
-from harness.suite.values import Input, Model, Tolerance
+from harness.records.run import Build, Check
 from harness.toolchain import Toolchain
 from harness.verify import Runnable, check_cases
 from tests.builders import make_artifact, make_case, make_model

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from harness.suite.values import Tolerance
+from harness.models.model import Tolerance
 from harness.verify.outputs import compare_outputs, load_array
 
 EXACT = Tolerance(relative=0.0, absolute=0.0)

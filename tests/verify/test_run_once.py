@@ -10,8 +10,8 @@ import pytest
 
 from harness.errors import CaseError
 from harness.models.inputs import write_arguments
+from harness.models.model import Input
 from harness.process import Limits
-from harness.suite.values import Input
 from harness.toolchain import Toolchain
 from harness.verify.outputs import Array, run_command, run_once
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.results.store import load_run
+from harness.store.run_directory import load_run
 from tests.workflows.conftest import SUITE, TUNED, Job, commit, git
 
 

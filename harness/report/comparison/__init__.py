@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.compare.values import Comparison
+from harness.records.comparison import Comparison
 from harness.report import Format
 from harness.report.comparison.json_ import comparison_from_json
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.compare.values import Comparison
+from harness.records.comparison import Comparison
 from harness.report.comparison.json_ import row_record
 from harness.report.csv_ import csv_text
 from harness.report.flat import Scalar

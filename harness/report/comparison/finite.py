@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from harness.compare.values import Comparison, Row
+from harness.records.comparison import Comparison, Row
 
 
 def finite(comparison: Comparison) -> Comparison:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Literal
 
-from harness.compare.metrics import TIMED
-from harness.compare.values import VERDICTS, Comparison, Row, Verdict
+from harness.metrics import TIMED
+from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
 from harness.report.comparison.finite import finite
 from harness.report.comparison.method import sides_line
 from harness.report.comparison.selection import CHANGED, LOST, metrics_of, of_metric, real_rows

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from harness.compare.values import Comparison, Row
+from harness.records.comparison import Comparison, Row
 from harness.report.comparison.forest import forest_of
 from harness.report.forest import USUAL_ROWS, Forest, ForestBlock, ForestRow, Tone, floors_text
 from harness.report.names import ELLIPSIS, middle_cut

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from harness.report.markdown_text import COMMENT_LIMIT, escape, name, paragraph
-from harness.report.words import one_line, printable
+from harness.text import one_line, printable
 
 # Of a name, a reason or a note in a comment; nobody reads on, and a thousand of them would not fit.
 _LONGEST = 300

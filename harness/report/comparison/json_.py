@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from harness.compare.values import VERDICTS, Comparison, Row
 from harness.errors import RunError
+from harness.records.comparison import VERDICTS, Comparison, Row
 from harness.report.json_ import json_bytes
 
 # Raised when a name changes its meaning or goes away; new names may appear without.

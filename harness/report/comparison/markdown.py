@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from harness.compare.metrics import COMPILE_TIME, TIMED
-from harness.compare.values import Comparison, Row
+from harness.metrics import COMPILE_TIME, TIMED
+from harness.records.comparison import Comparison, Row
 from harness.report.comparison.form import Form, Part, fitted
 from harness.report.comparison.markdown_parts import (
     commands,

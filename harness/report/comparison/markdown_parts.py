@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import get_args
 
-from harness.compare.metrics import LATENCY
-from harness.compare.values import Comparison, Kind, Row
+from harness.metrics import LATENCY
+from harness.records.comparison import Comparison, Kind, Row
 from harness.report.comparison.form import Form, Part, size_bytes
 from harness.report.comparison.markdown_rows import change_tables, gate_table, lost_names, lost_table, tool_output
 from harness.report.comparison.method import reading, rule_line, sides_line, warning

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.compare.metrics import LATENCY, TIMED
-from harness.compare.values import Comparison, Row
+from harness.metrics import LATENCY, TIMED
+from harness.records.comparison import Comparison, Row
 from harness.report.comparison.form import Form, size_bytes
 from harness.report.comparison.selection import CHANGED, LOST, by_metric, cases, largest_first, metrics_of, of_verdict
 from harness.report.comparison.words import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from harness.compare.metrics import COMPILE_TIME, LATENCY, METRICS
-from harness.compare.values import Comparison, SideFacts
+from harness.metrics import COMPILE_TIME, LATENCY, METRICS
+from harness.records.comparison import Comparison, SideFacts
 from harness.report.comparison.selection import metrics_of, of_metric, real_rows
 from harness.report.comparison.words import share
-from harness.report.words import one_line
+from harness.text import one_line
 
 
 def warning(comparison: Comparison) -> str:

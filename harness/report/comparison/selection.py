@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 
-from harness.compare.metrics import COMPILE_TIME, LATENCY, TIMED
-from harness.compare.values import Comparison, Row, Rows, Verdict
+from harness.metrics import COMPILE_TIME, LATENCY, TIMED
+from harness.records.comparison import Comparison, Row, Rows, Verdict
 
 CHANGED: tuple[Verdict, ...] = ("regressed", "improved")
 LOST: tuple[Verdict, ...] = ("failed", "missing")

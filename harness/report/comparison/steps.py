@@ -6,8 +6,8 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from harness.compare.metrics import LATENCY
-from harness.compare.values import Comparison, Row
+from harness.metrics import LATENCY
+from harness.records.comparison import Comparison, Row
 from harness.report.comparison.selection import (
     CHANGED,
     controls,
@@ -18,7 +18,8 @@ from harness.report.comparison.selection import (
     violated,
 )
 from harness.report.comparison.words import budget_s, count
-from harness.report.words import Step, one_line
+from harness.report.words import Step
+from harness.text import one_line
 
 NOTHING_TO_DO = "nothing needs doing"
 _BUDGET = "--row-budget"

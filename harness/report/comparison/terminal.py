@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from harness.compare.metrics import TIMED
-from harness.compare.values import Comparison, Row, Verdict
+from harness.metrics import TIMED
+from harness.records.comparison import Comparison, Row, Verdict
 from harness.report.columns import Column
 from harness.report.comparison.method import sides_line, warning
 from harness.report.comparison.selection import (
@@ -38,7 +38,7 @@ from harness.report.comparison.words import (
 from harness.report.machine import controls_line, machine_line
 from harness.report.terminal_text import drawn, empty_table, fitting, print_failure, print_left_out, print_steps
 from harness.report.units import NOTHING
-from harness.report.words import one_line
+from harness.text import one_line
 
 # Above this many timed rows, those that nobody has to act on are only counted.
 _MANY = 40

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from harness.compare.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, metric_named
-from harness.compare.values import Comparison, Row, Verdict
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, metric_named
+from harness.records.comparison import Comparison, Row, Verdict
 from harness.report.comparison.selection import (
     CHANGED,
     LOST,
@@ -20,8 +20,8 @@ from harness.report.comparison.selection import (
 )
 from harness.report.titles import UPSTREAM_TITLES
 from harness.report.units import NOTHING, PLAIN, Unit, count_unit, ratio_text, time_unit
-from harness.report.words import one_line
 from harness.stats import CONFIDENCE
+from harness.text import one_line
 
 # A mark beside each verdict, so that colour never carries the meaning alone.
 MARKS: dict[Verdict, str] = {

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.compare.values import Comparison
+from harness.records.comparison import Comparison
 from harness.report.comparison.finite import finite
 from harness.report.comparison.form import Form, Part, fitted, size_bytes
 from harness.report.comparison.markdown_parts import notes, quotation, sides, warnings

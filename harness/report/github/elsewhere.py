@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath, PureWindowsPath
 
-from harness.compare.values import Comparison, Row, SelfcheckFacts, SideFacts, altered
+from harness.records.comparison import Comparison, Row, SelfcheckFacts, SideFacts, altered
 from harness.report.comparison.selection import is_relevant
 
 # Of `harness compare`: where it keeps what it found, and how it prints that; neither is part of what is measured.

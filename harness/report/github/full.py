@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.compare.values import Comparison
+from harness.records.comparison import Comparison
 from harness.report.comparison import render_comparison
 from harness.report.github.comment import lay_out
 from harness.report.github.limits import LEVELS_OF_A_SUMMARY, STEP_SUMMARY_BYTES

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from harness.compare.metrics import INSTRUCTIONS, LATENCY, TIMED, metric_named
-from harness.compare.values import Comparison, Row
+from harness.metrics import INSTRUCTIONS, LATENCY, TIMED, metric_named
+from harness.records.comparison import Comparison, Row
 from harness.report.comparison.markdown_parts import says_something
 from harness.report.comparison.selection import (
     CHANGED,

@@ -7,7 +7,7 @@ import html
 from harness.report.github.links import web_address
 from harness.report.github.values import Image, Images
 from harness.report.markdown_text import blocks, details
-from harness.report.words import one_line
+from harness.text import one_line
 
 # Of an alternative text, characters, and of a comment, pictures.
 _LONGEST_ALT = 600

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.compare.metrics import COMPILE_TIME, LATENCY, TIMED
-from harness.compare.values import Comparison, Row
 from harness.errors import ExitCode
+from harness.metrics import COMPILE_TIME, LATENCY, TIMED
+from harness.records.comparison import Comparison, Row
 from harness.report.comparison.markdown_parts import shortened_step
 from harness.report.comparison.selection import (
     CHANGED,
@@ -18,7 +18,8 @@ from harness.report.comparison.steps import NOTHING_TO_DO, next_steps
 from harness.report.comparison.words import count, headline
 from harness.report.markdown_text import escape, what_next
 from harness.report.outcome import comparison_exit_code
-from harness.report.words import Step, one_line
+from harness.report.words import Step
+from harness.text import one_line
 
 
 def verdict_line(comparison: Comparison) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.compare.metrics import METRICS
-from harness.compare.values import (
+from harness.metrics import METRICS
+from harness.records.comparison import (
     VERDICTS,
     Comparison,
     GeometricMean,

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.values import Comparison
+from harness.records.comparison import Comparison
 from harness.report.comparison import render_comparison
 
 

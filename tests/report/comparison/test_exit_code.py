@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.compare.values import Comparison, Row, Verdict
 from harness.errors import ExitCode
+from harness.records.comparison import Comparison, Row, Verdict
 from harness.report.outcome import comparison_exit_code
 from tests.report.comparison.conftest import make_comparison, make_row
 

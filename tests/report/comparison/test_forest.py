@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.compare.values import Comparison, Row
+from harness.records.comparison import Comparison, Row
 from harness.report.comparison.forest import forest_of
 from harness.report.forest import ForestRow
 from tests.report.comparison.conftest import make_comparison, make_row, make_side, make_timed

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
-from harness.compare.values import Comparison, Row
+from harness.records.comparison import Comparison, Row
 from harness.report.comparison.forest_text import forest_text
 from tests.report.comparison.conftest import make_comparison, make_row, make_timed
 

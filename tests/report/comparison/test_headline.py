@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.values import Comparison, Row
+from harness.records.comparison import Comparison, Row
 from harness.report.comparison.words import headline, p_text
 from tests.report.comparison.conftest import make_comparison, make_row, make_timed
 

@@ -12,15 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from harness.compare.values import (
-    VERDICTS,
-    Comparison,
-    GeometricMean,
-    MachineFacts,
-    Row,
-    SelfcheckFacts,
-)
 from harness.errors import RunError
+from harness.records.comparison import VERDICTS, Comparison, GeometricMean, MachineFacts, Row, SelfcheckFacts
 from harness.report import Format
 from harness.report.comparison import comparison_from_json, render_comparison
 from tests.report.comparison.conftest import make_comparison

@@ -10,7 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 from syrupy.assertion import SnapshotAssertion
 
-from harness.compare.values import Comparison, GeometricMean, Row, Verdict
+from harness.records.comparison import Comparison, GeometricMean, Row, Verdict
 from harness.report.comparison import render_comparison
 from harness.report.markdown_text import COMMENT_LIMIT
 from tests.report.comparison.conftest import NASTY, make_comparison, make_row, make_side, make_timed

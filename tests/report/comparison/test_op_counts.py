@@ -9,7 +9,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from harness.compare.values import Comparison
+from harness.records.comparison import Comparison
 from harness.report.comparison import comparison_from_json, render_comparison
 from tests.report.comparison.conftest import make_comparison, make_row, make_timed
 

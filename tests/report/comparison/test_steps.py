@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.values import Comparison
+from harness.records.comparison import Comparison
 from harness.report.comparison.steps import next_steps
 from tests.report.comparison.conftest import make_comparison, make_row, make_timed
 

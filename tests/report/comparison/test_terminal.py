@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
-from harness.compare.values import VERDICTS, Comparison
+from harness.records.comparison import VERDICTS, Comparison
 from harness.report.comparison import render_comparison
 from harness.report.comparison.words import MARKS
 from tests.report.comparison.conftest import make_comparison, make_row, make_timed

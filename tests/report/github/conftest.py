@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.compare.values import Comparison
+from harness.records.comparison import Comparison
 from harness.report.github import Image, Images, Links
 from tests.report.comparison.conftest import (  # noqa: F401 (fixtures)
     full_comparison,

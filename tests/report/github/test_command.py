@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from harness.cli import run_command_line
-from harness.compare.store import ComparisonDirectory
-from harness.compare.values import Comparison, Row
+from harness.records.comparison import Comparison, Row
 from harness.report.comparison import render_comparison
 from harness.report.github.limits import STEP_SUMMARY_BYTES
+from harness.store.comparison_directory import ComparisonDirectory
 from tests.history.made import make_night, step, store
 from tests.report.comparison.conftest import make_comparison, make_row, make_side, make_timed
 from tests.report.github.conftest import RUN_URL

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from harness.compare.values import Comparison, Verdict
+from harness.records.comparison import Comparison, Verdict
 from harness.report.github import Images, Links, render_comment
 from tests.report.comparison.conftest import make_comparison, make_row, make_side, make_timed
 from tests.report.github.page import Page, require_ours

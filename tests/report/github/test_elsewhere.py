@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.values import Comparison, MachineFacts
+from harness.records.comparison import Comparison, MachineFacts
 from harness.report.github import Links, render_comment, render_full
 from harness.report.github.elsewhere import as_read_elsewhere, portable
 from tests.report.comparison.conftest import MACHINE, SELFCHECK, make_comparison, make_side, make_timed

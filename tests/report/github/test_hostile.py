@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from harness.compare.values import Comparison, GeometricMean, MachineFacts, SelfcheckFacts
+from harness.records.comparison import Comparison, GeometricMean, MachineFacts, SelfcheckFacts
 from harness.report.github import Image, Images, Links, render_comment, render_full, render_step_summary
-from harness.report.words import one_line
+from harness.text import one_line
 from tests.report.comparison.conftest import make_comparison, make_row, make_side, make_timed
 from tests.report.github.page import OURS, Page, require_ours
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from harness.compare.values import Comparison, GeometricMean, Row, Verdict
+from harness.records.comparison import Comparison, GeometricMean, Row, Verdict
 from harness.report.github import render_comment, render_full, render_step_summary
 from harness.report.github.limits import STEP_SUMMARY_BYTES
 from harness.report.markdown_text import COMMENT_LIMIT

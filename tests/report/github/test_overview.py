@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.compare.values import Comparison
+from harness.records.comparison import Comparison
 from harness.report.github.overview import overview, overview_of_others
 from tests.report.comparison.conftest import make_comparison, make_row, make_timed
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from syrupy.assertion import SnapshotAssertion
 
+from harness.records.run import Run
 from harness.report.github import Images, Links, render_run_comment, render_run_full, render_run_step_summary
 from harness.report.markdown_text import COMMENT_LIMIT
 from harness.report.table import build_report
 from harness.report.values import Report
-from harness.report.words import one_line
-from harness.results.records import Run
+from harness.text import one_line
 from tests.report.comparison.conftest import SELFCHECK
 from tests.report.github.page import Page, require_ours
 from tests.report.github.test_hostile import FRAGMENTS, HOSTILE

@@ -1,0 +1,218 @@
+"""`harness selfcheck`: how often this machine's verdicts are wrong, and how small a change they see.
+
+Every case's module is compared with itself, again and again, exactly as `harness compare` compares two modules. Any
+row that is called regressed or improved is a false alarm, and the spread that is measured on the way says how large a
+change would have been found.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+
+from harness.cache import cache_root, write_atomically
+from harness.compare.engine import Outcome, Task, decide
+from harness.compare.latency import GENERATION_S, LatencySampler
+from harness.compare.modules import Gone, find_module
+from harness.compare.pairs import Side
+from harness.errors import RunError
+from harness.machine.selfchecked import selfcheck_file
+from harness.measure import Settings, last_core
+from harness.measure.turn_lock import only_one_measures
+from harness.progress import Progress
+from harness.records.case import Case
+from harness.records.comparison import SelfcheckFacts
+from harness.stats.rates import rate_bounds
+from harness.stats.rule import Rule, detectable_change
+from harness.store.evidence import find_failure
+from harness.toolchain import Toolchain
+
+FLAGGED = ("regressed", "improved")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseCheck:
+    """What rows of one case against itself gave.
+
+    Attributes:
+        rows: How often the case was compared with itself.
+        flagged: How many of these were called regressed or improved.
+        inconclusive: How many were not shown to be equal within the budget.
+        spread: Standard deviation between generations of the log ratio.
+        detects: Smallest change that nine of ten rows would find in their budget; None: not even twice the time.
+        seconds: Mean wall time of a row.
+        latency_ns: Of one call, the median over generations.
+    """
+
+    case: str
+    rows: int
+    flagged: int
+    inconclusive: int
+    failed: int
+    spread: float | None
+    detects: float | None
+    seconds: float
+    latency_ns: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selfcheck:
+    """A whole check; `facts` is what every later report prints.
+
+    Attributes:
+        machine: Id of the machine, as in a run's environment.
+        budget_s: Wall seconds of each row.
+        floor: Relative change below which nothing is called changed.
+    """
+
+    machine: str
+    facts: SelfcheckFacts
+    budget_s: float
+    floor: float
+    cases: tuple[CaseCheck, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfcheckOptions:
+    """What a user can choose about a check.
+
+    Attributes:
+        rows: Over all cases together, at least; each case gets equally many.
+        row_budget_s: Wall seconds of each row.
+    """
+
+    rows: int
+    row_budget_s: float
+    floor: float | None
+    seed: int
+    call_limit_s: float
+
+
+def check_machine(
+    side: Side,
+    toolchains: Mapping[str, Toolchain],
+    environment: Mapping[str, Mapping[str, Any]],
+    options: SelfcheckOptions,
+    progress: Progress,
+) -> Selfcheck:
+    """Compare every distinct module of a run with itself, case after case, and keep the result for later reports.
+
+    Args:
+        side: A run whose modules are in the cache.
+        environment: Of this machine now.
+
+    Raises:
+        RunError: No case of the run can be measured, or the result cannot be kept.
+    """
+    cases = _measurable(side)
+    if not cases:
+        raise RunError(f"{side.label}: no case of it can be measured here; `harness list` says why each is skipped")
+    floor = options.floor or side.run.header.floors.get("latency")
+    rule = Rule(floor=floor) if floor else Rule()
+    tasks = [_task(side, case, toolchains[case.toolchain], rule, options) for case in cases]
+    times = -(-options.rows // len(tasks))
+    found: dict[str, list[Outcome]] = {task.name: [] for task in tasks}
+    with only_one_measures(lambda: progress.note("Another harness is measuring on this machine; waiting for it")):
+        progress.stage("A/A rows", times * len(tasks))
+        for _ in range(times):
+            for task in tasks:
+                progress.step(task.name, advance=0)
+                found[task.name].extend(decide([task], lambda _name, _generation: None))
+                progress.step(task.name)
+    checks = tuple(_summary(name, outcomes, rule, options) for name, outcomes in found.items())
+    result = Selfcheck(
+        machine=str(environment.get("machine", {}).get("id", "")),
+        facts=_facts(checks, side, options),
+        budget_s=options.row_budget_s,
+        floor=rule.floor,
+        cases=checks,
+    )
+    _keep(result)
+    return result
+
+
+def _measurable(side: Side) -> list[Case]:
+    """Cases that compiled and are right, each distinct module once for each device."""
+    seen = set()
+    cases = []
+    for case in side.run.header.cases:
+        build = side.evidence.builds.get(case.name)
+        failed = find_failure(case, side.evidence, timed=True) is not None
+        if case.skip is not None or build is None or build.module_sha256 is None or failed:
+            continue
+        where = (case.uri, case.more_uris, tuple(case.environment.items()))
+        key = (build.module_sha256, case.run_flags, where, case.toolchain)
+        if key not in seen:
+            seen.add(key)
+            cases.append(case)
+    return cases
+
+
+def _task(side: Side, case: Case, toolchain: Toolchain, rule: Rule, options: SelfcheckOptions) -> Task:
+    try:
+        loadable = find_module(side, case, toolchain, cache_root()).loadable
+    except Gone as error:
+        raise RunError(f"{error}; run it again") from None
+    sampler = LatencySampler(
+        name=case.name,
+        uri=case.uri,
+        more_uris=case.more_uris,
+        environment=case.environment,
+        base=loadable,
+        head=loadable,
+        cpus=last_core() if case.pin else None,
+        settings=Settings(seconds=GENERATION_S, seed=options.seed, call_limit_s=options.call_limit_s),
+        on_round=lambda _: None,
+    )
+    return Task(name=case.name, sampler=sampler, rule=rule, budget_s=options.row_budget_s)
+
+
+def _summary(name: str, outcomes: Sequence[Outcome], rule: Rule, options: SelfcheckOptions) -> CaseCheck:
+    decisions = [outcome.decision for outcome in outcomes]
+    generations = [one for outcome in outcomes for one in outcome.generations]
+    noise = np.array([one.log_ratio for one in generations if one.log_ratio is not None])
+    seconds = sum(one.seconds for one in generations)
+    room = int(options.row_budget_s * len(generations) / seconds) if seconds > 0 else 0
+    latencies = [one.base for one in generations if one.base is not None]
+    return CaseCheck(
+        case=name,
+        rows=len(outcomes),
+        flagged=sum(decision in FLAGGED for decision in decisions),
+        inconclusive=decisions.count("inconclusive"),
+        failed=decisions.count("failed"),
+        spread=float(noise.std(ddof=1)) if noise.size > 1 else None,
+        detects=detectable_change(noise, generations=room, rule=rule),
+        seconds=seconds / len(outcomes),
+        latency_ns=float(np.median(latencies)) if latencies else None,
+    )
+
+
+def _facts(checks: Sequence[CaseCheck], side: Side, options: SelfcheckOptions) -> SelfcheckFacts:
+    flagged = sum(one.flagged for one in checks)
+    rows = sum(one.rows - one.failed for one in checks)
+    # A case that sees nothing counts as one that sees the least, so that blind cases do not flatter the rest.
+    detects = statistics.median([math.inf if one.detects is None else one.detects for one in checks])
+    return SelfcheckFacts(
+        flagged=flagged,
+        rows=rows,
+        upper_bound=rate_bounds(flagged, rows)[1],
+        detects=detects if math.isfinite(detects) else None,
+        seconds=options.row_budget_s,
+        when=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        suite=side.run.header.suite,
+    )
+
+
+def _keep(result: Selfcheck) -> None:
+    path = selfcheck_file()
+    try:
+        write_atomically(path, json.dumps(asdict(result), allow_nan=False).encode())
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written ({error.strerror}); make room or set HARNESS_CACHE") from None

@@ -1,0 +1,203 @@
+"""What a run's machine was like: plain facts that explain a number later, without names of hosts, users or folders."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+import harness
+from harness import process
+from harness.machine.container import capture_limits, in_container
+from harness.machine.processor import capture_cpu, has_hypervisor_flag
+from harness.machine.selfchecked import last_selfcheck
+from harness.machine.system_files import SystemFiles, as_integer, known
+
+_NO_RANDOMISATION = 0x0040000  # ADDR_NO_RANDOMIZE, which `setarch -R` gives a process
+
+# What firmware calls virtual machines, by product and by maker, where the processor does not say so itself.
+_VIRTUAL_PRODUCTS = {"KVM": "KVM", "Virtual Machine": "Hyper-V", "Google Compute Engine": "Google Compute Engine"}
+_VIRTUAL_MAKERS = {
+    "QEMU": "QEMU",
+    "VMware, Inc.": "VMware",
+    "innotek GmbH": "VirtualBox",
+    "Xen": "Xen",
+    "Amazon EC2": "Amazon EC2",
+    "DigitalOcean": "DigitalOcean",
+    "Hetzner": "Hetzner",
+}
+
+
+def capture_environment(*, root: Path = Path("/")) -> dict[str, dict[str, Any]]:
+    """Describe this machine as it is now; what cannot be known is left out.
+
+    Args:
+        root: Where /proc, /sys and /etc are found; another one describes the machine that these files are of.
+
+    Returns:
+        Sections `machine`, `cpu`, `memory`, `load` and `process` of plain JSON values, units in their names; and
+        `selfcheck` where this machine's verdicts were checked.
+    """
+    files = SystemFiles(root)
+    machine = _machine(files)
+    checked = last_selfcheck(str(machine.get("id", "")))
+    return {
+        "machine": machine,
+        "cpu": capture_cpu(files),
+        "memory": _memory(files),
+        "load": _load(files),
+        "process": _process(files),
+        **({"selfcheck": checked} if checked else {}),
+    }
+
+
+def harness_commit() -> str:
+    """The git commit of the harness's checkout, `+dirty` added where its code differs; "" where it is no checkout."""
+    checkout = Path(harness.__file__).resolve().parent.parent
+    where = _git(checkout, "rev-parse", "--show-toplevel", "HEAD").splitlines()
+    # An installed package may lie in a virtual environment inside somebody else's repository.
+    if len(where) != 2 or Path(where[0]).resolve() != checkout:
+        return ""
+    changes = _git(checkout, "status", "--porcelain", "--", "harness", "pyproject.toml")
+    return f"{where[1]}+dirty" if changes else where[1]
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    try:
+        done = process.run(
+            ["git", "-C", str(folder), *arguments],
+            limits=process.Limits(seconds=10),
+            env={"GIT_OPTIONAL_LOCKS": "0"},  # never in the way of a commit that is being made
+        )
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.ok else ""
+
+
+def _machine(files: SystemFiles) -> dict[str, Any]:
+    hypervisor = _hypervisor(files)
+    says_so = has_hypervisor_flag(files)
+    firmware_known = files.exists("sys/class/dmi/id/sys_vendor")
+    virtual = says_so if says_so is not None else (True if hypervisor else (False if firmware_known else None))
+    return known(
+        {
+            "id": _machine_id(files),
+            "system": platform.system(),
+            "distribution": _distribution(files),
+            "kernel": files.text("proc/sys/kernel/osrelease") or platform.release(),
+            "architecture": platform.machine(),
+            "virtual": virtual,
+            "hypervisor": hypervisor if virtual else None,
+            "container": in_container(files),
+        }
+    )
+
+
+def _machine_id(files: SystemFiles) -> str:
+    """12 hex digits that stay the same for a machine and do not tell which it is."""
+    secret = files.text("etc/machine-id")
+    if secret is None or secret == "uninitialized":  # noqa: S105 (systemd's word for "not yet")
+        secret = files.text("proc/sys/kernel/hostname") or platform.node()
+    return hashlib.sha256(f"iree-harness {secret}".encode()).hexdigest()[:12]
+
+
+def _distribution(files: SystemFiles) -> str | None:
+    for line in (files.text("etc/os-release") or "").splitlines():
+        name, _, value = line.partition("=")
+        if name == "PRETTY_NAME":
+            return value.strip("\"'") or None
+    return None
+
+
+def _hypervisor(files: SystemFiles) -> str | None:
+    if "microsoft" in (files.text("proc/sys/kernel/osrelease") or "").lower():
+        return "WSL"
+    kind = files.text("sys/hypervisor/type")
+    if kind is not None:
+        return kind.capitalize()
+    product = files.text("sys/class/dmi/id/product_name") or ""
+    if product.endswith(".metal"):  # Amazon names its real machines like its virtual ones
+        return None
+    return _VIRTUAL_PRODUCTS.get(product) or _VIRTUAL_MAKERS.get(files.text("sys/class/dmi/id/sys_vendor") or "")
+
+
+def _memory(files: SystemFiles) -> dict[str, Any]:
+    sizes = {name: _kib(text) for name, text in files.fields("proc/meminfo").items()}
+    total, available = sizes.get("MemTotal"), sizes.get("MemAvailable")
+    swap_total, swap_free = sizes.get("SwapTotal"), sizes.get("SwapFree")
+    swap_used = swap_total - swap_free if swap_total is not None and swap_free is not None else None
+    if files.of_this_machine and total is None:
+        memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+        total, available, swap_used = memory.total, memory.available, swap.used
+    return known(
+        {
+            "total_bytes": total,
+            "available_bytes": available,
+            "swap_used_bytes": swap_used,
+            "transparent_huge_pages": _chosen(files.text("sys/kernel/mm/transparent_hugepage/enabled")),
+        }
+    )
+
+
+def _kib(text: str) -> int | None:
+    number = as_integer(text.removesuffix(" kB"))
+    return number * 1024 if number is not None else None
+
+
+def _chosen(text: str | None) -> str | None:
+    """`madvise` of `always [madvise] never`."""
+    return next((word.strip("[]") for word in (text or "").split() if word.startswith("[")), None)
+
+
+def _load(files: SystemFiles) -> dict[str, Any]:
+    words = (files.text("proc/loadavg") or "").split()[:3]
+    averages = [float(word) for word in words]
+    if files.of_this_machine and not averages and hasattr(os, "getloadavg"):
+        averages = list(os.getloadavg())
+    names = ("load_1min", "load_5min", "load_15min")
+    rounded = (round(value, 2) for value in averages)
+    return known({**dict(zip(names, rounded, strict=False)), "steal_percent": _steal_percent(files)})
+
+
+def _steal_percent(files: SystemFiles) -> float | None:
+    """Of the CPU time that this machine wanted since it started, the share that its host gave to others."""
+    ticks = [as_integer(word) or 0 for word in files.fields("proc/stat").get("cpu", "").split()]
+    if len(ticks) < 8:
+        return None
+    user, nice, system, _idle, _iowait, irq, softirq, steal = ticks[:8]
+    wanted = user + nice + system + irq + softirq + steal
+    return round(100 * steal / wanted, 2) if wanted else None
+
+
+def _process(files: SystemFiles) -> dict[str, Any]:
+    return known(
+        {
+            "python": platform.python_version(),
+            "python_implementation": platform.python_implementation(),
+            "aslr": _aslr(files),
+            "niceness": _niceness(files),
+            **capture_limits(files),
+        }
+    )
+
+
+def _aslr(files: SystemFiles) -> bool | None:
+    """Whether every process gets another memory layout."""
+    setting = files.integer("proc/sys/kernel/randomize_va_space")
+    if setting is None:
+        return None
+    personality = files.text("proc/self/personality") or "0"
+    return setting > 0 and not int(personality, 16) & _NO_RANDOMISATION
+
+
+def _niceness(files: SystemFiles) -> int | None:
+    # The second field is the program's name, which may hold spaces and brackets; niceness is the 19th.
+    _, _, after_name = (files.text("proc/self/stat") or "").rpartition(")")
+    fields = after_name.split()
+    if len(fields) > 16:
+        return as_integer(fields[16])
+    return os.getpriority(os.PRIO_PROCESS, 0) if files.of_this_machine and hasattr(os, "getpriority") else None

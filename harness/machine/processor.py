@@ -1,0 +1,192 @@
+"""What the processor is, how fast it may run, and who decides: the `cpu` section of a run's environment."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Any
+
+import psutil
+
+from harness.machine.system_files import SystemFiles, as_integer, known
+
+_CPU = "sys/devices/system/cpu"
+
+# What decides which code a compiler emits for `host`; the rest of some 150 flags only makes environments differ.
+_CODE_FLAGS = {
+    *("sse4_2", "avx", "avx2", "fma", "f16c", "bmi2", "avx_vnni", "avx_vnni_int8", "avx_ifma", "avx_ne_convert"),
+    *(
+        "asimd",
+        "asimdhp",
+        "asimddp",
+        "asimdfhm",
+        "fphp",
+        "sve",
+        "sve2",
+        "i8mm",
+        "bf16",
+        "svei8mm",
+        "svebf16",
+        "sme",
+        "sme2",
+    ),
+}
+_CODE_FLAG_FAMILIES = ("avx512", "avx10", "amx_")
+
+
+def capture_cpu(files: SystemFiles) -> dict[str, Any]:
+    """What identifies the processor and explains its speed; what cannot be known is left out."""
+    processors = _processors(files)
+    return known(
+        {
+            "model": _model(processors) or (platform.processor() or None if files.of_this_machine else None),
+            "flags": _code_flags(processors),
+            **_cores(files, processors),
+            **_frequencies(files, processors),
+            "governor": _common(files, "scaling_governor"),
+            "energy_preference": _common(files, "energy_performance_preference"),
+            "frequency_driver": files.text(f"{_CPU}/cpu0/cpufreq/scaling_driver"),
+            "turbo": _turbo(files),
+            **_caches(files),
+        }
+    )
+
+
+def has_hypervisor_flag(files: SystemFiles) -> bool | None:
+    """Whether the processor itself says that it is a virtual one; None where processors do not say (not x86)."""
+    flags = next(iter(_processors(files)), {}).get("flags")
+    return None if flags is None else "hypervisor" in flags.split()
+
+
+def _processors(files: SystemFiles) -> list[dict[str, str]]:
+    """/proc/cpuinfo, one dict a logical processor."""
+    processors = []
+    for block in (files.text("proc/cpuinfo") or "").split("\n\n"):
+        pairs = [line.partition(":") for line in block.splitlines() if ":" in line]
+        fields = {name.strip(): value.strip() for name, _, value in pairs}
+        if "processor" in fields:
+            processors.append(fields)
+    return processors
+
+
+def _model(processors: list[dict[str, str]]) -> str | None:
+    first = next(iter(processors), {})
+    if "model name" in first:
+        return first["model name"]
+    if "CPU part" in first:  # 64-bit Arm gives numbers only
+        return f"Arm implementer {first.get('CPU implementer', '?')}, part {first['CPU part']}"
+    return None
+
+
+def _code_flags(processors: list[dict[str, str]]) -> list[str] | None:
+    first = next(iter(processors), {})
+    flags = first.get("flags", first.get("Features"))
+    if flags is None:
+        return None
+    return sorted(flag for flag in flags.split() if flag in _CODE_FLAGS or flag.startswith(_CODE_FLAG_FAMILIES))
+
+
+def _cores(files: SystemFiles, processors: list[dict[str, str]]) -> dict[str, Any]:
+    """How many cores there are and how many of them this process may use (its affinity)."""
+    logical = len(processors) or None
+    siblings = {files.text(path) for path in files.matching(f"{_CPU}/cpu[0-9]*/topology/thread_siblings_list")} - {None}
+    physical = len(siblings) or None
+    usable = _count_cpus(files.fields("proc/self/status").get("Cpus_allowed_list"))
+    if files.of_this_machine:
+        logical = logical or psutil.cpu_count(logical=True)
+        physical = physical or psutil.cpu_count(logical=False)
+        usable = usable or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical)
+    smt = files.integer(f"{_CPU}/smt/active")
+    return {
+        "logical_cores": logical,
+        "physical_cores": physical,
+        "usable_cores": usable,
+        "isolated_cores": files.text(f"{_CPU}/isolated"),
+        "numa_nodes": len(files.matching("sys/devices/system/node/node[0-9]*")) or None,
+        "smt": bool(smt) if smt is not None else (logical > physical if logical and physical else None),
+    }
+
+
+def _count_cpus(cpu_list: str | None) -> int | None:
+    """How many processors a kernel list such as `0-3,8` names."""
+    total = 0
+    for part in (cpu_list or "").split(","):
+        first, _, last = part.partition("-")
+        low, high = as_integer(first), as_integer(last or first)
+        if low is None or high is None:
+            return None
+        total += high - low + 1
+    return total
+
+
+def _frequencies(files: SystemFiles, processors: list[dict[str, str]]) -> dict[str, float | None]:
+    """Over all cores: the highest maximum, the lowest minimum, and the mean of now, in MHz."""
+    highest = _frequencies_mhz(files, "cpuinfo_max_freq")
+    lowest = _frequencies_mhz(files, "cpuinfo_min_freq")
+    now = _frequencies_mhz(files, "scaling_cur_freq") or _cpuinfo_mhz(processors)
+    if files.of_this_machine and not now:
+        now, lowest, highest = _psutil_frequencies_mhz()
+    return {
+        "max_mhz": max(highest, default=None),
+        "min_mhz": min(lowest, default=None),
+        "current_mhz": round(sum(now) / len(now)) if now else None,
+    }
+
+
+def _frequencies_mhz(files: SystemFiles, name: str) -> list[float]:
+    values_khz = [files.integer(path) for path in files.matching(f"{_CPU}/cpu[0-9]*/cpufreq/{name}")]
+    return [round(khz / 1000) for khz in values_khz if khz]
+
+
+def _cpuinfo_mhz(processors: list[dict[str, str]]) -> list[float]:
+    try:
+        return [float(fields["cpu MHz"]) for fields in processors]
+    except (KeyError, ValueError):
+        return []
+
+
+def _psutil_frequencies_mhz() -> tuple[list[float], list[float], list[float]]:
+    """Current, lowest and highest frequencies where there is no /proc and no /sys."""
+    try:
+        found = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
+    except (OSError, RuntimeError):  # so psutil says on some Apple and virtual machines; a fact less is no failure
+        found = None
+    if found is None:
+        return [], [], []
+    return ([found.current], [found.min] if found.min else [], [found.max] if found.max else [])
+
+
+def _common(files: SystemFiles, name: str) -> str | None:
+    """A setting of every core's frequency policy: one word, or several where cores differ."""
+    values = {files.text(path) for path in files.matching(f"{_CPU}/cpu[0-9]*/cpufreq/{name}")} - {None}
+    return ", ".join(sorted(str(value) for value in values)) or None
+
+
+def _turbo(files: SystemFiles) -> bool | None:
+    """Whether cores may run above their nominal speed while power and temperature allow."""
+    no_turbo = files.integer(f"{_CPU}/intel_pstate/no_turbo")
+    if no_turbo is not None:
+        return not no_turbo
+    boost = files.integer(f"{_CPU}/cpufreq/boost")
+    return bool(boost) if boost is not None else None
+
+
+def _caches(files: SystemFiles) -> dict[str, int]:
+    """Sizes of the caches that the first core sees: l1d_bytes, l1i_bytes, l2_bytes, l3_bytes."""
+    kinds = {"Data": "d", "Instruction": "i", "Unified": ""}
+    sizes = {}
+    for folder in files.matching(f"{_CPU}/cpu0/cache/index[0-9]*"):
+        level, kind = files.integer(f"{folder}/level"), files.text(f"{folder}/type")
+        size_bytes = _size_bytes(files.text(f"{folder}/size"))
+        if level is not None and kind in kinds and size_bytes is not None:
+            sizes[f"l{level}{kinds[kind]}_bytes"] = size_bytes
+    return sizes
+
+
+def _size_bytes(text: str | None) -> int | None:
+    """`32K` or `16M` in bytes."""
+    if not text:
+        return None
+    factor = {"K": 2**10, "M": 2**20, "G": 2**30}.get(text[-1])
+    number = as_integer(text[:-1] if factor else text)
+    return None if number is None else number * (factor or 1)

@@ -1,0 +1,81 @@
+"""What a model is: where its program comes from, what it is called with, and what its outputs are held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+Fill = Literal["random", "constant", "npy"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """One argument of a model's entry function.
+
+    Attributes:
+        shape: Static sizes, outermost first; () is a scalar tensor.
+        dtype: MLIR's name of the element type: f32, f16, bf16, f64, i1, i8, i16, i32, i64.
+        fill: `random` (standard normal, or integers 0..9, from `seed`), `constant` (`value`), or `npy` (`path`).
+    """
+
+    shape: tuple[int, ...] = ()
+    dtype: str = "f32"
+    fill: Fill = "random"
+    seed: int = 0
+    value: float = 0.0
+    path: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerance:
+    """Outputs agree when |a - b| <= absolute + relative * |b| everywhere (numpy.allclose), NaN and inf matching."""
+
+    relative: float = 1e-4
+    absolute: float = 1e-5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """Cases that are known to fail: with a message, or by running and giving wrong outputs.
+
+    Attributes:
+        cases: A shell pattern on case names.
+        message: A part of what they say; None: they give wrong outputs.
+    """
+
+    cases: str
+    message: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A program to compile: exactly one of `builder`, `mlir` and `onnx` is set.
+
+    Attributes:
+        parameters: External weights by scope: {"model": weights.irpa}.
+        expected: .npy files with the right outputs, in order; empty: compare with the baseline variant.
+        reference: What outputs are compared with otherwise: `baseline`, `onnxruntime`, or `auto`: ONNX Runtime for an
+            ONNX model where it is installed, else the baseline.
+        expectation: How IREE is known to fail on it; what the suite says of single cases comes before.
+        static: Whether the inputs' shapes are written into an ONNX graph whose own are dynamic.
+        function: Entry function; None: the builder's own, or the only public function of an ONNX model.
+        inputs: Arguments; empty: the builder's own.
+    """
+
+    name: str
+    description: str = ""
+    builder: str | None = None
+    params: dict[str, Any]
+    mlir: Path | None = None
+    onnx: Path | None = None
+    opset: int | None = None
+    static: bool = False
+    function: str | None = None
+    inputs: tuple[Input, ...] = ()
+    parameters: dict[str, Path]
+    expected: tuple[Path, ...] = ()
+    reference: Literal["auto", "baseline", "onnxruntime"] = "auto"
+    tolerance: Tolerance = Tolerance()
+    expectation: Expectation | None = None
+    tags: tuple[str, ...] = ()

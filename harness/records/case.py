@@ -1,0 +1,99 @@
+"""A case: one model x variant x device x toolchain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Direction = Literal["increase", "decrease", "any"]
+ID_DIGITS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """The unit of a run. Its name is for people, its id for machines; neither is parsed to learn a fact.
+
+    Attributes:
+        id: 16 hex digits: a hash of what is compiled and how it runs, without names and without the toolchain.
+        name: Unique in a plan: `model/variant@device`, and `model/variant@device:toolchain` where there are several.
+        toolchain: Version of the compiler and runtime pair.
+        baseline: Whether the others of its group are compared with it: the suite's baseline variant, and of several
+            toolchains the first.
+        compile_flags: All flags of the device and the variant, in the order they are given to iree-compile.
+        run_flags: The same for the runtime's tools and the worker.
+        skip: Why it is not run on this machine, as a sentence; None: it is run.
+        more_uris: Of the devices after the first; () in runs that are older than this field.
+        threads: That a peer gets on this device; None: one for each core.
+        environment: Variables that its processes need, by name.
+        expected_failure: Part of the message with which it is known to fail; None: it is not.
+        expected_mismatch: Whether it is known to run and to give wrong outputs.
+        peer: Registered name of the engine that runs it instead of IREE, its label being in the variant's place and no
+            toolchain, plugins or flags having a part in it; None: IREE.
+    """
+
+    id: str
+    name: str
+    model: str
+    variant: str
+    device: str
+    toolchain: str
+    baseline: bool
+    uri: str
+    backend: str
+    pin: bool
+    compile_flags: tuple[str, ...]
+    run_flags: tuple[str, ...]
+    plugins: tuple[str, ...]
+    tags: tuple[str, ...]
+    more_uris: tuple[str, ...] = ()
+    threads: int | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    skip: str | None = None
+    expected_failure: str | None = None
+    expected_mismatch: bool = False
+    peer: str | None = None
+
+    @property
+    def uris(self) -> tuple[str, ...]:
+        """All of its devices, the first one first."""
+        return (self.uri, *self.more_uris)
+
+    @property
+    def group(self) -> str:
+        """Cases with the same group are measured against each other: one model on one device."""
+        return f"{self.model}@{self.device}"
+
+    @property
+    def known_to_fail(self) -> bool:
+        """Whether the suite says that it fails, in either way."""
+        return self.expected_mismatch or self.expected_failure is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantGroup:
+    """Variants that a report shows side by side, the first being the one compared with."""
+
+    title: str
+    variants: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """How much a metric of some cases may change before a comparison fails.
+
+    With both limits the wider one counts; with none, any change in the direction is too much.
+
+    Attributes:
+        metric: Its registered name, see harness.metrics.
+        cases: A shell pattern on case names.
+        direction: Of the change that may fail; all metrics are better when smaller.
+        relative: Allowed change as a share of the base, such as 0.05.
+        absolute: Allowed change in the metric's unit: nanoseconds, bytes, instructions or a plain number.
+    """
+
+    name: str
+    metric: str
+    cases: str = "*"
+    direction: Direction = "increase"
+    relative: float | None = None
+    absolute: float | None = None

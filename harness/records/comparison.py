@@ -1,0 +1,245 @@
+"""What a comparison says, as values; the same names as in its JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import Any, Literal
+
+from harness.metrics import TIMED
+
+Verdict = Literal["regressed", "improved", "unchanged", "inconclusive", "identical", "failed", "missing", "new"]
+VERDICTS: tuple[Verdict, ...] = (
+    "regressed",
+    "improved",
+    "inconclusive",
+    "failed",
+    "missing",
+    "new",
+    "unchanged",
+    "identical",
+)
+
+# How the numbers came about: `remeasured` side by side now; `recorded` by the runs themselves.
+Mode = Literal["remeasured", "recorded"]
+RuleName = Literal["generations", "upstream"]
+# What geometric means are taken of.
+Kind = Literal["model", "device", "variant"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideFacts:
+    """One side of a comparison.
+
+    Attributes:
+        label: What the user gave: a run directory, or `iree==3.12.0`; with `--within`, `baseline` or `variants`.
+        run: Id of the run that its modules come from.
+        suite: Path of its suite, as the run has it.
+        started: Of that run, ISO 8601, UTC.
+        toolchains: Release and revision of each.
+        machine: The run's processor and system, in words.
+    """
+
+    label: str
+    run: str
+    suite: str
+    started: str
+    toolchains: tuple[str, ...]
+    machine: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfcheckFacts:
+    """What `harness selfcheck` last found on the machine; printed under every report.
+
+    Attributes:
+        flagged: Rows of modules against themselves that were called regressed or improved.
+        rows: All such rows.
+        upper_bound: Exact binomial bound of the rate's 95 % interval.
+        detects: Smallest change found in nine of ten rows, as a share; the median over cases; None where none is.
+        seconds: What one row takes.
+        when: ISO 8601, UTC.
+        suite: Whose cases it was checked with.
+    """
+
+    flagged: int
+    rows: int
+    upper_bound: float
+    detects: float | None
+    seconds: float
+    when: str
+    suite: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineFacts:
+    """Where the comparison was made.
+
+    Attributes:
+        description: Processor and system, in words.
+        selfcheck: Its rate of false alarms; None: never checked here.
+        controls: Identical rows that this comparison measured as A/A controls.
+        controls_flagged: How many of them were called regressed or improved.
+    """
+
+    description: str
+    selfcheck: SelfcheckFacts | None = None
+    controls: int = 0
+    controls_flagged: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One metric of one case, base against head.
+
+    Attributes:
+        metric: Its registered name, see harness.metrics.
+        ratio: Head divided by base; None where one side has no value, or the base's is zero.
+        ci_low: Lower end of the 95 % interval of the ratio, valid at whichever look the row stopped; None: none.
+        p: Of no difference, corrected for looks and for the number of rows; None for exact metrics.
+        floor: Relative change below which nothing is called changed.
+        base_value: In `unit`; for latency the median over generations.
+        generations: Independent samples behind the ratio, on each side.
+        rounds: Pairs of turns behind it, over all generations.
+        seconds: Wall time that the row took.
+        reason: Why the verdict is what it is, in plain words.
+        gate: `passed` or `violated`, where a gate of the suite decides; None: none matches.
+        change: Which kind of change it is, where instructions could be counted: `more work`, `same work, slower`, ...
+        control: Whether it is an A/A control: the same module on both sides, measured to test the machine.
+        stderr: The last lines that a tool printed, for rows that failed.
+        repro: Command lines that repeat the row.
+    """
+
+    case: str
+    model: str
+    variant: str
+    device: str
+    metric: str
+    verdict: Verdict
+    ratio: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    p: float | None = None
+    floor: float = 0.0
+    base_value: float | None = None
+    head_value: float | None = None
+    unit: str = ""
+    generations: int = 0
+    rounds: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+    gate: Literal["passed", "violated"] | None = None
+    change: str | None = None
+    control: bool = False
+    stderr: str = ""
+    repro: tuple[str, ...] = ()
+
+
+def altered(row: Row, **fields: Any) -> Row:
+    """The row with other values of these fields, as dataclasses.replace has it and ten times faster.
+
+    A comparison of thousands of cases has a hundred thousand rows.
+    """
+    other: Row = object.__new__(Row)
+    vars(other).update(vars(row), **fields)
+    return other
+
+
+class Rows(tuple[Row, ...]):
+    """Very many rows, of which a report asks dozens of times those of one verdict or metric."""
+
+    @cached_property
+    def _by_verdict(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for place, row in enumerate(self):
+            found.setdefault(row.verdict, []).append(place)
+        return found
+
+    @cached_property
+    def by_metric(self) -> dict[str, list[Row]]:
+        """In the order in which metrics come first."""
+        found: dict[str, list[Row]] = {}
+        for row in self:
+            found.setdefault(row.metric, []).append(row)
+        return found
+
+    @cached_property
+    def counted(self) -> list[Row]:
+        """Those of figures that are counted, not timed."""
+        return [row for row in self if row.metric not in TIMED]
+
+    @cached_property
+    def violated(self) -> list[Row]:
+        """Those that break a gate of the suite."""
+        return [row for row in self if row.gate == "violated"]
+
+    @cached_property
+    def are_finite(self) -> bool:
+        """Whether all figures are numbers, as nearly always; one that is none spoils a sum."""
+        for row in self:
+            timed = (row.ci_low or 0.0) + (row.ci_high or 0.0) + (row.p or 0.0)
+            values = (row.ratio or 0.0) + (row.base_value or 0.0) + (row.head_value or 0.0) + row.floor + row.seconds
+            if not math.isfinite(values + timed):
+                return False
+        return True
+
+    def of_verdict(self, *verdicts: Verdict) -> list[Row]:
+        """Those with one of the verdicts, in their order."""
+        places = [self._by_verdict.get(verdict, []) for verdict in verdicts]
+        return [self[place] for place in sorted(chain.from_iterable(places))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeometricMean:
+    """Of the latency ratios of all rows of one model, device or variant.
+
+    Attributes:
+        kind: `model`, `device` or `variant`.
+        rows: How many ratios are behind it; identical rows count with 1.
+    """
+
+    kind: Kind
+    name: str
+    ratio: float
+    rows: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Everything that is known of two sides.
+
+    Attributes:
+        id: Name of its directory.
+        rows: Controls come last; the order within is that of the head's cases.
+        summary: Rows by verdict, controls left out.
+        notes: What bears on the whole comparison, in plain words.
+        settings: The rule's numbers and the user's choices.
+        command: The command line.
+    """
+
+    id: str
+    created: str
+    base: SideFacts
+    head: SideFacts
+    within: bool
+    mode: Mode
+    rule: RuleName
+    machine: MachineFacts
+    rows: tuple[Row, ...]
+    summary: dict[Verdict, int]
+    means: tuple[GeometricMean, ...] = ()
+    notes: tuple[str, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+    command: tuple[str, ...] = ()
+
+    @cached_property
+    def real_rows(self) -> Rows:
+        """All rows but the A/A controls."""
+        return Rows(row for row in self.rows if not row.control)
+
+    @cached_property
+    def controls(self) -> Rows:
+        """Rows of equal modules that were measured all the same."""
+        return Rows(row for row in self.rows if row.control)

@@ -1,0 +1,400 @@
+"""What a run directory holds, as values. Paths in them are relative to the place the commands ran in.
+
+A run is a header (run.json, written once) and append-only files with one JSON line a record: builds.jsonl, ir.jsonl,
+checks.jsonl, references.jsonl, rounds.jsonl, work.jsonl and peaks.jsonl, and lost.jsonl for cases lost while measuring.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.records.case import Case, Gate, VariantGroup
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Why a case went no further.
+
+    Attributes:
+        stage: `model`, `compile`, `ir`, `verify`, `measure` or `reference`.
+        message: One sentence.
+        stderr: The last lines that the tool printed.
+        mismatch: Whether the case ran, and only its outputs are not the right ones.
+    """
+
+    stage: str
+    message: str
+    stderr: str = ""
+    mismatch: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics:
+    """iree-compile's scheduling statistics: static counts over the whole program, initialisers included."""
+
+    dispatches: int
+    copies: int
+    fills: int
+    awaits: int
+    submissions: int
+    executables: int
+    transient_bytes: int
+    constant_bytes: int
+    variable_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """A module's bytes by component; `dispatch_bytes` by executable file name."""
+
+    module_bytes: int
+    vm_bytes: int
+    constant_bytes: int
+    dispatch_bytes: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginEffect:
+    """What one plugin, or one flag that preprocesses, did to a case's program.
+
+    Attributes:
+        name: The plugin's name, or the flag's, with its dashes, where a suite gives it itself.
+        matched: How many places a Python rewrite matched; None for other kinds.
+        changed: Whether the program is another one afterwards.
+        wall_ns: Of a Python rewrite's process.
+    """
+
+    name: str
+    changed: bool
+    matched: int | None = None
+    wall_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build:
+    """What compiling one case gave; facts are None where `failure` is set.
+
+    Attributes:
+        command: The exact command line, run in a folder that holds the program as `model.mlir`.
+        compile_ns: Wall time of iree-compile when it ran (cached builds keep the time of that run).
+        peak_rss_bytes: Peak resident memory of iree-compile.
+        outputs: Number of results of the entry function.
+        warnings: Lines the compiler printed although it succeeded.
+        rewritten: Whether plugins made another program of the model; the build then keeps it.
+        files: Names of the files that plugins gave to the tools, as they lie in the working folder.
+        effects: What plugins and preprocessing flags did, in order, as far as it can be told.
+    """
+
+    case: str
+    command: tuple[str, ...]
+    cache_key: str
+    cached: bool = False
+    compile_ns: int | None = None
+    peak_rss_bytes: int | None = None
+    module_sha256: str | None = None
+    sizes: Sizes | None = None
+    statistics: Statistics | None = None
+    outputs: int | None = None
+    warnings: tuple[str, ...] = ()
+    rewritten: bool = False
+    files: tuple[str, ...] = ()
+    effects: tuple[PluginEffect, ...] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodedTensor:
+    """One buffer with an encoded tensor.
+
+    Attributes:
+        encoded_bytes: What it takes; with layouts for several devices the most that one of them wants.
+        unpadded_bytes: What the same tensor takes as it is, for the case's inputs.
+        worst_ratio: The largest that encoded over unpadded bytes can be, over all sizes from 1 of the dimensions that
+            the inputs decide. Where they decide none, that of its own sizes.
+    """
+
+    name: str
+    encoded_bytes: int
+    unpadded_bytes: int
+    worst_ratio: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """All encoded tensors of a program, constants among them. Not all of them need exist at the same time."""
+
+    tensors: tuple[EncodedTensor, ...] = ()
+
+    @property
+    def encoded_bytes(self) -> int:
+        """Of all together."""
+        return sum(tensor.encoded_bytes for tensor in self.tensors)
+
+    @property
+    def unpadded_bytes(self) -> int:
+        """Of all together."""
+        return sum(tensor.unpadded_bytes for tensor in self.tensors)
+
+    @property
+    def overhead(self) -> float | None:
+        """What padding adds, as a share of the unpadded bytes; None where there are none."""
+        return self.encoded_bytes / self.unpadded_bytes - 1 if self.unpadded_bytes else None
+
+    @property
+    def worst_ratio(self) -> float | None:
+        """The largest of any one tensor, which that of all together cannot exceed; None where there are none."""
+        return max((tensor.worst_ratio for tensor in self.tensors), default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IrCounts:
+    """How many of the ops that a suite names the IR of a case has, and what its encoded tensors cost.
+
+    Attributes:
+        counts: By `phase/op`, as in `flow/flow.tensor.update`; {} where `failure` is set.
+        storage: None where the suite did not ask, and where `storage_failure` is set.
+    """
+
+    case: str
+    counts: dict[str, int] = field(default_factory=dict)
+    failure: Failure | None = None
+    storage: Storage | None = None
+    storage_failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What one call of a model has to do, counted before any variant changes it; 0 where `failure` is set.
+
+    Attributes:
+        operations: Arithmetic ones, floating and integer: a fused multiply-add is two, a function such as exp is one.
+        integer: Of these, those on integers.
+        transcendental: Of these, functions.
+        compulsory_bytes: Arguments, results and constants, each once.
+        footprint_bytes: What goes to and from memory where every operation reads its operands and writes its results.
+        uncounted: Operations whose arithmetic is not in the count, by name.
+    """
+
+    model: str
+    operations: int = 0
+    integer: int = 0
+    transcendental: int = 0
+    compulsory_bytes: int = 0
+    footprint_bytes: int = 0
+    uncounted: dict[str, int] = field(default_factory=dict)
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peak:
+    """What this machine's processors reach with as many threads as a device has, measured as the run began to time.
+
+    Attributes:
+        device: The suite's name for it.
+        operations_per_s: The best of all programs that compute, in f32; None where none ran.
+        bytes_per_s: The best of all that stream.
+        measured: By program, as in `sgemm 512` and `copy`: operations or bytes a second.
+    """
+
+    device: str
+    threads: int
+    operations_per_s: float | None = None
+    operations_by: str = ""
+    bytes_per_s: float | None = None
+    bytes_by: str = ""
+    measured: dict[str, float] = field(default_factory=dict)
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """How a case's outputs compare with its reference.
+
+    Attributes:
+        against: What it was compared with: a case's name, `expected files` or `ONNX Runtime 1.31.1`.
+        max_absolute: Largest |a - b| over all outputs.
+        max_relative: max |a - b| divided by max |b|.
+    """
+
+    case: str
+    against: str
+    command: tuple[str, ...]
+    relative_tolerance: float
+    absolute_tolerance: float
+    max_absolute: float | None = None
+    max_relative: float | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceMemory:
+    """Peaks of one device's allocator.
+
+    Attributes:
+        device: As iree-benchmark-module names it: the URI.
+    """
+
+    device: str
+    host_peak_bytes: int
+    device_peak_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """What one iree-benchmark-module process says of a case; the figure that IREE's engineers quote.
+
+    Attributes:
+        host_peak_bytes: Peak of the host-local allocator statistics, summed over the devices.
+        device_peak_bytes: The same of the device-local ones.
+        memory: Of each device, in the order of the command line; () in runs that are older than this field.
+    """
+
+    case: str
+    command: tuple[str, ...]
+    real_time_ns: tuple[float, ...] = ()
+    host_peak_bytes: int | None = None
+    device_peak_bytes: int | None = None
+    memory: tuple[DeviceMemory, ...] = ()
+    load_1min: float | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One timed batch of `calls` calls of one case.
+
+    Attributes:
+        counters: User-mode hardware events of the whole batch (instructions, cycles, cache_misses, branch_misses).
+    """
+
+    case: str
+    calls: int
+    wall_ns: int
+    cpu_ns: int
+    counters: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """One turn of every case of a group, in the order they ran, inside one worker process (a generation)."""
+
+    group: str
+    generation: int
+    round: int
+    started_unix_ns: int
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lost:
+    """A case that was lost while its group was measured."""
+
+    case: str
+    generation: int
+    failure: Failure
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArgumentRecord:
+    """One argument of an entry function.
+
+    Attributes:
+        file: Relative to the cache folder.
+        dtype: MLIR's name of the element type.
+    """
+
+    file: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRecord:
+    """What was compiled: identity of the MLIR and how its entry is called.
+
+    Attributes:
+        inputs: One line each, as a person would write it: `1x64x90x62xf32 random seed 0`.
+        parameters: Scopes of external weights.
+        mlir: The program's file, relative to the cache folder; "" in runs that are older than this field.
+        arguments: What a comparison needs to call it again; likewise.
+        parameter_files: Files of external weights by scope, relative to the suite's folder.
+    """
+
+    name: str
+    mlir_sha256: str
+    mlir_bytes: int
+    function: str
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    mlir: str = ""
+    arguments: tuple[ArgumentRecord, ...] = ()
+    parameter_files: dict[str, str] = field(default_factory=dict)
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolchainRecord:
+    """Identity of one compiler and runtime pair."""
+
+    version: str
+    revision: str
+    compiler_sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """Everything that is known before the first build.
+
+    Attributes:
+        suite: Path of the suite as the user gave it.
+        suite_sha256: Hash of the suite's and its flag sets' text.
+        started: ISO 8601, UTC.
+        environment: Sections of plain values, see harness.machine.environment.
+        settings: Options of the run that change what is measured (budget_s, generations, seed, jobs, ...).
+        floors: The suite's, by metric; {} in runs that are older than floors.
+        gates: The suite's; () in runs that are older than gates.
+    """
+
+    schema_version: int
+    id: str
+    suite: str
+    suite_name: str
+    suite_description: str
+    suite_sha256: str
+    started: str
+    harness_version: str
+    harness_commit: str
+    command: tuple[str, ...]
+    baseline: str
+    toolchains: tuple[ToolchainRecord, ...]
+    models: tuple[ModelRecord, ...]
+    cases: tuple[Case, ...]
+    groups: tuple[VariantGroup, ...]
+    settings: dict[str, Any]
+    environment: dict[str, dict[str, Any]]
+    floors: dict[str, float] = field(default_factory=dict)
+    gates: tuple[Gate, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A whole run, read back: finished, or as far as it got.
+
+    Attributes:
+        turns_dropped: When `harness results gc` deleted its rounds (ISO 8601, UTC); "" where it did not.
+    """
+
+    header: Header
+    builds: tuple[Build, ...] = ()
+    ir: tuple[IrCounts, ...] = ()
+    checks: tuple[Check, ...] = ()
+    references: tuple[Reference, ...] = ()
+    rounds: tuple[Round, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    work: tuple[Work, ...] = ()
+    peaks: tuple[Peak, ...] = ()
+    finished: bool = False
+    turns_dropped: str = ""

@@ -1,1 +1,0 @@
-"""Run directories: what a run leaves behind."""

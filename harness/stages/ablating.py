@@ -1,0 +1,189 @@
+"""`harness ablate`: a suite and a plugin -> a suite in which each of the plugin's switches is a variant of its own.
+
+The new suite is a file like any other, so that its runs can be repeated, exported and compared like any other's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from harness.errors import RunError, UsageError
+from harness.plugins import load_plugin
+from harness.plugins.values import Plugin
+from harness.suite import load_suite
+from harness.suite.schema import LONGEST_NAME, SuiteFile
+from harness.suite.toml_file import read_toml
+from harness.text import did_you_mean
+
+# Where a suite does not say which ops to count: buffers that a program asks for, what fills and copies them, and what
+# a dispatch allocates for itself.
+DEFAULT_IR: Mapping[str, Sequence[str]] = {
+    "input": ["tensor.empty", "linalg.fill", "linalg.transpose", "linalg.matmul", "linalg.generic"],
+    "flow": ["flow.tensor.update"],
+    "bufferized": ["executables:memref.alloc*"],
+}
+WITHOUT = "without"
+NONE = "none"
+ALL = "all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ablation:
+    """What is ablated.
+
+    Attributes:
+        models: Names of the suite's models.
+        plugin: Its registered name.
+        devices: Names of the suite's devices; (): the first.
+        on: The variant that the plugin is added to; None: the suite's baseline. One that has the plugin already keeps
+            its place and its other options.
+        budget_s: Seconds of timed rounds; None: the suite's own.
+    """
+
+    models: tuple[str, ...]
+    plugin: str
+    devices: tuple[str, ...] = ()
+    on: str | None = None
+    budget_s: float | None = None
+
+
+def write_ablation(suite: Path, ablation: Ablation, folder: Path) -> Path:
+    """Write the suite of an ablation; its file.
+
+    Args:
+        folder: Where the file goes.
+
+    Raises:
+        HarnessError: The suite is wrong, has no such model, device or variant, the plugin has nothing to switch, or
+            the folder cannot be written.
+    """
+    load_suite(suite)
+    table, _ = read_toml(suite, SuiteFile)
+    models = tuple(dict.fromkeys(ablation.models))
+    devices = tuple(dict.fromkeys(ablation.devices)) or tuple(table.devices)[:1]
+    on = ablation.on or table.baseline
+    for kind, names, known in (
+        ("model", models, list(table.models)),
+        ("device", devices, list(table.devices)),
+        ("variant", (on,), list(table.variants)),
+    ):
+        for name in names:
+            if name not in known:
+                raise UsageError(f"{suite}: there is no {kind} {name!r}{did_you_mean(name, known)}")
+    content = table.model_dump(exclude_none=True, exclude_defaults=True)
+    base = content["variants"][on]
+    given = [option for use in _uses(base) if use["name"] == ablation.plugin for option in use.get("options", {})]
+    steps = ablation_steps(switches(load_plugin(ablation.plugin), given))
+    made = {
+        "name": _joined_name([table.name, "ablate", ablation.plugin]),
+        "description": f"What each option of {ablation.plugin} does: added to {on} alone, left out alone, and all",
+        "baseline": WITHOUT,
+        "flagset_files": [_moved(file, suite, folder) for file in table.flagset_files],
+        "models": {name: _moved_model(content["models"][name], suite, folder) for name in models},
+        "variants": {name: _variant(base, ablation.plugin, options) for name, options in steps.items()},
+        "devices": {name: content["devices"][name] for name in devices},
+        "ir": content.get("ir") or DEFAULT_IR,
+        "measure": {**content.get("measure", {}), **({"budget_s": ablation.budget_s} if ablation.budget_s else {})},
+    }
+    # Two ablations of one plugin and model may differ by these.
+    chosen = [*([ablation.on] if ablation.on else []), *(devices if ablation.devices else [])]
+    path = folder / f"{_joined_name([table.name, 'ablate', ablation.plugin, *models, *chosen])}.toml"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(tomli_w.dumps(made), encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written ({error.strerror}); choose another folder with --results") from None
+    return path
+
+
+def switches(plugin: Plugin[Any], given: Collection[str] = ()) -> tuple[str, ...]:
+    """The options of a plugin that are true or false, in order.
+
+    Args:
+        given: Names of options that the ablated variant gives.
+
+    Raises:
+        UsageError: There are none, or the plugin needs another option that nobody gives.
+    """
+    fields = dataclasses.fields(plugin.options) if dataclasses.is_dataclass(plugin.options) else ()
+    found = tuple(one.name for one in fields if one.type in (bool, "bool") or isinstance(one.default, bool))
+    if not found:
+        raise UsageError(
+            f"plugin {plugin.name!r} has no options that are true or false, so there is nothing to ablate; "
+            "compare a variant with it and one without"
+        )
+    for one in fields:
+        required = one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
+        if required and one.name not in (*found, *given):
+            raise UsageError(
+                f"plugin {plugin.name!r} needs its option {one.name!r}; name a variant with --on that gives it"
+            )
+    return found
+
+
+def ablation_steps(names: Sequence[str]) -> dict[str, dict[str, bool] | None]:
+    """Variants by name, and how each has the switches; None for the one without the plugin.
+
+    The plugin left out, all switches off, each alone, all but each, and all; what would be there twice is left out.
+    """
+    steps: dict[str, dict[str, bool] | None] = {WITHOUT: None, NONE: dict.fromkeys(names, False)}
+    if len(names) > 1:
+        steps |= {f"only-{one}": {other: other == one for other in names} for one in names}
+    if len(names) > 2:
+        steps |= {f"no-{one}": {other: other != one for other in names} for one in names}
+    return {**steps, ALL: dict.fromkeys(names, True)}
+
+
+def _variant(base: Mapping[str, Any], plugin: str, options: Mapping[str, bool] | None) -> dict[str, Any]:
+    """The base variant with these options of the plugin, where it has it already and else as its last one."""
+    rest = {key: value for key, value in base.items() if key != "plugins"}
+    uses = _uses(base)
+    if options is None:
+        uses = [use for use in uses if use["name"] != plugin]
+        return {**rest, "plugins": uses} if uses else rest
+    if not any(use["name"] == plugin for use in uses):
+        uses = [*uses, {"name": plugin}]
+    switched = [
+        {**use, "options": {**use.get("options", {}), **options}} if use["name"] == plugin else use for use in uses
+    ]
+    return {**rest, "plugins": switched}
+
+
+def _uses(variant: Mapping[str, Any]) -> list[dict[str, Any]]:
+    uses: list[dict[str, Any]] = variant.get("plugins", [])
+    return uses
+
+
+def _joined_name(parts: Sequence[str]) -> str:
+    """A name as suites may have it, of names that may hold anything."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", "-".join(parts))[:LONGEST_NAME]
+
+
+def _moved(file: str, suite: Path, folder: Path) -> str:
+    """A path that is relative to the suite, relative to another folder; where that is a link, to what it leads to."""
+    path = suite.parent / file
+    return Path(os.path.relpath(path.parent.resolve() / path.name, folder.resolve())).as_posix()
+
+
+def _moved_model(model: Mapping[str, Any], suite: Path, folder: Path) -> dict[str, Any]:
+    moved = dict(model)
+    for key in ("mlir", "onnx"):
+        if key in moved:
+            moved[key] = _moved(moved[key], suite, folder)
+    if "expected" in moved:
+        moved["expected"] = [_moved(file, suite, folder) for file in moved["expected"]]
+    if "parameters" in moved:
+        moved["parameters"] = {scope: _moved(file, suite, folder) for scope, file in moved["parameters"].items()}
+    if "inputs" in moved:
+        moved["inputs"] = [
+            {**one, "npy": _moved(one["npy"], suite, folder)} if "npy" in one else one for one in moved["inputs"]
+        ]
+    return moved

@@ -1,0 +1,182 @@
+"""The first half of the line, which `list` and `run` share: suite.toml -> Suite -> [Case].
+
+Everything a suite names is checked here against what is on this machine: builders, plugins, flags, devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.errors import SuiteError
+from harness.models.identity import model_id
+from harness.peers.registry import AppliedPeer, apply_peer
+from harness.plan.chain import Arranged, gives
+from harness.plugins import Applied, apply_plugin
+from harness.records.case import Case
+from harness.suite import LoadedSuite, load_suite
+from harness.suite.cases import Selection, plan_cases, unknown_flags
+from harness.suite.cell import chain_of, suits
+from harness.suite.flags import flag_name, refusal
+from harness.suite.present import find_devices
+from harness.suite.toolchains import across_toolchains
+from harness.suite.values import Suite, Variant
+from harness.text import did_you_mean
+from harness.toolchain import Toolchain, compiler_flags, find_toolchain, runtime_flags
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A suite that is known to fit the toolchains, and its cases on this machine.
+
+    Attributes:
+        toolchains: All that the cases are run under. The first one also makes the models, so that every toolchain
+            compiles the same text; and the others are compared with it.
+        plugins: By variant name, its plugins in order with their options.
+        peers: With their options, by label.
+        devices: What the suite's devices are here, with their driver's version, by name; those that are there.
+        device_names: What tells them from others of their kind, likewise; processors are left out.
+    """
+
+    loaded: LoadedSuite
+    toolchains: tuple[Toolchain, ...]
+    plugins: dict[str, tuple[Applied, ...]]
+    peers: dict[str, AppliedPeer]
+    cases: tuple[Case, ...]
+    devices: dict[str, str]
+    device_names: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def suite(self) -> Suite:
+        """The suite itself."""
+        return self.loaded.suite
+
+    @property
+    def toolchain(self) -> Toolchain:
+        """The first toolchain."""
+        return self.toolchains[0]
+
+    def toolchain_of(self, case: Case) -> Toolchain:
+        """The toolchain that a case is run under."""
+        return next(one for one in self.toolchains if one.version == case.toolchain)
+
+    def plugins_of(self, case: Case) -> tuple[Applied, ...]:
+        """The plugins of a case, in order, with their options."""
+        return self.plugins.get(case.variant, ())
+
+    def arranged_for(self, case: Case) -> Arranged:
+        """What the plugins of a case come to."""
+        variant = next(one for one in self.suite.variants if one.name == case.variant)
+        device = next(one for one in self.suite.devices if one.name == case.device)
+        return chain_of(self.suite, variant, device, self.plugins_of(case))
+
+
+def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = ()) -> Prepared:
+    """Load a suite and plan its cases; nothing is compiled, and models are not built.
+
+    Args:
+        toolchains: What to run it under, of different versions; (): the one that is installed beside the harness.
+
+    Raises:
+        SuiteError: The suite is wrong, or names flags that one of the toolchains does not know, or builders or
+            plugins that are not here.
+        ToolchainError: There is no usable toolchain.
+        UsageError: The selection matches no case.
+    """
+    loaded = load_suite(path)
+    suite = loaded.suite
+    plugins = _plugins(suite)
+    peers = tuple(apply_peer(one.name, one.options, one.label, f"{path}: peers") for one in suite.peers)
+    missing_peers = {one.label: reason for one in peers if (reason := one.missing) is not None}
+    model_ids = {model.name: model_id(model, path) for model in suite.models}
+    toolchains = tuple(toolchains) or (find_toolchain(),)
+    plans: list[tuple[Case, ...]] = []
+    devices: dict[str, str] = {}
+    names: dict[str, str] = {}
+    for toolchain in toolchains:
+        found = find_devices(suite, toolchain)
+        cases = plan_cases(
+            suite,
+            model_ids=model_ids,
+            toolchain=toolchain.version,
+            plugins=plugins,
+            unavailable={name: one.missing for name, one in found.items() if one.missing is not None},
+            environments={name: one.environment for name, one in found.items()},
+            peers=peers,
+            missing_peers=missing_peers,
+            selection=selection,
+        )
+        _check_flags(suite, cases, toolchain, plugins)
+        plans.append(cases)
+        devices = {name: one.facts for name, one in found.items() if one.missing is None} | devices
+        names = {name: one.name for name, one in found.items() if one.name} | names
+    return Prepared(
+        loaded=loaded,
+        toolchains=toolchains,
+        plugins=plugins,
+        peers={one.label: one for one in peers},
+        cases=across_toolchains(plans),
+        devices=devices,
+        device_names=names,
+    )
+
+
+def _plugins(suite: Suite) -> dict[str, tuple[Applied, ...]]:
+    return {
+        variant.name: tuple(
+            apply_plugin(use.name, use.options, f"{suite.path}: [variants.{variant.name}] plugins")
+            for use in variant.plugins
+        )
+        for variant in suite.variants
+        if variant.plugins
+    }
+
+
+def _check_flags(
+    suite: Suite, cases: Sequence[Case], toolchain: Toolchain, plugins: Mapping[str, Sequence[Applied]]
+) -> None:
+    """Refuse flags that the tools do not know, but for those that are meant for other releases."""
+    variants = {variant.name: variant for variant in suite.variants}
+    cases = [case for case in cases if case.peer is None]
+    cases = [case for case in cases if all(suits(one, toolchain.version) for one in variants[case.variant].flag_sets)]
+    for case in cases:
+        for at_run, flags in ((False, case.compile_flags), (True, case.run_flags)):
+            for flag in flags:
+                giver = _giver(suite, variants[case.variant], case.device, plugins, flag)
+                if (why := refusal(flag, at_run=at_run)) and " plugins: " not in giver:
+                    raise SuiteError(f"{suite.path}: {giver}: --{flag_name(flag)} {why}; remove it")
+    compile_known, run_known = compiler_flags(toolchain), runtime_flags(toolchain)
+    unknown = [
+        ("iree-compile", "--help-hidden", case, flag, compile_known)
+        for case, flag in unknown_flags(cases, compile_known)
+    ] + [
+        ("iree-benchmark-module", "--help", case, flag, run_known)
+        for case in cases
+        for flag in case.run_flags
+        if flag_name(flag) not in run_known
+    ]
+    for tool, help_flag, case, flag, known in unknown:
+        hint = did_you_mean(flag_name(flag), sorted(known), f"; see {tool} {help_flag}")
+        raise SuiteError(
+            f"{suite.path}: {_giver(suite, variants[case.variant], case.device, plugins, flag)}: "
+            f"{tool} {toolchain.version} knows no flag --{flag_name(flag)}{hint}"
+        )
+
+
+def _giver(suite: Suite, variant: Variant, device: str, plugins: Mapping[str, Sequence[Applied]], flag: str) -> str:
+    """The table and key that give a flag to a case: the variant's own, its flag sets', its plugins', the device's."""
+    table = f"[variants.{variant.name}]"
+    if flag in variant.compile_flags:
+        return f"{table} flags"
+    if flag in variant.run_flags:
+        return f"{table} run_flags"
+    for flag_set in variant.flag_sets:
+        for key, flags in (("compile", flag_set.compile), ("run", flag_set.run)):
+            if flag in flags:
+                return f"{table} flagsets: [flagsets.{flag_set.name}] {key}"
+    for applied in plugins.get(variant.name, ()):
+        if gives(applied, flag):
+            return f"{table} plugins: {applied.name}"
+    by_device = {one.name: one for one in suite.devices}
+    return f"[devices.{device}] {'compile_flags' if flag in by_device[device].compile_flags else 'run_flags'}"

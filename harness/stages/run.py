@@ -1,0 +1,170 @@
+"""The line itself: suite.toml -> Suite -> [Case] -> [Build] -> [Check] -> [Round] -> a run directory.
+
+Read `run_suite` from top to bottom. Each stage takes what the stages before it gave and what an interrupted run has
+already done, and every result is on disk before the next one begins.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from harness import __version__
+from harness.cache import cache_root
+from harness.errors import Interrupted, RunError
+from harness.machine.environment import capture_environment, harness_commit
+from harness.measure.turn_lock import only_one_measures
+from harness.models.materialize import ModelArtifact, record
+from harness.process import hold_still
+from harness.progress import Progress
+from harness.records.run import SCHEMA_VERSION, Failure, Header, ModelRecord, ToolchainRecord
+from harness.report import render
+from harness.stages.build import Batch, compile_stage
+from harness.stages.check import reference_stage, verify_stage
+from harness.stages.context import Context, Done, RunOptions, done_in
+from harness.stages.ir import ir_stage
+from harness.stages.lay_out import lay_out_stage
+from harness.stages.measure import measure_stage
+from harness.stages.models import materialize_models
+from harness.stages.peers import skip_unfit_peers
+from harness.stages.prepare import Prepared, prepare
+from harness.stages.work import peak_stage, work_stage
+from harness.store.run_directory import RunDirectory, new_run_id, require_writable
+
+
+def run_suite(options: RunOptions, progress: Progress) -> Path:
+    """Run a suite, or go on with an interrupted run of it; the run's directory.
+
+    Raises:
+        HarnessError: The suite, the toolchain or the results folder cannot be used. Failing cases raise nothing: they
+            are part of the run.
+    """
+    require_writable(options.results)
+    prepared = prepare(options.suite, options.selection, options.toolchains)
+    artifacts = materialize_models(prepared, options.compile_limits, progress)
+    prepared = skip_unfit_peers(prepared, artifacts)
+    directory, done = _open(prepared, artifacts, options)
+    with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch, _told_how_to_go_on(directory):
+        context = Context(prepared=prepared, options=options, directory=directory, done=done, progress=progress)
+        for batch in compile_stage(context, artifacts):
+            _check_and_measure(context, artifacts, batch, Path(scratch))
+        directory.finish(lambda run: render(run, "markdown", full=True))
+    return directory.path
+
+
+def _check_and_measure(
+    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], batch: Batch, scratch: Path
+) -> None:
+    """What becomes of models that are compiled; compilers of others are held still while anything is timed."""
+    progress, options = context.progress, context.options
+    ir_stage(context, artifacts, batch.builds)
+    if options.measure:
+        work_stage(context, artifacts, batch.models)
+    runnable = lay_out_stage(context.prepared, artifacts, batch, scratch, peers=options.measure)
+    right = verify_stage(context, runnable)
+    with (
+        only_one_measures(lambda: progress.note("Another harness is measuring on this machine; waiting for it")),
+        hold_still(),
+    ):
+        reference_stage(context, right)
+        if options.measure:
+            peak_stage(context, right)
+            measure_stage(context, right, groups_elsewhere=batch.groups_elsewhere)
+
+
+@contextmanager
+def _told_how_to_go_on(directory: RunDirectory) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; go on with `harness run --resume {directory.path}`") from None
+
+
+def _open(
+    prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure], options: RunOptions
+) -> tuple[RunDirectory, Done]:
+    if options.resume is None:
+        header = _header(prepared, artifacts, options)
+        return RunDirectory.create(options.results, header), Done()
+    directory, run = RunDirectory.resume(options.resume)
+    _require_same_toolchains(run.header.toolchains, prepared, options.resume)
+    planned = {(case.id, case.name, case.toolchain) for case in run.header.cases}
+    if planned != {(case.id, case.name, case.toolchain) for case in prepared.cases}:
+        raise RunError(
+            f"{options.resume}: its cases are no longer those of {options.suite} with this toolchain; start a new run"
+        )
+    if run.header.suite_sha256 != prepared.loaded.text_sha256:
+        raise RunError(f"{options.resume}: {options.suite} has changed since this run began; start a new run")
+    return directory, done_in(run)
+
+
+def _require_same_toolchains(begun_with: Sequence[ToolchainRecord], prepared: Prepared, path: Path) -> None:
+    """Refuse to go on with another build of a release: its figures would be those of two compilers."""
+    here = {one.version: one.compiler_sha256 for one in prepared.toolchains}
+    for one in begun_with:
+        if here.get(one.version, one.compiler_sha256) != one.compiler_sha256:
+            raise RunError(
+                f"{path}: this run began with another build of IREE {one.version} than the one here; start a new run"
+            )
+
+
+def _header(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure], options: RunOptions) -> Header:
+    now = datetime.now(timezone.utc)
+    suite = prepared.suite
+    return Header(
+        schema_version=SCHEMA_VERSION,
+        id=new_run_id(suite.name, now),
+        suite=options.suite.as_posix(),
+        suite_name=suite.name,
+        suite_description=suite.description,
+        suite_sha256=prepared.loaded.text_sha256,
+        started=now.isoformat(timespec="seconds"),
+        harness_version=__version__,
+        harness_commit=harness_commit(),
+        command=options.command,
+        baseline=suite.baseline,
+        toolchains=tuple(
+            ToolchainRecord(version=one.version, revision=one.revision, compiler_sha256=one.compiler_sha256)
+            for one in prepared.toolchains
+        ),
+        models=tuple(_model_record(name, artifact, options.suite) for name, artifact in artifacts.items()),
+        cases=prepared.cases,
+        groups=suite.groups,
+        floors=dict(suite.floors),
+        gates=suite.gates,
+        settings=_settings(prepared, options),
+        environment={
+            **capture_environment(),
+            "devices": dict(prepared.devices),
+            "device_names": dict(prepared.device_names),
+            "peers": _peer_versions(prepared),
+        },
+    )
+
+
+def _peer_versions(prepared: Prepared) -> dict[str, str]:
+    """`ONNX Runtime 1.31.1`, by label, of the peers that are run."""
+    run = {case.variant for case in prepared.cases if case.peer is not None and case.skip is None}
+    return {label: one.version for label, one in prepared.peers.items() if label in run}
+
+
+def _model_record(name: str, artifact: ModelArtifact | Failure, suite: Path) -> ModelRecord:
+    if isinstance(artifact, ModelArtifact):
+        return record(artifact, cache=cache_root(), suite_folder=suite.parent)
+    return ModelRecord(name=name, mlir_sha256="", mlir_bytes=0, function="", inputs=(), failure=artifact)
+
+
+def _settings(prepared: Prepared, options: RunOptions) -> dict[str, Any]:
+    return {
+        "budget_s": options.budget_s or prepared.suite.budget_s,
+        "generations": options.generations or prepared.suite.generations,
+        "seed": options.seed,
+        "jobs": options.jobs,
+        "measure": options.measure,
+        "patterns": list(options.selection.patterns),
+        "tags": list(options.selection.tags),
+    }

@@ -1,0 +1,1 @@
+"""Run and comparison folders, here and elsewhere."""

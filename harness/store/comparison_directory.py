@@ -1,0 +1,102 @@
+"""Comparisons on disk, so that every figure of a report can be looked up.
+
+<results>/<comparison id>/
+    comparison.json    the document that `--format json` prints
+    rounds.jsonl       every turn that was timed for it: one JSON line a round, its group the row's case
+    compiles.jsonl     every compile that was timed for it
+    report.md          the full report
+    finished.json      the hash of every file
+    turns-dropped.json where `harness results gc` has deleted rounds.jsonl: when, and its hash
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from harness.cache import write_atomically
+from harness.errors import RunError
+from harness.records.run import Round
+from harness.store.dropped import DROPPED_FILE, TURNS_FILE
+from harness.store.manifest import FINISHED_FILE, describe_bytes, describe_folder, finished_document
+from harness.store.run_directory import new_run_id, require_writable
+
+COMPARISON_FILE = "comparison.json"
+COMPARISON_FILES = (COMPARISON_FILE, TURNS_FILE, "compiles.jsonl", "report.md", FINISHED_FILE, DROPPED_FILE)
+_ROUND = TypeAdapter(Round)
+
+
+class ComparisonDirectory:
+    """A comparison being written; as a context manager it leaves nothing behind where nothing was measured."""
+
+    def __init__(self, results: Path, suite: str, now: datetime) -> None:
+        """Make the directory `<time>-<suite>-compare`.
+
+        Raises:
+            RunError: The results folder cannot be written.
+        """
+        require_writable(results)
+        name = f"{new_run_id(suite, now)}-compare"
+        for attempt in range(1, 1000):
+            self.path = results / (name if attempt == 1 else f"{name}-{attempt}")
+            try:
+                self.path.mkdir()
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise _unwritable(results, error) from None
+            return
+        raise RunError(f"{results}: has a thousand comparisons named {name}; choose another folder with --results")
+
+    def __enter__(self) -> ComparisonDirectory:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            with contextlib.suppress(OSError):  # what was measured stays
+                self.path.rmdir()
+
+    def keep_round(self, one: Round) -> None:
+        """Keep the turns of one round, at once."""
+        self._append("rounds.jsonl", _ROUND.dump_json(one))
+
+    def keep_compile(self, case: str, fields: Mapping[str, Any]) -> None:
+        """Keep what one generation of compiles took."""
+        self._append("compiles.jsonl", json.dumps({"case": case, **fields}).encode())
+
+    def finish(self, document: bytes, report: str) -> None:
+        """Write the comparison itself, as JSON, and its report."""
+        try:
+            write_atomically(self.path / "report.md", report.encode())
+            # comparison.json makes it a comparison, so it comes last, and what is one has its hashes.
+            files = {**describe_folder(self.path, COMPARISON_FILES), COMPARISON_FILE: describe_bytes(document)}
+            write_atomically(self.path / FINISHED_FILE, finished_document(files))
+            write_atomically(self.path / COMPARISON_FILE, document)
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+
+    def _append(self, name: str, line: bytes) -> None:
+        try:
+            handle = os.open(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            try:
+                os.write(handle, line + b"\n")
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+
+
+def is_comparison(path: Path) -> bool:
+    """Whether a directory is a finished comparison."""
+    return (path / COMPARISON_FILE).is_file()
+
+
+def _unwritable(path: Path, error: OSError) -> RunError:
+    return RunError(f"{path}: cannot be written ({error.strerror}); make room or choose another folder with --results")

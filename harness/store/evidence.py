@@ -1,0 +1,92 @@
+"""A run's records by case: what happened to each, and whose module it shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.records.case import Case
+from harness.records.run import Build, Check, Failure, IrCounts, Lost, ModelRecord, Peak, Reference, Round, Run, Work
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """A run's records by name of the case, the model or the device.
+
+    A later record of the same one (after --resume) replaces an earlier one.
+    """
+
+    builds: Mapping[str, Build]
+    ir: Mapping[str, IrCounts]
+    checks: Mapping[str, Check]
+    references: Mapping[str, Reference]
+    lost: Mapping[str, Lost]
+    models: Mapping[str, ModelRecord]
+    work: Mapping[str, Work]
+    peaks: Mapping[str, Peak]
+    rounds: Mapping[str, Sequence[Round]]
+    finished: bool
+    turns_dropped: str = ""
+
+
+def gather(run: Run) -> Evidence:
+    """Sort a run's records by case, and its rounds by group."""
+    rounds: dict[str, list[Round]] = {}
+    for one in run.rounds:
+        rounds.setdefault(one.group, []).append(one)
+    return Evidence(
+        builds={build.case: build for build in run.builds},
+        ir={counted.case: counted for counted in run.ir},
+        checks={check.case: check for check in run.checks},
+        references={reference.case: reference for reference in run.references},
+        lost={lost.case: lost for lost in run.lost},
+        models={model.name: model for model in run.header.models},
+        work={work.model: work for work in run.work},
+        peaks={peak.device: peak for peak in run.peaks},
+        rounds=rounds,
+        finished=run.finished,
+        turns_dropped=run.turns_dropped,
+    )
+
+
+def stand_ins(cases: Sequence[Case], evidence: Evidence) -> dict[str, Case]:
+    """For each case of a group that is not measured on its own: the case with the same module, run flags and runtime.
+
+    The first such case that gives the right outputs stands for the others, the baseline before all. The measuring side
+    goes by the same rule.
+    """
+    first: dict[tuple[str, tuple[str, ...], str], Case] = {}
+    found: dict[str, Case] = {}
+    for case in sorted(cases, key=lambda case: not case.baseline):
+        build, check = evidence.builds.get(case.name), evidence.checks.get(case.name)
+        if case.skip is not None or build is None or build.failure is not None or build.module_sha256 is None:
+            continue
+        if check is not None and check.failure is not None:
+            continue
+        stands = first.setdefault((build.module_sha256, case.run_flags, case.toolchain), case)
+        if stands is not case:
+            found[case.name] = stands
+    return found
+
+
+def find_failure(case: Case, evidence: Evidence, *, timed: bool) -> Failure | None:
+    """The first stage at which a case failed; None where it went all the way, or was never started.
+
+    That iree-benchmark-module alone failed does not undo a case that was measured: it is told as a remark.
+    """
+    records = (
+        evidence.models.get(case.model),
+        evidence.builds.get(case.name),
+        evidence.checks.get(case.name),
+        evidence.lost.get(case.name),
+        None if timed else evidence.references.get(case.name),
+    )
+    return next((record.failure for record in records if record is not None and record.failure is not None), None)
+
+
+def is_expected(case: Case, failure: Failure) -> bool:
+    """Whether a case fails as the suite says it does."""
+    if case.expected_mismatch:
+        return failure.mismatch
+    text = case.expected_failure
+    return text is not None and (text in failure.message or text in failure.stderr)

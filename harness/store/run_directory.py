@@ -1,0 +1,326 @@
+"""Run directories: append-only while a run goes on, immutable once it has finished.
+
+    <results>/<run id>/
+        run.json           the header, written first and once
+        builds.jsonl       one JSON line a record; and ir.jsonl, checks.jsonl, references.jsonl, rounds.jsonl,
+                           lost.jsonl, work.jsonl, peaks.jsonl
+        logs/              what iree-compile printed for builds that failed
+        report.md          the full report
+        finished.json      there once the run has finished, with the hash of every file; nothing is written after it
+        turns-dropped.json where `harness results gc` has deleted rounds.jsonl: when, and its hash
+
+Each line is written by one system call, so that a run killed at any moment loses at most the line in flight, and
+`harness run --resume` drops a line that was cut short.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, TypeVar
+
+from filelock import FileLock, Timeout
+from pydantic import TypeAdapter, ValidationError
+
+from harness.cache import write_atomically
+from harness.errors import RunError
+from harness.records.run import SCHEMA_VERSION, Build, Check, Header, IrCounts, Lost, Peak, Reference, Round, Run, Work
+from harness.store.bounded import read_document, read_lines
+from harness.store.dropped import DROPPED_FILE, TURNS_FILE, read_dropped
+from harness.store.manifest import FINISHED_FILE, describe_folder, finished_document, read_manifest
+
+Record = Build | IrCounts | Check | Reference | Round | Lost | Work | Peak
+_T = TypeVar("_T")
+
+_HEADER_FILE = "run.json"
+_LOCK_FILE = ".lock"
+# Of a suite's name in a folder's: file systems take 255 bytes, and more is added before and after it.
+_NAME_LENGTH = 150
+_FILES: dict[type[Any], str] = {
+    Build: "builds.jsonl",
+    IrCounts: "ir.jsonl",
+    Check: "checks.jsonl",
+    Reference: "references.jsonl",
+    Round: "rounds.jsonl",
+    Lost: "lost.jsonl",
+    Work: "work.jsonl",
+    Peak: "peaks.jsonl",
+}
+
+
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
+
+
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """Made when it is needed, since that takes some milliseconds each."""
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
+
+
+def file_names() -> tuple[str, ...]:
+    """Every file that a run directory may hold, but for those in logs/."""
+    return (_HEADER_FILE, *_FILES.values(), "report.md", FINISHED_FILE, DROPPED_FILE)
+
+
+def new_run_id(suite: str, now: datetime) -> str:
+    """`20261121-035012-esrgan`: sorts by time, and tells what it was.
+
+    Args:
+        suite: Its name, which a run of somebody else's may have as anything; what no file's name can have becomes `-`.
+    """
+    name = re.sub(r"[^A-Za-z0-9._+-]", "-", suite).lstrip("._+-")[:_NAME_LENGTH] or "suite"
+    return f"{now.astimezone(timezone.utc):%Y%m%d-%H%M%S}-{name}"
+
+
+def require_writable(results: Path) -> None:
+    """Make the results folder, so that a run cannot end in nowhere to write to.
+
+    Raises:
+        RunError: It cannot be made or written.
+    """
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        probe = results / f".probe-{os.getpid()}"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise RunError(
+            f"{results}: cannot be written ({error.strerror}); choose another folder with --results"
+        ) from None
+
+
+class RunDirectory:
+    """A run being written. Use `create` or `resume`, as a context manager."""
+
+    def __init__(self, path: Path, header: Header) -> None:
+        self.path = path
+        self.header = header
+        self._lock = FileLock(path / _LOCK_FILE)
+
+    @classmethod
+    def create(cls, results: Path, header: Header) -> RunDirectory:
+        """Make the directory of a new run and write its header.
+
+        The directory's name is the run's id; a second run in the same second gets a number behind it.
+
+        Raises:
+            RunError: The results folder cannot be written; no directory is left behind.
+        """
+        require_writable(results)
+        for attempt in range(1, 1000):
+            path = results / (header.id if attempt == 1 else f"{header.id}-{attempt}")
+            named = replace(header, id=path.name)
+            try:
+                path.mkdir()
+                write_atomically(path / _HEADER_FILE, _adapter(Header).dump_json(named, indent=1))
+            except FileExistsError:
+                continue
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    path.rmdir()
+                raise RunError(
+                    f"{results}: cannot be written ({error.strerror}); make room or choose another with --results"
+                ) from None
+            return cls(path, named)
+        raise RunError(f"{results}: has a thousand runs named {header.id}; choose another folder with --results")
+
+    @classmethod
+    def resume(cls, path: Path) -> tuple[RunDirectory, Run]:
+        """Open an unfinished run to go on with it, and what it holds so far.
+
+        Raises:
+            RunError: It is no run, is finished, is of another schema, is damaged, or is being written.
+        """
+        with cls(path, load_run(path).header) as directory:
+            for file in _FILES.values():
+                _drop_cut_line(path / file)
+            return directory, load_run(path)
+
+    def __enter__(self) -> RunDirectory:
+        self._refuse_finished()
+        try:
+            with _told(self.path):
+                self._lock.acquire(timeout=0)
+        except Timeout:
+            raise RunError(f"{self.path}: another harness is writing this run; wait for it or stop it") from None
+        try:
+            self._refuse_finished()  # by the harness that has just let go of the lock
+        except RunError:
+            self.__exit__()
+            raise
+        return self
+
+    def _refuse_finished(self) -> None:
+        if (self.path / FINISHED_FILE).is_file():
+            raise RunError(f"{self.path}: this run is finished and is not written again; start a new one")
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):  # before the release: after it, the file may be another harness's lock
+            (self.path / _LOCK_FILE).unlink()
+        self._lock.release()
+
+    def append(self, record: Record) -> None:
+        """Write one record as one line; on failure the file is as it was before.
+
+        Raises:
+            RunError: The disk is full or the file cannot be written.
+        """
+        line = _adapter(type(record)).dump_json(record) + b"\n"
+        with _told(self.path):
+            handle = os.open(self.path / _FILES[type(record)], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            before = os.fstat(handle).st_size
+            try:
+                written = os.write(handle, line)
+                if written < len(line):  # the disk is nearly full: the rest says so
+                    os.write(handle, line[written:])
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(handle, before)
+                raise
+            finally:
+                os.close(handle)
+
+    def log(self, case: str, text: str) -> Path:
+        """Keep what a tool printed for a case; the file's path inside the run."""
+        path = self.path / "logs" / f"{re.sub(r'[^A-Za-z0-9._+@-]', ',', case)}.stderr.txt"
+        with _told(self.path):
+            write_atomically(path, text.encode())
+        return path
+
+    def finish(self, report: Callable[[Run], str]) -> None:
+        """Write the report of the finished run and close it for good."""
+        text = report(replace(load_run(self.path), finished=True))
+        with _told(self.path):
+            write_atomically(self.path / "report.md", text.encode())
+            write_atomically(self.path / FINISHED_FILE, finished_document(describe_folder(self.path, file_names())))
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Timeout:  # of the lock, which calls itself an OSError
+        raise
+    except OSError as error:
+        raise RunError(
+            f"{path}: cannot be written ({error.strerror}); make room or mend its permissions, "
+            f"then go on with `harness run --resume {path}`"
+        ) from error
+
+
+def _drop_cut_line(path: Path) -> None:
+    if not path.is_file():
+        return
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        with _told(path.parent):
+            os.truncate(path, whole)
+
+
+def load_run(path: Path, *, rounds: bool = True) -> Run:
+    """Read a run directory, finished or not; a last line that was cut short is left out.
+
+    Args:
+        rounds: Whether they are read too: half of the time, and not needed by what looks at modules alone.
+
+    Raises:
+        RunError: It is no run directory, of a newer schema, or damaged, or a file of it is gone; the message names
+            file and line.
+    """
+    header_file = path / _HEADER_FILE
+    if not header_file.is_file():
+        raise RunError(f"{path}: is not a run directory (it has no {_HEADER_FILE}); give one from results/")
+    return _read_run(path, rounds=rounds)
+
+
+def load_rounds(path: Path) -> tuple[Round, ...]:
+    """The rounds of a run directory alone.
+
+    Raises:
+        RunError: They are damaged; the message names file and line.
+    """
+    return _records(path, Round)
+
+
+def _read_run(path: Path, *, rounds: bool) -> Run:
+    dropped = read_dropped(path)
+    if dropped is None:
+        _require_turns(path)
+    return Run(
+        header=_header(path / _HEADER_FILE),
+        builds=_records(path, Build),
+        ir=_records(path, IrCounts),
+        checks=_records(path, Check),
+        references=_records(path, Reference),
+        rounds=_records(path, Round) if rounds else (),
+        lost=_records(path, Lost),
+        work=_records(path, Work),
+        peaks=_records(path, Peak),
+        finished=(path / FINISHED_FILE).is_file(),
+        turns_dropped=dropped.when if dropped is not None else "",
+    )
+
+
+def _require_turns(path: Path) -> None:
+    """That a finished run has the turns that it was finished with: else it would read as if nothing was measured.
+
+    Raises:
+        RunError: They are gone.
+    """
+    file = path / TURNS_FILE
+    if not os.path.lexists(file) and TURNS_FILE in (read_manifest(path) or ()):
+        raise RunError(f"{file}: is gone; take it from a backup")
+
+
+def _header(file: Path) -> Header:
+    raw = read_document(file)
+    try:
+        header: Header = _adapter(Header).validate_json(raw)
+    except ValidationError as error:
+        _require_schema(file, _version(raw, file))
+        raise RunError(f"{file}: is damaged ({_first(error)}); take the run from a backup") from None
+    _require_schema(file, header.schema_version)
+    return header
+
+
+def _version(raw: bytes, file: Path) -> Any:
+    try:
+        return json.loads(raw)["schema_version"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise RunError(f"{file}: is damaged; take the run from a backup") from None
+
+
+def _require_schema(file: Path, version: Any) -> None:
+    if version != SCHEMA_VERSION:
+        raise RunError(f"{file}: has schema {version}, and this harness reads {SCHEMA_VERSION}; upgrade it")
+
+
+def _records(path: Path, kind: type[_T]) -> tuple[_T, ...]:
+    file = path / _FILES[kind]
+    if not os.path.lexists(file):  # a link to nothing is no missing file
+        return ()
+    validate = _adapter(kind).validate_json
+    records = []
+    for number, line in enumerate(read_lines(file), start=1):
+        try:
+            records.append(validate(line))
+        except ValidationError as error:
+            raise RunError(
+                f"{file}: line {number} is damaged ({_first(error)}); remove that line or take the run from a backup"
+            ) from None
+    return tuple(records)
+
+
+def _first(error: ValidationError) -> str:
+    detail = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in detail["loc"])
+    what = detail["msg"].replace(" at line 1 column ", " at column ")  # of what is one line of the file
+    return f"{where}: {what}" if where else what

@@ -1,0 +1,203 @@
+"""Suite -> cases: the matrix, its names and its identities."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from harness.errors import NothingSelected, SuiteError
+from harness.peers.registry import AppliedPeer
+from harness.plan.peers import peer_cases
+from harness.plugins import Applied
+from harness.records.case import ID_DIGITS, Case
+from harness.suite.cell import Cell, cell_of
+from harness.suite.flags import find_trap, flag_name
+from harness.suite.matching import matching
+from harness.suite.values import Suite
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which of a suite's cases a user asked for; empty: all of them.
+
+    Attributes:
+        patterns: Shell patterns on case names, one of which has to match.
+        tags: Tags of which a case has to have at least one.
+    """
+
+    patterns: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+def plan_cases(
+    suite: Suite,
+    *,
+    model_ids: Mapping[str, str],
+    toolchain: str,
+    plugins: Mapping[str, Sequence[Applied]],
+    unavailable: Mapping[str, str],
+    environments: Mapping[str, Mapping[str, str]] | None = None,
+    peers: Sequence[AppliedPeer] = (),
+    missing_peers: Mapping[str, str] = MappingProxyType({}),
+    selection: Selection = Selection(),
+) -> tuple[Case, ...]:
+    """All cases of a suite under one toolchain, model by model, device by device, the baseline first and peers last.
+
+    The order does not depend on the toolchain.
+
+    Args:
+        model_ids: Content hash of each model's definition, by name.
+        toolchain: Version of the compiler and runtime pair.
+        plugins: By variant name, its plugins in order with their options; variants without plugins may be left out.
+        unavailable: Why a device is not there, as a sentence, by device name.
+        environments: Variables that processes on a device need, by device name; devices without any may be left out.
+        peers: The suite's, with their options.
+        missing_peers: Why a peer cannot be used here, as a sentence, by label.
+        selection: What the user asked for; baselines of the groups that are left come along.
+
+    Raises:
+        SuiteError: A pattern matches no case, flags cancel each other, or a group has no baseline.
+        NothingSelected: The selection matches no case.
+    """
+    variants = sorted(suite.variants, key=lambda variant: variant.name != suite.baseline)
+    cells = {
+        (variant.name, device.name): cell_of(
+            suite, variant, device, toolchain, plugins.get(variant.name, ()), unavailable, environments or {}
+        )
+        for device in suite.devices
+        for variant in variants
+    }
+    every = [
+        case
+        for model in suite.models
+        for device in suite.devices
+        for case in (
+            *(
+                _case(suite, model.name, model_ids[model.name], model.tags, cells[variant.name, device.name], toolchain)
+                for variant in variants
+            ),
+            *peer_cases(model, model_ids[model.name], device, peers, missing_peers, unavailable.get(device.name)),
+        )
+    ]
+    chosen = _matrix(suite, every)
+    _refuse_traps(suite, chosen)
+    chosen = _with_expectations(suite, chosen)
+    for gate in suite.gates:
+        _require_hits(suite.path, f"[gates.{gate.name}] cases", [gate.cases], [case.name for case in chosen])
+    return _select(suite, chosen, selection)
+
+
+def _case(suite: Suite, model: str, model_id: str, model_tags: tuple[str, ...], cell: Cell, toolchain: str) -> Case:
+    return Case(
+        id=hashlib.sha256(f"{model_id}:{cell.digest}".encode()).hexdigest()[:ID_DIGITS],
+        name=f"{model}/{cell.variant.name}@{cell.device.name}",
+        model=model,
+        variant=cell.variant.name,
+        device=cell.device.name,
+        toolchain=toolchain,
+        baseline=cell.variant.name == suite.baseline,
+        uri=cell.device.uri,
+        more_uris=cell.device.more_uris,
+        threads=cell.threads,
+        environment=dict(cell.environment),
+        backend=cell.device.backend,
+        pin=cell.device.pin,
+        compile_flags=cell.compile_flags,
+        run_flags=cell.run_flags,
+        plugins=tuple(one.label for one in cell.variant.plugins),
+        tags=tuple(dict.fromkeys((*model_tags, *cell.variant.tags, *cell.device.tags))),
+        skip=cell.skip,
+    )
+
+
+def _require_hits(path: Path, key: str, patterns: Sequence[str], names: Sequence[str]) -> None:
+    for pattern in patterns:
+        matches = matching([pattern]).match
+        if not any(matches(name) for name in names):
+            example = f", such as {names[0]}" if names else ""
+            raise SuiteError(
+                f"{path}: {key}: {pattern!r} matches no case; patterns are matched with model/variant@device{example}"
+            )
+
+
+def _matrix(suite: Suite, cases: Sequence[Case]) -> list[Case]:
+    names = [case.name for case in cases]
+    _require_hits(suite.path, "[matrix] include", suite.include, names)
+    _require_hits(suite.path, "[matrix] exclude", suite.exclude, names)
+    included = matching(suite.include).match
+    excluded = matching(suite.exclude).match if suite.exclude else lambda _: None
+    left = [case for case in cases if included(case.name) and not excluded(case.name)]
+    if not left:
+        raise SuiteError(f"{suite.path}: [matrix] exclude leaves no case; remove a pattern")
+    with_baseline = {case.group for case in left if case.baseline}
+    for case in left:
+        if case.group not in with_baseline:
+            raise SuiteError(
+                f"{suite.path}: [matrix] leaves {case.name} without its baseline {suite.baseline!r}; "
+                f"include {case.model}/{suite.baseline}@{case.device} or exclude {case.model}/*@{case.device}"
+            )
+    return left
+
+
+def _refuse_traps(suite: Suite, cases: Sequence[Case]) -> None:
+    for case in {(case.variant, case.device): case for case in cases}.values():
+        trap = find_trap(case.compile_flags)
+        if trap is not None:
+            rule, flags = trap
+            raise SuiteError(
+                f"{suite.path}: [variants.{case.variant}] on device {case.device}: {' and '.join(flags)} "
+                f"{rule.effect}; {rule.instead}"
+            )
+
+
+def _with_expectations(suite: Suite, cases: Sequence[Case]) -> list[Case]:
+    _require_hits(
+        suite.path, "[[expect]] cases", [one.cases for one in suite.expectations], [case.name for case in cases]
+    )
+    rules = [(matching([one.cases]).match, one) for one in suite.expectations]
+    of_models = {model.name: model.expectation for model in suite.models}
+    marked = []
+    for case in cases:
+        of_model = of_models[case.model] if case.peer is None else None
+        expectation = next((one for match, one in rules if match(case.name)), of_model)
+        if expectation is not None:
+            message = expectation.message
+            case = replace(case, expected_failure=message, expected_mismatch=message is None)
+        marked.append(case)
+    return marked
+
+
+def _select(suite: Suite, cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
+    if not selection.patterns and not selection.tags:
+        return tuple(cases)
+    by_name = matching(selection.patterns).match if selection.patterns else lambda _: True
+    wanted_tags = set(selection.tags)
+    wanted = {
+        case.name for case in cases if by_name(case.name) and (not wanted_tags or wanted_tags.intersection(case.tags))
+    }
+    if not wanted:
+        asked = [f"--filter {one}" for one in selection.patterns] + [f"--tag {one}" for one in selection.tags]
+        raise NothingSelected(
+            f"{suite.path}: {' '.join(asked)} matches no case; `harness list {suite.path}` shows them all"
+        )
+    groups = {case.group for case in cases if case.name in wanted}
+    return tuple(case for case in cases if case.name in wanted or (case.baseline and case.group in groups))
+
+
+def unknown_flags(cases: Iterable[Case], known: frozenset[str]) -> list[tuple[Case, str]]:
+    """Compile flags that the compiler does not know, with the first case of each variant that gives them.
+
+    A case that loads a compiler plugin is left out: plugins bring flags of their own.
+    """
+    found: dict[tuple[str, str], tuple[Case, str]] = {}
+    for case in cases:
+        names = [flag_name(flag) for flag in case.compile_flags]
+        if "iree-load-plugin" in names and "iree-load-plugin" in known:
+            continue
+        for name, flag in zip(names, case.compile_flags, strict=True):
+            if name not in known:
+                found.setdefault((case.variant, name), (case, flag))
+    return list(found.values())

@@ -1,0 +1,130 @@
+"""One variant on one device: the flags, files and identity that all models share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from packaging.specifiers import SpecifierSet
+
+from harness.plan.chain import Arranged, arrange
+from harness.plugins import Applied
+from harness.suite.flags import merge_flags, normalised
+from harness.suite.values import Device, FlagSet, Suite, Variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """What every case of one variant on one device has.
+
+    Attributes:
+        digest: Hash (sha256, hex) of how it is compiled and run, without names and without the toolchain.
+        threads: That a peer gets on this device; None: one for each core.
+        environment: Variables that its processes need.
+        skip: Why it is not run here, as a sentence; None: it is run.
+    """
+
+    variant: Variant
+    device: Device
+    compile_flags: tuple[str, ...]
+    run_flags: tuple[str, ...]
+    digest: str
+    threads: int | None
+    environment: Mapping[str, str]
+    skip: str | None
+
+
+def threads_of(device: Device) -> int | None:
+    """How many threads a peer gets on a device; None: one for each core."""
+    return device.threads or (1 if device.pin or set(device.uris) == {"local-sync"} else None)
+
+
+def chain_of(suite: Suite, variant: Variant, device: Device, plugins: Sequence[Applied]) -> Arranged:
+    """What a variant's plugins come to on a device.
+
+    Raises:
+        SuiteError: They cannot work together in this order.
+    """
+    return arrange(plugins, _own_flags(variant, device), f"{suite.path}: [variants.{variant.name}] plugins")
+
+
+def cell_of(
+    suite: Suite,
+    variant: Variant,
+    device: Device,
+    toolchain: str,
+    plugins: Sequence[Applied],
+    unavailable: Mapping[str, str],
+    environments: Mapping[str, Mapping[str, str]],
+) -> Cell:
+    """Join a variant's flags and plugins with a device's.
+
+    Args:
+        plugins: The variant's, in order, with their options.
+        unavailable: Why a device is not there, as a sentence, by device name.
+        environments: Variables that processes on a device need, by device name.
+
+    Raises:
+        SuiteError: The plugins cannot work together in this order.
+    """
+    arranged = chain_of(suite, variant, device, plugins)
+    compile_flags = merge_flags(_own_flags(variant, device), arranged.compile_flags)
+    run_flags = merge_flags(
+        _thread_flags(device),
+        device.run_flags,
+        *(one.run for one in variant.flag_sets),
+        variant.run_flags,
+        arranged.run_flags,
+    )
+    identity = [
+        device.uri,
+        device.pin,
+        list(normalised(compile_flags)),
+        list(normalised(run_flags)),
+        [[one.name, one.plugin.version, one.options] for one in plugins],
+        # Only where they are there, so that what older harnesses could say keeps its identity.
+        *([{"more_uris": device.more_uris}] if device.more_uris else []),
+        *([{"vulkan_driver": device.vulkan_driver}] if device.vulkan_driver else []),
+    ]
+    return Cell(
+        variant=variant,
+        device=device,
+        compile_flags=compile_flags,
+        run_flags=run_flags,
+        digest=hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
+        threads=threads_of(device),
+        environment=dict(environments.get(device.name, {})),
+        skip=unavailable.get(device.name) or _not_applicable(variant, device, toolchain, plugins),
+    )
+
+
+def _thread_flags(device: Device) -> tuple[str, ...]:
+    """What gives the pools of local-task devices their number of threads."""
+    local = any(uri.split("://", 1)[0] == "local-task" for uri in device.uris)
+    return (f"--task_topology_group_count={device.threads}",) if device.threads and local else ()
+
+
+def _own_flags(variant: Variant, device: Device) -> tuple[str, ...]:
+    return merge_flags(device.compile_flags, *(one.compile for one in variant.flag_sets), variant.compile_flags)
+
+
+def suits(flag_set: FlagSet, toolchain: str) -> bool:
+    """Whether a flag set is for this release of IREE."""
+    return _covers(flag_set.toolchains, toolchain)
+
+
+def _covers(toolchains: str, toolchain: str) -> bool:
+    return not toolchains or SpecifierSet(toolchains).contains(toolchain, prereleases=True)
+
+
+def _not_applicable(variant: Variant, device: Device, toolchain: str, plugins: Sequence[Applied]) -> str | None:
+    limited = [(f"flag set {one.name}", one.backends, one.toolchains) for one in variant.flag_sets]
+    limited += [(f"plugin {one.name}", one.plugin.backends, one.plugin.toolchains) for one in plugins]
+    for what, backends, toolchains in limited:
+        if backends and device.backend not in backends:
+            return f"{what} is for {', '.join(backends)}, and device {device.name} is {device.backend}"
+        if not _covers(toolchains, toolchain):
+            return f"{what} is for IREE {toolchains}, and this is {toolchain}"
+    return None

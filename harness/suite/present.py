@@ -1,0 +1,84 @@
+"""Which of a suite's devices are on this machine, and why the others are not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.errors import SuiteError
+from harness.process import Limits
+from harness.suite.values import Device, Suite
+from harness.text import did_you_mean
+from harness.toolchain.probe import DRIVERS, PROCESSORS, DeviceInfo, DeviceProbe, driver_of, probe_driver
+from harness.toolchain.values import Toolchain
+from harness.toolchain.vulkan_drivers import VULKAN_DRIVERS, environment_for, probe_vulkan_driver
+
+_PROBE_LIMITS = Limits(seconds=60)
+# Those of IREE's drivers that a runtime may be built without; any other that offers nothing is a misspelt one.
+_DRIVERS = (*DRIVERS, "amdgpu", "metal", "null", "webgpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Presence:
+    """What one of a suite's devices is here.
+
+    Attributes:
+        facts: Name and versions of the device, or of all of them, joined by ` + `; "" where one is not there.
+        name: What tells it from another of its kind, joined likewise; "" for processors, which runs describe anyway.
+        missing: Why it is not there, as a sentence; None: it is.
+        environment: Variables that every process needs which uses it.
+    """
+
+    facts: str = ""
+    name: str = ""
+    missing: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def find_devices(suite: Suite, toolchain: Toolchain) -> dict[str, Presence]:
+    """Each of the suite's devices by name, as a toolchain's runtime sees it; every driver is asked once.
+
+    Raises:
+        SuiteError: A device's URI names a driver that IREE does not have.
+    """
+    probes: dict[tuple[str, str | None], DeviceProbe] = {}
+    return {device.name: _find_device(suite, device, toolchain, probes) for device in suite.devices}
+
+
+def _find_device(
+    suite: Suite, device: Device, toolchain: Toolchain, probes: dict[tuple[str, str | None], DeviceProbe]
+) -> Presence:
+    chosen = VULKAN_DRIVERS[device.vulkan_driver] if device.vulkan_driver is not None else None
+    found: list[DeviceInfo] = []
+    for uri in device.uris:
+        name = driver_of(uri)
+        key = (name, device.vulkan_driver)
+        if key not in probes and chosen is not None and name == "vulkan":
+            probes[key] = probe_vulkan_driver(toolchain, chosen, limits=_PROBE_LIMITS)
+        elif key not in probes:
+            probes[key] = probe_driver(toolchain, name, limits=_PROBE_LIMITS)
+        if probes[key].reason is not None and name not in _DRIVERS:
+            hint = did_you_mean(name, _DRIVERS)
+            raise SuiteError(f"{suite.path}: [devices.{device.name}] uri: there is no driver {name!r}{hint}")
+        one = _by_uri(probes[key], uri)
+        if isinstance(one, str):
+            return Presence(missing=one)
+        found.append(one)
+    return Presence(
+        facts=" + ".join(one.facts for one in found),
+        name=" + ".join(one.name for one in found if driver_of(one.uri) not in PROCESSORS and one.name),
+        environment=environment_for(chosen) if chosen is not None else {},
+    )
+
+
+def _by_uri(probe: DeviceProbe, uri: str) -> DeviceInfo | str:
+    """The device of that URI, or why it is not there, as a sentence."""
+    if probe.reason is not None:
+        return f"{probe.reason}; {probe.advice}" if probe.advice else probe.reason
+    wanted = uri.partition("://")[2]
+    if not wanted:
+        return probe.devices[0]
+    if wanted.isdecimal() and int(wanted) < len(probe.devices):
+        return probe.devices[int(wanted)]
+    named = next((device for device in probe.devices if device.uri == uri), None)
+    return named or f"no device {uri}; {probe.driver} has {', '.join(device.uri for device in probe.devices)}"

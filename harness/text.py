@@ -1,0 +1,41 @@
+"""Text for people: on one line, without control characters, and with a hint where a word is misspelt."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+
+# Colours and other escape sequences that tools print, and control characters of any kind; among them those that turn
+# the direction of text, which make a line read other than it is (Unicode's UAX #9 lists them), and halves of characters
+# that JSON can hold and no file can.
+_CONTROL = re.compile(
+    r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_SHOWN_CHARACTERS = 80
+
+
+def printable(text: str) -> str:
+    """A tool's text without escape sequences and control characters; its lines stay."""
+    return text if text.replace("\n", " ").isprintable() else _CONTROL.sub("", text)
+
+
+def one_line(text: str) -> str:
+    """A text that may come from anywhere, on one line."""
+    return " ".join(printable(text.replace("\r", "\n")).split())
+
+
+def shown(name: str) -> str:
+    """A name that may be anything, on one line and not too long for a sentence."""
+    line = one_line(name)
+    return line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}..."
+
+
+def did_you_mean(word: str, known: Sequence[str], otherwise: str | None = None) -> str:
+    """`; did you mean "x"?` when a known word is close, else `otherwise`, else `; known: a, b, c`."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    if close:
+        return f'; did you mean "{close[0]}"?'
+    if otherwise is not None:
+        return otherwise
+    return f"; known: {', '.join(sorted(known))}" if known else ""

@@ -1,0 +1,148 @@
+"""What iree-benchmark-module says of a case: the figure that IREE's engineers quote.
+
+One process per case and run. Its repetitions are not independent samples (another process gives another level), so
+the figure is reported beside ours and decides nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.errors import CaseError
+from harness.process import Finished, Limits, run
+from harness.records.run import DeviceMemory, Failure, Reference
+from harness.toolchain import Toolchain
+from harness.toolchain.messages import status_text, tail
+
+REPETITIONS = 3
+MIN_TIME_S = 0.3
+
+# `Device: local-task` heads a device's block, in which `  HOST_LOCAL:   0B peak / 0B allocated / ...` is a line.
+_DEVICE = re.compile(r"^Device: *(.*?)\s*$", re.MULTILINE)
+_PEAK = re.compile(r"^\s*(HOST_LOCAL|DEVICE_LOCAL):\s*(\d+)B peak", re.MULTILINE)
+_UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def benchmark_command(
+    *,
+    function: str,
+    inputs: Sequence[str],
+    parameters: Sequence[str],
+    uri: str,
+    more_uris: Sequence[str] = (),
+    run_flags: Sequence[str],
+) -> tuple[str, ...]:
+    """The command line, as it is run in a folder that holds module and inputs."""
+    return (
+        "iree-benchmark-module",
+        "--module=module.vmfb",
+        *(f"--device={one}" for one in (uri, *more_uris)),
+        f"--function={function}",
+        *(f"--parameters={text}" for text in parameters),
+        *(f"--input={text}" for text in inputs),
+        *run_flags,
+        f"--benchmark_repetitions={REPETITIONS}",
+        f"--benchmark_min_time={MIN_TIME_S}s",
+        "--time_unit=ns",
+        "--print_statistics=true",
+        "--benchmark_format=json",
+    )
+
+
+def run_benchmark_module(
+    case: str,
+    toolchain: Toolchain,
+    command: Sequence[str],
+    folder: Path,
+    *,
+    limits: Limits,
+    cpus: frozenset[int] | None,
+    environment: Mapping[str, str] | None = None,
+) -> Reference:
+    """Run it once; a failure is a Reference with `failure` set."""
+    try:
+        finished = _run(toolchain, command, folder, limits, cpus, environment)
+        times, load = parse_times(finished.stdout)
+    except CaseError as error:
+        failure = Failure(stage="reference", message=str(error), stderr=error.stderr)
+        return Reference(case=case, command=tuple(command), failure=failure)
+    memory = parse_memory(finished.stderr)
+    return Reference(
+        case=case,
+        command=tuple(command),
+        real_time_ns=times,
+        host_peak_bytes=sum(one.host_peak_bytes for one in memory) if memory else None,
+        device_peak_bytes=sum(one.device_peak_bytes for one in memory) if memory else None,
+        memory=memory,
+        load_1min=load,
+    )
+
+
+def _run(
+    toolchain: Toolchain,
+    command: Sequence[str],
+    folder: Path,
+    limits: Limits,
+    cpus: frozenset[int] | None,
+    environment: Mapping[str, str] | None,
+) -> Finished:
+    tool = str(toolchain.runtime_tool(command[0]))
+    try:
+        finished = run([tool, *command[1:]], cwd=folder, limits=limits, cpus=cpus, env=environment)
+    except OSError as error:
+        raise CaseError(
+            "reference", f"{command[0]} cannot be started ({error.strerror}); reinstall the toolchain"
+        ) from None
+    if finished.ok:
+        return finished
+    message = f"{command[0]} {finished.how_it_ended(limits)}"
+    if finished.limit is not None:
+        message += "; give it more with --call-timeout"
+    elif reason := status_text(finished.stderr):
+        message += f": {reason}"
+    raise CaseError("reference", message, tail(finished.stderr))
+
+
+def parse_times(text: str) -> tuple[tuple[float, ...], float | None]:
+    """Real time of each repetition in nanoseconds, and the load average that the tool saw.
+
+    Only the function's own rows count: dispatch statistics are iteration rows too, and the aggregate rows hold a
+    coefficient of variation that claims to be in nanoseconds.
+
+    Raises:
+        CaseError: The text is not the tool's JSON, or holds no repetition.
+    """
+    try:
+        document: Mapping[str, Any] = json.loads(text)
+        rows = [
+            float(row["real_time"]) * _UNIT_NS[row["time_unit"]]
+            for row in document["benchmarks"]
+            if row["run_type"] == "iteration" and str(row["run_name"]).endswith("/process_time/real_time")
+            if not row.get("error_occurred")
+        ]
+        loads = document.get("context", {}).get("load_avg")
+        load = float(loads[0]) if loads else None
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CaseError("reference", f"iree-benchmark-module printed JSON of an unknown form ({error!r})") from None
+    if not rows:
+        raise CaseError("reference", "iree-benchmark-module exited with status 0 and measured nothing")
+    return tuple(rows), load
+
+
+def parse_memory(stderr: str) -> tuple[DeviceMemory, ...]:
+    """Peak memory of each device; () where statistics are compiled out."""
+    _, *parts = _DEVICE.split(stderr)
+    found = [(name, dict(_PEAK.findall(block))) for name, block in zip(parts[::2], parts[1::2], strict=True)]
+    return tuple(
+        DeviceMemory(
+            device=name,
+            host_peak_bytes=int(peaks.get("HOST_LOCAL", 0)),
+            device_peak_bytes=int(peaks.get("DEVICE_LOCAL", 0)),
+        )
+        for name, peaks in found
+        if peaks
+    )
