@@ -126,9 +126,9 @@ def _tuned(options: TunedOptions) -> tuple[Rewrite, ...]:
     if options.derive:
         unit = {"vector_bytes": options.vector_bytes, "registers": options.registers}
         steps += [
-            Rewrite(function="harness.rewrites.tuned_forms:name_convolutions", arguments={}),
+            Rewrite(function="harness.rewrites.tuned_convolutions:name_convolutions", arguments={}),
             Rewrite(function="harness.rewrites.tuned_convolutions:tune_convolutions", arguments=unit),
-            Rewrite(function="harness.rewrites.regions_in_place:regions_in_place", arguments={}),
+            Rewrite(function="harness.rewrites.regions:regions_in_place", arguments={}),
         ]
     return tuple(steps)
 

@@ -9,17 +9,30 @@ to something else, such as the function's caller. Constant filters are stored in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import linalg
+from iree.compiler.dialects import arith, linalg, tensor
 
-from harness.rewrites.channels_last_convert import convert
-from harness.rewrites.channels_last_reach import CONVOLUTIONS, DEPTHWISE, find_reach, is_known
-from harness.rewrites.channels_last_twins import FROM_LAST, TO_LAST, Twins, empty, fence
-from harness.rewrites.ingress_ops import erase, find, producer
-from harness.rewrites.tuned_regions import in_region
+from harness.rewrites.operations import body_of, erase, find, is_parallel, producer, transposed
+from harness.rewrites.regions import in_region
 
+# Dimension i of NHWC is dimension TO_LAST[i] of NCHW, and the other way round.
+TO_LAST = (0, 2, 3, 1)
+FROM_LAST = (0, 3, 1, 2)
+DEPTHWISE = frozenset({"linalg.depthwise_conv_2d_nchw_chw"})
+CONVOLUTIONS = frozenset({"linalg.conv_2d_nchw_fchw"}) | DEPTHWISE
+POOLINGS = frozenset({"linalg.pooling_nchw_max", "linalg.pooling_nchw_sum"})
+_RANK = 4
+
+# The name with channels last, and which dimension of the filter each dimension of the new filter is.
+_TURNED = {
+    "linalg.conv_2d_nchw_fchw": ("linalg.conv_2d_nhwc_hwcf", (2, 3, 1, 0)),
+    "linalg.depthwise_conv_2d_nchw_chw": ("linalg.depthwise_conv_2d_nhwc_hwc", (1, 2, 0)),
+}
+# They speak of loops, and the loops have another order now.
+_LOOPS = frozenset({"compilation_info", "linalg.memoized_indexing_maps", "lowering_config"})
 _FUNCTIONS = ("util.func", "func.func")
 
 
@@ -103,3 +116,274 @@ def _restore(op: ir.Operation, twins: Twins, skipped: dict[ir.Operation, None]) 
         with ir.InsertionPoint(op), op.location:
             back = linalg.transpose(fence(twin), outs=[empty(op.result.type)], permutation=FROM_LAST)
         op.result.replace_all_uses_with(back.results[0])
+
+
+# ---------------------------------------------------------------------------------------- how far the layout is carried
+#
+# An operation should take the layout where its result goes, through others that can, into a convolution, or comes from
+# one. It can where it does the same to every dimension of an image whatever their order, or where the order is one of
+# its attributes.
+
+
+def find_reach(convolutions: Sequence[ir.Operation]) -> list[ir.Operation]:
+    """The operations that change their layout, in the program's order.
+
+    Args:
+        convolutions: Known ones, of one block.
+    """
+    reached = dict.fromkeys(convolutions)
+    waiting = list(convolutions)
+    while waiting:
+        for neighbour in _neighbours(waiting.pop()):
+            if neighbour not in reached and neighbour.block == convolutions[0].block and is_known(neighbour):
+                reached[neighbour] = None
+                waiting.append(neighbour)
+    return [view.operation for view in convolutions[0].block.operations if view.operation in reached]
+
+
+def _neighbours(op: ir.Operation) -> list[ir.Operation]:
+    """What computes the images that an operation reads, and what reads the image that it computes."""
+    before = [producer(op.operands[number]) for number in image_operands(op)]
+    after = [use.owner.operation for use in op.result.uses if use.operand_number in image_operands(use.owner.operation)]
+    return [one for one in before if one is not None] + after
+
+
+def is_known(op: ir.Operation) -> bool:
+    """Whether an operation can take the layout."""
+    numbers = image_operands(op)
+    return (
+        bool(numbers)
+        and len(op.results) == 1
+        and _is_image(op.result)
+        and all(_is_image(op.operands[number]) for number in numbers)
+    )
+
+
+def image_operands(op: ir.Operation) -> tuple[int, ...]:
+    """The numbers of the operands that are laid out as the result is; none for what is not known."""
+    match op.name:
+        case name if name in CONVOLUTIONS or name in POOLINGS:
+            return (0, 2) if op.operands[1].type.has_static_shape else ()
+        case "tensor.pad":
+            return (0,) if len(op.operands) == 1 and pad_value(op) is not None else ()
+        case "tensor.extract_slice":
+            return (0,) if len(op.operands) == 1 else ()
+        case "tensor.insert_slice":
+            return (0, 1) if len(op.operands) == 2 else ()
+        case "tensor.concat":
+            return tuple(range(len(op.operands)))
+        case "linalg.broadcast":
+            return (1,) if _keeps_order(op) else ()
+        case "linalg.generic":
+            return _images_of_generic(op)
+        case _:
+            return ()
+
+
+def pad_value(op: ir.Operation) -> ir.Value | None:
+    """What a tensor.pad puts around its operand, the same everywhere; None if it is computed for each element."""
+    *before, end = body_of(op).operations
+    value = end.operands[0]
+    if not before and value not in list(body_of(op).arguments):
+        return value
+    if len(before) == 1 and before[0].operation.name == "arith.constant":
+        return value
+    return None
+
+
+def _images_of_generic(op: ir.Operation) -> tuple[int, ...]:
+    """Those operands of an operation in four parallel loops, one a dimension, that are read as they are written."""
+    maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
+    identity = ir.AffineMap.get_identity(_RANK)
+    if len(op.results) != 1 or not is_parallel(op) or maps[-1] != identity or _knows_position(op):
+        return ()
+    return tuple(number for number, one in enumerate(maps) if one == identity)
+
+
+def _knows_position(op: ir.Operation) -> bool:
+    """Whether a body computes with the numbers of the loops."""
+    return any(view.operation.name == "linalg.index" or view.operation.regions for view in body_of(op).operations)
+
+
+def _keeps_order(op: ir.Operation) -> bool:
+    """Whether what is broadcast has its dimensions in the same order in both layouts."""
+    added = tuple(op.attributes["dimensions"])
+    kept = [FROM_LAST[dimension] for dimension in range(_RANK) if dimension not in added]
+    return op.result.type.rank == _RANK and kept == sorted(kept)
+
+
+def _is_image(value: ir.Value) -> bool:
+    """Whether a value is a tensor of four dimensions, of known extents and laid out plainly."""
+    type_ = value.type
+    return (
+        isinstance(type_, ir.RankedTensorType)
+        and type_.rank == _RANK
+        and type_.has_static_shape
+        and type_.encoding is None
+    )
+
+
+# ---------------------------------------------------------------------------------------- how each operation is written
+
+
+def convert(op: ir.Operation, twins: Twins) -> ir.Value:
+    """Write a known operation once more, at the insertion point and with the channels last.
+
+    The old operation loses its body to the new one, and is only fit to be erased.
+    """
+    match op.name:
+        case name if name in CONVOLUTIONS:
+            image, weights, init = op.operands
+            new_name, permutation = _TURNED[name]
+            operands = [twins.of(image), twins.filter_of(weights, permutation), twins.of(init)]
+            return _rewrite(op, operands, name=new_name)
+        case name if name in POOLINGS:
+            image, window, init = op.operands
+            return _rewrite(op, [twins.of(image), window, twins.of(init)], name=name.replace("nchw", "nhwc"))
+        case "tensor.pad":
+            attributes = _permuted(op, ("static_low", "static_high"))
+            return _rewrite(op, [twins.of(op.operands[0])], attributes=attributes)
+        case "tensor.extract_slice" | "tensor.insert_slice":
+            names = ("static_offsets", "static_sizes", "static_strides")
+            return _rewrite(op, [twins.of(operand) for operand in op.operands], attributes=_permuted(op, names))
+        case "tensor.concat":
+            old = op.attributes["dim"]
+            dimension = ir.IntegerAttr.get(old.type, FROM_LAST[old.value])
+            return _rewrite(op, [twins.of(operand) for operand in op.operands], attributes={"dim": dimension})
+        case "linalg.broadcast":
+            added = sorted(FROM_LAST[dimension] for dimension in op.attributes["dimensions"])
+            operands = [op.operands[0], twins.of(op.operands[1])]
+            return _rewrite(op, operands, attributes={"dimensions": ir.DenseI64ArrayAttr.get(added)})
+        case _:
+            return _generic(op, twins)
+
+
+def _generic(op: ir.Operation, twins: Twins) -> ir.Value:
+    """Elementwise arithmetic: the loops are renamed, and operands with a twin are read through it.
+
+    An operand of fewer dimensions, such as a bias, stays as it is and is read by the renamed loops.
+    """
+    identity = ir.AffineMap.get_identity(len(TO_LAST))
+    renaming = ir.AffineMap.get_permutation(FROM_LAST)
+    operands, maps = [], []
+    for operand, attribute in zip(op.operands, op.attributes["indexing_maps"], strict=True):
+        results = [result.compose(renaming) for result in attribute.value.results]
+        twin = twins.of(operand) if attribute.value == identity else twins.known(operand)
+        operands.append(operand if twin is None else twin)
+        maps.append(ir.AffineMap.get(len(TO_LAST), 0, results if twin is None else to_last(results)))
+    attributes = {"indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(one) for one in maps])}
+    return _rewrite(op, operands, attributes=attributes)
+
+
+def _permuted(op: ir.Operation, names: Sequence[str]) -> dict[str, ir.Attribute]:
+    """Attributes with one number a dimension."""
+    return {name: ir.DenseI64ArrayAttr.get(to_last(list(op.attributes[name]))) for name in names}
+
+
+def _rewrite(
+    op: ir.Operation,
+    operands: Sequence[ir.Value],
+    *,
+    name: str | None = None,
+    attributes: Mapping[str, ir.Attribute] | None = None,
+) -> ir.Value:
+    """The operation with its body, but on other operands and under another name, and with the channels last."""
+    kept = {key: op.attributes[key] for key in op.attributes if key not in _LOOPS}
+    new = ir.Operation.create(
+        name or op.name,
+        results=[permuted_type(op.result.type, TO_LAST)],
+        operands=operands,
+        attributes={**kept, **(attributes or {})},
+        regions=len(op.regions),
+    )
+    for old_region, new_region in zip(op.regions, new.regions, strict=True):
+        old_region.blocks[0].append_to(new_region)
+    return new.result
+
+
+# ------------------------------------------------------------- twins: the same image, laid out NHWC rather than NCHW
+
+
+def to_last(items: Sequence[Any]) -> list[Any]:
+    """What there is one of for each dimension, reordered."""
+    return [items[dimension] for dimension in TO_LAST]
+
+
+def permuted_type(old: ir.RankedTensorType, permutation: Sequence[int]) -> ir.RankedTensorType:
+    """The type of a transposed tensor."""
+    return ir.RankedTensorType.get([old.shape[dimension] for dimension in permutation], old.element_type)
+
+
+def empty(of: ir.RankedTensorType) -> ir.Value:
+    """A tensor without values."""
+    return tensor.empty(of.shape, of.element_type)
+
+
+class Twins:
+    """Twins of a block's tensors; new operations go to the insertion point.
+
+    Twins are asked for in the order of the program, so one that was made for an operation dominates all later ones.
+    """
+
+    def __init__(self) -> None:
+        self._twins: dict[ir.Value, ir.Value] = {}
+        self._filters: dict[ir.Value, ir.Value] = {}
+
+    def remember(self, value: ir.Value, twin: ir.Value) -> None:
+        """Let an existing value be the twin of another."""
+        self._twins[value] = twin
+
+    def known(self, value: ir.Value) -> ir.Value | None:
+        """The twin, if there is one already."""
+        return self._twins.get(value)
+
+    def of(self, value: ir.Value) -> ir.Value:
+        """The twin; where there is none yet it is transposed, or made like the value itself if that costs no more."""
+        twin = self._twins.get(value)
+        if twin is None:
+            twin = self._twins[value] = _make_twin(value)
+        return twin
+
+    def filter_of(self, value: ir.Value, permutation: Sequence[int]) -> ir.Value:
+        """A convolution's filter, permuted: once for all convolutions that share it in this role."""
+        if value not in self._filters:
+            stored = _stored(value, permutation)
+            self._filters[value] = _transpose(value, permutation) if stored is None else stored
+        return self._filters[value]
+
+
+def _make_twin(value: ir.Value) -> ir.Value:
+    op = producer(value)
+    if op is not None and op.name == "tensor.empty":
+        return empty(permuted_type(value.type, TO_LAST))
+    if op is not None and op.name == "linalg.fill":
+        return linalg.fill(op.operands[0], outs=[empty(permuted_type(value.type, TO_LAST))])
+    if op is not None and op.name == "linalg.transpose" and tuple(op.attributes["permutation"]) == FROM_LAST:
+        return op.operands[0]
+    stored = _stored(value, TO_LAST)
+    return fence(_transpose(value, TO_LAST)) if stored is None else stored
+
+
+def _stored(value: ir.Value, permutation: Sequence[int]) -> ir.Value | None:
+    """A constant, stored transposed; None for what is none."""
+    op = producer(value)
+    if op is None or op.name != "arith.constant":
+        return None
+    new_type = permuted_type(value.type, permutation)
+    stored = transposed(op.attributes["value"], permutation, new_type)
+    return None if stored is None else arith.ConstantOp(new_type, stored).result
+
+
+def _transpose(value: ir.Value, permutation: Sequence[int]) -> ir.Value:
+    return linalg.transpose(
+        value, outs=[empty(permuted_type(value.type, permutation))], permutation=permutation
+    ).results[0]
+
+
+def fence(value: ir.Value) -> ir.Value:
+    """The same value, which the compiler computes before it looks at what is done with it.
+
+    Without it IREE joins a transposition and a convolution in one dispatch, which then is no convolution that it
+    knows how to vectorise: seventeen times slower for a 3x3 convolution of an argument.
+    """
+    return ir.Operation.create("util.optimization_barrier", results=[value.type], operands=[value]).result

@@ -16,15 +16,23 @@ from __future__ import annotations
 
 from iree.compiler import ir
 
-from harness.rewrites.replicate_stores_code import Part, add_stores, find_code, part_copied_by
-from harness.rewrites.replicate_stores_flow import (
-    dispatches_in,
+from harness.rewrites.dispatches import (
+    LOAD,
+    PLACE,
+    STORE,
+    TENSOR,
+    Part,
+    add_stores,
+    covers,
     erase_if_unused,
     executable_of,
+    find_code,
+    find_function,
     has_own_result,
     own_executable,
     with_results,
 )
+from harness.rewrites.operations import body_of, find, operations_of
 
 
 def fuse_padding(module: ir.Module) -> int:
@@ -40,7 +48,7 @@ def fuse_padding(module: ir.Module) -> int:
         How many paddings were fused.
     """
     # A copy comes after what it copies, so it is not looked at again once it is erased.
-    return sum(_fuse(module, dispatch) for dispatch in reversed(dispatches_in(module)))
+    return sum(_fuse(module, dispatch) for dispatch in reversed(find(module, "flow.dispatch")))
 
 
 def _fuse(module: ir.Module, dispatch: ir.Operation) -> bool:
@@ -49,7 +57,7 @@ def _fuse(module: ir.Module, dispatch: ir.Operation) -> bool:
         return False
     copies = [use.owner.operation for use in dispatch.result.uses if _is_padding(use)]
     for copy in copies:
-        part = part_copied_by(module, copy)
+        part = _part_copied_by(module, copy)
         if part is not None:
             own_executable(module, dispatch)
             _replace(module, dispatch, copy, part)
@@ -72,6 +80,21 @@ def _is_padding(use: ir.OpOperand) -> bool:
         and not isinstance(fill.operands[0].owner, ir.Block)
         and fill.operands[0].owner.name == "arith.constant"
     )
+
+
+def _part_copied_by(module: ir.Module, dispatch: ir.Operation) -> Part | None:
+    """Where a dispatch of two tensors puts the first into the second, if that is all it does."""
+    function = find_function(module, dispatch)
+    if function is None or [op.name for op in operations_of(function)] != [LOAD, STORE, "func.return"]:
+        return None
+    load, store, _ = operations_of(function)
+    source, target = body_of(function).arguments
+    whole = dispatch.operands[1].type
+    if list(load.operands) != [source] or list(store.operands) != [load.result, target]:
+        return None  # where to is known only when it runs
+    if not covers(load, load.result.type) or str(target.type) != f"{TENSOR}<readwrite:{whole}>":
+        return None
+    return Part(whole=whole, place={name: store.attributes[name] for name in PLACE})
 
 
 def _replace(module: ir.Module, dispatch: ir.Operation, copy: ir.Operation, part: Part) -> None:

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from harness.rewrites.ingress_ops import constant_number, find, is_positive_zero, producer, replace
+from harness.rewrites.operations import constant_number, find, is_positive_zero, producer, replace
 
 _SMALLEST_SLOPE = 2.0**-14
 

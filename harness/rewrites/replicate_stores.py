@@ -13,18 +13,12 @@ Proposed as a "shady idea" in https://github.com/iree-org/iree/issues/11102.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from iree.compiler import ir
 
-from harness.rewrites.replicate_stores_code import add_stores, find_code
-from harness.rewrites.replicate_stores_flow import (
-    dispatches_in,
-    find_uses,
-    has_own_result,
-    is_update,
-    own_executable,
-    replace_uses,
-    with_results,
-)
+from harness.rewrites.dispatches import add_stores, find_code, has_own_result, own_executable, with_results
+from harness.rewrites.operations import find
 
 
 def replicate_stores(module: ir.Module) -> int:
@@ -39,15 +33,15 @@ def replicate_stores(module: ir.Module) -> int:
     Returns:
         How many dispatches write more than before.
     """
-    return sum(_replicate(module, dispatch) for dispatch in dispatches_in(module))
+    return sum(_replicate(module, dispatch) for dispatch in find(module, "flow.dispatch"))
 
 
 def _replicate(module: ir.Module, dispatch: ir.Operation) -> bool:
     """Give each update by a dispatch's result a result of its own; whether there was any to give."""
     if not has_own_result(dispatch) or find_code(module, dispatch) is None:
         return False
-    uses = find_uses(dispatch.result)
-    updates = [use for use in uses if is_update(use, dispatch)]
+    uses = _find_uses(dispatch.result)
+    updates = [use for use in uses if _is_update(use, dispatch)]
     is_needed_otherwise = len(updates) < len(uses)
     results = len(updates) + is_needed_otherwise
     if not updates or results == 1:
@@ -57,5 +51,70 @@ def _replicate(module: ir.Module, dispatch: ir.Operation) -> bool:
     if code is not None:  # always: a copy of what it was
         add_stores(code, results)
     values = with_results(dispatch, results)
-    replace_uses(dispatch, updates, values)
+    _replace_uses(dispatch, updates, values)
     return True
+
+
+def _find_uses(value: ir.Value) -> list[ir.OpOperand]:
+    """All uses of a value of a static shape, whatever shape flow.tensor.reshape has given it."""
+    found: list[ir.OpOperand] = []
+    for use in value.uses:
+        user = use.owner.operation
+        if user.name == "flow.tensor.reshape" and len(user.operands) == 1:
+            found += _find_uses(user.result)
+        else:
+            found.append(use)
+    return found
+
+
+def _is_update(use: ir.OpOperand, dispatch: ir.Operation) -> bool:
+    """Whether flow.tensor.update inserts a dispatch's result into a tensor that does not depend on the dispatch."""
+    user = use.owner.operation
+    if user.name != "flow.tensor.update" or user.block != dispatch.block:
+        return False
+    target_and_offsets = sum(list(user.attributes["operandSegmentSizes"])[:3])
+    return use.operand_number == target_and_offsets and not _depends_on(user.operands[0], dispatch)
+
+
+def _replace_uses(dispatch: ir.Operation, updates: Sequence[ir.OpOperand], values: Sequence[ir.Value]) -> None:
+    """Let updates insert one value each, and everything else use the last value; erase the dispatch they came from."""
+    for update, value in zip(updates, values, strict=False):
+        user, operand = update.owner.operation, update.operand_number
+        user.operands[operand] = _reshaped(value, user, user.operands[operand].type)
+    dispatch.result.replace_all_uses_with(values[-1])
+    _erase_unused_reshapes(values[-1])
+    dispatch.erase()
+
+
+def _depends_on(value: ir.Value, dispatch: ir.Operation) -> bool:
+    """Whether a value is made of a dispatch's result, as far as that shows in the block."""
+    seen: set[ir.Operation] = set()
+    waiting = [value]
+    while waiting:
+        owner = waiting.pop().owner
+        if isinstance(owner, ir.Block) or owner.operation in seen or owner.operation.block != dispatch.block:
+            continue
+        op = owner.operation
+        if op == dispatch:
+            return True
+        if not op.is_before_in_block(dispatch):
+            seen.add(op)
+            waiting += list(op.operands)
+    return False
+
+
+def _reshaped(value: ir.Value, user: ir.Operation, wanted: ir.Type) -> ir.Value:
+    """The value in another shape, for a user."""
+    if value.type == wanted:
+        return value
+    sizes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])}
+    with ir.InsertionPoint(user), user.location:
+        return ir.Operation.create("flow.tensor.reshape", results=[wanted], operands=[value], attributes=sizes).result
+
+
+def _erase_unused_reshapes(value: ir.Value) -> None:
+    for user in [use.owner.operation for use in value.uses]:
+        if user.name == "flow.tensor.reshape":
+            _erase_unused_reshapes(user.result)
+            if not list(user.result.uses):
+                user.erase()

@@ -13,18 +13,21 @@ concatenation is a slice of the buffer as far as it is filled.
 
 Left alone are dynamic shapes, elements smaller than a byte, and what stands in the body of a loop or a branch.
 
-share_concat_find says which concatenations belong together, share_concat_frame what padding the buffer has around it,
-share_concat_plan what is inserted and read where, share_concat_reuse which buffers serve several times.
+share_concat_find says which concatenations belong together, share_concat_plan what padding the buffer has around it and
+what is inserted and read where. Here that is written, into a new buffer or into an earlier one.
 """
 
 from __future__ import annotations
 
-from iree.compiler import ir
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from harness.rewrites.share_concat_buffer import write_buffer
+from iree.compiler import ir
+from iree.compiler.dialects import arith, linalg, tensor
+
 from harness.rewrites.share_concat_find import find_family
-from harness.rewrites.share_concat_plan import plan
-from harness.rewrites.share_concat_reuse import Buffer
+from harness.rewrites.share_concat_plan import Frame, Order, Piece, Plan, plan
 
 _FUNCTIONS = ("util.func", "func.func")
 
@@ -47,6 +50,138 @@ def share_concat(module: ir.Module, *, padding: bool = True) -> int:
             for block in function.regions[0].blocks:
                 buffers: list[Buffer] = []
                 while (family := find_family(block)) is not None:
-                    buffers.append(write_buffer(plan(block, family, padding=padding), buffers))
+                    buffers.append(_write_buffer(plan(block, family, padding=padding), buffers))
                     shared += len(family.members) - 1
     return shared
+
+
+def _write_buffer(plan: Plan, earlier: Sequence[Buffer]) -> Buffer:
+    """Replace a family's concatenations by slices of one buffer.
+
+    Args:
+        plan: Made of the block as it is.
+        earlier: The buffers that were written in this block so far.
+    """
+    waiting = deque(plan.insertions)
+    slices: dict[tuple[int, int, int, bool], ir.Value] = {}
+    with plan.family.host.operations[0].location:
+        states = [_start(plan, earlier)]
+        for read in plan.reads:
+            while waiting and waiting[0].position <= read.position:
+                insertion = waiting.popleft()
+                with ir.InsertionPoint(plan.order.operations[insertion.position]):
+                    states.append(_insert(plan, insertion.part, states[-1]))
+            key = len(states), read.piece.offset, read.piece.size, read.framed
+            if key not in slices:
+                with ir.InsertionPoint(plan.order.operations[read.position]):
+                    slices[key] = _slice(plan, read.piece, states[-1], framed=read.framed)
+            read.user.operands[read.operand] = slices[key]
+    for operation in plan.gone:
+        operation.erase()
+    return Buffer(frame=plan.frame, states=tuple(states))
+
+
+def _start(plan: Plan, earlier: Sequence[Buffer]) -> ir.Value:
+    """The buffer before anything of the family is in it: one from an earlier family, or a new one."""
+    joined = plan.family.host.result.type
+    kind = ir.RankedTensorType.get(plan.frame.around(joined.shape), joined.element_type)
+    free = _find_free(earlier, plan, kind)
+    if free is not None:
+        return free
+    with ir.InsertionPoint(plan.order.operations[plan.insertions[0].position]):
+        empty = tensor.empty(kind.shape, kind.element_type)
+        if plan.frame.value is None:
+            return empty
+        return linalg.fill(arith.constant(kind.element_type, plan.frame.value), outs=[empty])
+
+
+def _insert(plan: Plan, part: Piece, state: ir.Value) -> ir.Value:
+    return tensor.insert_slice(part.value, state, [], [], [], *_place(plan, part, framed=False))
+
+
+def _slice(plan: Plan, piece: Piece, state: ir.Value, *, framed: bool) -> ir.Value:
+    offsets, sizes, strides = _place(plan, piece, framed=framed)
+    if sizes == state.type.shape:
+        return state
+    kind = ir.RankedTensorType.get(sizes, state.type.element_type)
+    return tensor.extract_slice(kind, state, [], [], [], offsets, sizes, strides)
+
+
+def _place(plan: Plan, piece: Piece, *, framed: bool) -> tuple[list[int], list[int], list[int]]:
+    """Offsets, sizes and strides of a piece in the buffer, with the frame or within it."""
+    shape = plan.family.host.result.type.shape
+    offsets = [0] * len(shape) if framed else list(plan.frame.low)
+    sizes = plan.frame.around(shape) if framed else list(shape)
+    offsets[plan.family.host.axis], sizes[plan.family.host.axis] = piece.offset, piece.size
+    return offsets, sizes, [1] * len(shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Buffer:
+    """A shared buffer that was written.
+
+    Attributes:
+        frame: The padding around it.
+        states: Its value before the first insertion and after each.
+    """
+
+    frame: Frame
+    states: tuple[ir.Value, ...]
+
+
+def _find_free(earlier: Sequence[Buffer], plan: Plan, kind: ir.Type) -> ir.Value | None:
+    """The last state of a buffer that another family can go on with; None where there is none.
+
+    In a chain of dense blocks, each block's input depends on what was read last from the buffer of the block before.
+    Taking that buffer over saves filling the frame again, and above all it saves memory: a fill depends on nothing, so
+    the compiler runs it early, while the buffer before is still in use.
+
+    Args:
+        earlier: The buffers of the block that were written so far.
+        plan: Of the other family. What goes into the buffer first must have been computed from what was read last:
+            else the two might run at the same time, and taking over would put one after the other.
+        kind: The type that the buffer must have.
+    """
+    if plan.frame.value is None:
+        return None  # nothing to gain
+    opening = plan.insertions[0].position
+    first = [insertion.part.value for insertion in plan.insertions if insertion.position == opening]
+    for buffer in earlier:
+        last = buffer.states[-1]
+        if buffer.frame == plan.frame and last.type == kind and not _is_taken(last):
+            readers = _find_readers(buffer, plan.order)
+            is_over = readers and max(readers) < opening
+            if is_over and any(_depends(part, readers, plan.order) for part in first):
+                return last
+    return None
+
+
+def _is_taken(state: ir.Value) -> bool:
+    return any(use.owner.operation.name == "tensor.insert_slice" and use.operand_number == 1 for use in state.uses)
+
+
+def _find_readers(buffer: Buffer, order: Order) -> set[int]:
+    """The positions of the operations that read a buffer or a slice of it."""
+    values = list(buffer.states)
+    values += [
+        use.owner.operation.result
+        for state in buffer.states
+        for use in state.uses
+        if use.owner.operation.name == "tensor.extract_slice"
+    ]
+    return {order.of_user(use.owner.operation) for value in values for use in value.uses}
+
+
+def _depends(value: ir.Value, readers: set[int], order: Order) -> bool:
+    """Whether a value is computed, by whatever steps, from what one of the readers computes."""
+    earliest = min(readers)
+    waiting, seen = [value], set()
+    while waiting:
+        position = order.of_definition(waiting.pop())
+        if position is None or position < earliest or position in seen:
+            continue
+        if position in readers:
+            return True
+        seen.add(position)
+        waiting += order.operations[position].operands
+    return False

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 
 from iree.compiler import ir
 
+from harness.rewrites.operations import producer
+
 # A concatenation of concatenations is taken apart up to here: ten doublings would make a thousand parts of two.
 _MOST_PARTS = 64
 
@@ -130,7 +132,7 @@ def _read_chain(last: ir.Operation) -> Concat | None:
             return None
         parts[offset] = part
         operations.append(operation)
-        operation = _producer(base)
+        operation = producer(base)
     offsets = sorted(parts)
     ends = [offset + parts[offset].type.shape[axis] for offset in offsets]
     if [*offsets, extent] != [0, *ends]:
@@ -157,10 +159,6 @@ def _inserted_axis(operation: ir.Operation) -> int | None:
         return None  # of a lower rank, or with gaps
     axes = [number for number, size in enumerate(sizes) if size != operation.result.type.shape[number]]
     return axes[0] if len(axes) == 1 else None
-
-
-def _producer(value: ir.Value) -> ir.Operation | None:
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
 def _is_plain(value: ir.Value) -> bool:

@@ -2,19 +2,24 @@
 
 A slice is taken where it is read, of the newest state of the buffer at that place. So no older state is read after an
 insertion, which is what lets the compiler insert in place; and an insertion never waits for a part that comes later.
+
+The buffer may have a frame: constant padding that the readers of the concatenations would add one by one. A convolution
+with zero padding reads `tensor.pad` of its input, which costs a fill and a copy of the whole input. Where most readers
+of a family's concatenations pad them alike, and not along the axis of the concatenation, the shared buffer is made with
+that padding around it: filled once, and then a padded concatenation is a slice of it too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from iree.compiler import ir
 
+from harness.rewrites.operations import body_of, producer
 from harness.rewrites.share_concat_find import Family
-from harness.rewrites.share_concat_frame import Frame, choose_frame, no_frame, read_frame
-from harness.rewrites.share_concat_order import Order
 
 # A buffer without a frame opens at most so many operations before it is first read, a convolution with all that comes
 # with it. Parts that exist by then are copied in earlier, and the compiler then packs the memory of ESRGAN's block
@@ -159,3 +164,98 @@ def _find_insertions(parts: Sequence[Piece], reads: Sequence[Read], frame: Frame
     for part in parts:
         computed = order.of_definition(part.value)
         yield Insertion(part=part, position=max(opening, 0 if computed is None else computed + 1))
+
+
+# ---------------------------------------------------------------------------------------------------------------- frame
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """Constant padding.
+
+    Attributes:
+        low: Elements before the first, for each dimension.
+        high: Elements after the last.
+        value: What they are; None where there are none.
+    """
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    value: ir.Attribute | None
+
+    def around(self, shape: Sequence[int]) -> list[int]:
+        """The shape with the padding."""
+        return [low + size + high for low, size, high in zip(self.low, shape, self.high, strict=True)]
+
+
+def no_frame(family: Family) -> Frame:
+    """The frame of a buffer without padding."""
+    nothing = (0,) * len(family.host.result.type.shape)
+    return Frame(low=nothing, high=nothing, value=None)
+
+
+def choose_frame(family: Family, dying: Collection[ir.Operation]) -> Frame:
+    """The padding that more than half of the readers of a family's concatenations add, if there is such a majority.
+
+    Args:
+        family: The concatenations.
+        dying: Operations that read a concatenation now and will be gone once it is shared.
+    """
+    users = (use.owner.operation for member in family.members for use in member.concat.result.uses)
+    readers = [read_frame(user) for user in users if user not in dying]
+    axis = family.host.axis
+    for frame, votes in Counter(readers).most_common(1):
+        if frame is not None and 2 * votes > len(readers) and frame.low[axis] == frame.high[axis] == 0:
+            return frame
+    return no_frame(family)
+
+
+def read_frame(operation: ir.Operation) -> Frame | None:
+    """The padding that an operation adds; None where it is no tensor.pad, or not a static one by a constant."""
+    if operation.name != "tensor.pad" or len(operation.operands) > 1 or "nofold" in operation.attributes:
+        return None
+    *_, end = body_of(operation).operations
+    constant = producer(end.operands[0])
+    if constant is None or constant.name != "arith.constant":
+        return None
+    low, high = (tuple(operation.attributes[name]) for name in ("static_low", "static_high"))
+    if min(low + high) < 0 or not any(low + high):
+        return None
+    return Frame(low=low, high=high, value=constant.attributes["value"])
+
+
+# ---------------------------------------------------------------------------------------------------------------- order
+
+
+class Order:
+    """The order of a block's operations at one moment; operations that are made later are not in it.
+
+    Attributes:
+        operations: All of them, the terminator last.
+    """
+
+    def __init__(self, block: ir.Block) -> None:
+        self.operations = [view.operation for view in block.operations]
+        self._positions = {operation: position for position, operation in enumerate(self.operations)}
+
+    def of_user(self, user: ir.Operation) -> int:
+        """The position of an operation, or of the one that holds it; of the terminator for one in a later block."""
+        position = self._find(user)
+        return len(self.operations) - 1 if position is None else position
+
+    def holds(self, user: ir.Operation) -> bool:
+        """Whether an operation is in the block, or in a region of one that is."""
+        return self._find(user) is not None
+
+    def of_definition(self, value: ir.Value) -> int | None:
+        """The position of the operation that computes a value; None for one from before the block."""
+        return None if isinstance(value.owner, ir.Block) else self._positions.get(value.owner.operation)
+
+    def _find(self, user: ir.Operation) -> int | None:
+        holder = user
+        while holder is not None:
+            position = self._positions.get(holder.operation)
+            if position is not None:
+                return position
+            holder = holder.operation.parent
+        return None

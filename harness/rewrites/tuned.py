@@ -11,9 +11,9 @@ from typing import Any
 
 from iree.compiler import ir
 
+from harness.rewrites.operations import Loops, structured_ops
+from harness.rewrites.regions import in_region, isolate
 from harness.rewrites.tuned_configuration import Configuration, read_configuration
-from harness.rewrites.tuned_loops import Loops, structured_ops
-from harness.rewrites.tuned_regions import in_region, isolate
 
 ATTRIBUTE = "compilation_info"
 

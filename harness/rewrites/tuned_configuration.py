@@ -36,7 +36,7 @@ class Configuration:
         attribute: They carry an attribute of this name; "" asks for none.
         pipeline: One of PIPELINES.
         tiles: By level, a tile size a loop; 0 leaves a loop whole at that level.
-        isolate: Put each op into a dispatch region of its own first; harness.rewrites.tuned_regions says why.
+        isolate: Put each op into a dispatch region of its own first; harness.rewrites.regions says why.
     """
 
     op: str

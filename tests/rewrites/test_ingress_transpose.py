@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from harness.rewrites.ingress_constants import transposed
+from harness.rewrites.operations import transposed
 from tests.rewrites.ingress_programs import MAPS, Compiled, assert_left_alone, assert_rewritten, rewrite
 
 NAMED = "linalg.transpose ins({0} : {1}) outs(%empty : {2}) permutation = [1, 0]"

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from harness.rewrites.channels_last import channels_last
-from harness.rewrites.regions_in_place import regions_in_place
+from harness.rewrites.regions import regions_in_place
 from harness.rewrites.share_concat import share_concat
 from harness.rewrites.tuned_convolutions import tune_convolutions
 from tests.rewrites.channels_last_tools import (

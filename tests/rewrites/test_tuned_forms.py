@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.models.channelled_convolution import Parameters, build
-from harness.rewrites.tuned_convolutions import tune_convolutions
-from harness.rewrites.tuned_forms import name_convolutions
+from harness.rewrites.tuned_convolutions import name_convolutions, tune_convolutions
 from tests.rewrites.tuned_tools import Array, configurations_taken, convolve, random, rewritten, run
 
 SIZES = {"n": 2, "y": 3, "x": 4, "o": 5, "v": 3, "u": 2, "i": 6}

@@ -1,6 +1,10 @@
-"""Dispatch regions read their operands where these lie and write their result where it goes.
+"""Dispatch regions: one for an operation of its own, and regions that read and write where their tensors lie.
 
-A flow.dispatch.region becomes one dispatch. Around it, a slice that does not lie in one piece costs a dispatch that
+IREE forms dispatches itself, and on the way there may rebuild an operation: a convolution of one image loses its unit
+dimension, and its compilation_info with it. What stands in a flow.dispatch.region is left as it is, and becomes one
+dispatch; so `isolate` puts an operation into one, with the cheap operations around it that belong into its loops.
+
+`regions_in_place` moves slices into regions. Around one, a slice that does not lie in one piece costs a dispatch that
 copies it out, and an insertion one that copies it in: with the channels last this is so for every part of a
 concatenation along the channels. Inside it, the slices are only strides of its loads and stores.
 
@@ -20,10 +24,79 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
-from harness.rewrites.ingress_ops import body_of, find, is_parallel, producer
+from harness.rewrites.operations import body_of, find, is_parallel, loops_of, operations_of, producer
 
 _REGION = "flow.dispatch.region"
-_STARTS = frozenset({"linalg.fill", "linalg.broadcast", "tensor.empty"})
+# What a loop begins with, and what costs nothing in it.
+_INITS = ("linalg.fill", "linalg.broadcast")
+_STARTS = frozenset({*_INITS, "tensor.empty"})
+
+
+def in_region(op: ir.Operation) -> bool:
+    """Whether an operation stands in a dispatch region already."""
+    parent = op.parent
+    while parent is not None:
+        if parent.name.startswith("flow.dispatch."):
+            return True
+        parent = parent.parent
+    return False
+
+
+def isolate(op: ir.Operation) -> ir.Operation:
+    """Put a structured operation with one result into a dispatch region: its init, itself, then what follows pointwise.
+
+    What follows pointwise is a chain of elementwise operations, each the only reader of the one before.
+
+    Returns:
+        The region.
+    """
+    chain = [*_init_of(op), op, *_pointwise_after(op)]
+    last = chain[-1]
+    region = ir.Operation.create(
+        _REGION,
+        results=[last.result.type],
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])},
+        regions=2,
+        loc=op.location,
+        ip=ir.InsertionPoint(last),
+    )
+    # All that the chain reads is defined before its last operation, so before the region.
+    last.result.replace_all_uses_with(region.result)
+    body = region.regions[0].blocks.append()
+    for one in chain:
+        body.append(one)
+    ir.Operation.create("flow.return", operands=[last.result], loc=op.location, ip=ir.InsertionPoint(body))
+    return region
+
+
+def _init_of(op: ir.Operation) -> list[ir.Operation]:
+    """The fill or broadcast that an operation alone starts from, if there is one."""
+    start = producer(op.operands[-1])
+    if start is None or start.block != op.block:
+        return []
+    return [start] if start.name in _INITS and len(list(start.result.uses)) == 1 else []
+
+
+def _pointwise_after(op: ir.Operation) -> list[ir.Operation]:
+    """The elementwise operations that follow, as far as each is the only reader of the last."""
+    chain: list[ir.Operation] = []
+    value = op.result
+    while len(uses := list(value.uses)) == 1:
+        reader = uses[0].owner.operation
+        if reader.name != "linalg.generic" or reader.block != op.block or not _is_pointwise_in(reader, value):
+            break
+        chain.append(reader)
+        value = reader.result
+    return chain
+
+
+def _is_pointwise_in(reader: ir.Operation, value: ir.Value) -> bool:
+    """Whether a generic reads a value just where it writes its one result, in parallel loops only."""
+    loops = loops_of(reader)
+    if loops is None or "reduction" in loops.kinds or len(reader.results) != 1 or reader.result.type != value.type:
+        return False
+    maps = list(reader.attributes["indexing_maps"])
+    return all(maps[i] == maps[-1] for i, operand in enumerate(reader.operands) if operand == value)
 
 
 def regions_in_place(module: ir.Module, *, reads: bool = True, writes: bool = True) -> int:
@@ -48,7 +121,7 @@ def regions_in_place(module: ir.Module, *, reads: bool = True, writes: bool = Tr
 
 def _take_reads(region: ir.Operation) -> int:
     """Copy into a region what gives it its operands and costs nothing there."""
-    own = [view.operation for view in body_of(region).operations]
+    own = operations_of(region)
     copies: dict[ir.Value, ir.Value] = {}
     originals: list[ir.Operation] = []
 
@@ -117,7 +190,7 @@ def _take_write(region: ir.Operation) -> int:
     for old_region, new_region in zip(region.regions, new.regions, strict=True):
         for block in list(old_region.blocks):
             block.append_to(new_region)
-    end = [view.operation for view in body_of(new).operations][-1]
+    end = operations_of(new)[-1]
     insertion.move_before(end)
     insertion.operands[0] = end.operands[0]
     end.operands[0] = insertion.result

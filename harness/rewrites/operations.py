@@ -1,0 +1,274 @@
+"""What the rewrites share: finding, reading, replacing and tidying operations, their loops, and constant tensors.
+
+It runs under a toolchain's own Python, as all of this package does: the standard library, numpy and iree.compiler only.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from iree.compiler import ir
+from iree.compiler.dialects import arith, linalg
+from numpy.typing import NDArray
+
+# Without effects, and often of no use to anyone after a rewrite.
+_TIDIED = frozenset(
+    {
+        "arith.cmpf",
+        "arith.constant",
+        "arith.extf",
+        "arith.mulf",
+        "arith.select",
+        "arith.truncf",
+        "linalg.fill",
+        "tensor.empty",
+    }
+)
+_INHERENT = frozenset({"cast", "indexing_maps", "iterator_types", "operandSegmentSizes"})
+
+
+def find(module: ir.Module, *names: str) -> list[ir.Operation]:
+    """All operations of these names, in the order of the text."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in names:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def producer(value: ir.Value) -> ir.Operation | None:
+    """The operation that gives a value; None for a block's argument."""
+    return value.owner.operation if isinstance(value, ir.OpResult) else None
+
+
+def produced_by(value: ir.Value, *names: str) -> bool:
+    """Whether an operation of one of these names gives the value."""
+    op = producer(value)
+    return op is not None and op.name in names
+
+
+def body_of(op: ir.Operation) -> ir.Block:
+    """The one block of a structured operation, or the first of a function."""
+    return op.regions[0].blocks[0]
+
+
+def operations_of(op: ir.Operation) -> list[ir.Operation]:
+    """The operations in the one block of a structured operation or a function."""
+    return [view.operation for view in body_of(op).operations]
+
+
+def is_parallel(op: ir.Operation) -> bool:
+    """Whether a linalg.generic has parallel loops only."""
+    return all("parallel" in str(kind) for kind in op.attributes["iterator_types"])
+
+
+def is_elementwise(op: ir.Operation) -> bool:
+    """Whether a linalg.generic computes its one result from inputs alone, at least one of them laid out like it.
+
+    So its init is not read, and a broadcast, a transposition or a mere copy is none.
+    """
+    if len(op.results) != 1 or not is_parallel(op):
+        return False
+    *inputs, out = op.attributes["indexing_maps"]
+    body = body_of(op)
+    return (
+        out in inputs
+        and bool(out.value.is_permutation)
+        and not list(body.arguments[len(inputs)].uses)
+        and len(body.operations) > 1
+    )
+
+
+def is_number(type_: ir.Type) -> bool:
+    """Whether a scalar or element type is float or integer; the bindings cannot read constants of some others."""
+    return isinstance(type_, ir.FloatType | ir.IntegerType)
+
+
+def constant_number(value: ir.Value) -> float | None:
+    """A scalar constant, looked up through conversions between float types; None where it is not known."""
+    op = producer(value)
+    if op is None or not is_number(value.type):
+        return None
+    if op.name in {"arith.extf", "arith.truncf"}:
+        return constant_number(op.operands[0])
+    return float(op.attributes["value"].value) if op.name == "arith.constant" else None
+
+
+def is_positive_zero(value: ir.Value) -> bool:
+    """Whether a scalar is the constant 0, and not -0.0."""
+    number = constant_number(value)
+    return number == 0 and math.copysign(1, number) > 0
+
+
+def copy_annotations(source: ir.Operation, target: ir.Operation) -> None:
+    """Keep what others have attached to an operation, such as its lowering_config."""
+    for name in source.attributes:
+        if name not in _INHERENT:
+            target.attributes[name] = source.attributes[name]
+
+
+def replace(op: ir.Operation, value: ir.Value) -> None:
+    """Let a value take the place of an operation's one result; the operation goes."""
+    op.result.replace_all_uses_with(value)
+    erase(op)
+
+
+def erase(op: ir.Operation) -> None:
+    """Erase an operation that has no uses, then what it alone used, as far as that has no effects."""
+    waiting = _producers(op)
+    op.erase()
+    while waiting:
+        one = waiting.pop()
+        if one.name in _TIDIED and not any(list(result.uses) for result in one.results):
+            waiting |= _producers(one)
+            one.erase()
+
+
+def _producers(op: ir.Operation) -> set[ir.Operation]:
+    return {one for operand in op.operands if (one := producer(operand)) is not None}
+
+
+# ---------------------------------------------------------------------------------------------------------------- loops
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loops:
+    """The implicit loops of a linalg operation, outermost first.
+
+    Attributes:
+        ranges: -1 where a range is not known at compile time.
+        kinds: parallel or reduction.
+    """
+
+    ranges: tuple[int, ...]
+    kinds: tuple[str, ...]
+
+
+def loops_of(op: ir.Operation) -> Loops | None:
+    """The loops of an operation; None where it is no structured linalg operation on ranked tensors."""
+    if not op.name.startswith("linalg.") or not op.results:
+        return None
+    try:
+        maps = [attribute.value for attribute in linalg.get_indexing_maps(op)]
+    except TypeError:  # linalg.index, linalg.yield, linalg.pack, ...
+        return None
+    if len(maps) != len(op.operands) or not all(isinstance(x.type, ir.RankedTensorType) for x in op.results):
+        return None
+    count = maps[-1].n_dims
+    ranges = [-1] * count
+    for operand, map_ in zip(op.operands, maps, strict=True):
+        if not isinstance(operand.type, ir.RankedTensorType):
+            continue
+        for axis, expression in enumerate(map_.results):
+            if isinstance(expression, ir.AffineDimExpr) and not operand.type.is_dynamic_dim(axis):
+                ranges[expression.position] = operand.type.get_dim_size(axis)
+    results = {e.position for e in maps[-1].results if isinstance(e, ir.AffineDimExpr)}
+    kinds = tuple("parallel" if loop in results else "reduction" for loop in range(count))
+    return Loops(ranges=tuple(ranges), kinds=kinds)
+
+
+def structured_ops(module: ir.Module) -> list[tuple[ir.Operation, Loops]]:
+    """All structured linalg operations outside other regions' bodies, in the order of the text."""
+    found: list[tuple[ir.Operation, Loops]] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        op = op.operation
+        loops = loops_of(op)
+        if loops is None:
+            return ir.WalkResult.ADVANCE
+        found.append((op, loops))
+        return ir.WalkResult.SKIP
+
+    # Inside out would show an op's body first.
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------- constant tensors
+
+
+_RESOURCE = re.compile(r'dense_resource<(?:"(?P<quoted>[^"]*)"|(?P<bare>[^>]*))>')
+# A resource's blob as printed: its alignment as four bytes, then its values.
+_BLOB = re.compile(r': "0x[0-9A-Fa-f]{8}(?P<values>[0-9A-Fa-f]+)"')
+_DENSE = re.compile(r"dense<(?P<values>.*)> : ", re.DOTALL)
+
+
+def transposed(value: ir.Attribute, permutation: Sequence[int], result: ir.RankedTensorType) -> ir.Attribute | None:
+    """A constant tensor with its dimensions permuted.
+
+    Args:
+        value: Of an arith.constant of numbers.
+        permutation: Dimension i of the result is dimension permutation[i] of the value.
+        result: The type of the result.
+
+    Returns:
+        An attribute of the same kind; None where the values cannot be got at.
+    """
+    if 0 in value.type.shape:
+        return None
+    if isinstance(value, ir.DenseElementsAttr):
+        if value.is_splat:
+            return ir.DenseElementsAttr.get_splat(result, value.get_splat_value())
+        return _transposed_dense(value, permutation, result)
+    resource = _RESOURCE.match(str(value))
+    if resource is None:
+        return None
+    blob = _BLOB.search(_text_with_blob(value))
+    elements = None if blob is None else _elements(bytes.fromhex(blob["values"]), value.type)
+    if elements is None:
+        return None
+    name = f"{resource['quoted'] or resource['bare']}_transposed"
+    return ir.DenseResourceElementsAttr.get_from_buffer(
+        _permuted(elements, permutation), name, result, alignment=elements.itemsize
+    )
+
+
+def _transposed_dense(
+    value: ir.DenseElementsAttr, permutation: Sequence[int], result: ir.RankedTensorType
+) -> ir.Attribute | None:
+    match = _DENSE.match(str(value))
+    if match is None:
+        return None
+    text = match["values"]
+    if text.startswith('"0x'):  # how many elements are printed
+        elements = _elements(bytes.fromhex(text[3:-1]), value.type)
+        if elements is None:
+            return None
+        new = f'"0x{_permuted(elements, permutation).tobytes().hex()}"'
+    else:
+        numbers = np.array(re.findall(r"[^\[\],\s]+", text), dtype=object).reshape(value.type.shape)
+        new = json.dumps(numbers.transpose(permutation).tolist()).replace('"', "")
+    return ir.Attribute.parse(f"dense<{new}> : {result}")
+
+
+def _text_with_blob(value: ir.Attribute) -> str:
+    """A module of this constant alone, as text: the one way to a resource's values that the bindings have."""
+    with ir.Location.unknown(value.context):
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            arith.ConstantOp(value.type, value)
+    return str(module.operation.get_asm())
+
+
+def _elements(values: bytes, type_: ir.RankedTensorType) -> NDArray[Any] | None:
+    """The elements as opaque bytes in the tensor's shape; None where they are packed in another way."""
+    size = -(-int(type_.element_type.width) // 8)
+    if len(values) != size * math.prod(type_.shape):
+        return None
+    elements: NDArray[Any] = np.frombuffer(values, dtype=f"V{size}").reshape(type_.shape)
+    return elements
+
+
+def _permuted(elements: NDArray[Any], permutation: Sequence[int]) -> NDArray[np.uint8]:
+    """The elements' bytes in the new order."""
+    return np.frombuffer(elements.transpose(permutation).tobytes(), dtype=np.uint8)
