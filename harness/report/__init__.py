@@ -23,11 +23,11 @@ def render(run: Run, format: Format, *, full: bool = False, width: int = 100, co
 
     report = build_report(run)
     if format == "terminal":
-        from harness.report.terminal import render_terminal
+        from harness.report.run_terminal import render_terminal
 
         return render_terminal(report, width=width, color=color)
     if format == "markdown":
-        from harness.report.markdown import render_markdown
+        from harness.report.run_markdown import render_markdown
 
         return render_markdown(report, full=full)
     if format == "csv":

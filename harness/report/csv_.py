@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import shlex
-from collections.abc import Mapping, Sequence
-from io import StringIO
+from collections.abc import Sequence
 
-from harness.report.flat import Scalar, flatten
+from harness.report.data import Scalar
+from harness.report.data import to_csv as csv_text
+from harness.report.flat import flatten
 from harness.report.values import Report, Row
 from harness.text import one_line
+
+__all__ = ["csv_text", "render_csv"]
 
 
 def render_csv(report: Report) -> str:
@@ -20,16 +22,6 @@ def render_csv(report: Report) -> str:
     counted = tuple(dict.fromkeys(key for row in report.rows() for key in row.ir))
     devices = max((len(row.memory) for row in report.rows()), default=0)
     return csv_text([_record(row, counted, devices if devices > 1 else 0) for row in report.rows()])
-
-
-def csv_text(records: Sequence[Mapping[str, Scalar]]) -> str:
-    """Records of the same columns as CSV with a line of heads; "" without records."""
-    text = StringIO()
-    if records:
-        writer = csv.DictWriter(text, fieldnames=list(records[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({column: _cell(value) for column, value in record.items()} for record in records)
-    return text.getvalue()
 
 
 def _record(row: Row, counted: Sequence[str], devices: int) -> dict[str, Scalar]:
@@ -46,10 +38,3 @@ def _record(row: Row, counted: Sequence[str], devices: int) -> dict[str, Scalar]
         "run_flags": shlex.join(row.run_flags),
         "remarks": "; ".join(row.remarks),
     }
-
-
-def _cell(value: Scalar) -> Scalar:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    # One line a case: a text of several lines would break every tool that counts lines.
-    return one_line(value) if isinstance(value, str) else value

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from harness.report.data import Scalar
 from harness.report.values import Row
 
-Scalar = str | int | float | bool | None
+__all__ = ["Scalar", "flatten"]
 
 # Logarithms differ in their last bits between CPUs; nine digits are the same everywhere, and far below any noise.
 _DIGITS = 9

@@ -1,167 +1,217 @@
-"""Report -> Markdown for a pull request or an issue, in the layout of the comments that IREE's benchmarks used to post.
-
-The abbreviated form is a comment: a verdict, what went wrong, the largest changes. The full form has every row of every
-list, and the environment. Neither hides a failure.
-"""
+"""Page -> Markdown for GitHub: nothing in it is markup that the page did not mean, and a comment fits its limit."""
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from harness.report.columns import Column, ir_columns, main_columns
-from harness.report.markdown_changes import compile_changes, latency_changes
-from harness.report.markdown_comparison import comparison_table
 from harness.report.markdown_text import (
-    COMMENT_LIMIT,
-    TABLE_SIZE_CUT,
     blocks,
     details,
     escape,
     fenced,
+    link,
     marker,
     name,
     paragraph,
+    picture,
     table,
-    what_next,
 )
-from harness.report.roofline import roofline_columns, roofline_line
-from harness.report.values import Report, Row, Section, Status
-from harness.report.words import LEGEND, Step, common_fate, correctness, next_steps, run_line, sampling, trust, verdict
-
-# What a comment that would be too long does without, one more each time.
-_COMMANDS, _TABLES = "the commands of each case", "the table of each model and device"
-_DISPENSABLE: tuple[tuple[str, ...], ...] = ((), (_COMMANDS,), (_COMMANDS, _TABLES))
-
-
-def render_markdown(report: Report, *, full: bool) -> str:
-    """Lay a report out for GitHub: abbreviated for a comment, or everything there is."""
-    if full:
-        return _page(report, full=True)
-    pages = [_page(report, full=False, left_out=left_out) for left_out in _DISPENSABLE]
-    return next((page for page in pages if len(page) <= COMMENT_LIMIT), pages[-1])
-
-
-def _page(report: Report, *, full: bool, left_out: Sequence[str] = ()) -> str:
-    facts = report.facts
-    return (
-        blocks(
-            marker(facts.suite_name),
-            f"## {'Full' if full else 'Abbreviated'} Benchmark Summary",
-            f"**{escape(verdict(report))}**",
-            f"@ {name(facts.suite)}, run {name(facts.id)} of {escape(facts.started)}: "
-            f"{escape(run_line(facts, report.sections))}",
-            "\n".join(f"> {paragraph(note)}" for note in report.notes),
-            escape(correctness(report)),
-            escape(trust(report)),
-            failures(report),
-            *(comparison_table(group, report, full=full) for group in report.comparisons),
-            latency_changes(report, full=full),
-            "" if _TABLES in left_out else results(report, full=full),
-            compile_changes(report, full=full),
-            folded_cases("Expected Failures", report, "expected failure"),
-            folded_cases("Skipped Cases", report, "skipped"),
-            "" if _COMMANDS in left_out else reproduce(report),
-            _environment(report) if full else "",
-            _more(report, full=full, left_out=left_out),
-        )
-        + "\n"
-    )
+from harness.report.page import (
+    Bullets,
+    Cell,
+    Choice,
+    Code,
+    Column,
+    Fold,
+    Heading,
+    Inline,
+    Link,
+    Name,
+    Page,
+    Paragraph,
+    Part,
+    Picture,
+    Sentence,
+    Step,
+    Steps,
+    Table,
+    Warnings,
+    lines_of,
+)
+from harness.text import one_line, printable
 
 
-def failures(report: Report) -> str:
-    """Cases that have no figures though they should: first, and never folded."""
-    rows = [row for row in report.rows() if row.status in ("failed", "missing")]
-    if not rows:
-        return ""
-    logs = [
-        details(f"What the tools said of {row.case}", fenced(row.failure.stderr))
-        for row in rows
-        if row.failure is not None and row.failure.stderr.strip()
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a page that others have to read may take; texts that are longer are cut.
+
+    Attributes:
+        page_bytes: Of the whole page in UTF-8.
+        cell: Characters of a name, a reason or a note: nobody reads on, and a thousand of them would not fit.
+        sentence: Characters of a paragraph.
+        log: Characters of a tool's output; the last words say what went wrong.
+        command_bytes: Of a command line; a longer one is left out, since half a command is worse than none.
+    """
+
+    page_bytes: int
+    cell: int = 300
+    sentence: int = 2_000
+    log: int = 4_000
+    command_bytes: int = 2_000
+
+
+# GitHub's own message says 65,536 characters; what its API stored when people tried was 262,144 bytes of UTF-8
+# (dead-claudia/github-limits, pull request 13, 2025-10). So many bytes are few enough however they are counted, with
+# room for a line that whoever posts it adds.
+COMMENT = Limits(page_bytes=65_000)
+
+
+def to_markdown(page: Page, limits: Limits | None = None) -> str:
+    """Lay a page out for GitHub.
+
+    Args:
+        limits: Texts are cut, and choices shortened as far as that takes; the page ends with its foot, which names
+            what was. None: everything is there, and the first form of each choice.
+    """
+    writer = _Writer(limits)
+    closing = "\n".join(f"- {writer.paragraph(note)}" for note in page.notes)
+    head = [
+        marker(page.marker[1], page.marker[0]) if page.marker else "",
+        f"## {writer.inline(page.title)}" if page.title else "",
+        f"**{writer.inline(page.verdict)}**" if page.verdict else "",
     ]
-    return blocks(
-        "### Failed Cases 🚨",
-        table(("Benchmark Name", "What happened"), [(name(row.case), _remarks(row)) for row in rows]),
-        *logs,
-    )
+    if limits is None:
+        return blocks(*head, writer.parts(page.parts), closing) + "\n"
+
+    def laid_out(texts: Sequence[str], left_out: Sequence[str]) -> str:
+        return blocks(*head, *texts, closing, writer.parts(page.foot(left_out))) + "\n"
+
+    return _fitted(page.parts, writer, laid_out, limits.page_bytes)
 
 
-def results(report: Report, *, full: bool) -> str:
-    """The main table of each section; folded in a comment that would otherwise be tables from end to end."""
-    folded = not full and len(report.sections) > TABLE_SIZE_CUT
-    parts = []
-    for section in report.sections:
-        title = f"{section.model} on {section.device}"
-        facts = (paragraph(section.device_facts), name(section.call), sampling((section,)))
-        how = "; ".join(part for part in facts if part)
-        if fate := common_fate(section):
-            parts.append(blocks(f"#### {escape(title)}", f"{escape(fate)}."))
-        elif folded:
-            parts.append(details(title, blocks(how, _main_table(section), _ir_table(section))))
+def size_bytes(text: str) -> int:
+    """Size of a text in UTF-8, which is no less than its characters, however these are counted."""
+    return len(text.encode(errors="replace"))
+
+
+def _fitted(
+    parts: Sequence[Part], writer: _Writer, laid_out: Callable[[Sequence[str], Sequence[str]], str], limit_bytes: int
+) -> str:
+    """The page with its least important choices shortened; it stays too large where nothing is left to shorten."""
+    forms = [[writer.parts(form) for form in part.forms] if isinstance(part, Choice) else [] for part in parts]
+    fixed = [writer.parts((part,)) if not isinstance(part, Choice) else "" for part in parts]
+    chosen = [0] * len(parts)
+    while True:
+        texts = [forms[at][chosen[at]] if forms[at] else fixed[at] for at in range(len(parts))]
+        shortened = [
+            part.what for at, part in enumerate(parts) if isinstance(part, Choice) and chosen[at] and forms[at][0]
+        ]
+        text = laid_out(texts, tuple(dict.fromkeys(shortened)))
+        left = [
+            (part.ranks[chosen[at]], at)
+            for at, part in enumerate(parts)
+            if isinstance(part, Choice) and chosen[at] < len(part.forms) - 1
+        ]
+        if size_bytes(text) <= limit_bytes or not left:
+            return text
+        chosen[max(left)[1]] += 1
+
+
+class _Writer:
+    """Writes each kind of part, with the limits of a page; None: without any."""
+
+    def __init__(self, limits: Limits | None) -> None:
+        self._limits = limits
+
+    def parts(self, parts: Sequence[Part]) -> str:
+        return blocks(*map(self._part, parts))
+
+    def _part(self, part: Part) -> str:
+        if isinstance(part, Table):
+            return self._table(part)
+        if isinstance(part, Heading):
+            return blocks(f"{'#' * part.level} {escape(self._cut(part.text))}", self.paragraph(part.aside))
+        if isinstance(part, Paragraph):
+            text = self.paragraph(part.text)
+            return {"strong": f"**{text}**", "dim": f"_{text}_"}.get(part.tone, text) if text else ""
+        if isinstance(part, Warnings):
+            return "\n>\n".join(f"> {paragraph(self._cut(sentence))}" for sentence in part.sentences)
+        if isinstance(part, Bullets):
+            return "\n".join(f"- {self.paragraph(bullet)}" for bullet in part.sentences)
+        if isinstance(part, Code):
+            text = fenced(self._log(part.text) if part.language == "log" else part.text, part.language.strip("log"))
+            return details(self._cut(part.title), text) if part.title else text
+        if isinstance(part, Steps):
+            lines = "\n".join(f"- {self._step(step)}" for step in part.steps)
+            return blocks("What next:", lines) if lines else ""
+        if isinstance(part, Fold):
+            body = self.parts(part.parts)
+            return details(self._cut(part.title), body, folded=not part.open) if body else ""
+        if isinstance(part, Picture):
+            return picture(part.alt, part.light_url, part.dark_url)
+        return self.parts(part.forms[0])
+
+    def paragraph(self, sentence: Sentence) -> str:
+        """A sentence where a block begins."""
+        first, *others = sentence if isinstance(sentence, tuple) else (sentence,)
+        if isinstance(first, str):
+            start = _spaced(first, paragraph(self._cut(first, sentence=True)))
         else:
-            roofline = _roofline(section) if full else ""
-            parts.append(blocks(f"#### {escape(title)}", how, _main_table(section), roofline, _ir_table(section)))
-    return blocks("### Results", f"_{escape(LEGEND)}._" if report.compares else "", *parts)
+            start = self.inline(first)
+        return start + "".join(map(self.inline, others))
+
+    def inline(self, piece: Inline) -> str:
+        """A piece of a sentence."""
+        if isinstance(piece, Name):
+            return name(self._cut(piece.text))
+        if isinstance(piece, Link):
+            text = self._cut(piece.text)
+            return link(name(text) if piece.code else escape(text), piece.url)
+        return _spaced(piece, escape(self._cut(piece, sentence=True)))
+
+    def _step(self, step: Step) -> str:
+        command = name(step.command) if step.command else ""
+        if self._limits is not None and size_bytes(command) > self._limits.command_bytes:
+            command = ""
+        return f"{escape(self._cut(step.text, sentence=True))}{f': {command}' if command else ''}"
+
+    def _table(self, of: Table) -> str:
+        if not of.rows:
+            listed = ""
+        else:
+            rows = [[self._cell(column, column.cells[row]) for column in of.columns] for row in of.shown]
+            numbers = [column.kind == "number" for column in of.columns]
+            listed = table([escape(self._cut(column.head)) for column in of.columns], rows, numbers=numbers)
+        cut = f"_[Top {len(of.shown)} out of {of.rows} results showed]_" if len(of.shown) < of.rows else ""
+        before = fenced("\n".join(of.before)) if of.before else ""
+        after = " ".join(self.paragraph(sentence) for sentence in of.after)
+        body = blocks(before, listed, cut, after)
+        if of.folded:
+            return details(self._cut(of.title), body)
+        return blocks(f"{'#' * of.level} {escape(self._cut(of.title))}" if of.title else "", body)
+
+    def _cell(self, column: Column, cell: Cell) -> str:
+        write = name if column.kind == "name" else escape
+        return "<br>".join(write(self._cut(text)) for text in lines_of(cell))
+
+    def _cut(self, text: str, *, sentence: bool = False) -> str:
+        """A text on one line; `...` says that it went on."""
+        if self._limits is None:
+            return text
+        most = self._limits.sentence if sentence else self._limits.cell
+        line = text if sentence and len(text) <= most else one_line(text)
+        return line if len(line) <= most else f"{line[: most - 3]}..."
+
+    def _log(self, text: str) -> str:
+        """The end of a tool's output; `...` says that there was more before it."""
+        whole = printable(text).rstrip()
+        if self._limits is None or len(whole) <= self._limits.log:
+            return whole
+        return f"...\n{whole[-self._limits.log :]}"
 
 
-def _main_table(section: Section) -> str:
-    remarks = [_remarks(row) for row in section.rows] if any(row.remarks for row in section.rows) else []
-    return _table_of(main_columns(section), remarks)
-
-
-def _roofline(section: Section) -> str:
-    """What a call has to do, what the machine could, and what each case reaches; "" where nothing is known."""
-    columns = roofline_columns(section)
-    return blocks(escape(roofline_line(section)), _table_of(columns) if columns else "")
-
-
-def _ir_table(section: Section) -> str:
-    """Op counts, folded away; "" where the suite names no ops, or no case has any."""
-    columns = ir_columns(section)
-    return details("Operations, by phase of the compiler", _table_of(columns)) if columns else ""
-
-
-def _table_of(columns: Sequence[Column], remarks: Sequence[str] = ()) -> str:
-    rows = [
-        [*map(escape, cells), *remarks[index : index + 1]]
-        for index, cells in enumerate(zip(*(column.cells for column in columns), strict=True))
-    ]
-    heads = [*(escape(column.head) for column in columns), *(["remarks"] if remarks else [])]
-    return table(heads, rows, numbers=[column.number for column in columns])
-
-
-def folded_cases(title: str, report: Report, status: Status) -> str:
-    """Cases with one status and why they have it, folded away."""
-    rows = [(name(row.case), _remarks(row)) for row in report.rows() if row.status == status]
-    return details(f"{title} ({len(rows)})", table(("Benchmark Name", "Why"), rows)) if rows else ""
-
-
-def reproduce(report: Report) -> str:
-    """The commands that repeat each case with plain tools, folded away."""
-    commands = [details(row.case, fenced("\n".join(row.repro), "sh")) for row in report.rows() if row.repro]
-    return blocks("### Reproduce", details("Commands of each case", blocks(*commands))) if commands else ""
-
-
-def _environment(report: Report) -> str:
-    facts = report.facts
-    sections = {**facts.environment, "settings": facts.settings, "run": {"command": shlex.join(facts.command)}}
-    rows = [
-        (name(f"{section}.{key}"), escape(value if isinstance(value, str) else json.dumps(value, default=str)))
-        for section, values in sections.items()
-        for key, value in values.items()
-    ]
-    return blocks("### Environment", details("Click to show", table(("Fact", "Value"), rows)))
-
-
-def _more(report: Report, *, full: bool, left_out: Sequence[str]) -> str:
-    steps = next_steps(report)
-    if not full:
-        command = f"harness report results/{report.facts.id} --format markdown --full"
-        more = ", ".join(("every row of every list", "the environment", *left_out))
-        steps.append(Step(text=f"what this comment leaves out ({more})", command=command))
-    return what_next(steps)
-
-
-def _remarks(row: Row) -> str:
-    return "<br>".join(escape(remark) for remark in row.remarks)
+def _spaced(text: str, escaped: str) -> str:
+    """What was escaped, with the space that it began or ended with: it stands between other pieces."""
+    before = " " if text[:1].isspace() else ""
+    return f"{before}{escaped}{' ' if text[-1:].isspace() and text.strip() else ''}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
+from urllib.parse import quote, urlsplit
 
 from harness.report.words import Step
 from harness.text import one_line, printable
@@ -31,6 +32,12 @@ _REFERENCE = re.compile(
 _BLOCK_START = re.compile(r"^(?:[#+-](?=[#\s-]|$)|\d{1,9}(?=[.)](?:\s|$))|\[)")
 _UNSAFE_IN_CODE = re.compile(r"[\\`|]")
 
+# Beyond this no browser promises to follow an address.
+_LONGEST_URL = 2_000
+# What an address may hold as it stands; parentheses and quotes would end it in Markdown or HTML.
+_PLAIN = "%/:?#[]@!$&*+,;=-._~"
+_LONGEST_ALT = 600
+
 
 def escape(text: str) -> str:
     """A text as itself, on one line, inside a paragraph or a cell: no markup, no HTML, no cell's end, no mention."""
@@ -52,6 +59,33 @@ def name(text: str) -> str:
     """A name as code, where `@device` mentions nobody; as escaped text where code cannot hold it."""
     line = one_line(text)
     return f"`{line}`" if line and not _UNSAFE_IN_CODE.search(line) else escape(text)
+
+
+def web_address(url: str) -> str:
+    """An address as both Markdown and HTML take it; "" where it is none of the web."""
+    try:
+        known = urlsplit(url)
+    except ValueError:  # such as an unfinished IPv6 address
+        return ""
+    if known.scheme not in ("http", "https") or not known.hostname or len(url) > _LONGEST_URL:
+        return ""
+    return html.escape(quote(url, safe=_PLAIN, errors="replace"))
+
+
+def link(text: str, url: str) -> str:
+    """A link with a text that is Markdown already; the text alone where the address is none."""
+    address = web_address(url)
+    return f"[{text}]({address})" if address else text
+
+
+def picture(alt: str, light_url: str, dark_url: str = "") -> str:
+    """As GitHub's "Specifying the theme an image is shown to" has it; "" without an address."""
+    light, dark = web_address(light_url), web_address(dark_url)
+    if not light:
+        return ""
+    text = html.escape(one_line(alt)[:_LONGEST_ALT])
+    source = f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">' if dark else ""
+    return f'<p><picture>{source}<img alt="{text}" src="{light}"></picture></p>'
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[bool] = ()) -> str:

@@ -1,145 +1,233 @@
-"""Report -> text for a terminal, of a given width: one table for each model on each device."""
+"""Page -> text for a terminal of a given width: the only place that makes texts fit for one."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from io import StringIO
+
+from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
+from rich.padding import Padding
+from rich.table import Table as RichTable
 from rich.text import Text
 
-from harness.report.columns import ir_columns, main_columns
-from harness.report.roofline import roofline_line
-from harness.report.terminal_text import (
-    GAP,
-    drawn,
-    empty_table,
-    fitting,
-    print_failure,
-    print_left_out,
-    print_steps,
-    room_beside,
+from harness.report.page import (
+    Bullets,
+    Choice,
+    Code,
+    Column,
+    Fold,
+    Heading,
+    Page,
+    Paragraph,
+    Part,
+    Picture,
+    Steps,
+    Table,
+    Tone,
+    Warnings,
+    lines_of,
+    plain,
 )
-from harness.report.values import Report, Row, Section
-from harness.report.words import LEGEND, common_fate, correctness, next_steps, run_line, sampling, trust, verdict
-from harness.text import one_line
+from harness.text import one_line, printable
+
+_GAP = 2
+_LONGEST_CELL = 160
+_LOG_LINES = 8
+_STYLES: dict[Tone, str] = {
+    "": "",
+    "good": "green",
+    "bad": "red",
+    "open": "yellow",
+    "new": "cyan",
+    "dim": "dim",
+    "strong": "bold",
+}
 
 
-def render_terminal(report: Report, *, width: int, color: bool) -> str:
-    """Lay a report out in `width` columns; colours only repeat what marks and words say."""
-
-    def draw(console: Console) -> None:
-        _print_head(console, report)
-        for section in report.sections:
-            _print_section(console, section)
-        _print_failures(console, report)
-        _print_foot(console, report)
-
-    return drawn(draw, width=width, color=color)
-
-
-def _print_head(console: Console, report: Report) -> None:
-    facts = report.facts
-    title = Text(one_line(facts.suite_name), style="bold")
-    title.append(f"  {one_line(facts.started)}  run {one_line(facts.id)}", style="not bold")
-    console.print(title)
-    if facts.suite_description:
-        console.print(Text(one_line(facts.suite_description)))
-    console.print(Text(run_line(facts, report.sections), style="dim"))
-    for note in report.notes:
-        console.print(Text(f"Note: {one_line(note)}", style="yellow"))
+def to_terminal(page: Page, *, width: int = 100, color: bool = False) -> str:
+    """Lay a page out in `width` columns; without colours no line ends in spaces."""
+    console = Console(
+        file=StringIO(),
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        no_color=not color,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+        _environ={},
+    )
+    with console.capture() as capture:
+        _Writer(console).write(page)
+    text = capture.get()
+    return text if color else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
-def _print_section(console: Console, section: Section) -> None:
-    if fate := common_fate(section):
-        console.print()
-        console.print(Text(one_line(f"{section.model} on {section.device}"), style="bold"))
-        console.print(Text(fate, style="dim"))
-        return
-    columns = main_columns(section)
-    shown = fitting(columns, console.width)
-    room = room_beside(shown, console.width)
-    beside = all(cell_len(_remarks(row)) <= room for row in section.rows)
-    heading = Text(one_line(f"{section.model} on {section.device}"), style="bold")
-    facts = (one_line(section.device_facts), one_line(section.call), sampling((section,)))
-    how = "; ".join(part for part in facts if part)
-    heading.append(f"  {how}", style="not bold dim")
-    console.print()
-    console.print(heading)
-    if bounds := roofline_line(section):
-        console.print(Text(bounds, style="dim"))
-    table = empty_table(shown)
-    if beside and any(row.remarks for row in section.rows):
-        table.add_column("remarks", overflow="fold")
-    for index, row in enumerate(section.rows):
-        cells = [Text(column.cells[index], style=_style(row)) for column in shown]
-        table.add_row(*cells, *([Text(_remarks(row))] if len(table.columns) > len(shown) else []))
-    console.print(table)
-    if not beside:
-        _print_remarks(console, section)
-    print_left_out(console, columns, shown)
-    _print_ir(console, section)
+class _Writer:
+    """Prints parts one below the other, with empty lines between those that do not belong together."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._last: Part | None = None
+
+    def write(self, page: Page) -> None:
+        if page.title:
+            self._part(Paragraph(page.title, "strong"))
+        if page.verdict:
+            self._part(Paragraph(page.verdict, "strong"))
+        for part in page.parts:
+            self._part(part)
+        if page.notes:
+            self._console.print()
+        for note in page.notes:
+            self._print(plain(note), "dim")
+
+    def _part(self, part: Part) -> None:
+        if isinstance(part, Picture) or (isinstance(part, Table) and not _has_content(part)):
+            return
+        if isinstance(part, Choice):
+            for inner in part.forms[0]:
+                self._part(inner)
+            return
+        if self._last is not None and not _belongs(part, self._last):
+            self._console.print()
+        self._last = part
+        if isinstance(part, Table):
+            self._table(part)
+        elif isinstance(part, Heading):
+            title = Text(one_line(part.text), style="bold")
+            title.append(f"  {one_line(plain(part.aside))}" if part.aside else "", style="not bold dim")
+            self._console.print(title)
+        elif isinstance(part, Paragraph):
+            self._print(plain(part.text), _STYLES[part.tone])
+        elif isinstance(part, Warnings):
+            for sentence in part.sentences:
+                self._print(f"Note: {sentence}", "yellow")
+        elif isinstance(part, Bullets):
+            for bullet in part.sentences:
+                self._print(f"- {plain(bullet)}")
+        elif isinstance(part, Code):
+            self._code(part)
+        elif isinstance(part, Steps):
+            for step in part.steps:
+                command = f": {one_line(step.command)}" if step.command else ""
+                self._console.print(Text(f"- {one_line(step.text)}{command}"), soft_wrap=True)
+        elif isinstance(part, Fold):
+            self._print(part.title, "bold")
+            for inner in part.parts:
+                self._part(inner)
+
+    def _print(self, text: str, style: str = "") -> None:
+        self._console.print(Text(one_line(text), style=style))
+
+    def _code(self, code: Code) -> None:
+        if code.title:
+            self._print(code.title, "bold")
+        lines = [line.rstrip() for line in printable(code.text).splitlines()]
+        if code.language == "log":
+            for line in [line for line in lines if line][-_LOG_LINES:]:
+                self._console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2)))
+            return
+        # One long line each: a wrapped command cannot be copied, and a wrapped drawing shows nothing.
+        indent = "  " if code.language == "sh" else ""
+        for line in lines:
+            self._console.print(Text(f"{indent}{line}"), soft_wrap=True)
+
+    def _table(self, table: Table) -> None:
+        if table.title:
+            self._print(table.title, "bold")
+        for line in table.before:
+            self._console.print(Text(printable(line).rstrip()), soft_wrap=True)
+        if table.rows:
+            self._rows(table)
+        if len(table.shown) < table.rows:
+            self._print(f"The first {len(table.shown):,} of {table.rows:,} rows.", "dim")
+        for sentence in table.after:
+            self._print(plain(sentence), "dim")
+
+    def _rows(self, table: Table) -> None:
+        columns = [column for column in table.columns if column.kind != "sentence"]
+        sentences = [column for column in table.columns if column.kind == "sentence" and any(column.cells)]
+        fit = _fitting(columns, self._console.width)
+        beside = [column for column in sentences if _width(column) <= _room(fit, self._console.width)][:1]
+        drawing = RichTable(
+            box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold"
+        )
+        for column in (*fit, *beside):
+            justify = "right" if column.kind == "number" else "left"
+            drawing.add_column(_head(column), justify=justify, overflow="fold")  # type: ignore[arg-type]
+        for row in table.shown:
+            style = _STYLES[table.tones[row]] if table.tones else ""
+            drawing.add_row(
+                *(Text(_cell(column, row), style=style) for column in fit),
+                *(Text(_cell(column, row)) for column in beside),
+            )
+        self._console.print(drawing)
+        if left_out := [column.head for column in columns if column not in fit]:
+            self._print(f"No room at this width for {', '.join(left_out)}.", "dim")
+        for column in sentences:
+            if column not in beside:
+                self._below(table, column)
+
+    def _below(self, table: Table, column: Column) -> None:
+        """Each distinct sentence once, with the rows that it is about."""
+        sharing: dict[str, list[Text]] = {}
+        for row in table.shown:
+            style = _STYLES[table.tones[row]] if table.tones else ""
+            for sentence in lines_of(column.cells[row]):
+                sharing.setdefault(one_line(sentence), []).append(Text(_cell(table.columns[0], row), style=style))
+        drawing = RichTable.grid(padding=(0, _GAP, 0, 0))
+        drawing.add_column(overflow="fold", max_width=self._console.width // 2)
+        drawing.add_column(ratio=1, overflow="fold")
+        for sentence, rows in sharing.items():
+            drawing.add_row(Text(", ").join(rows), Text(sentence))
+        self._console.print()
+        self._print(f"{column.title}:", "bold")
+        self._console.print(drawing)
 
 
-def _print_ir(console: Console, section: Section) -> None:
-    """Op counts, in a table of their own, since their heads are long."""
-    columns = ir_columns(section)
-    if not columns:
-        return
-    shown = fitting(columns, console.width)
-    table = empty_table(shown)
-    for index, row in enumerate(section.rows):
-        table.add_row(*(Text(column.cells[index], style=_style(row)) for column in shown))
-    console.print()
-    console.print(Text("Operations, by phase of the compiler", style="dim"))
-    console.print(table)
-    print_left_out(console, columns, shown)
+def _has_content(table: Table) -> bool:
+    return bool(table.title or table.rows or table.before or table.after)
 
 
-def _print_remarks(console: Console, section: Section) -> None:
-    """Each distinct remark once, under the table, with the variants that it is about."""
-    table = Table.grid(padding=(0, GAP, 0, 0))
-    table.add_column(overflow="fold", max_width=console.width // 2)
-    table.add_column(ratio=1, overflow="fold")
-    sharing: dict[str, list[Row]] = {}
-    for row in section.rows:
-        for remark in row.remarks:
-            sharing.setdefault(one_line(remark), []).append(row)
-    for remark, rows in sharing.items():
-        variants = Text(", ").join(Text(one_line(section.label(row)), style=_style(row)) for row in rows)
-        table.add_row(variants, Text(remark))
-    console.print()
-    console.print(table)
+def _belongs(part: Part, last: Part) -> bool:
+    """Whether a part follows the last one without an empty line."""
+    if not isinstance(last, Heading | Paragraph | Warnings | Fold):
+        return False
+    if isinstance(part, Table):
+        return not part.title
+    return isinstance(part, Paragraph | Warnings | Code | Steps | Bullets)
 
 
-def _print_failures(console: Console, report: Report) -> None:
-    """What the tools said of cases that failed unexpectedly, and how to repeat them."""
-    for row in report.rows():
-        if row.status != "failed" or row.failure is None:
-            continue
-        console.print()
-        console.print(Text(f"{one_line(row.case)} failed at {row.failure.stage}", style="bold red"))
-        print_failure(console, row.failure.stderr or row.failure.message, row.repro)
+def _fitting(columns: Sequence[Column], width: int) -> list[Column]:
+    """As many columns as fit side by side, those of the highest rank left out first."""
+    fit = list(columns)
+    while _room(fit, width) < -_GAP and any(column.rank for column in fit):
+        fit.remove(max(fit, key=lambda column: column.rank))
+    return fit
 
 
-def _print_foot(console: Console, report: Report) -> None:
-    console.print()
-    if report.compares:
-        console.print(Text(LEGEND, style="dim"))
-    console.print(Text(verdict(report), style="bold"))
-    if checked := correctness(report):
-        console.print(Text(checked))
-    if trusted := trust(report):
-        console.print(Text(trusted))
-    print_steps(console, next_steps(report))
+def _room(columns: Sequence[Column], width: int) -> int:
+    """How wide another column may be."""
+    return width - sum(_width(column) + _GAP for column in columns)
 
 
-def _remarks(row: Row) -> str:
-    return "; ".join(one_line(remark) for remark in row.remarks)
+def _width(column: Column) -> int:
+    cells = (_cell(column, row) for row in range(len(column.cells)))
+    return max(cell_len(text) for text in (*_head(column).plain.splitlines(), *cells))
 
 
-def _style(row: Row) -> str:
-    if row.status in ("failed", "missing"):
-        return "red"
-    if row.status != "measured":
-        return "dim"
-    return {"faster": "green", "slower": "red", "unclear": "yellow"}.get(row.kind or "", "")
+def _head(column: Column) -> Text:
+    """Title over unit, which keeps columns of short figures narrow."""
+    title = one_line(column.title)
+    return Text(f"{title}\n({one_line(column.unit)})" if column.unit else title)
+
+
+def _cell(column: Column, row: int) -> str:
+    text = one_line("; ".join(lines_of(column.cells[row])))
+    if column.kind == "sentence" or len(text) <= _LONGEST_CELL:
+        return text
+    return f"{text[: _LONGEST_CELL - 3]}..."

@@ -35,6 +35,29 @@ class Unit:
 PLAIN = Unit(name="", size=1.0, decimals=0)
 
 
+_FIXED = {
+    "ratio": Unit(name="", size=1.0, decimals=4),
+    "times": Unit(name="times", size=1.0, decimals=2),
+    "%": Unit(name="%", size=1.0, decimals=1),
+    "share": Unit(name="%", size=0.01, decimals=1),
+    "giga": Unit(name="", size=1e9, decimals=1),
+}
+
+
+def unit_of(kind: str, values: Iterable[float | None]) -> Unit:
+    """For a column of figures of one kind.
+
+    Args:
+        kind: `ns`, `bytes`, `count` (written whole), `instructions` and other event counts, `ratio` of a series,
+            `times`, `%`, `share` (of 1, written in per cent) or `giga`.
+    """
+    if kind == "count":
+        return PLAIN
+    if kind in _FIXED:
+        return _FIXED[kind]
+    return {"ns": time_unit, "bytes": byte_unit}.get(kind, count_unit)(values)
+
+
 def time_unit(values_ns: Iterable[float | None]) -> Unit:
     """For times in nanoseconds: four digits of the smallest one, and three decimals at most."""
     return _choose(values_ns, _TIMES, digits=4)

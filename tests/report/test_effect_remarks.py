@@ -10,8 +10,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from harness.records.run import Build, PluginEffect, Run
-from harness.report.markdown import render_markdown
 from harness.report.remarks import effect_remarks
+from harness.report.run_markdown import render_markdown
 from harness.report.table import build_report
 from tests.builders import make_case
 

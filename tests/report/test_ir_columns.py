@@ -16,9 +16,9 @@ from harness.records.run import EncodedTensor, Failure, IrCounts, Run, Storage
 from harness.report.columns import ir_columns
 from harness.report.csv_ import render_csv
 from harness.report.json_ import render_json
-from harness.report.markdown import render_markdown
+from harness.report.run_markdown import render_markdown
+from harness.report.run_terminal import render_terminal
 from harness.report.table import build_report
-from harness.report.terminal import render_terminal
 from harness.report.values import Report
 
 NASTY = (

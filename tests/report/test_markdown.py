@@ -12,8 +12,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from harness.records.case import VariantGroup
 from harness.records.run import Run
-from harness.report.markdown import render_markdown
 from harness.report.markdown_text import COMMENT_LIMIT
+from harness.report.run_markdown import render_markdown
 from harness.report.table import build_report
 
 

@@ -9,8 +9,8 @@ from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
 from harness.records.run import Run
+from harness.report.run_terminal import render_terminal
 from harness.report.table import build_report
-from harness.report.terminal import render_terminal
 
 # Commands and next steps stay on one line each, however long, so that they can be copied.
 UNWRAPPED = re.compile(r"  (harness|iree-\S+) |- ")

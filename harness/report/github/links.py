@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-import html
 import re
-from urllib.parse import quote, urlsplit
 
 from harness.report.github.values import Links
-from harness.report.markdown_text import name
+from harness.report.markdown_text import link, name, web_address
 
-# Beyond this no browser promises to follow an address.
-_LONGEST_URL = 2_000
-# What an address may hold as it stands; parentheses and quotes would end it in Markdown or HTML.
-_PLAIN = "%/:?#[]@!$&*+,;=-._~"
+__all__ = ["commit_link", "link", "more_information", "web_address"]
+
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _COMMIT_DIGITS = 10
-
-
-def web_address(url: str) -> str:
-    """An address as both Markdown and HTML take it; "" where it is none of the web."""
-    try:
-        known = urlsplit(url)
-    except ValueError:  # such as an unfinished IPv6 address
-        return ""
-    if known.scheme not in ("http", "https") or not known.hostname or len(url) > _LONGEST_URL:
-        return ""
-    return html.escape(quote(url, safe=_PLAIN, errors="replace"))
-
-
-def link(text: str, url: str) -> str:
-    """A link with a text that is Markdown already; the text alone where the address is none."""
-    address = web_address(url)
-    return f"[{text}]({address})" if address else text
 
 
 def commit_link(url: str) -> str:

@@ -17,11 +17,11 @@ from harness.report.github.pictures import pictures
 from harness.report.github.summary import whole_or_shorter
 from harness.report.github.values import Images, Links
 from harness.report.machine import machine_line
-from harness.report.markdown import failures, folded_cases, render_markdown, reproduce, results
 from harness.report.markdown_changes import compile_changes, latency_changes
 from harness.report.markdown_comparison import comparison_table
 from harness.report.markdown_text import blocks, details, escape, marker, name, paragraph, what_next
 from harness.report.outcome import exit_code
+from harness.report.run_markdown import failures, folded_cases, render_markdown, reproduce, results
 from harness.report.values import Report
 from harness.report.words import correctness, next_steps, run_line, verdict
 

@@ -1,0 +1,107 @@
+"""Rows -> tables, CSV and JSON, from one declaration of each column."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from harness.report.page import Cell, Column, Kind
+from harness.report.units import NOTHING, unit_of
+from harness.text import one_line
+
+# Raised when a name changes its meaning or goes away; new names may appear without.
+SCHEMA_VERSION = 1
+
+Scalar: TypeAlias = str | int | float | bool | None
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field(Generic[T]):
+    """One column of a list of rows, wherever it is shown.
+
+    Attributes:
+        name: In JSON and CSV; "": it is not there.
+        title: In tables; "": it is not there.
+        value: Of a row; None where it has none.
+        unit: What the figures of a number are: `ns`, `bytes`, `count`, ..., see harness.report.units.unit_of.
+        rank: As that of a page's column.
+    """
+
+    value: Callable[[T], Any]
+    name: str = ""
+    title: str = ""
+    kind: Kind = "number"
+    unit: str = "count"
+    rank: int = 0
+
+
+def tabulate(fields: Sequence[Field[T]], rows: Sequence[T]) -> list[Column]:
+    """The columns of a table, without those in which no row has anything; each column has one unit."""
+    columns = []
+    for field in fields:
+        values = [field.value(row) for row in rows]
+        if not field.title or all(value is None or value == "" for value in values):
+            continue
+        if field.kind == "number":
+            unit = unit_of(field.unit, values)
+            cells: list[Cell] = [unit.text(value) for value in values]
+            columns.append(Column(field.title, cells, kind="number", unit=unit.name, rank=field.rank))
+        else:
+            texts: list[Cell] = [NOTHING if value is None else value for value in values]
+            columns.append(Column(field.title, texts, kind=field.kind, rank=field.rank))
+    return columns
+
+
+def records(fields: Sequence[Field[T]], rows: Sequence[T]) -> list[dict[str, Any]]:
+    """The rows for other programs."""
+    return [{field.name: field.value(row) for field in fields if field.name} for row in rows]
+
+
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Records of the same names as CSV with a line of heads; "" without records."""
+    text = StringIO()
+    if rows:
+        writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({column: _csv_cell(value) for column, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _csv_cell(value: Scalar) -> Scalar:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    # One line a row: a text of several lines would break every tool that counts lines.
+    return one_line(value) if isinstance(value, str) else value
+
+
+def to_json(document: Mapping[str, Any]) -> str:
+    """A document of this schema version as text; JSON in the strict sense, where what is no number is null."""
+    return json_bytes({"schema_version": SCHEMA_VERSION, **document}).decode()
+
+
+def json_bytes(document: Mapping[str, Any]) -> bytes:
+    """A document as it stands, in UTF-8."""
+    from pydantic_core import PydanticSerializationError
+    from pydantic_core import to_json as dump
+
+    try:  # several times faster than the other
+        return dump(document, indent=2, inf_nan_mode="null", fallback=plain_value) + b"\n"
+    except PydanticSerializationError:  # half a surrogate pair, as a file name may have
+        return json.dumps(plain_value(document), indent=2, allow_nan=False).encode() + b"\n"
+
+
+def plain_value(value: Any) -> Any:
+    """What JSON can hold: an environment may have recorded a NaN, a path, or anything else."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_value(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_value(inner) for inner in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int | bool) else str(value)

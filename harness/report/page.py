@@ -1,0 +1,265 @@
+"""The page model: what a report says, as values. A backend for each format lays it out.
+
+A page is a verdict, parts and notes; a column knows what it holds. Whoever has something to show builds a page from
+plain texts and calls a backend, which escapes, cuts, folds and colours:
+
+    page = Page(
+        verdict="2 cases: 1 failed.",
+        parts=(
+            Table(
+                title="Cases",
+                columns=(
+                    Column("case", ("rdb/stock/cpu", "rdb/nhwc/cpu"), kind="name"),
+                    Column("latency", ("154.44", "-"), kind="number", unit="ms"),
+                    Column("why", ("", "failed at compile: ..."), kind="sentence"),
+                ),
+                tones=("", "bad"),
+            ),
+            Steps((Step("see the log", command="harness report RUN"),)),
+        ),
+        notes=("Times are medians.",),
+    )
+
+    from harness.report.terminal import to_terminal
+    from harness.report.markdown import to_markdown
+
+    to_terminal(page, width=100, color=False)
+    to_markdown(page)  # whole; `to_markdown(page, COMMENT)` cuts and shrinks it until it fits into a comment
+
+Texts in a page are plain and may come from anywhere: no caller puts them on one line, escapes them or makes them safe.
+Figures are texts too, see harness.report.units; harness.report.data makes columns, JSON and CSV from one declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal, TypeAlias
+
+# What a column holds. A name is shown as code in Markdown; a number is right-aligned; a sentence is long: a terminal
+# has it below the table where there is no room beside it.
+Kind = Literal["name", "text", "number", "sentence"]
+# What a row or a paragraph means. A colour only repeats what words or marks say.
+Tone = Literal["", "good", "bad", "open", "new", "dim", "strong"]
+# A cell of a sentence column may hold several sentences.
+Cell: TypeAlias = str | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name, a path or a command inside a sentence: code in Markdown."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link inside a sentence; its text alone where the address is not of the web, or on a terminal.
+
+    Attributes:
+        code: Whether the text is shown as code.
+    """
+
+    text: str
+    url: str
+    code: bool = False
+
+
+# Plain text with names and links in it.
+Inline: TypeAlias = str | Name | Link
+Sentence: TypeAlias = Inline | tuple[Inline, ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        cells: Text of each row; a figure comes without its unit.
+        unit: Of all figures; "" for plain numbers and for words.
+        rank: 0: always shown. Where a terminal has too little room, columns of the highest rank are left out first.
+    """
+
+    title: str
+    cells: Sequence[Cell]
+    _: KW_ONLY
+    kind: Kind = "text"
+    unit: str = ""
+    rank: int = 0
+
+    @property
+    def head(self) -> str:
+        """Title and unit: `latency (ms)`."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Columns of equal length; the first one names the rows.
+
+    Attributes:
+        title: "" for none.
+        tones: Of each row; () where rows are alike.
+        before: Lines of a drawing between title and table, shown as they stand.
+        after: Sentences below it.
+        most: How many rows are shown, below which a line counts the others; None: all.
+        folded: Whether Markdown folds it away behind its title.
+        level: Of its heading in Markdown.
+    """
+
+    columns: Sequence[Column]
+    title: str = ""
+    tones: Sequence[Tone] = ()
+    before: Sequence[str] = ()
+    after: Sequence[Sentence] = ()
+    most: int | None = None
+    folded: bool = False
+    level: int = 3
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return len(self.columns[0].cells) if self.columns else 0
+
+    @property
+    def shown(self) -> range:
+        """Places of the rows that are shown."""
+        return range(self.rows if self.most is None else min(self.most, self.rows))
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A title above parts; `aside` is what a terminal writes beside it and Markdown below it."""
+
+    text: str
+    level: int = 3
+    aside: Sentence = ""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A sentence or several; `dim` ones, which explain, are in italics in Markdown."""
+
+    text: Sentence
+    tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Warnings:
+    """Sentences to read before any figure: marked on a terminal, a quotation in Markdown."""
+
+    sentences: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of sentences."""
+
+    sentences: Sequence[Sentence]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines that nothing may wrap.
+
+    Attributes:
+        language: `sh` for commands to copy; `log` for what a tool printed, whose last lines matter; "" for a drawing.
+        title: What Markdown folds it away behind; "": it is not folded.
+    """
+
+    text: str
+    language: Literal["", "sh", "log"] = ""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to do next; `command` is the command line that does it, where there is one."""
+
+    text: str
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What to do next."""
+
+    steps: Sequence[Step]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Parts that Markdown folds away behind a title, unless they are `open`."""
+
+    title: str
+    parts: Sequence[Part]
+    open: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A picture on the web in two versions, one for each of GitHub's themes; a terminal leaves it out.
+
+    Attributes:
+        alt: What it shows, in words, for those who do not see it.
+        light_url: Of the version for a light page, http or https; also shown where themes are not known.
+        dark_url: Of the version for a dark page; "": the light one has to do.
+    """
+
+    alt: str
+    light_url: str
+    dark_url: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Parts in several forms, of which a page with a limit takes the first that leaves room for the others.
+
+    Attributes:
+        what: Its name in the list of what the page leaves out.
+        forms: From the longest to the shortest; `()` where all of it can be left out.
+        ranks: Of each form but the last: the choice of the highest rank is shortened first.
+    """
+
+    what: str
+    forms: Sequence[Sequence[Part]]
+    ranks: Sequence[int]
+
+
+Part: TypeAlias = Table | Heading | Paragraph | Warnings | Bullets | Code | Steps | Fold | Picture | Choice
+
+
+def _nothing(_: Sequence[str]) -> Sequence[Part]:
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A verdict, parts, and what bears on all of them.
+
+    Attributes:
+        marker: Kind and name of the page, by which Markdown that was posted is found again; () for none.
+        title: Of the whole page; "" for none.
+        verdict: One sentence, which comes first; "" where a part says it.
+        notes: Sentences that come last.
+        foot: The parts that end a page with a limit, from the names of what it leaves out.
+    """
+
+    verdict: str = ""
+    parts: Sequence[Part] = ()
+    notes: Sequence[Sentence] = ()
+    title: str = ""
+    marker: tuple[str, str] | tuple[()] = ()
+    foot: Callable[[Sequence[str]], Sequence[Part]] = _nothing
+
+
+def plain(sentence: Sentence) -> str:
+    """A sentence as plain text."""
+    if isinstance(sentence, tuple):
+        return "".join(map(plain, sentence))
+    return sentence if isinstance(sentence, str) else sentence.text
+
+
+def lines_of(cell: Cell) -> tuple[str, ...]:
+    """The sentences of a cell, without empty ones."""
+    return tuple(text for text in ((cell,) if isinstance(cell, str) else cell) if text)

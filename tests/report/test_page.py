@@ -1,0 +1,204 @@
+"""A page in every format: each fact occurs, foreign text is inert, widths and limits hold."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from harness.report.data import Field, records, tabulate, to_csv, to_json
+from harness.report.markdown import COMMENT, Limits, size_bytes, to_markdown
+from harness.report.page import (
+    Bullets,
+    Choice,
+    Code,
+    Column,
+    Fold,
+    Heading,
+    Link,
+    Name,
+    Page,
+    Paragraph,
+    Picture,
+    Step,
+    Steps,
+    Table,
+    Warnings,
+)
+from harness.report.terminal import to_terminal
+
+HOSTILE = "<img src=x onerror=1> | @team #1 `x` **b** [a](javascript:1) $x$ \x1b[31m\u202e\n# heading\n| cell |"
+
+
+def a_table(*names: str, why: str = "since it is so") -> Table:
+    return Table(
+        title="Cases",
+        columns=(
+            Column("case", names, kind="name"),
+            Column("latency", [f"{place}.5" for place, _ in enumerate(names)], kind="number", unit="ms"),
+            Column("kernel", ["6.1"] * len(names), rank=2),
+            Column("why", [why] * len(names), kind="sentence"),
+        ),
+        tones=["bad"] * len(names),
+    )
+
+
+def a_page(text: str) -> Page:
+    """One of each part, with the same text everywhere."""
+    return Page(
+        marker=("report", text),
+        title=text,
+        verdict=text,
+        parts=(
+            Warnings([text, text]),
+            Heading(text, aside=text),
+            Paragraph((text, Name(text), Link(text, "https://example.org/"))),
+            Paragraph(text, "dim"),
+            a_table(text, text, why=text),
+            Bullets([text]),
+            Code(text, "log", text),
+            Fold(text, (Code(text, "sh"), Picture(alt=text, light_url="https://example.org/a.png"))),
+            Choice(what=text, forms=((Paragraph(text),), ()), ranks=(1,)),
+            Steps((Step(text, text),)),
+        ),
+        notes=(text,),
+    )
+
+
+def test_a_page_says_everything_in_both_formats() -> None:
+    page = Page(
+        verdict="All is well.",
+        parts=(
+            Warnings(["not finished"]),
+            Heading("rdb on cpu", aside="5 generations"),
+            a_table("stock", "nhwc"),
+            Code("error: no", "log", "What the tool said"),
+            Fold("Commands", (Code("iree-compile a", "sh"),)),
+            Steps((Step("see", "harness report RUN"),)),
+        ),
+        notes=("Times are medians.",),
+    )
+    for text in (to_terminal(page, width=60), to_markdown(page), to_markdown(page, COMMENT)):
+        for fact in (
+            *("All is well.", "not finished", "rdb on cpu", "5 generations", "Cases", "stock", "nhwc", "0.5", "1.5"),
+            *("ms", "since it is so", "What the tool said", "error: no", "Commands", "iree-compile a", "see"),
+            *("harness report RUN", "Times are medians."),
+        ):
+            assert fact in text
+
+
+OURS = r"</?(details|summary|span|p|picture|br)>|<!--.*-->|<img alt=\"[^\"]*\" src=\"https://example.org/a.png\">"
+
+
+@settings(max_examples=30)
+@given(st.text(max_size=60).map(lambda text: f"{text}{HOSTILE}"))
+def test_no_text_becomes_markup_or_moves_a_terminal(text: str) -> None:
+    terminal = to_terminal(a_page(text), width=80)
+    assert terminal.replace("\n", "").isprintable() or not set(terminal) & {"\x1b", "\r", "\u202e", "\u2066"}
+    markdown = re.sub(r"^```+.*?^```+$", "", to_markdown(a_page(text)), flags=re.DOTALL | re.MULTILINE)
+    assert all(re.fullmatch(OURS, tag, flags=re.DOTALL) for tag in re.findall(r"<[^>]*>", markdown))
+    assert all(line.count("|") == 5 for line in markdown.splitlines() if line.startswith("| "))
+    visible = re.sub(r"<!--.*?-->|<summary>.*?</summary>|<p>.*?</p>", "", markdown)
+    assert not re.search(r"(?<!\w)@team|(?<!\\)\]\(javascript|^# heading", visible, flags=re.MULTILINE)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=8), st.integers(40, 140))
+def test_a_table_has_every_row_within_the_width(names: list[str], width: int) -> None:
+    lines = to_terminal(Page(parts=(a_table(*names),)), width=width).splitlines()
+    assert all(cell_len(line) <= width for line in lines)
+    assert [line for place, _ in enumerate(names) for line in lines if f"{place}.5" in line]
+
+
+def test_a_narrow_terminal_leaves_out_columns_and_says_which() -> None:
+    page = Page(parts=(a_table("a-name-that-takes-some-room"),))
+    assert "No room" not in to_terminal(page, width=80)
+    assert "No room at this width for kernel." in to_terminal(page, width=38)
+
+
+def test_sentences_stand_beside_a_table_or_below_it_once() -> None:
+    page = Page(parts=(a_table("stock", "nhwc", why="inert, which is a longer sentence"),))
+    assert to_terminal(page, width=90).count("inert") == 2
+    below = to_terminal(page, width=45)
+    assert re.search(r"why:\nstock, nhwc +inert, which", below)
+
+
+def test_rows_beyond_the_most_are_counted() -> None:
+    table = Table(columns=(Column("case", ["a", "b", "c", "d"]),), most=3)
+    assert "_[Top 3 out of 4 results showed]_" in to_markdown(Page(parts=(table,)))
+    assert "The first 3 of 4 rows." in to_terminal(Page(parts=(table,)))
+
+
+def test_colours_only_repeat_the_words() -> None:
+    page = Page(verdict="bad", parts=(a_table("stock"),))
+    colored = to_terminal(page, width=80, color=True)
+    assert "\x1b[31m" in colored
+    plain = "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", colored).splitlines())
+    assert plain == to_terminal(page, width=80).rstrip("\n")
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 30), st.integers(400, 3_000))
+def test_a_page_with_a_limit_fits_and_names_what_it_leaves_out(rows: int, limit: int) -> None:
+    def foot(left_out: object) -> tuple[Paragraph, ...]:
+        return (Paragraph(f"Left out: {left_out}"),)
+
+    names = [f"model/variant-{row}/cpu" for row in range(rows)]
+    parts = (
+        Paragraph("fixed"),
+        Choice(what="the table", forms=((a_table(*names),), (a_table(*names[:2]),), ()), ranks=(2, 3)),
+        Choice(what="the log", forms=((Code("x\n" * 400, "log"),), ()), ranks=(1,)),
+    )
+    text = to_markdown(Page(parts=parts, foot=foot), Limits(page_bytes=limit))
+    assert size_bytes(text) <= limit
+    assert "fixed" in text
+    assert ("the log" in text) == ("x\n" * 400 not in text)
+
+
+def test_a_comment_cuts_texts_and_leaves_out_half_commands() -> None:
+    long = "n" * 5_000
+    page = Page(parts=(a_table(long), Code(long + "END", "log"), Steps((Step("do", long),))))
+    text = to_markdown(page, COMMENT)
+    assert size_bytes(text) < 8_000
+    assert "END" in text and "- do\n" in text
+    assert size_bytes(to_markdown(page)) > 3 * len(long)
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "data:text/html,x", "//evil", "http://[", "https://x/" + "a" * 3_000]
+)
+def test_links_lead_to_the_web_alone(url: str) -> None:
+    page = Page(parts=(Paragraph(Link("report", url)), Picture(alt="a", light_url=url)))
+    assert to_markdown(page) == "report\n"
+
+
+def test_a_link_cannot_be_left_early() -> None:
+    text = to_markdown(Page(parts=(Paragraph(Link("a]b", 'https://x/")<b>')),)))
+    assert "<b>" not in html.unescape(text).replace("%3Cb%3E", "") and text.startswith("[a]b](https://x/%22%29")
+
+
+def test_one_declaration_feeds_tables_csv_and_json() -> None:
+    fields: list[Field[dict[str, object]]] = [
+        Field(name="case", title="case", value=lambda row: row["case"], kind="name"),
+        Field(name="latency_ns", title="latency", unit="ns", value=lambda row: row.get("ns")),
+        Field(title="note", kind="text", value=lambda _: ""),
+        Field(name="right", value=lambda row: row.get("right")),
+    ]
+    rows: list[dict[str, object]] = [{"case": "a\nb", "ns": 2.5e6, "right": True}, {"case": "c"}]
+    columns = tabulate(fields, rows)
+    assert [(column.head, tuple(column.cells)) for column in columns] == [
+        ("case", ("a\nb", "c")),
+        ("latency (ms)", ("2.500", "-")),
+    ]
+    assert to_csv(records(fields, rows)) == "case,latency_ns,right\na b,2500000.0,true\nc,,\n"
+    assert '"latency_ns": 2500000.0' in to_json({"rows": records(fields, rows)})
+    assert to_csv([]) == ""
+
+
+def test_json_is_strict() -> None:
+    text = to_json({"a": float("nan"), "b": "\ud800", "c": {1: (1, 2)}})
+    assert text.startswith('{\n  "schema_version": 1,\n  "a": null')
