@@ -26,8 +26,8 @@ sys.path.insert(0, str(ROOT))  # run by path, as `make picture` does
 
 from benchmarks.plugins.compiled import compile_suite  # noqa: E402
 from harness.errors import HarnessError  # noqa: E402
+from harness.models.weights import WeightFile  # noqa: E402
 from harness.suite.cases import Selection  # noqa: E402
-from harness.weights import WeightFile  # noqa: E402
 
 SUITE = ROOT / "suites" / "esrgan.toml"
 PORTRAIT = WeightFile(

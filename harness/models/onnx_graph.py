@@ -1,4 +1,4 @@
-"""Writing a model in ONNX: its nodes one after the other, its weights inside, its shapes static."""
+"""Models that builders give in ONNX: written node by node, or taken from a package and made static."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.errors import CaseError
+from harness.models.builder import BuiltOnnx
 from harness.models.model import Input
+from harness.models.onnx_file import with_static_inputs
+from harness.models.weights import WeightFile
 
 # What ONNX Runtime 1.17 and iree-import-onnx both read without an upgrade.
 OPSET, IR_VERSION = 17, 8
-
+ONNX_FLOAT = 1  # f32, as ONNX numbers element types
 _ELEMENT_TYPES = {"f32": "FLOAT", "f16": "FLOAT16", "i64": "INT64", "i32": "INT32", "i8": "INT8", "i1": "BOOL"}
 
 
@@ -62,8 +66,8 @@ class OnnxGraph:
         import onnx
         from onnx import checker, helper, shape_inference
 
-        unknown = [helper.make_tensor_value_info(name, onnx.TensorProto.UNDEFINED, None) for name in outputs]
-        graph = helper.make_graph(self._nodes, self.name, self._graph_inputs(), unknown, self._weights)
+        results = [helper.make_tensor_value_info(name, onnx.TensorProto.UNDEFINED, None) for name in outputs]
+        graph = helper.make_graph(self._nodes, self.name, self._graph_inputs(), results, self._weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
         inferred = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
         for output in inferred.graph.output:
@@ -80,7 +84,37 @@ class OnnxGraph:
 
         return [
             helper.make_tensor_value_info(
-                f"input{position}", getattr(TensorProto, _ELEMENT_TYPES[one.dtype]), one.shape
+                f"input{position}", getattr(TensorProto, _ELEMENT_TYPES[value.dtype]), value.shape
             )
-            for position, one in enumerate(self.inputs)
+            for position, value in enumerate(self.inputs)
         ]
+
+
+def read_static(file: WeightFile, inputs: tuple[Input, ...], *, outputs: Sequence[str] = ()) -> BuiltOnnx:
+    """A package's model for inputs of these shapes, of an opset that IREE imports without an upgrade.
+
+    Args:
+        outputs: Values of the graph to give instead of its own results, in this order; (): its own.
+
+    Raises:
+        CaseError: The model cannot be had, or does not take such inputs (stage `model`).
+    """
+    import onnx
+    from onnx import helper, version_converter
+
+    path = file.locate()
+    model = onnx.load(str(path))
+    if next(entry.version for entry in model.opset_import if not entry.domain) < OPSET:
+        model = version_converter.convert_version(model, OPSET)
+    if outputs:
+        values = {name for node in model.graph.node for name in node.output}
+        if missing := [name for name in outputs if name not in values]:
+            raise CaseError(
+                "model", f"{path} has no values {', '.join(missing)}; it is another file than was published"
+            )
+        del model.graph.output[:]
+        model.graph.output.extend(
+            helper.make_tensor_value_info(name, onnx.TensorProto.UNDEFINED, None) for name in outputs
+        )
+    static = with_static_inputs(model, [entry.shape for entry in inputs], str(path))
+    return BuiltOnnx(onnx=static.SerializeToString(deterministic=True), inputs=inputs)

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -21,6 +22,9 @@ from harness.models.model import Input
 
 MLIR_NAME = "model.mlir"
 _ONNX_FOLDER = "onnx"
+
+Key = tuple[object, ...]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +62,7 @@ class OnnxForm:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramStore:
-    """A folder of programs."""
+    """A folder of programs. Its methods raise OSError where it cannot be written."""
 
     root: Path
 
@@ -66,14 +70,15 @@ class ProgramStore:
         """Where the program of that hash lies."""
         return self.root / mlir_sha256
 
+    def onnx_file(self, form: OnnxForm) -> Path:
+        """Where a model in ONNX lies."""
+        return self.root / _ONNX_FOLDER / f"{form.onnx_sha256}.onnx"
+
     def keep(self, text: bytes) -> tuple[str, int]:
         """Put MLIR into the store.
 
         Returns:
             Its hash (sha256, hex) and its size in bytes.
-
-        Raises:
-            OSError: The store cannot be written.
         """
         sha256 = hashlib.sha256(text).hexdigest()
         if not self._holds(sha256, len(text)):
@@ -88,59 +93,47 @@ class ProgramStore:
             path.replace(self.folder(sha256) / MLIR_NAME)
         return sha256, size
 
-    def onnx_file(self, form: OnnxForm) -> Path:
-        """Where a model in ONNX lies."""
-        return self.root / _ONNX_FOLDER / f"{form.onnx_sha256}.onnx"
-
-    def recall(self, key: tuple[object, ...]) -> Program | None:
+    def recall(self, key: Key) -> Program | None:
         """What a source with this key gave before, if it still lies in the store."""
-        try:
-            program = _adapter().validate_python(read_memo(self._memo(key)))
-        except ValidationError:
-            return None
-        return program if self._holds(program.mlir_sha256, program.mlir_bytes) else None
+        program = _read(_adapters()[0], self._memo(key))
+        return program if program is not None and self._holds(program.mlir_sha256, program.mlir_bytes) else None
 
-    def recall_onnx(self, key: tuple[object, ...]) -> OnnxForm | None:
+    def remember(self, key: Key, program: Program) -> Program:
+        """Say what a source with this key gave; the same program."""
+        write_memo(self._memo(key), _adapters()[0].dump_python(program, mode="json"))
+        return program
+
+    def recall_onnx(self, key: Key) -> OnnxForm | None:
         """What a builder with this key wrote in ONNX before, if it still lies in the store."""
-        try:
-            form = _onnx_adapter().validate_python(read_memo(self._memo(("onnx form", *key))))
-        except ValidationError:
-            return None
-        return form if _has_size(self.onnx_file(form), form.onnx_bytes) else None
+        form = _read(_adapters()[1], self._memo(("onnx form", *key)))
+        return form if form is not None and _has_size(self.onnx_file(form), form.onnx_bytes) else None
 
-    def remember_onnx(self, key: tuple[object, ...], onnx: bytes, inputs: tuple[Input, ...] = ()) -> OnnxForm:
-        """Put what a builder with this key wrote in ONNX into the store.
-
-        Raises:
-            OSError: The store cannot be written.
-        """
+    def remember_onnx(self, key: Key, onnx: bytes, inputs: tuple[Input, ...] = ()) -> OnnxForm:
+        """Put what a builder with this key wrote in ONNX into the store."""
         form = OnnxForm(onnx_sha256=hashlib.sha256(onnx).hexdigest(), onnx_bytes=len(onnx), inputs=inputs)
         if not _has_size(self.onnx_file(form), form.onnx_bytes):
             write_atomically(self.onnx_file(form), onnx)
-        write_memo(self._memo(("onnx form", *key)), _onnx_adapter().dump_python(form, mode="json"))
+        write_memo(self._memo(("onnx form", *key)), _adapters()[1].dump_python(form, mode="json"))
         return form
-
-    def remember(self, key: tuple[object, ...], program: Program) -> Program:
-        """Say what a source with this key gave; the same program."""
-        write_memo(self._memo(key), _adapter().dump_python(program, mode="json"))
-        return program
 
     def _holds(self, sha256: str, size: int) -> bool:
         return _has_size(self.folder(sha256) / MLIR_NAME, size)
 
-    def _memo(self, key: tuple[object, ...]) -> Path:
+    def _memo(self, key: Key) -> Path:
         text = json.dumps((harness.__version__, *key), sort_keys=True, default=repr)
         return self.root / "memos" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
 
 
 @cache
-def _adapter() -> TypeAdapter[Program]:
-    return TypeAdapter(Program)
+def _adapters() -> tuple[TypeAdapter[Program], TypeAdapter[OnnxForm]]:
+    return TypeAdapter(Program), TypeAdapter(OnnxForm)
 
 
-@cache
-def _onnx_adapter() -> TypeAdapter[OnnxForm]:
-    return TypeAdapter(OnnxForm)
+def _read(adapter: TypeAdapter[_T], memo: Path) -> _T | None:
+    try:
+        return adapter.validate_python(read_memo(memo))
+    except ValidationError:
+        return None
 
 
 def _has_size(file: Path, size: int) -> bool:

@@ -1,11 +1,15 @@
-"""ESRGAN's residual dense block, in the linalg form in which PyTorch exporters hand it to IREE.
+"""ESRGAN's residual dense block and the trunk of its generator, in linalg and in ONNX.
 
     x1 = lrelu(conv1(x))                       x4 = lrelu(conv4(cat(x, x1, x2, x3)))
     x2 = lrelu(conv2(cat(x, x1)))              x5 =       conv5(cat(x, x1, x2, x3, x4))
-    x3 = lrelu(conv3(cat(x, x1, x2)))          result = 0.2 * x5 + x
+    x3 = lrelu(conv3(cat(x, x1, x2)))          block(x) = 0.2 * x5 + x
 
-Each result is inserted anew into every later concatenation, so x is copied four times, x1 four times, x2 three times:
-what IREE makes of those tensor.insert_slice is what this model measures (https://github.com/iree-org/iree/issues/11102).
+The linalg is the form in which PyTorch exporters hand the block to IREE. Each result is inserted anew into every later
+concatenation, so x is copied four times, x1 four times, x2 three times: what IREE makes of those tensor.insert_slice is
+what this model measures (https://github.com/iree-org/iree/issues/11102).
+
+The trunk is a chain of residual-in-residual dense blocks, each 0.2 * block(block(block(x))) + x. The published network
+has 23 of them, and so 345 convolutions, before and after which come a few that matter little.
 """
 
 from __future__ import annotations
@@ -16,20 +20,21 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from harness.models.builder import Builder, BuiltModel
 from harness.models.mlir_text import Body, Tensor, tensor_type
 from harness.models.model import Input
+from harness.models.onnx_graph import OnnxGraph
 
 Size = Annotated[int, Field(ge=1)]
-
 DENSE_CONVOLUTIONS = 5
+DENSE_BLOCKS = 3
 SLOPE = 0.2  # of the leaky ReLU; what a block adds is scaled by it too
 # Half of what keeps the variance through a layer: a chain of 69 blocks then still gives values of order 1.
 _WEIGHT_GAIN = 0.5
 _BIAS_SCALE = 0.05
-
 _CHANNEL = "#channel"
 _SAME = "#same"
 _PREAMBLE = """\
@@ -73,6 +78,15 @@ class Parameters:
     growth: Size = 32
     blocks: Size = 1
     seed: Annotated[int, Field(ge=0)] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrunkParameters(Parameters):
+    """Sizes of the trunk; `blocks` counts its residual-in-residual blocks, of which the published one has 23."""
+
+    height: Size = 64
+    width: Size = 64
+    blocks: Size = 23
 
 
 class BlockBody(Body):
@@ -165,29 +179,71 @@ class BlockBody(Body):
         return BuiltModel(text=text, function="main", inputs=(self.input,))
 
 
+class OnnxBlockBody(BlockBody):
+    """The same blocks, and the same drawing of weights, with nodes of ONNX for operations of linalg."""
+
+    def __init__(self, shape: Sequence[int], seed: int) -> None:
+        super().__init__(shape, seed)
+        self.argument = Tensor("input0", self.input.shape, "f32")
+        self._graph = OnnxGraph(name="main", inputs=(self.input,))
+        self._slope = self._graph.weight(SLOPE)
+
+    def weight(self, name: str, values: NDArray[np.float32]) -> Tensor:  # noqa: ARG002 (ONNX needs no names of ours)
+        """A constant tensor."""
+        return Tensor(self._graph.weight(values), values.shape, "f32")
+
+    def convolution(self, x: Tensor, channels: int, name: str, *, activate: bool) -> Tensor:
+        """A padded 3x3 convolution with bias, then a leaky ReLU if wanted."""
+        bias, weight = self.parameters(x.shape[1], channels, name)
+        result = self._graph.node("Conv", x.name, weight.name, bias.name, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+        if activate:
+            result = self._graph.node("LeakyRelu", result, alpha=SLOPE)
+        return Tensor(result, (x.shape[0], channels, *x.shape[2:]), "f32")
+
+    def concatenate(self, parts: Sequence[Tensor]) -> Tensor:
+        """Join along the channels."""
+        n, _, height, width = parts[0].shape
+        result = self._graph.node("Concat", *(part.name for part in parts), axis=1)
+        return Tensor(result, (n, sum(part.shape[1] for part in parts), height, width), "f32")
+
+    def scale_and_add(self, update: Tensor, x: Tensor) -> Tensor:
+        """0.2 * update + x."""
+        scaled = self._graph.node("Mul", update.name, self._slope)
+        return Tensor(self._graph.node("Add", scaled, x.name), x.shape, "f32")
+
+    def serialised(self, result: Tensor) -> bytes:
+        """The whole model."""
+        return self._graph.finish(result.name)
+
+
+def _chain(params: Parameters, body: BlockBody) -> Tensor:
+    """Dense blocks one after the other; in a trunk three of them and a residual at a time."""
+    x = body.argument
+    for number in range(params.blocks):
+        if isinstance(params, TrunkParameters):
+            inner = x
+            for dense in range(DENSE_BLOCKS):
+                inner = body.block(inner, params.growth, f"block{number}_dense{dense}")
+            x = body.scale_and_add(inner, x)
+        else:
+            x = body.block(x, params.growth, f"block{number}")
+    return x
+
+
 def _image(params: Parameters) -> tuple[int, ...]:
     return 1, params.channels, params.height, params.width
 
 
-def _blocks(params: Parameters, body: BlockBody) -> Tensor:
-    x = body.argument
-    for number in range(params.blocks):
-        x = body.block(x, params.growth, f"block{number}")
-    return x
-
-
 def build(params: Parameters) -> BuiltModel:
-    """Write `blocks` residual dense blocks, one after the other, with random weights of the seed."""
+    """Write `blocks` blocks, one after the other, with random weights of the seed."""
     body = BlockBody(_image(params), params.seed)
-    return body.built(_blocks(params, body))
+    return body.built(_chain(params, body))
 
 
 def write_onnx(params: Parameters) -> bytes:
     """The same blocks in ONNX."""
-    from harness.models.residual_dense_block_onnx import OnnxBlockBody
-
     body = OnnxBlockBody(_image(params), params.seed)
-    return body.serialised(_blocks(params, body))
+    return body.serialised(_chain(params, body))
 
 
 BUILDER = Builder(
@@ -195,6 +251,14 @@ BUILDER = Builder(
     version="1",
     description="ESRGAN's residual dense block(s): five 3x3 convolutions over growing concatenations.",
     parameters=Parameters,
+    build=build,
+    onnx=write_onnx,
+)
+TRUNK_BUILDER = Builder(
+    name="rrdb-trunk",
+    version="1",
+    description="The trunk of ESRGAN's generator: residual-in-residual dense blocks.",
+    parameters=TrunkParameters,
     build=build,
     onnx=write_onnx,
 )

@@ -19,8 +19,7 @@ from harness.errors import CaseError, SuiteError
 from harness.files import file_sha256
 from harness.models.builder import Builder, BuiltModel, check_params, find_builder
 from harness.models.model import Model
-from harness.models.onnx_import import import_onnx, read_onnx
-from harness.models.onnx_static import with_static_inputs
+from harness.models.onnx_file import import_onnx, read_onnx, with_static_inputs
 from harness.models.program import MLIR_NAME, Program, ProgramStore
 from harness.models.tools import require_file, run_tool
 from harness.toolchain.values import Toolchain
@@ -37,9 +36,9 @@ def from_builder(
         SuiteError: The builder is unknown, a parameter is wrong, or the suite gives what a builder gives itself.
         CaseError: The builder failed, or what it wrote in ONNX cannot be imported (stage `model`).
     """
-    for given in ("function", "inputs"):
-        if getattr(model, given):
-            raise SuiteError(f"{where} {given} is for mlir and onnx files; a builder gives its own, so remove it")
+    for field in ("function", "inputs"):
+        if getattr(model, field):
+            raise SuiteError(f"{where} {field} is for mlir and onnx files; a builder gives its own, so remove it")
     builder, params, key = _asked_of_builder(name, model, where)
     program = store.recall(key)
     if program is not None:
@@ -137,7 +136,7 @@ def from_onnx(
         CaseError: The file is broken or cannot be imported (stage `model`).
     """
     require_file(path, (".onnx",), f"{where} onnx")
-    shapes = [one.shape for one in model.inputs] if model.static else []
+    shapes = [value.shape for value in model.inputs] if model.static else []
     key = ("onnx", file_sha256(path), model.opset, toolchain.version, *shapes)
     program = store.recall(key)
     if program is None or any(_hash_if_there(path.parent / name) != sha for name, sha in program.read_files.items()):
@@ -178,7 +177,7 @@ def _made_static(path: Path, model: Model, static: Path, where: str) -> Path:
     """The same graph with the inputs' shapes written in."""
     import onnx
 
-    shapes = [one.shape for one in model.inputs]
+    shapes = [value.shape for value in model.inputs]
     onnx.save(with_static_inputs(onnx.load(str(path)), shapes, f"{where} onnx: {path}"), str(static))
     return static
 

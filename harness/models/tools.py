@@ -1,17 +1,67 @@
-"""Running one of IREE's tools on a model's file, and saying in one sentence why it failed."""
+"""Files that a suite names for a model, and IREE's tools that read them: one sentence says what is wrong with one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness import process
 from harness.errors import CaseError, SuiteError
+from harness.files import file_sha256
+from harness.toolchain.values import Toolchain
 
 _TAIL_LINES = 20
 _LINE_CHARACTERS = 300
 _RUNTIME_SOURCE = re.compile(r"^\S+\.(?:c|cc|h):\d+: ")
+_PARAMETER_SUFFIXES = (".irpa", ".gguf", ".safetensors")
+
+
+def require_file(path: Path, suffixes: Sequence[str], where: str) -> None:
+    """Refuse a path that is not a file of one of these endings, and an empty file.
+
+    Raises:
+        SuiteError: There is no such file, it cannot be read, or its name ends otherwise.
+        CaseError: The file is empty (stage `model`).
+    """
+    if not path.is_file():
+        raise SuiteError(f"{where}: there is no file {path}; check the path")
+    if path.suffix.lower() not in suffixes:
+        raise SuiteError(f"{where}: {path} does not end in {' or '.join(suffixes)}; name a file that does")
+    try:
+        with path.open("rb") as file:
+            is_empty = not file.read(1)
+    except OSError as error:
+        raise SuiteError(f"{where}: {path} cannot be read ({error.strerror}); check its permissions") from None
+    if is_empty:
+        raise CaseError("model", f"{where}: {path} is empty; write it again")
+
+
+def hash_parameters(
+    parameters: Mapping[str, Path], *, toolchain: Toolchain, limits: process.Limits, where: str
+) -> dict[str, str]:
+    """Hash (sha256, hex) of each scope's file, once iree-dump-parameters has read its header.
+
+    Raises:
+        SuiteError: A file is missing, or of a format that IREE does not read.
+        CaseError: A file is empty, cut short or broken (stage `model`).
+    """
+    hashes = {}
+    for scope, path in sorted(parameters.items()):
+        key = f"{where} parameters.{scope}"
+        require_file(path, _PARAMETER_SUFFIXES, key)
+        absolute = path.resolve()
+        tool = toolchain.runtime_tool("iree-dump-parameters")
+        if tool.is_file():
+            run_tool(
+                [tool, f"--parameters={scope}={absolute}"],
+                cwd=absolute.parent,
+                limits=limits,
+                complaint=f"{key}: {path} is no parameter file that IREE {toolchain.version} reads",
+                remedy="write or download it again",
+            )
+        hashes[scope] = file_sha256(absolute)
+    return hashes
 
 
 def run_tool(
@@ -35,26 +85,6 @@ def run_tool(
     ending = finished.how_it_ended(limits)
     reason = ending if finished.limit is not None else _reason(finished.stderr) or ending
     raise CaseError("model", f"{complaint}: {reason}; {remedy}", stderr=_tail(finished.stderr))
-
-
-def require_file(path: Path, suffixes: Sequence[str], where: str) -> None:
-    """Refuse a path that is not a file of one of these endings, and an empty file.
-
-    Raises:
-        SuiteError: There is no such file, it cannot be read, or its name ends otherwise.
-        CaseError: The file is empty (stage `model`).
-    """
-    if not path.is_file():
-        raise SuiteError(f"{where}: there is no file {path}; check the path")
-    if path.suffix.lower() not in suffixes:
-        raise SuiteError(f"{where}: {path} does not end in {' or '.join(suffixes)}; name a file that does")
-    try:
-        with path.open("rb") as file:
-            is_empty = not file.read(1)
-    except OSError as error:
-        raise SuiteError(f"{where}: {path} cannot be read ({error.strerror}); check its permissions") from None
-    if is_empty:
-        raise CaseError("model", f"{where}: {path} is empty; write it again")
 
 
 def _reason(stderr: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.models.bf16 import bf16_bits, from_bf16_bits
+from harness.models.inputs import bf16_bits, from_bf16_bits
 from harness.models.mlp import Parameters, weights
 from harness.options import NoOptions
 from harness.peers.c_library import build_library, missing_compiler

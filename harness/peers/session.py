@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from harness.measure.worker import Turns
-from harness.models.bf16 import from_bf16_bits
+from harness.models.inputs import from_bf16_bits
 from harness.options import check_options
 from harness.peers.registry import find_peer
 from harness.peers.values import Array, PeerModel, Ready, Setting

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import SuiteError
-from harness.models.identity import model_id
+from harness.models.materialize import model_id
 from harness.peers.registry import AppliedPeer, apply_peer
 from harness.plan.chain import Arranged, gives
 from harness.plugins import Applied, apply_plugin

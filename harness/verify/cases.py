@@ -12,7 +12,7 @@ from harness.errors import CaseError
 from harness.models.inputs import load_argument
 from harness.models.materialize import ModelArtifact
 from harness.models.model import Model
-from harness.models.onnx_reference import onnxruntime_version, run_onnx
+from harness.models.onnx_file import onnxruntime_version, run_onnx
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Check, Failure

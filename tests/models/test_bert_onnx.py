@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf, softmax
 
-from harness.models.bert_onnx import write_sentence_encoder
+from harness.models.minilm import write_sentence_encoder
 from harness.models.model import Input
 from tests.models.onnx_runs import run_onnx_bytes
 

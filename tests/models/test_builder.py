@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib.metadata import EntryPoint
+import re
+from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
 
 import pytest
 
 from harness.errors import SuiteError
-from harness.models import builder, check_params, find_builder, load_builders
+from harness.models import builder, check_params, find_builder
 from harness.models.residual_dense_block import BUILDER, Parameters
 
 WHERE = "[models.rdb] params"
 
 
 def test_the_built_in_builder_is_registered() -> None:
-    assert load_builders()["residual-dense-block"] is BUILDER
     assert find_builder("residual-dense-block") is BUILDER
 
 
@@ -28,24 +27,20 @@ def test_an_unknown_builder_is_named_with_a_close_one() -> None:
     )
 
 
-@pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, EntryPoint]]:
-    """Entry points that the test may add to."""
-    points: dict[str, EntryPoint] = {}
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("no_such_package:BUILDER", "builder 'odd': no_such_package:BUILDER cannot be loaded"),
+        ("harness.models.mlp:NO_SUCH_NAME", "builder 'odd': harness.models.mlp:NO_SUCH_NAME cannot be loaded"),
+        ("harness.errors:SuiteError", "harness.errors:SuiteError is not a harness.models.Builder"),
+    ],
+)
+def test_a_package_that_registers_no_builder_is_named(
+    value: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = EntryPoints([EntryPoint("odd", value, builder.ENTRY_POINT_GROUP)])
     monkeypatch.setattr(builder, "_entry_points", lambda: points)
-    yield points
-
-
-@pytest.mark.parametrize("value", ["no_such_package:BUILDER", "harness.models.residual_dense_block:NO_SUCH_NAME"])
-def test_a_builder_that_does_not_load_names_its_origin(registered: dict[str, EntryPoint], value: str) -> None:
-    registered["broken"] = EntryPoint("broken", value, builder.ENTRY_POINT_GROUP)
-    with pytest.raises(SuiteError, match=f"'broken': {value} cannot be loaded"):
-        load_builders()
-
-
-def test_something_else_than_a_builder_is_refused(registered: dict[str, EntryPoint]) -> None:
-    registered["odd"] = EntryPoint("odd", "harness.errors:SuiteError", builder.ENTRY_POINT_GROUP)
-    with pytest.raises(SuiteError, match=r"harness\.errors:SuiteError is not a harness\.models\.Builder"):
+    with pytest.raises(SuiteError, match=re.escape(message)):
         find_builder("odd")
 
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from harness import process
 from harness.errors import SuiteError
 from harness.models import check_params, find_builder, load_argument
-from harness.models.bf16 import from_bf16_bits
-from harness.models.inputs import make_array, write_arguments
+from harness.models.inputs import from_bf16_bits, make_array, write_arguments
 from harness.models.matmul import BUILDER, Parameters, build, right_constant, write_onnx
 from harness.models.model import Input
 from harness.toolchain import Toolchain

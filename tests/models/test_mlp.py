@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from harness import process
 from harness.errors import SuiteError
 from harness.models import Argument, check_params, find_builder, load_argument
-from harness.models.bf16 import bf16_bits
-from harness.models.inputs import write_arguments
+from harness.models.inputs import bf16_bits, write_arguments
 from harness.models.mlp import BUILDER, Parameters, build
 from harness.models.model import Input
 from harness.toolchain import Toolchain

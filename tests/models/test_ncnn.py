@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import CaseError
-from harness.models.ncnn import read_network
-from harness.models.ncnn_param import FormatError, parse_param
+from harness.models.ncnn import FormatError, parse_param, read_network
 from tests.models.ncnn_files import SMALL, marked, small_bin, weights, write
 
 

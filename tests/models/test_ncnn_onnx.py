@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from harness.errors import CaseError
 from harness.models import ModelArtifact, load_argument
 from harness.models.model import Model
-from harness.models.ncnn import read_network
-from harness.models.ncnn_onnx import write_onnx
-from harness.models.onnx_reference import run_onnx
+from harness.models.ncnn import read_network, write_onnx
+from harness.models.onnx_file import run_onnx
 from tests.models.ncnn_files import Made, weights
 
 Floats = NDArray[np.float32]

@@ -18,7 +18,7 @@ from harness import process
 from harness.errors import CaseError, SuiteError
 from harness.models import ModelArtifact, load_argument
 from harness.models.model import Input, Model
-from harness.models.onnx_reference import onnxruntime_version, run_onnx
+from harness.models.onnx_file import onnxruntime_version, run_onnx
 
 Make = Callable[[Model], ModelArtifact]
 RunMain = Callable[[ModelArtifact], list[NDArray[Any]]]

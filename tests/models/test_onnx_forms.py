@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from harness.models import ModelArtifact, find_builder, load_argument, materialize
 from harness.models.model import Model
-from harness.models.onnx_reference import run_onnx
+from harness.models.onnx_file import run_onnx
 from harness.process import Limits
 from harness.toolchain import Toolchain
 

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.errors import CaseError
 from harness.models.model import Input
-from harness.models.onnx_package import read_static
-from harness.weights import WeightFile
+from harness.models.onnx_graph import read_static
+from harness.models.weights import WeightFile
 from tests.models.onnx_runs import run_onnx_bytes
 
 PICTURE = Input(shape=(3, 4))

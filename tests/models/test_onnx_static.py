@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.errors import CaseError, SuiteError
-from harness.models.onnx_static import with_static_inputs
+from harness.models.onnx_file import with_static_inputs
 from tests.models.onnx_runs import run_onnx_bytes
 
 WHERE = "[models.net] onnx: net.onnx"

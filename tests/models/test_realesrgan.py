@@ -14,9 +14,8 @@ from harness.errors import CaseError, SuiteError
 from harness.models import BuiltOnnx, check_params, find_builder
 from harness.models import realesrgan as module
 from harness.models.model import Input
-from harness.models.ncnn import Network, read_network
-from harness.models.ncnn_onnx import write_onnx
-from harness.models.onnx_reference import run_onnx
+from harness.models.ncnn import Network, read_network, write_onnx
+from harness.models.onnx_file import run_onnx
 from harness.models.realesrgan import BLOCK_BUILDER, BUILDER, BlockParameters, Parameters, build, build_block
 from tests.models.ncnn_files import Made, weights
 

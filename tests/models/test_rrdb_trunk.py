@@ -7,12 +7,12 @@ from iree.compiler import ir
 
 from harness.errors import SuiteError
 from harness.models import check_params, find_builder
-from harness.models.rrdb_trunk import BUILDER, Parameters, build
+from harness.models.residual_dense_block import TRUNK_BUILDER, TrunkParameters, build
 
-SMALL = Parameters(height=4, width=4, channels=4, growth=2, blocks=2)
+SMALL = TrunkParameters(height=4, width=4, channels=4, growth=2, blocks=2)
 
 
-def operations(params: Parameters, name: str) -> int:
+def operations(params: TrunkParameters, name: str) -> int:
     with ir.Context():
         module = ir.Module.parse(build(params).text)
         module.operation.verify()
@@ -28,7 +28,7 @@ def operations(params: Parameters, name: str) -> int:
 
 
 def test_it_is_registered() -> None:
-    assert find_builder("rrdb-trunk") is BUILDER
+    assert find_builder("rrdb-trunk") is TRUNK_BUILDER
 
 
 def test_fifteen_convolutions_a_block() -> None:
@@ -37,7 +37,7 @@ def test_fifteen_convolutions_a_block() -> None:
 
 def test_equal_parameters_give_equal_bytes_and_other_seeds_others() -> None:
     assert build(SMALL).text == build(SMALL).text
-    other = Parameters(height=4, width=4, channels=4, growth=2, blocks=2, seed=1)
+    other = TrunkParameters(height=4, width=4, channels=4, growth=2, blocks=2, seed=1)
     assert build(SMALL).text != build(other).text
 
 
@@ -49,4 +49,4 @@ def test_it_is_called_with_one_image() -> None:
 
 def test_sizes_are_at_least_one() -> None:
     with pytest.raises(SuiteError, match=r"params\.blocks: input should be greater than or equal to 1, not '0'"):
-        check_params(BUILDER, {"blocks": 0})
+        check_params(TRUNK_BUILDER, {"blocks": 0})

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness.errors import CaseError
-from harness.models.safetensors_file import read_safetensors
+from harness.models.weight_formats import read_safetensors
 
 
 def write(path: Path, header: dict[str, Any], data: bytes) -> Path:

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays_of
 from numpy.typing import NDArray
 
 from harness.errors import CaseError
-from harness.models.torch_file import read_torch_file
+from harness.models.weight_formats import read_torch_file
 from tests.models.torch_files import (
     START,
     STOP,

@@ -11,7 +11,7 @@ import pytest
 
 from harness.models import mlp
 from harness.models.model import Input
-from harness.models.onnx_reference import run_onnx
+from harness.models.onnx_file import run_onnx
 from harness.options import as_json
 from harness.peers import PeerModel, Setting
 from harness.peers.registry import find_peer

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.models.bf16 import bf16_bits, from_bf16_bits
+from harness.models.inputs import bf16_bits, from_bf16_bits
 from harness.models.mlp import Parameters, weights
 from harness.models.model import Input
 from harness.options import NoOptions, as_json

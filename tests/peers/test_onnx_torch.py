@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
+from harness.models.onnx_file import run_onnx
 from harness.models.onnx_graph import OPSET
-from harness.models.onnx_reference import run_onnx
 from harness.peers import PeerModel
 from harness.peers.onnx_torch.table import MADE, PLAIN, unknown_ops
 from harness.peers.values import Array

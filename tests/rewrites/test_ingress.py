@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.models.bf16 import bf16_bits
+from harness.models.inputs import bf16_bits
 from harness.models.mlp import Parameters, build
 from tests.rewrites.ingress_programs import OPTIONS, Array, Compiled, assert_left_alone, printed, rewrite
 

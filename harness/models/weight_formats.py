@@ -1,16 +1,19 @@
-"""Tensors of a PyTorch file (.pth), read without PyTorch and without running anything of the file.
+"""Tensors of PyTorch files (.pth) and .safetensors files, read without PyTorch and without running what they name.
 
-Such a file is a pickle, which may name any function of any package to be called. The unpickler here knows only what
+A PyTorch file is a pickle, which may name any function of any package to be called. The unpickler here knows only what
 files of plain tensors name, and all of that only describes: tensors are made of the bytes when the pickle has ended.
-
 There are two layouts. Since PyTorch 1.6 the file is a zip, with the pickle in `data.pkl` and each storage's bytes in
 `data/KEY`. Before, it is several pickles (a magic number, the protocol, facts of the machine, the tensors, the keys of
 the storages) and then, for each key, a count of elements and their bytes.
+
+A .safetensors file is eight bytes that give the length of the JSON header, the header, and the data. Reading that here
+saves a dependency for one model.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import math
 import pickle
 import zipfile
@@ -26,7 +29,6 @@ from numpy.typing import NDArray
 from harness.errors import CaseError
 
 Array = NDArray[Any]
-
 _MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 _ELEMENTS = {
     "HalfStorage": "<f2",
@@ -39,6 +41,35 @@ _ELEMENTS = {
     "IntStorage": "<i4",
     "LongStorage": "<i8",
 }
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
+_LENGTH_BYTES = 8
+
+
+def read_torch_file(path: Path) -> dict[str, Array]:
+    """All tensors of a file by name, as `torch.save(module.state_dict(), path)` writes it.
+
+    Raises:
+        CaseError: The file is broken, holds something else, or names code that would be run (stage `model`).
+        OSError: The file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            read: Callable[[IO[bytes]], dict[str, Array]] = _read_zip if file.read(2) == b"PK" else _read_old
+            file.seek(0)
+            return read(file)
+    except _NamesMoreThanTensorsError as error:
+        raise CaseError(
+            "model",
+            f"{path} names {error}, which is no tensor and was not run; save the tensors alone, as "
+            "torch.save(module.state_dict(), ...) does",
+        ) from None
+    except OSError:
+        raise
+    except Exception as error:  # a broken pickle raises nearly anything
+        raise CaseError(
+            "model",
+            f"{path} is no whole file of PyTorch tensors ({type(error).__name__}: {error}); write or download it again",
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -107,33 +138,6 @@ class _TensorsOnly(pickle.Unpickler):
         return _Storage(str(key), dtype, int(elements))
 
 
-def read_torch_file(path: Path) -> dict[str, Array]:
-    """All tensors of a file by name, as `torch.save(module.state_dict(), path)` writes it.
-
-    Raises:
-        CaseError: The file is broken, holds something else, or names code that would be run (stage `model`).
-        OSError: The file cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            read: Callable[[IO[bytes]], dict[str, Array]] = _read_zip if file.read(2) == b"PK" else _read_old
-            file.seek(0)
-            return read(file)
-    except _NamesMoreThanTensorsError as error:
-        raise CaseError(
-            "model",
-            f"{path} names {error}, which is no tensor and was not run; save the tensors alone, as "
-            "torch.save(module.state_dict(), ...) does",
-        ) from None
-    except OSError:
-        raise
-    except Exception as error:  # a broken pickle raises nearly anything
-        raise CaseError(
-            "model",
-            f"{path} is no whole file of PyTorch tensors ({type(error).__name__}: {error}); write or download it again",
-        ) from None
-
-
 def _read_zip(file: IO[bytes]) -> dict[str, Array]:
     with zipfile.ZipFile(file) as archive:
         pickled = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
@@ -171,3 +175,29 @@ def _views(loaded: object) -> dict[str, _View]:
         if not (isinstance(name, str) and isinstance(value, _View)):
             raise TypeError(f"{name!r} is no tensor")
     return loaded
+
+
+def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
+    """All tensors of a file by name, mapped rather than read.
+
+    Raises:
+        CaseError: The file is broken, or has an element type that numpy lacks (stage `model`).
+        OSError: The file cannot be read.
+    """
+    try:
+        content = np.memmap(path, mode="r", dtype=np.uint8)
+        begin = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES].tobytes(), "little")
+        header = json.loads(content[_LENGTH_BYTES:begin].tobytes())
+        header.pop("__metadata__", None)
+        return {name: _tensor(content[begin:], entry) for name, entry in header.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CaseError(
+            "model",
+            f"{path} is no whole .safetensors file ({type(error).__name__}: {error}); write or download it again",
+        ) from None
+
+
+def _tensor(data: NDArray[np.uint8], entry: Mapping[str, Any]) -> NDArray[Any]:
+    begin, end = entry["data_offsets"]
+    tensor: NDArray[Any] = data[begin:end].view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return tensor
