@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from harness.records.run import Build, Reference
@@ -99,3 +99,27 @@ def metric_named(name: str) -> Metric | None:
 
 EXACT = (*BUILD_FACTS, *REFERENCE_FACTS)
 METRICS: dict[str, Metric] = {metric.name: metric for metric in (*STATISTICAL, *EXACT)}
+
+# The ratios that a history has beside these figures: of a latency to that of the suite's baseline variant, and to
+# that under the reference toolchain, both between turns of the same rounds.
+LATENCY_VS_BASELINE = "latency-vs-baseline"
+LATENCY_VS_REFERENCE = "latency-vs-reference"
+RATIO_TITLES: Mapping[str, str] = {
+    LATENCY_VS_BASELINE: "Latency vs. baseline",
+    LATENCY_VS_REFERENCE: "Latency vs. reference toolchain",
+}
+# Figures with noise; all of them are above zero.
+NOISY_METRICS = frozenset((*(metric.name for metric in STATISTICAL), *RATIO_TITLES))
+# The version's own text is in every module, so its size changes with every release and shows nothing else.
+_NO_EVIDENCE = "module-size"
+_COUNTED = frozenset(metric.name for metric in (INSTRUCTIONS, *EXACT)) - {_NO_EVIDENCE}
+
+
+def is_exact(metric: str) -> bool:
+    """Whether equal code gives equal values of a metric of a history, so that any difference is a change."""
+    return metric not in NOISY_METRICS
+
+
+def shows_the_program(metric: str) -> bool:
+    """Whether another figure shows that a program is another one."""
+    return metric in _COUNTED or "/" in metric

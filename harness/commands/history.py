@@ -20,16 +20,14 @@ from harness.history.failures_page import failures_verdict, news_record, with_fa
 from harness.history.findings import Finding, findings, timeline
 from harness.history.frame_text import records_of, render_frame
 from harness.history.frames import frame_of
-from harness.history.metrics import is_exact
 from harness.history.open import History, open_history
 from harness.history.overview_page import COUNTS, overview_page
 from harness.history.page import Page, page_markdown, page_terminal
-from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.history.series_match import asking, listing_series, matching
 from harness.history.series_page import constant_sheet, series_page, series_sheet
 from harness.history.series_view import SeriesRow
 from harness.history.values import Point
-from harness.metrics import LATENCY, metric_named
+from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, is_exact, metric_named
 from harness.progress import Terminal
 from harness.report.csv_ import csv_text
 from harness.report.json_ import SCHEMA_VERSION, json_text

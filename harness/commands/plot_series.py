@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
 from harness.history.changes import find_all
-from harness.history.metrics import is_exact
 from harness.history.open import History, open_history
 from harness.history.series_view import SeriesRow
 from harness.history.verdicts import Cause
+from harness.metrics import is_exact
 from harness.plots.look import Format, Theme
 from harness.plots.series_choice import choose_series, reference_of
 from harness.plots.timeline import draw_timeline

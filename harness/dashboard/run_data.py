@@ -13,7 +13,7 @@ from harness.dashboard.coding import figures, numbers, table, texts, whole
 from harness.dashboard.gather import Gathered
 from harness.dashboard.series_data import Payload, key_of_case
 from harness.dashboard.words import metric_title
-from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
+from harness.metrics import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 
 # Where a case's commands change more often than this, later runs have none, but for the newest's on series pages.
 _COMMANDS_KEPT = 20

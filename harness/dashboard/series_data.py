@@ -15,8 +15,8 @@ from harness.dashboard.gather import Gathered
 from harness.dashboard.spark import sparkline
 from harness.dashboard.words import metric_title
 from harness.history.findings import is_worse
-from harness.history.metrics import is_exact
 from harness.history.values import Change
+from harness.metrics import is_exact
 
 Payload = dict[str, Any]
 

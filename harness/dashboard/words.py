@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from harness.history.metrics import RATIO_TITLES
-from harness.metrics import metric_named
+from harness.metrics import RATIO_TITLES, metric_named
 from harness.report.units import byte_unit, count_unit, percent, ratio_text, time_unit
 from harness.text import one_line
 

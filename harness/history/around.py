@@ -12,12 +12,18 @@ from numpy.typing import NDArray
 from harness.history.beside import Beside, ByKind
 from harness.history.circumstances import Circumstances, Conditions, Program
 from harness.history.found import Found
-from harness.history.metrics import is_counted, is_exact
-from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.history.series_values import Runs, SeriesValues
 from harness.history.shifts import Shift, shift_between
 from harness.history.values import Role
-from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
+from harness.metrics import (
+    COMPILE_TIME,
+    INSTRUCTIONS,
+    LATENCY,
+    LATENCY_VS_BASELINE,
+    LATENCY_VS_REFERENCE,
+    is_exact,
+    shows_the_program,
+)
 
 # By series and id of the run.
 Programs = Mapping[tuple[str, str], Program]
@@ -142,7 +148,7 @@ def _counted_changes(own: ByKind, before: int, after: int) -> tuple[str, ...]:
     """Counted figures of the case that differ between two runs, by more than a loop's odd iteration."""
     changed = []
     for (metric, role), of_kind in own.items():
-        if role != "newest" or not is_counted(metric):
+        if role != "newest" or not shows_the_program(metric):
             continue
         values = [of_kind[-1].values_at(np.array([place])) for place in (before, after)]
         if not (values[0] and values[1]):

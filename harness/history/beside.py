@@ -6,12 +6,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.history.metrics import is_counted, is_exact
-from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.history.series_values import SeriesValues
 from harness.history.series_view import SeriesRow
 from harness.history.values import Role
-from harness.metrics import COMPILE_TIME, LATENCY
+from harness.metrics import (
+    COMPILE_TIME,
+    LATENCY,
+    LATENCY_VS_BASELINE,
+    LATENCY_VS_REFERENCE,
+    is_exact,
+    shows_the_program,
+)
 
 CaseKey = tuple[str, str, str, str]
 _GroupKey = tuple[str, str, str, str]
@@ -59,7 +64,7 @@ class Neighbours:
             return [one for one in members if (one.metric, one.role) == (row.metric, "reference")]
         wanted = {*_TIMES, *([(COMPILE_TIME.name, "reference")] if row.metric == COMPILE_TIME.name else [])}
         beside = [one for one in members if (one.metric, one.role) in wanted]
-        return beside + [one for one in members if is_counted(one.metric) and one.role == "newest"]
+        return beside + [one for one in members if shows_the_program(one.metric) and one.role == "newest"]
 
     def _baseline(self, row: SeriesRow) -> list[SeriesRow]:
         if row.metric != LATENCY_VS_BASELINE or row.role != "newest":

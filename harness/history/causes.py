@@ -12,7 +12,6 @@ import math
 
 from harness.history.baseline_causes import against_baseline
 from harness.history.circumstances import Circumstances, machine_changes, toolchains_text
-from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.history.shifts import Shift
 from harness.history.verdicts import (
     SAME_MODULE,
@@ -23,7 +22,7 @@ from harness.history.verdicts import (
     other_count,
     other_module,
 )
-from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.report.units import percent
 
 

@@ -13,11 +13,11 @@ from harness.history.causes import explain
 from harness.history.dating import step_of_ratio
 from harness.history.describe import describe
 from harness.history.found import Found
-from harness.history.metrics import is_exact
 from harness.history.search import Values, search
 from harness.history.series_values import Runs, load_programs, load_values, usable_runs
 from harness.history.series_view import SeriesRow
 from harness.history.values import Change
+from harness.metrics import is_exact
 from harness.progress import Progress, Silent
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from dataclasses import asdict
 from typing import Any
 
 from harness.history.findings import Finding, is_worse
-from harness.history.metrics import RATIO_TITLES
 from harness.history.page import Page, Sheet
 from harness.history.values import Change
-from harness.metrics import metric_named
+from harness.metrics import RATIO_TITLES, metric_named
 from harness.report.columns import Column
 from harness.report.units import byte_unit, count_unit, percent, ratio_text, time_unit
 from harness.text import one_line, shown

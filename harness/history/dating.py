@@ -13,8 +13,7 @@ import numpy as np
 
 from harness.history.beside import Beside
 from harness.history.found import Found
-from harness.history.series import LATENCY_VS_REFERENCE
-from harness.metrics import LATENCY
+from harness.metrics import LATENCY, LATENCY_VS_REFERENCE
 
 if TYPE_CHECKING:
     from harness.stats.change_points import ChangePoint

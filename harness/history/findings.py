@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.history.values import Change
 from harness.history.verdicts import Cause
-from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 
 # What may fail a build: as in comparisons, a time and no counted figure, which a release may change for the better.
 GATED = (LATENCY.name, LATENCY_VS_REFERENCE, COMPILE_TIME.name)

@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
 from harness.history.machine_class import machine_class
-from harness.history.metrics import TIMED_METRICS
-from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, series_id, toolchain_role
 from harness.history.values import Point, Role
-from harness.metrics import BUILD_FACTS, COMPILE_TIME, INSTRUCTIONS, LATENCY, REFERENCE_FACTS, metric_named
+from harness.metrics import (
+    BUILD_FACTS,
+    COMPILE_TIME,
+    INSTRUCTIONS,
+    LATENCY,
+    LATENCY_VS_BASELINE,
+    LATENCY_VS_REFERENCE,
+    NOISY_METRICS,
+    REFERENCE_FACTS,
+    metric_named,
+)
 from harness.records.case import Case
 from harness.records.run import Header
 from harness.report.values import Report, Row
 from harness.stats import Estimate, GroupTimes, estimate_ratio, tabulate_rounds
 from harness.store.evidence import Evidence, stand_ins
+
+_ID_DIGITS = 16
+
+
+def series_id(suite: str, case_id: str, metric: str, machine_class: str, role: Role, beside: str = "") -> str:
+    """16 hex digits that tell one series from all others.
+
+    Args:
+        suite: Its name.
+        case_id: Of what is compiled and how it runs; the same after the variant was renamed.
+        machine_class: In words, see harness.history.machine_class.
+        beside: What else has to stay the same: the release of a reference or of another fixed toolchain, or the case's
+            name where a suite has two cases of one id.
+    """
+    definition = [suite, case_id, metric, machine_class, role, beside]
+    text = json.dumps(definition, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
+
+
+def toolchain_role(place: int, count: int) -> Role:
+    """What the toolchain at a place (from 0) is among so many: the last is the newest, the first of several fixed."""
+    if place == count - 1:
+        return "newest"
+    return "reference" if place == 0 else "other"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +210,7 @@ class _Group:
     def figures(self, case: Case, row: Row) -> Iterator[_Figure]:
         """All of one case that are numbers which can be plotted and compared."""
         for figure in (*self._timings(case, row), *self._counted(case)):
-            lowest = 0.0 if figure.metric not in TIMED_METRICS else math.ulp(0.0)
+            lowest = 0.0 if figure.metric not in NOISY_METRICS else math.ulp(0.0)
             if math.isfinite(figure.value) and figure.value >= lowest:
                 yield figure
 

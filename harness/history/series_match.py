@@ -6,9 +6,8 @@ import fnmatch
 import shlex
 from collections.abc import Sequence
 
-from harness.history.series import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.history.series_view import SeriesRow
-from harness.metrics import LATENCY
+from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.store.address import without_password
 
 _DEFAULT_RESULTS = "results"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from harness.history.circumstances import Circumstances, commits_text, machine_changes
-from harness.history.series import LATENCY_VS_BASELINE
+from harness.metrics import LATENCY_VS_BASELINE
 
 Cause = Literal["compiler", "machine", "harness", "unknown"]
 Verdict = tuple[Cause, str]

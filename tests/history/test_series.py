@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.history.series import series_id, toolchain_role
+from harness.history.points import series_id, toolchain_role
 from harness.history.tables import tables_of
 from harness.history.values import Point
 from harness.records.case import Case
