@@ -13,8 +13,7 @@ from harness.commands.one_run import RunArguments, run_for
 from harness.commands.output import Format, memory_limit, print_text, tell_where
 from harness.commands.report import report_command
 from harness.errors import ExitCode, UsageError
-from harness.inspecting import inspect_case
-from harness.ir.values import check_ops
+from harness.ir.op_counts import check_ops
 from harness.process import Limits
 from harness.progress import Terminal
 from harness.report.ablation import render_ablation
@@ -22,6 +21,7 @@ from harness.report.inspected import TELLING_OPS, render_counts, render_counts_j
 from harness.report.outcome import exit_code
 from harness.report.table import build_report
 from harness.stages.ablating import Ablation, write_ablation
+from harness.stages.inspect import inspect_case
 from harness.store.run_directory import load_run
 
 

@@ -1,4 +1,4 @@
-"""Model -> files with its IR at the named phases: one run of iree-compile that stops at the last of them.
+"""Model -> its IR at the named phases, as files and as text: one run of iree-compile that stops at the last of them.
 
 Printing the IR changes nothing of the module that is compiled. Weights are left out of what is printed: those of a
 network of 67 MB would be 1.6 GB of text in all phases, and the IR parses as well without them.
@@ -7,13 +7,12 @@ network of 67 MB would be 1.6 GB of text in all phases, and the IR parses as wel
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from harness.errors import CaseError
-from harness.ir.counter import SEPARATOR
+from harness.errors import CaseError, UsageError
+from harness.ir.child import SEPARATOR
 from harness.ir.tools import failure, start
-from harness.ir.values import check_phases
 from harness.metrics import BUFFERIZED, ENCODINGS, PHASES, START
 from harness.process import Limits
 from harness.toolchain import Toolchain
@@ -40,7 +39,19 @@ _OURS = {
     BUFFERIZED: ("executable-targets", (_BUFFERIZATION, _AFTER_SCRIPT)),
 }
 
+_NO_RESOURCES = re.compile(r"\n\{-#\s*#-\}\n")  # what is left of the weights
 _UNWRITTEN = re.compile(r"^Error while (?:creating|opening).+: (?P<why>.+)$", re.MULTILINE)
+
+
+def check_phases(phases: Iterable[str]) -> None:
+    """Refuse a phase that there is not.
+
+    Raises:
+        UsageError: The compiler has no such phase.
+    """
+    for phase in phases:
+        if phase not in PHASES:
+            raise UsageError(f"there is no phase {phase!r}; name one of {', '.join(PHASES)}")
 
 
 def dump_phases(
@@ -91,6 +102,20 @@ def entry_phase(flags: Sequence[str]) -> str:
     """The phase whose IR the model is; iree-compile takes the last of flags that are given twice."""
     entries = [flag.partition("=")[2] for flag in flags if flag.startswith("--compile-from=")]
     return entries[-1] if entries and entries[-1] in PHASES else START
+
+
+def print_ir(file: Path, *, toolchain: Toolchain, limits: Limits) -> str:
+    """A file of IR, text or bytecode, as text without the values of its weights.
+
+    Raises:
+        CaseError: The toolchain cannot read the file (stage `ir`).
+    """
+    split = f"--split-input-file={SEPARATOR.decode().strip()}"
+    tool = str(toolchain.compiler_tools / "iree-opt")
+    finished = start("iree-opt", [tool, str(file), "--allow-unregistered-dialect", split, *ELIDE_FLAGS], limits=limits)
+    if not finished.ok:
+        raise failure("iree-opt", finished, limits, where=f" on {file.name}", remedy="take another phase")
+    return _NO_RESOURCES.sub("\n", finished.stdout).strip() + "\n"
 
 
 def _compile(flags: Sequence[str], phases: Sequence[str], toolchain: Toolchain, folder: Path, limits: Limits) -> None:

@@ -1,10 +1,6 @@
 """Finds the encoded tensors of a program, in its IR at phase `encodings`, with MLIR's bindings.
 
-It runs by path under a toolchain's own Python, where the harness may not be installed: stdlib, iree.compiler.ir and the
-file beside it only. Its argument is {"file": path, "inputs": [shape, ...]} in JSON, and it prints
-    {"tensors": [{"name": ..., "element_bits": n, "sizes": [[size, whether an input decides it], ...],
-                  "layouts": [[tile, ...], ...]}, ...]}
-with a tile for each of the sizes (1: not tiled; 0: known at run time only), or {"unknown": "a phrase"}.
+It runs under a toolchain's own Python, for harness.ir.child.
 
 A tensor is encoded in one of two ways. Its type may say so (#iree_encoding.layout): every such result on the host's
 side is a buffer. Or it was packed early, so that its type is the padded one. Then dispatches tell what it was: a
@@ -14,13 +10,13 @@ in between relates dimensions to each other, by the maps of linalg ops.
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import re
-import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+
+from iree.compiler import ir
+
+from harness.ir.sizes import Sizes, Unknown, segments
 
 _LAYOUT = "#iree_encoding.layout<"
 _RESOLVER = re.compile(r"#\w+\.\w*(?:resolver|identity)\w*")
@@ -31,17 +27,21 @@ _PASSES_ON = ("stream.async.cast", "stream.async.clone", "stream.async.transfer"
 _OPERANDS, _OPERAND_DIMS, _RESULT_DIMS = 1, 3, 5  # among the operands of a stream.tensor.dispatch
 
 
-def _beside(name: str) -> Any:
-    """A module of this folder, which is no package here."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None and spec.loader is not None  # noqa: S101 (it is a Python file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def answer(modules: Iterable[Any], _: str, *, inputs: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
+    """All encoded tensors of a program, as JSON.
 
+    Args:
+        inputs: Shapes of the program's arguments.
 
-_index_sizes = _beside("index_sizes")
-Unknown = _index_sizes.Unknown
+    Returns:
+        {"name": ..., "element_bits": n, "sizes": [[size, whether an input decides it], ...], "layouts": [[tile, ...],
+        ...]} for each buffer, with a tile for each of the sizes (1: not tiled; 0: known at run time only).
+
+    Raises:
+        Unknown: The layout or the size of one of them is not known.
+    """
+    (module,) = modules
+    return Program(module, inputs).tensors()
 
 
 class Alike:
@@ -51,23 +51,23 @@ class Alike:
         self.above: dict[Any, Any] = {}
 
     def of(self, dim: Any) -> Any:
-        """The one that stands for a dimension's class."""
+        """The dimension that stands for a dimension's class."""
         while dim in self.above:
             dim = self.above[dim]
         return dim
 
-    def join(self, one: Any, other: Any) -> None:
+    def join(self, left: Any, right: Any) -> None:
         """Two dimensions are of one size."""
-        one, other = self.of(one), self.of(other)
-        if one != other:
-            self.above[other] = one
+        left, right = self.of(left), self.of(right)
+        if left != right:
+            self.above[right] = left
 
 
 class Program:
     """A module at phase `encodings`."""
 
-    def __init__(self, ir: Any, module: Any, inputs: Sequence[Sequence[int]]) -> None:
-        self.ir, self.sizes, self.alike = ir, _index_sizes.Sizes(ir, inputs), Alike()
+    def __init__(self, module: Any, inputs: Sequence[Sequence[int]]) -> None:
+        self.inputs, self.sizes, self.alike = inputs, Sizes(), Alike()
         self.functions: dict[tuple[str, str], Any] = {}
         self.host: list[Any] = []
         self._collect(module.operation)
@@ -79,16 +79,19 @@ class Program:
         def visit(op: Any) -> Any:
             if op.name != "stream.executable":
                 self.host.append(op)
-                return self.ir.WalkResult.ADVANCE
+                if op.name == "util.func" and list(op.regions[0]):
+                    for argument, shape in zip(op.regions[0].blocks[0].arguments, self.inputs, strict=False):
+                        self.sizes.give(argument, shape)
+                return ir.WalkResult.ADVANCE
             name = op.attributes["sym_name"].value
             for inner in _operations(op):
                 if inner.name == "builtin.module":
                     for function in _operations(inner):
                         if "sym_name" in function.attributes:
                             self.functions[name, function.attributes["sym_name"].value] = function
-            return self.ir.WalkResult.SKIP
+            return ir.WalkResult.SKIP
 
-        module.walk(visit, self.ir.WalkOrder.PRE_ORDER)
+        module.walk(visit, ir.WalkOrder.PRE_ORDER)
 
     def tensors(self) -> list[dict[str, Any]]:
         """All encoded tensors, each buffer once.
@@ -130,10 +133,13 @@ class Program:
             layouts.append(tiles)
         values = iter(dims)
         sizes = [
-            self.sizes.of(next(values)) if type_.is_dynamic_dim(i) else (type_.get_dim_size(i), False)
-            for i in range(rank)
+            self._size(next(values)) if type_.is_dynamic_dim(i) else (type_.get_dim_size(i), False) for i in range(rank)
         ]
         return _tensor(name, type_, sizes, layouts)
+
+    def _size(self, value: Any) -> tuple[int, bool]:
+        """A dynamic size, and whether an input decides it."""
+        return self.sizes.number(value), self.sizes.is_decided_by_inputs(value)
 
     # ------------------------------------------------------------------------------------- packed early
 
@@ -144,14 +150,14 @@ class Program:
             return []
         bindings: list[tuple[Any, Any]] = []
         arguments = list(function.regions[0].blocks[0].arguments)
-        operands = _segment(op, _OPERANDS)
-        types = [one.value for one in op.attributes["operand_encodings"]]
-        values = iter(_segment(op, _OPERAND_DIMS))
+        operands = segments(op)[_OPERANDS]
+        types = [attribute.value for attribute in op.attributes["operand_encodings"]]
+        values = iter(segments(op)[_OPERAND_DIMS])
         for operand, type_, argument in zip(operands, types, arguments, strict=False):  # results' arguments follow
-            if isinstance(type_, self.ir.RankedTensorType):
+            if isinstance(type_, ir.RankedTensorType):
                 dims = [next(values) for _ in range(_dynamic(type_))]
                 bindings.append(self._bind(number, operand, type_, dims, argument))
-        untied = [one for position, one in enumerate(op.results) if _is_untied(op, position)]
+        untied = [result for position, result in enumerate(op.results) if _is_untied(op, position)]
         for result, (type_, dims), argument in zip(untied, self._results(op), arguments[len(operands) :], strict=True):
             bindings.append(self._bind(number, result, type_, dims, argument))
         for inner in _operations(function):
@@ -160,10 +166,10 @@ class Program:
 
     def _results(self, op: Any) -> list[tuple[Any, list[Any]]]:
         """Types and dynamic sizes of the results that are buffers of their own."""
-        values = iter(_segment(op, _RESULT_DIMS))
-        types = [one.value for one in op.attributes["result_encodings"]]
+        values = iter(segments(op)[_RESULT_DIMS])
+        types = [attribute.value for attribute in op.attributes["result_encodings"]]
         sized = [(type_, [next(values) for _ in range(_dynamic(type_))]) for type_ in types]
-        return [one for position, one in enumerate(sized) if _is_untied(op, position)]
+        return [result for position, result in enumerate(sized) if _is_untied(op, position)]
 
     def _bind(self, number: int, value: Any, type_: Any, dims: Sequence[Any], argument: Any) -> tuple[Any, Any]:
         # A buffer may be read as tensors of several shapes, whose dimensions are others.
@@ -178,28 +184,28 @@ class Program:
             self.known[dim] = (type_.get_dim_size(i), False)
         else:
             try:
-                self.known[dim] = self.sizes.of(next(values))
+                self.known[dim] = self._size(next(values))
             except Unknown:  # it matters only if the tensor is packed, and nothing else tells
                 return
 
     def _relate(self, number: int, op: Any) -> None:
         """Relate the dimensions of an op's operands and results to each other."""
 
-        def same(one: Any, other: Any, sizes: Sequence[int] | None = None) -> None:
-            shape, others = _shape(one), _shape(other)
+        def same(value: Any, other: Any, sizes: Sequence[int] | None = None) -> None:
+            shape, others = _shape(value), _shape(other)
             j = 0
             for i, size in enumerate(shape):
-                # A slice may leave dimensions of one out; of two sizes that differ it is not a whole one.
+                # A slice may leave dimensions of 1 out; of two sizes that differ it is not a whole one.
                 if sizes is not None and len(others) < len(shape) and sizes[i] == 1 and others[j : j + 1] != ["1"]:
                     continue
                 if j < len(others) and others[j] == size:
-                    self.alike.join((number, one, i), (number, other, j))
+                    self.alike.join((number, value, i), (number, other, j))
                 j += 1
 
         name, operands, results = op.name, list(op.operands), list(op.results)
         for value in (*operands, *results):
-            if isinstance(value.type, self.ir.RankedTensorType):
-                type_ = self.ir.RankedTensorType(value.type)
+            if isinstance(value.type, ir.RankedTensorType):
+                type_ = ir.RankedTensorType(value.type)
                 for i in range(type_.rank):
                     if not type_.is_dynamic_dim(i):
                         self.known[number, value, i] = (type_.get_dim_size(i), False)
@@ -224,10 +230,10 @@ class Program:
             for result, init in zip(results, operands[len(operands) - len(results) :], strict=True):
                 same(result, init)
             maps = next((op.attributes[key] for key in _MAPS if key in op.attributes), ())
-            for operand, one in zip(operands, maps, strict=False):
-                for i, expression in enumerate(one.value.results):
-                    if isinstance(expression, self.ir.AffineDimExpr):
-                        loop = self.ir.AffineDimExpr(expression).position
+            for operand, attribute in zip(operands, maps, strict=False):
+                for i, expression in enumerate(attribute.value.results):
+                    if isinstance(expression, ir.AffineDimExpr):
+                        loop = ir.AffineDimExpr(expression).position
                         self.alike.join((number, op, loop), (number, operand, i))
         elif results and operands and name.startswith("tensor.cast"):
             same(operands[0], results[0])
@@ -247,7 +253,7 @@ class Program:
     def _packed(self, dispatches: Any) -> list[dict[str, Any]]:
         of = self.alike.of
         # Where a dimension is of a known size in one place, inputs do not decide it in another.
-        known = {of(dim): size for dim, size in sorted(self.known.items(), key=lambda one: not one[1][1])}
+        known = {of(dim): size for dim, size in sorted(self.known.items(), key=lambda item: not item[1][1])}
         outer = {of(dim): (known.get(of(plain)), tile) for dim, _, plain, tile in self.packed}
         tiles = {of(dim) for _, dim, _, _ in self.packed} | {of(dim) for _, dim in self.multiplied}
         for dim, tile in self.multiplied:
@@ -298,12 +304,6 @@ def _shape(value: Any) -> list[str]:
     return sizes[1].split("x")[:-1] if sizes else []
 
 
-def _segment(op: Any, number: int) -> list[Any]:
-    lengths = list(op.attributes["operandSegmentSizes"])
-    start = sum(lengths[:number])
-    return list(op.operands)[start : start + lengths[number]]
-
-
 def _called(op: Any) -> tuple[str, str]:
     executable, function = op.attributes["entry_points"][0].value
     return executable, function
@@ -323,24 +323,3 @@ def _root(value: Any) -> Any:
             break
         value = op.operands[0]
     return value
-
-
-def main() -> None:
-    """Find, and print."""
-    from iree.compiler import ir
-
-    request = json.loads(sys.argv[1])
-    with ir.Context() as context:
-        context.allow_unregistered_dialects = True  # as iree-compile does
-        try:
-            module = ir.Module.parse(Path(request["file"]).read_bytes())
-            answer: dict[str, Any] = {"tensors": Program(ir, module, request["inputs"]).tensors()}
-        except ir.MLIRError as error:
-            answer = {"unknown": f"it cannot be read back ({str(error).splitlines()[0]})"}
-        except Unknown as unknown:
-            answer = {"unknown": str(unknown)}
-    print(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main()

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import CaseError
-from harness.ir.tools import ask_child
+from harness.ir.tools import ask
+from harness.metrics import ENCODINGS
 from harness.process import Limits
 from harness.records.run import EncodedTensor, Storage
 from harness.toolchain import Toolchain
-
-_LAYOUTS = Path(__file__).with_name("layouts.py")
 
 # What IREE rounds a size up to, where a microkernel says at run time how large its tiles are.
 RUN_TIME_TILE = 16
@@ -69,15 +68,16 @@ def read_storage(file: Path, inputs: Sequence[Sequence[int]], *, toolchain: Tool
     Raises:
         CaseError: The IR cannot be read back, or does not tell what a tensor costs (stage `ir`).
     """
-    answer = ask_child(
-        "the reader of layouts",
-        _LAYOUTS,
-        {"file": str(file.resolve()), "inputs": [list(shape) for shape in inputs]},
+    answers = ask(
+        "layouts",
+        {ENCODINGS: file},
+        name="the reader of layouts",
         toolchain=toolchain,
         limits=limits,
         where="",
         remedy="leave storage out",
+        inputs=[list(shape) for shape in inputs],
     )
-    if "unknown" in answer:
-        raise CaseError("ir", f"what encodings cost in memory cannot be told: {answer['unknown']}; leave storage out")
-    return Storage(tensors=tuple(encoded_tensor(**tensor) for tensor in answer["tensors"]))
+    if "unknown" in answers:
+        raise CaseError("ir", f"what encodings cost in memory is not known: {answers['unknown']}; leave storage out")
+    return Storage(tensors=tuple(encoded_tensor(**tensor) for tensor in answers[ENCODINGS]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from harness.process import Finished, Limits, run
 from harness.toolchain import Toolchain
 from harness.toolchain.messages import error_lines, tail
 
+_CHILD = Path(__file__).with_name("child.py")
 _MORE = {"time": "give it more with --compile-timeout", "memory": "give it more with --compile-memory"}
 _LONGEST_REASON = 300
 
@@ -28,32 +29,42 @@ def start(tool: str, command: Sequence[str], *, limits: Limits, cwd: Path | None
         raise CaseError("ir", f"{tool} cannot be started ({error.strerror}); reinstall the toolchain") from None
 
 
-def ask_child(
-    name: str,
-    script: Path,
-    request: object,
+def ask(
+    question: str,
+    files: Mapping[str, Path],
     *,
+    name: str,
     toolchain: Toolchain,
     limits: Limits,
     where: str,
     remedy: str,
+    **arguments: object,
 ) -> dict[str, Any]:
-    """Run one of this room's scripts under the toolchain's own Python, and read its answer.
+    """Have a question about files of IR answered under the toolchain's own Python; see harness.ir.child.
 
     Args:
-        name: What the script is called in errors: `the counter of ops`.
-        request: Its argument, as JSON.
+        files: By phase.
+        name: What answers is called in errors: `the counter of ops`.
         where: What follows on how it ended, with a leading blank.
         remedy: What to do, unless a limit was hit.
 
+    Returns:
+        The answers by phase; or {"unknown": a phrase}, where an answer does not follow from the IR.
+
     Raises:
-        CaseError: It failed, or cannot be started (stage `ir`).
+        CaseError: It failed, or cannot be started, or a file cannot be read back (stage `ir`).
     """
-    finished = start(name, [*toolchain.python_command, str(script), json.dumps(request)], limits=limits)
+    paths = {phase: str(file.resolve()) for phase, file in files.items()}
+    request = json.dumps({"question": question, "files": paths, "arguments": arguments})
+    finished = start(name, [*toolchain.python_command, str(_CHILD), request], limits=limits)
     if not finished.ok:
         raise failure(name, finished, limits, where=where, remedy=remedy)
     answer: dict[str, Any] = json.loads(finished.stdout)
-    return answer
+    if "unread" in answer:
+        message = f"the IR at phase {answer['unread']!r} cannot be read back ({_shortened(answer['why'])})"
+        raise CaseError("ir", f"{message}; {remedy}")
+    answers: dict[str, Any] = answer.get("answers", answer)
+    return answers
 
 
 def failure(tool: str, finished: Finished, limits: Limits, *, where: str, remedy: str) -> CaseError:
@@ -67,12 +78,12 @@ def failure(tool: str, finished: Finished, limits: Limits, *, where: str, remedy
     if finished.limit is not None:
         message = f"{tool} {ended}{where}; {_MORE[finished.limit]}"
     else:
-        reason = shortened(_reason(finished))
+        reason = _shortened(_reason(finished))
         message = f"{tool} {ended}{where}{f': {reason}' if reason else ''}; {remedy}"
     return CaseError("ir", message, stderr=tail(finished.stderr))
 
 
-def shortened(reason: str) -> str:
+def _shortened(reason: str) -> str:
     """A diagnostic without what is too long of it: it may repeat an op with all its attributes."""
     return reason[:_LONGEST_REASON].rstrip(".;")
 

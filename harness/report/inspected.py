@@ -8,8 +8,7 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.text import Text
 
-from harness.inspecting import Inspected
-from harness.ir import OpCounts
+from harness.ir.op_counts import Inspected, OpCounts
 from harness.report.columns import Column
 from harness.report.json_ import SCHEMA_VERSION, json_text
 from harness.report.terminal_text import drawn, empty_table, fitting, print_left_out

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from harness.ir.roofline import Attained
 from harness.records.run import Peak, Work
 from harness.report.columns import Column
 from harness.report.units import NOTHING
 from harness.report.values import Section
-from harness.roofline.attained import Attained
 from harness.text import one_line
 
 

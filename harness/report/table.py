@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from harness.ir.roofline import NARROW_TYPES, attained
 from harness.records.case import Case
 from harness.records.run import Build, Check, Header, ModelRecord, Reference, Run
 from harness.report.evidence import judge
@@ -22,7 +23,6 @@ from harness.report.remarks import (
 )
 from harness.report.repro import repro_lines
 from harness.report.values import Report, Row, Section
-from harness.roofline.attained import NARROW_TYPES, attained
 from harness.stats import (
     GroupTimes,
     change_against,

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from harness.ir.roofline import Attained
 from harness.records.case import VariantGroup
 from harness.records.run import DeviceMemory, Failure, Peak, PluginEffect, Storage, Work
-from harness.roofline.attained import Attained
 from harness.stats import Change, Estimate
 
 Status = Literal[

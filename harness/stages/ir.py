@@ -12,7 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 from harness.cache import cache_root, read_memo, write_memo
 from harness.compile import BuildCache
 from harness.errors import CaseError
-from harness.ir import OpCounts, count_ops, entry_phase, select_counts
+from harness.ir.dump import entry_phase
+from harness.ir.op_counts import OpCounts, count_ops, select_counts
 from harness.metrics import ENCODINGS, PHASES
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits

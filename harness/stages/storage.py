@@ -13,7 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 from harness.cache import cache_root, read_memo, write_memo
 from harness.compile import BuildCache
 from harness.errors import CaseError
-from harness.ir import dump_phases, read_storage
+from harness.ir.dump import dump_phases
+from harness.ir.storage import read_storage
 from harness.metrics import ENCODINGS
 from harness.process import Limits
 from harness.records.run import Build, Failure, Storage

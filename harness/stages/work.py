@@ -8,11 +8,10 @@ from dataclasses import replace
 
 from harness.cache import cache_root
 from harness.errors import CaseError
+from harness.ir.roofline import measure_peak, peak_threads
+from harness.ir.work import count_work
 from harness.models.materialize import ModelArtifact
 from harness.records.run import Failure, Work
-from harness.roofline.count import count_work
-from harness.roofline.devices import peak_threads
-from harness.roofline.peaks import measure_peak
 from harness.stages.build import host_cpu_of
 from harness.stages.context import Context
 from harness.verify import AnyRunnable
@@ -36,8 +35,12 @@ def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure
         artifact, given = one
         try:
             return count_work(
-                artifact,
-                given,
+                artifact.name,
+                artifact.mlir,
+                artifact.function,
+                [argument.shape for argument in artifact.inputs],
+                sha256=artifact.sha256,
+                flags=given,
                 toolchain=context.prepared.toolchain,
                 limits=context.options.compile_limits,
                 memos=cache_root() / "work",

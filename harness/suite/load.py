@@ -10,7 +10,7 @@ from pathlib import Path
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from harness.errors import SuiteError, UsageError
-from harness.ir.values import check_wanted
+from harness.ir.op_counts import check_wanted
 from harness.metrics import METRICS, PHASES
 from harness.models.model import Input, Model, Tolerance
 from harness.records.case import Gate, VariantGroup

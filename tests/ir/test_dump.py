@@ -1,4 +1,4 @@
-"""The files of a program's IR, with the real compiler: what is in them, and what is left out."""
+"""A program's IR with the real compiler, as files and as text: what is in it, what is left out, and what can fail."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from harness.errors import CaseError, UsageError
-from harness.ir import count_files, dump_phases
+from harness.ir.dump import dump_phases, print_ir
 from harness.metrics import PHASES
 from harness.process import Limits, run
 from harness.toolchain import Toolchain
 from tests.fakes.fake_toolchain import make_fake_toolchain
+from tests.ir.conftest import Count, Dump
 from tests.ir.programs import HASWELL_FLAGS, LIMITS, WEIGHT
 
 MATMUL = """
@@ -68,87 +69,71 @@ module attributes {transform.with_named_sequence} {
 """
 
 
-def _written(text: str, folder: Path) -> Path:
-    folder.mkdir()
-    file = folder / "net.mlir"
-    file.write_text(text)
-    return file
-
-
-def test_every_phase_has_a_file(dumps: Mapping[str, Path], model: Path) -> None:
+def test_every_phase_has_a_file_without_the_weights(dumps: Mapping[str, Path], model: Path) -> None:
     assert tuple(dumps) == PHASES
     assert dumps["start"] == model
-    assert dumps["input"].name == "model.1.input.mlir"
-    assert dumps["vm"].name == "model.12.vm.mlir"
-
-
-def test_weights_are_left_out_and_small_constants_are_not(dumps: Mapping[str, Path]) -> None:
-    assert WEIGHT[:64] in dumps["start"].read_text()
-    for phase in PHASES[1:]:
-        assert WEIGHT[:64] not in dumps[phase].read_text(), phase
+    assert (dumps["input"].name, dumps["vm"].name) == ("model.1.input.mlir", "model.12.vm.mlir")
+    assert [phase for phase in PHASES if WEIGHT[:64] in dumps[phase].read_text()] == ["start"]
     assert "dense_resource<weight> : tensor<32x8x3x3xf32>" in dumps["input"].read_text()
-    assert "dense<1> : vector<2xi64>" in dumps["input"].read_text()
+    assert "dense<1> : vector<2xi64>" in dumps["input"].read_text(), "small constants are not left out"
 
 
 def test_the_model_may_be_bytecode_of_a_later_phase(
-    dumps: Mapping[str, Path], model: Path, real_toolchain: Toolchain, tmp_path: Path
+    dumps: Mapping[str, Path], model: Path, dump: Dump, count: Count, real_toolchain: Toolchain, tmp_path: Path
 ) -> None:
+    bytecode = tmp_path / "in.mlirbc"
     command = [str(real_toolchain.iree_compile), str(model), *HASWELL_FLAGS, "--compile-to=input"]
-    assert run([*command, "--emit-mlir-bytecode", "-o", str(tmp_path / "in.mlirbc")], limits=LIMITS).ok
+    assert run([*command, "--emit-mlir-bytecode", "-o", str(bytecode)], limits=LIMITS).ok
     flags = (*HASWELL_FLAGS, "--compile-from=input")
-    files = dump_phases(
-        flags, tmp_path / "in.mlirbc", ["flow", "input"], toolchain=real_toolchain, folder=tmp_path, limits=LIMITS
-    )
-    assert files["input"] == tmp_path / "in.mlirbc"
-    counts = count_files(files, toolchain=real_toolchain, limits=LIMITS)
-    assert counts == count_files({phase: dumps[phase] for phase in files}, toolchain=real_toolchain, limits=LIMITS)
+    files = dump(bytecode, ["flow", "input"], flags)
+    assert files["input"] == bytecode
+    assert count(files) == count({phase: dumps[phase] for phase in files})
     with pytest.raises(CaseError) as failed:
-        dump_phases(flags, tmp_path / "in.mlirbc", ["start"], toolchain=real_toolchain, folder=tmp_path, limits=LIMITS)
+        dump(bytecode, ["start"], flags)
     assert str(failed.value) == (
         "the model enters the compiler at phase 'input', so it has no IR at 'start'; take a later phase"
     )
 
 
 @pytest.mark.parametrize("name", ["@net", '@"a/b (c)"', '@"x.6.flow"'])
-def test_a_module_may_have_any_name(name: str, real_toolchain: Toolchain, tmp_path: Path) -> None:
-    model = _written(f"module {name} {{ {MATMUL} }}", tmp_path / "program")
-    phases = ["flow", "input", "bufferized"]
-    files = dump_phases(HASWELL_FLAGS, model, phases, toolchain=real_toolchain, folder=tmp_path, limits=LIMITS)
-    counts = count_files(files, toolchain=real_toolchain, limits=LIMITS)
-    assert counts["input"].count("linalg.matmul") == 1
-    assert counts["flow"].count("flow.dispatch") == 1
-    assert counts["bufferized"].count("func.func") == 1
+def test_a_module_may_have_any_name(name: str, dump: Dump, count: Count) -> None:
+    counts = count(dump(f"module {name} {{ {MATMUL} }}", ["flow", "input", "bufferized"]))
+    ops = [("input", "linalg.matmul"), ("flow", "flow.dispatch"), ("bufferized", "func.func")]
+    assert [counts[phase].count(op) for phase, op in ops] == [1, 1, 1]
 
 
-def test_programs_that_the_compiler_runs_by_itself_are_not_the_model(real_toolchain: Toolchain, tmp_path: Path) -> None:
-    model = _written(FOLDED, tmp_path / "program")
-    files = dump_phases(HASWELL_FLAGS, model, ["bufferized"], toolchain=real_toolchain, folder=tmp_path, limits=LIMITS)
-    assert list(tmp_path.rglob("*_jit_eval*")), "there was such a program"
+def test_a_program_without_dispatches(dump: Dump, count: Count) -> None:
+    same = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
+    counts = count(dump(same, ["flow", "bufferized"]))
+    assert counts["bufferized"].total == counts["flow"].executables == {}
+
+
+def test_programs_that_the_compiler_runs_by_itself_are_not_the_model(dump: Dump, count: Count) -> None:
+    files = dump(FOLDED, ["bufferized"])
+    assert list(files["bufferized"].parent.rglob("*_jit_eval*")), "there was such a program"
     assert "jit_eval" not in files["bufferized"].read_text()
-    counts = count_files(files, toolchain=real_toolchain, limits=LIMITS)
-    assert counts["bufferized"].count("func.func") == 1
+    assert count(files)["bufferized"].count("func.func") == 1
 
 
-def test_a_dispatch_may_have_a_transform_script(real_toolchain: Toolchain, tmp_path: Path) -> None:
-    model = _written(MATMUL, tmp_path / "program")
-    script = model.with_name("script.mlir")
+def test_a_dispatch_may_have_a_transform_script(dump: Dump, count: Count, tmp_path: Path) -> None:
+    script = tmp_path / "script.mlir"
     script.write_text(SCRIPT)
     flags = (*HASWELL_FLAGS, "--iree-codegen-transform-dialect-library=script.mlir@__kernel_config")
-    files = dump_phases(
-        flags, model, ["bufferized"], toolchain=real_toolchain, folder=tmp_path, limits=LIMITS, files=[script]
-    )
-    counts = count_files(files, toolchain=real_toolchain, limits=LIMITS)["bufferized"]
-    assert counts.count("func.func") == counts.count("linalg.matmul") == 1
-    assert counts.count("transform.*") == 0
+    files = dump(MATMUL, ["bufferized"], flags, files=[script])
+    counts = count(files)["bufferized"]
+    assert [counts.count(op) for op in ("func.func", "linalg.matmul", "transform.*")] == [1, 1, 0]
     assert "memref<16x8xf32" in files["bufferized"].read_text()
 
 
+BREAKS = "--iree-flow-break-dispatch=@missing:0"
+
+
 @pytest.mark.parametrize(
-    ("text", "flags", "phase", "said"),
+    ("text", "flags", "phase", "message"),
     [
         pytest.param(
             MATMUL,
-            (*HASWELL_FLAGS, "--iree-flow-break-dispatch=@missing:0"),
+            (BREAKS,),
             "stream",
             "iree-compile exited with status 1 after phase 'dispatch-creation', on its way to phase 'stream': "
             "Failed to find breaking or tracing target function; take an earlier phase, or make the case compile",
@@ -156,7 +141,7 @@ def test_a_dispatch_may_have_a_transform_script(real_toolchain: Toolchain, tmp_p
         ),
         pytest.param(
             "func.func @main( {",
-            HASWELL_FLAGS,
+            (),
             "flow",
             "iree-compile exited with status 1, on its way to phase 'flow': expected non-function type; "
             "take an earlier phase, or make the case compile",
@@ -164,7 +149,7 @@ def test_a_dispatch_may_have_a_transform_script(real_toolchain: Toolchain, tmp_p
         ),
         pytest.param(
             MATMUL,
-            (*HASWELL_FLAGS, "--iree-preprocessing-pass-pipeline=builtin.module(bogus)"),
+            ("--iree-preprocessing-pass-pipeline=builtin.module(bogus)",),
             "flow",
             "iree-compile printed an error, on its way to phase 'flow': 'bogus' does not refer to a registered pass or "
             "pass pipeline; take an earlier phase, or make the case compile",
@@ -172,7 +157,7 @@ def test_a_dispatch_may_have_a_transform_script(real_toolchain: Toolchain, tmp_p
         ),
         pytest.param(
             MATMUL.replace("@main", f"@{'f' * 250}"),
-            HASWELL_FLAGS,
+            (),
             "bufferized",
             "the IR of a dispatch cannot be written (File name too long); give the model's function a short name",
             id="a name too long for a file",
@@ -180,26 +165,19 @@ def test_a_dispatch_may_have_a_transform_script(real_toolchain: Toolchain, tmp_p
     ],
 )
 def test_a_phase_that_is_not_reached_is_a_failed_case(
-    text: str, flags: tuple[str, ...], phase: str, said: str, real_toolchain: Toolchain, tmp_path: Path
+    text: str, flags: tuple[str, ...], phase: str, message: str, dump: Dump
 ) -> None:
-    model = _written(text, tmp_path / "program")
     with pytest.raises(CaseError) as failed:
-        dump_phases(flags, model, ["input", phase], toolchain=real_toolchain, folder=tmp_path, limits=LIMITS)
-    assert failed.value.stage == "ir"
-    assert str(failed.value) == said
+        dump(text, ["input", phase], (*HASWELL_FLAGS, *flags))
+    assert (failed.value.stage, str(failed.value)) == ("ir", message)
 
 
-def test_phases_before_a_failure_can_be_had(real_toolchain: Toolchain, tmp_path: Path) -> None:
-    model = _written(MATMUL, tmp_path / "program")
-    flags = (*HASWELL_FLAGS, "--iree-flow-break-dispatch=@missing:0")
-    phases = ["dispatch-creation"]
-    assert dump_phases(flags, model, phases, toolchain=real_toolchain, folder=tmp_path, limits=LIMITS).keys() == {
-        "dispatch-creation"
-    }
+def test_phases_before_a_failure_are_written(dump: Dump) -> None:
+    assert list(dump(MATMUL, ["dispatch-creation"], (*HASWELL_FLAGS, BREAKS))) == ["dispatch-creation"]
 
 
 @pytest.mark.parametrize(
-    ("flag", "limits", "said"),
+    ("flag", "limits", "message"),
     [
         (
             "--fake-sleep=60",
@@ -221,12 +199,14 @@ def test_phases_before_a_failure_can_be_had(real_toolchain: Toolchain, tmp_path:
     ],
     ids=["time", "memory", "crash", "no output"],
 )
-def test_how_a_compiler_ends_is_told(flag: str, limits: Limits, said: str, model: Path, tmp_path: Path) -> None:
+def test_the_error_says_how_the_compiler_ended(
+    flag: str, limits: Limits, message: str, model: Path, tmp_path: Path
+) -> None:
     fake = make_fake_toolchain(tmp_path / "toolchain")
     flags = (flag, "--fake-sleep=60") if "allocate" in flag else (flag,)
     with pytest.raises(CaseError) as failed:
         dump_phases(flags, model, ["flow"], toolchain=fake, folder=tmp_path, limits=limits)
-    assert str(failed.value) == f"iree-compile {said}"
+    assert str(failed.value) == f"iree-compile {message}"
 
 
 def test_a_compiler_that_is_gone_is_a_failed_case(model: Path, tmp_path: Path) -> None:
@@ -240,3 +220,40 @@ def test_an_unknown_phase_is_refused(model: Path, real_toolchain: Toolchain, tmp
     with pytest.raises(UsageError) as refused:
         dump_phases(HASWELL_FLAGS, model, ["flwo"], toolchain=real_toolchain, folder=tmp_path, limits=LIMITS)
     assert str(refused.value).startswith("there is no phase 'flwo'; name one of start, input, abi")
+
+
+# ---------------------------------------------------------------------------------------------------------------- text
+
+
+@pytest.mark.parametrize("phase", ["start", "flow", "bufferized", "vm"])
+def test_the_text_has_every_op_and_no_weights(
+    phase: str, dumps: Mapping[str, Path], count: Count, real_toolchain: Toolchain, tmp_path: Path
+) -> None:
+    text = print_ir(dumps[phase], toolchain=real_toolchain, limits=LIMITS)
+    assert WEIGHT[:64] not in text
+    assert "{-#" not in text
+    if phase == "bufferized":
+        assert text.count("func.func @main_dispatch_") == 2
+    else:
+        again = tmp_path / "again.mlir"
+        again.write_text(text)
+        assert count({phase: dumps[phase]}) == count({phase: again})
+
+
+def test_bytecode_becomes_text(model: Path, real_toolchain: Toolchain, tmp_path: Path) -> None:
+    bytecode = tmp_path / "net.mlirbc"
+    tool = str(real_toolchain.compiler_tools / "iree-opt")
+    assert run([tool, str(model), "--emit-bytecode", "-o", str(bytecode)], limits=LIMITS).ok
+    texts = {print_ir(file, toolchain=real_toolchain, limits=LIMITS) for file in (bytecode, model)}
+    assert len(texts) == 1
+
+
+def test_what_is_not_ir_is_a_failed_case(real_toolchain: Toolchain, tmp_path: Path) -> None:
+    file = tmp_path / "net.mlir"
+    file.write_text("func.func @main( {")
+    with pytest.raises(CaseError) as failed:
+        print_ir(file, toolchain=real_toolchain, limits=LIMITS)
+    assert (failed.value.stage, str(failed.value)) == (
+        "ir",
+        "iree-opt exited with status 1 on net.mlir: expected non-function type; take another phase",
+    )

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import CaseError
-from harness.ir import dump_phases, read_storage
-from harness.ir.storage import RUN_TIME_TILE, encoded_tensor, padded
+from harness.ir.dump import dump_phases
+from harness.ir.storage import RUN_TIME_TILE, encoded_tensor, padded, read_storage
 from harness.models.matmul import Parameters, build
 from harness.records.run import EncodedTensor, Storage
 from harness.toolchain import Toolchain
@@ -216,13 +216,13 @@ def test_a_size_that_is_computed_is_not_guessed(real_toolchain: Toolchain, tmp_p
         read_storage(dumps["encodings"], [(8, 8), ()], toolchain=real_toolchain, limits=LIMITS)
     assert failed.value.stage == "ir"
     assert str(failed.value) == (
-        "what encodings cost in memory cannot be told: the size of an encoded tensor comes from "
-        "stream.tensor.load; leave storage out"
+        "what encodings cost in memory is not known: the result of stream.tensor.load does not follow from the "
+        "inputs; leave storage out"
     )
 
 
 def test_ir_that_cannot_be_read_back(real_toolchain: Toolchain, tmp_path: Path) -> None:
     file = tmp_path / "broken.mlir"
     file.write_text("module {")
-    with pytest.raises(CaseError, match="cannot be told: it cannot be read back"):
+    with pytest.raises(CaseError, match="the IR at phase 'encodings' cannot be read back"):
         read_storage(file, [], toolchain=real_toolchain, limits=LIMITS)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
-from harness.inspecting import Inspected
-from harness.ir import OpCounts
+from harness.ir.op_counts import Inspected, OpCounts
 from harness.metrics import PHASES
 from harness.report.inspected import TELLING_OPS, render_counts, render_counts_json
 from tests.builders import make_case

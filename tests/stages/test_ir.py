@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.errors import CaseError
-from harness.ir import OpCounts
+from harness.ir.op_counts import OpCounts
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.records.case import Case

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from harness.errors import CaseError
+from harness.ir import roofline
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Failure, Peak, Work
-from harness.roofline import devices
 from harness.stages import work as room
 from harness.stages.context import Context, Done
 from harness.stages.work import peak_stage, work_stage
@@ -37,7 +37,7 @@ def counted(
 ) -> tuple[Work, ...]:
     """What the stage writes, of a model named net."""
 
-    def count(_: ModelArtifact, __: object, **___: object) -> Work:
+    def count(*_: object, **__: object) -> Work:
         if fails:
             raise CaseError("ir", fails, "its last words")
         return WORK
@@ -76,7 +76,7 @@ def test_each_number_of_threads_is_measured_once_and_each_device_has_its_peak(
         return Peak(device=device, threads=threads, operations_per_s=1e9 * threads, bytes_per_s=1e9)
 
     monkeypatch.setattr(room, "measure_peak", measure)
-    monkeypatch.setattr(devices, "usable_cores", lambda: 4)
+    monkeypatch.setattr(roofline, "usable_cores", lambda: 4)
     context = a_context(tmp_path)
     runnable = [
         a_runnable(tmp_path, device="one", uri="local-sync"),

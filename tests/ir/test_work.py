@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from harness.errors import CaseError
+from harness.ir.work import count_work
 from harness.models.materialize import ModelArtifact, materialize
 from harness.models.model import Input, Model
 from harness.process import Limits
 from harness.records.run import Work
-from harness.roofline.count import count_work
 from harness.toolchain import Toolchain
 
 LIMITS = Limits(seconds=120)
@@ -26,7 +26,15 @@ def make(tmp_path: Path, toolchain: Toolchain, **given: Any) -> ModelArtifact:
 
 def count(tmp_path: Path, toolchain: Toolchain, artifact: ModelArtifact) -> Work:
     return count_work(
-        artifact, ("--iree-opt-data-tiling",), toolchain=toolchain, limits=LIMITS, memos=tmp_path / "memos"
+        artifact.name,
+        artifact.mlir,
+        artifact.function,
+        [argument.shape for argument in artifact.inputs],
+        sha256=artifact.sha256,
+        flags=("--iree-opt-data-tiling",),
+        toolchain=toolchain,
+        limits=LIMITS,
+        memos=tmp_path / "memos",
     )
 
 
@@ -61,7 +69,7 @@ def test_what_was_counted_is_kept_under_the_models_content(
     assert again == replace(first, model="other")
     with pytest.raises(CaseError, match="cannot be started"):
         count(tmp_path, nowhere, replace(artifact, sha256="another program"))
-    monkeypatch.setattr("harness.roofline.count._program_sha256", lambda: "another way to count")
+    monkeypatch.setattr("harness.ir.work._sources_sha256", lambda: "another way to count")
     with pytest.raises(CaseError, match="cannot be started"):
         count(tmp_path, nowhere, artifact)
 

@@ -1,21 +1,19 @@
 """A program -> its work: what its operations do, as often as calls and loops run them, and what it has to touch at all.
 
-Part of harness.roofline.counter, which runs under a toolchain's own Python.
+It runs under a toolchain's own Python, for harness.ir.child.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
 
-from harness.roofline.arithmetic import Cost, nested
-from harness.roofline.footprint import bytes_of
-from harness.roofline.operations import cost_of_tensors, gathered, is_uniform
-from harness.roofline.sizes import Sizes, Unknown
+from harness.ir.operations import Cost, bytes_of, cost_of_tensors, gathered, is_uniform, nested
+from harness.ir.sizes import Sizes, Unknown
 
 _PURE = ("linalg.", "tensor.", "arith.", "math.", "affine.", "iree_linalg_ext.", "util.global.load")
 _CONSTANTS = ("arith.constant", "tensor.empty", "flow.tensor.constant")
@@ -25,13 +23,24 @@ _WITH_BODIES = ("linalg.", "tensor.", "iree_linalg_ext.")
 
 
 @dataclass(kw_only=True)
-class Work(Cost):
+class ProgramWork(Cost):
     """What a program does, and the bytes of what it has to touch: arguments, results and constants, each once."""
 
     compulsory_bytes: int = 0
 
 
-def work_of(module: Any, function: str, shapes: Sequence[Sequence[int]]) -> Work:
+def answer(modules: Iterable[Any], _: str, *, function: str, shapes: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """The work of one call of a function, as JSON.
+
+    Raises:
+        Unknown: As `work_of`.
+    """
+    (module,) = modules
+    work = work_of(module, function, shapes)
+    return {**vars(work), "unknown": dict(work.unknown)}
+
+
+def work_of(module: Any, function: str, shapes: Sequence[Sequence[int]]) -> ProgramWork:
     """Of one call of a function; the module loses what nothing uses.
 
     Args:
@@ -75,7 +84,7 @@ class _Program:
         self._constant: dict[Any, bool] = {}
         self._touched: dict[Any, int] = {}
 
-    def work(self, function: str, shapes: Sequence[Sequence[int]]) -> Work:
+    def work(self, function: str, shapes: Sequence[Sequence[int]]) -> ProgramWork:
         if function not in self._symbols or not list(self._symbols[function].regions[0]):
             raise Unknown(f"there is no function {function!r} at this phase")
         block = self._symbols[function].regions[0].blocks[0]
@@ -84,7 +93,7 @@ class _Program:
         for argument in block.arguments:
             if isinstance(argument.type, ir.ShapedType):
                 self._touch(argument)
-        work = Work()
+        work = ProgramWork()
         work.add(self._region(self._symbols[function].regions[0]))
         for result in _returned(block):
             if isinstance(result.type, ir.ShapedType):

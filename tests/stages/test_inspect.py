@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from harness.errors import CaseError, ExitCode, HarnessError, RunError, UsageError
-from harness.inspecting import TELLING_PHASES, Inspected, inspect_case
+from harness.ir.op_counts import Inspected
 from harness.metrics import PHASES
 from harness.process import Limits
 from harness.progress import Silent
+from harness.stages.inspect import TELLING_PHASES, inspect_case
 from tests.end_to_end.counted import LONG, MARKED, STOCK, SUITE, lay_out
 
 LIMITS = Limits(seconds=120)

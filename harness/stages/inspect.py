@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.cache import cache_root
 from harness.compile import BuildCache
 from harness.errors import CaseError, RunError, UsageError
-from harness.ir import OpCounts, count_files, dump_phases, print_ir
-from harness.ir.values import check_phases
+from harness.ir.dump import check_phases, dump_phases, print_ir
+from harness.ir.op_counts import Inspected, count_files
 from harness.machine.environment import capture_environment
 from harness.metrics import PHASES
 from harness.process import Limits
 from harness.progress import Progress
-from harness.records.case import Case
 from harness.records.run import Failure
 from harness.stages.build import host_cpu_of, request_for
 from harness.stages.ir import ir_flags, reached_phases
@@ -29,20 +28,6 @@ from harness.text import did_you_mean
 TELLING_PHASES = ("input", "flow", "stream", "bufferized", "executable-targets")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Inspected:
-    """The IR of a case.
-
-    Attributes:
-        counts: Ops by phase, in the compiler's order.
-        texts: The IR itself, weights left out, by phase; {} where it was not asked for.
-    """
-
-    case: Case
-    counts: dict[str, OpCounts]
-    texts: dict[str, str]
-
-
 def inspect_case(
     suite: Path, name: str, phases: Sequence[str], *, texts: bool, limits: Limits, progress: Progress
 ) -> Inspected:
@@ -50,7 +35,7 @@ def inspect_case(
 
     Args:
         name: The case's, as `harness list` shows it.
-        phases: Which of harness.ir.PHASES; (): those that tell most.
+        phases: Which of harness.metrics.PHASES; (): those that tell most.
         texts: Whether to print the IR as well as to count its ops.
 
     Raises:
@@ -60,9 +45,9 @@ def inspect_case(
     """
     check_phases(phases)
     prepared = prepare(suite, Selection())
-    case = next((one for one in prepared.cases if one.name == name), None)
+    case = next((case for case in prepared.cases if case.name == name), None)
     if case is None:
-        names = [one.name for one in prepared.cases]
+        names = [case.name for case in prepared.cases]
         hint = did_you_mean(name, names, f"; `harness list {suite}` shows them all")
         raise UsageError(f"{suite}: there is no case {name!r}{hint}")
     if case.peer is not None:

@@ -1,6 +1,6 @@
 """Sizes of tensors whose types do not say them, from the shapes of a program's real inputs.
 
-Part of harness.roofline.counter, which runs under a toolchain's own Python.
+It runs under a toolchain's own Python, for harness.ir.child.
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ def _ceil_div(left: int, right: int) -> int:
     return -(-left // right)
 
 
+def _trunc_div(left: int, right: int) -> int:
+    return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+
+
 _NUMBERS: dict[str, Callable[[int, int], int]] = {
     "arith.addi": operator.add,
     "arith.subi": operator.sub,
     "arith.muli": operator.mul,
-    "arith.divsi": operator.floordiv,
+    "arith.divsi": _trunc_div,
     "arith.divui": operator.floordiv,
     "arith.floordivsi": operator.floordiv,
     "arith.ceildivsi": _ceil_div,
@@ -43,6 +47,7 @@ _PREDICATES = (
     *(operator.lt, operator.le, operator.gt, operator.ge) * 2,
 )
 _SAME = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
+_DIMS = ("tensor.dim", "hal.buffer_view.dim")
 _SAME_BY_POSITION = ("util.assume.int", "util.optimization_barrier", "hal.tensor.barrier")
 
 
@@ -52,6 +57,7 @@ class Sizes:
     def __init__(self) -> None:
         self._shapes: dict[Any, tuple[int, ...]] = {}
         self._numbers: dict[Any, int] = {}
+        self._dynamic: dict[Any, bool] = {}
 
     def bind(self, value: Any, other: Any) -> None:
         """Say that a value is another one: an argument that is passed, or a result that is returned."""
@@ -99,6 +105,15 @@ class Sizes:
             self._numbers[value] = self._find_number(value)
         return self._numbers[value]
 
+    def is_decided_by_inputs(self, value: Any) -> bool:
+        """Whether an integer that sizes are computed with follows from the shape of an input."""
+        if isinstance(value, ir.BlockArgument):
+            return False
+        if value not in self._dynamic:
+            op = value.owner.operation
+            self._dynamic[value] = op.name in _DIMS or any(map(self.is_decided_by_inputs, op.operands))
+        return self._dynamic[value]
+
     def mixed(self, op: Any, static: str, segment: int) -> list[int]:
         """Numbers that an operation has partly as an attribute, partly as operands of a segment."""
         operands = iter(segments(op)[segment])
@@ -134,7 +149,7 @@ class Sizes:
             return self.number(operands[1 if self.number(operands[0]) else 2])
         if name in ("affine.apply", "affine.min", "affine.max"):
             return self._affine(op)
-        if name in ("tensor.dim", "hal.buffer_view.dim"):
+        if name in _DIMS:
             tensor = name == "tensor.dim"
             shape = self.shape(operands[0]) if tensor else self._shapes.get(operands[0], ())
             dim = self.number(operands[1]) if tensor else int(op.attributes["index"].value)

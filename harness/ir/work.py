@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,24 +19,36 @@ from pydantic import TypeAdapter, ValidationError
 from harness.cache import read_memo, write_memo
 from harness.errors import CaseError
 from harness.ir.dump import dump_phases
-from harness.ir.tools import failure, shortened, start
-from harness.models.materialize import ModelArtifact
+from harness.ir.tools import ask
 from harness.process import Limits
 from harness.records.run import Work
 from harness.toolchain import Toolchain
 
-_COUNTER = Path(__file__).with_name("counter.py")
-_PROGRAM = ("counter", "graph", "operations", "arithmetic", "footprint", "sizes")
+_SOURCES = ("child", "program", "operations", "sizes")
 _PHASE = "input"
 _WORK = TypeAdapter(Work)
 
 
 def count_work(
-    artifact: ModelArtifact, flags: Sequence[str], *, toolchain: Toolchain, limits: Limits, memos: Path
+    model: str,
+    program: Path,
+    function: str,
+    shapes: Sequence[Sequence[int]],
+    *,
+    sha256: str,
+    flags: Sequence[str],
+    toolchain: Toolchain,
+    limits: Limits,
+    memos: Path,
 ) -> Work:
     """Count what one call of a model's entry function has to do.
 
     Args:
+        model: Its name.
+        program: Its MLIR file.
+        function: Name of the entry function.
+        shapes: Of the arguments.
+        sha256: Of the program with its weights; what was counted before is found by it.
         flags: Compiler flags of a case of the model; those that say how the input is read are used.
         limits: What the compiler, and then the counter, may use.
         memos: A folder, made if need be, of what was counted before.
@@ -46,36 +58,30 @@ def count_work(
             shapes of the inputs (stage `ir`).
     """
     flags = [flag for flag in flags if flag.startswith("--iree-input-")]
-    shapes = [one.shape for one in artifact.inputs]
-    key = json.dumps([artifact.sha256, artifact.function, shapes, flags, toolchain.compiler_sha256, _program_sha256()])
+    shapes = [list(shape) for shape in shapes]
+    key = json.dumps([sha256, function, shapes, flags, toolchain.compiler_sha256, _sources_sha256()])
     memo = memos / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
     try:
-        known = _WORK.validate_python(read_memo(memo))
+        return replace(_WORK.validate_python(read_memo(memo)), model=model)
     except ValidationError:  # there is none, or it is damaged
-        known = None
-    if known is not None:
-        return replace(known, model=artifact.name)
+        pass
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        files = dump_phases(flags, artifact.mlir, [_PHASE], toolchain=toolchain, folder=Path(folder), limits=limits)
-        request: dict[str, object] = {"file": str(files[_PHASE]), "function": artifact.function, "shapes": shapes}
-        work = _count(artifact.name, request, toolchain, limits)
-    write_memo(memo, _WORK.dump_python(work))
-    return work
-
-
-def _count(model: str, request: Mapping[str, object], toolchain: Toolchain, limits: Limits) -> Work:
-    counter = "the counter of arithmetic"
-    command = [*toolchain.python_command, str(_COUNTER), json.dumps(request)]
-    finished = start(counter, command, limits=limits)
-    if not finished.ok:
-        raise failure(counter, finished, limits, where=f" on {model}", remedy="report it as a defect of the harness")
-    answer = json.loads(finished.stdout)
-    if "unread" in answer:
-        raise CaseError("ir", f"the IR at phase {_PHASE!r} cannot be read back ({shortened(answer['unread'])})")
-    if "why" in answer:
-        raise CaseError("ir", str(answer["why"]))
-    counted = answer["work"]
-    return Work(
+        files = dump_phases(flags, program, [_PHASE], toolchain=toolchain, folder=Path(folder), limits=limits)
+        answers = ask(
+            "work",
+            files,
+            name="the counter of arithmetic",
+            toolchain=toolchain,
+            limits=limits,
+            where=f" on {model}",
+            remedy="report it as a defect of the harness",
+            function=function,
+            shapes=shapes,
+        )
+    if "unknown" in answers:
+        raise CaseError("ir", str(answers["unknown"]))
+    counted = answers[_PHASE]
+    work = Work(
         model=model,
         operations=counted["operations"],
         integer=counted["integer"],
@@ -84,10 +90,12 @@ def _count(model: str, request: Mapping[str, object], toolchain: Toolchain, limi
         footprint_bytes=counted["moved_bytes"],
         uncounted=counted["unknown"],
     )
+    write_memo(memo, _WORK.dump_python(work))
+    return work
 
 
 @cache
-def _program_sha256() -> str:
+def _sources_sha256() -> str:
     """Of the counting program itself: another one may count otherwise."""
-    sources = (Path(__file__).with_name(f"{name}.py").read_bytes() for name in _PROGRAM)
+    sources = (Path(__file__).with_name(f"{name}.py").read_bytes() for name in _SOURCES)
     return hashlib.sha256(b"\0".join(sources)).hexdigest()

@@ -1,14 +1,20 @@
-"""Phases of the compiler, op counts at a phase, and the choice of those that a user asks for."""
+"""How many of which ops a model's IR has at the compiler's phases, and the choice of those that a user asks for."""
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from harness.errors import UsageError
-from harness.metrics import PHASES
+from harness.ir.dump import check_phases, dump_phases
+from harness.ir.tools import ask
+from harness.process import Limits
+from harness.records.case import Case
+from harness.toolchain import Toolchain
 
 HOST = "host"
 EXECUTABLES = "executables"
@@ -54,15 +60,18 @@ class OpCounts:
         return sum(self.matching(pattern).values())
 
 
-def check_phases(phases: Iterable[str]) -> None:
-    """Refuse a phase that there is not.
+@dataclass(frozen=True, kw_only=True)
+class Inspected:
+    """The IR of a case.
 
-    Raises:
-        UsageError: The compiler has no such phase.
+    Attributes:
+        counts: Ops by phase, in the compiler's order.
+        texts: The IR itself, weights left out, by phase; {} where it was not asked for.
     """
-    for phase in phases:
-        if phase not in PHASES:
-            raise UsageError(f"there is no phase {phase!r}; name one of {', '.join(PHASES)}")
+
+    case: Case
+    counts: dict[str, OpCounts]
+    texts: dict[str, str]
 
 
 def check_ops(patterns: Iterable[str]) -> None:
@@ -111,3 +120,53 @@ def _split(pattern: str) -> tuple[str, str]:
     if colon and place not in PLACES:
         raise UsageError(f"there is no place {place!r}, as in {pattern!r}; write {HOST}:... or {EXECUTABLES}:...")
     return place, name
+
+
+def count_ops(
+    flags: Sequence[str],
+    model: Path,
+    phases: Collection[str],
+    *,
+    toolchain: Toolchain,
+    limits: Limits,
+    files: Sequence[Path] = (),
+    scratch: Path | None = None,
+) -> dict[str, OpCounts]:
+    """Compile a model as far as the last of the named phases, and count its ops at each.
+
+    Args:
+        flags: The case's compiler flags.
+        model: The MLIR file, as the compiler gets it.
+        phases: Which of `PHASES`.
+        limits: What the compiler, and then the counter, may use.
+        files: What flags name without a folder, such as a plugin's spec.
+        scratch: The folder for temporary files; by default the system's.
+
+    Returns:
+        Counts by phase, in the compiler's order.
+
+    Raises:
+        UsageError: There is no such phase.
+        CaseError: There is no IR of a phase, or it cannot be read back (stage `ir`).
+    """
+    with tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as folder:
+        dumps = dump_phases(flags, model, phases, toolchain=toolchain, folder=Path(folder), limits=limits, files=files)
+        return count_files(dumps, toolchain=toolchain, limits=limits)
+
+
+def count_files(files: Mapping[str, Path], *, toolchain: Toolchain, limits: Limits) -> dict[str, OpCounts]:
+    """Count the ops in files of IR, as `dump_phases` gives them.
+
+    Raises:
+        CaseError: A file cannot be read back by the toolchain that wrote it (stage `ir`).
+    """
+    answers = ask(
+        "ops",
+        files,
+        name="the counter of ops",
+        toolchain=toolchain,
+        limits=limits,
+        where=f" at {', '.join(files)}",
+        remedy="leave phases out",
+    )
+    return {phase: OpCounts(**counts) for phase, counts in answers.items()}

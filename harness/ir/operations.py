@@ -1,0 +1,345 @@
+"""What one operation on tensors does: arithmetic, and the elements that it reads and writes, with their bytes.
+
+It runs under a toolchain's own Python, for harness.ir.child.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler._mlir_libs._mlirDialectsLinalg import get_indexing_maps  # the dialect's own module needs more
+
+from harness.ir.sizes import Sizes, Unknown, inits, segments
+
+_FLOAT = "addf subf mulf divf remf negf maximumf minimumf maxnumf minnumf cmpf"
+_INTEGER = (
+    "addi subi muli divsi divui remsi remui ceildivsi ceildivui floordivsi maxsi maxui minsi minui cmpi "
+    "addui_extended mulsi_extended mului_extended"
+)
+_ROUNDING = "absf absi floor ceil round roundeven trunc copysign"
+# Functions that a processor computes in several steps, roots too.
+_FUNCTIONS = (
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc "
+    "sqrt rsqrt cbrt powf fpowi ipowi"
+)
+# What only moves, converts or masks values.
+_FREE_ARITH = (
+    "constant select extf extsi extui truncf trunci sitofp uitofp fptosi fptoui bitcast index_cast index_castui "
+    "andi ori xori shli shrsi shrui scaling_extf scaling_truncf"
+)
+_FREE = frozenset(
+    (
+        *(f"arith.{name}" for name in _FREE_ARITH.split()),
+        *("linalg.yield", "linalg.index", "iree_linalg_ext.yield", "iree_linalg_ext.index"),
+        *("tensor.yield", "tensor.extract", "tensor.dim", "scf.yield", "math.isnan", "math.isinf", "math.isfinite"),
+        *("cf.assert", "util.assume.int"),
+    )
+)
+_COST = {
+    **{f"arith.{name}": 1 for name in (*_FLOAT.split(), *_INTEGER.split())},
+    **{f"math.{name}": 1 for name in (*_ROUNDING.split(), *_FUNCTIONS.split())},
+    "math.fma": 2,
+}
+_TRANSCENDENTAL = frozenset(f"math.{name}" for name in _FUNCTIONS.split())
+
+
+@dataclass(kw_only=True)
+class Cost:
+    """What something does, as plain sums.
+
+    Attributes:
+        operations: Arithmetic ones, on floats and on integers; a fused multiply-add is two, a function is one.
+        integer: Of these, those on integers.
+        transcendental: Of these, functions such as exp, tanh and rsqrt.
+        moved_bytes: What goes to and from memory where every operation reads its operands and writes its results.
+        unknown: Operations whose arithmetic is not known, by name.
+    """
+
+    operations: int = 0
+    integer: int = 0
+    transcendental: int = 0
+    moved_bytes: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Cost, times: int = 1) -> None:
+        """Add what another one says, so many times; unknown ones are listed once."""
+        self.operations += other.operations * times
+        self.integer += other.integer * times
+        self.transcendental += other.transcendental * times
+        self.moved_bytes += other.moved_bytes * times
+        self.unknown += other.unknown
+
+
+def cost_of(op: Any) -> Cost:
+    """Of one operation on scalars, or on each element where it is on tensors; its regions are not looked at."""
+    name = op.name
+    if name in _FREE or _is_address(op):
+        return Cost()
+    if name not in _COST:
+        return Cost(unknown=Counter({name: 1}))
+    operations = _COST[name]
+    return Cost(
+        operations=operations,
+        integer=operations if _is_integer(op.operands[0].type) else 0,
+        transcendental=operations if name in _TRANSCENDENTAL else 0,
+    )
+
+
+def cost_of_body(op: Any) -> Cost:
+    """Of all operations in an operation's regions, each once; of a branch, both sides."""
+    total = Cost()
+    for inner in nested(op):
+        if not inner.regions:
+            total.add(cost_of(inner))
+        elif inner.name != "scf.if":
+            total.unknown[inner.name] += 1
+    return total
+
+
+def nested(op: Any) -> Iterator[Any]:
+    """All operations in an operation's regions, at any depth."""
+    for region in op.regions:
+        for block in region:
+            for inner in block.operations:
+                yield inner.operation
+                yield from nested(inner.operation)
+
+
+def _is_address(op: Any) -> bool:
+    """Whether it computes with indices, which are no data."""
+    return len(op.operands) > 0 and all(isinstance(operand.type, ir.IndexType) for operand in op.operands)
+
+
+def _is_integer(kind: Any) -> bool:
+    element = kind.element_type if hasattr(kind, "element_type") else kind
+    return isinstance(element, ir.IntegerType)
+
+
+# ------------------------------------------------------------------------------------------------ operations on tensors
+
+
+# What only makes another view of its operand, or says something of it.
+_VIEWS = frozenset(
+    (
+        *("tensor.empty", "tensor.splat", "tensor.cast", "tensor.bitcast", "tensor.dim", "tensor.rank"),
+        *("tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape", "tensor.extract_slice"),
+        *("tensor.extract", "tensor.from_elements", "tensor.insert"),
+        *("linalg.fill", "arith.constant", "linalg.yield"),
+        *("hal.tensor.import", "hal.tensor.export", "hal.tensor.barrier", "hal.tensor.alias"),
+    )
+)
+_VIEW_DIALECTS = ("util", "hal", "affine", "index", "cf", "ml_program")
+# What moves data and computes nothing.
+_MOVES = frozenset(
+    (
+        *("tensor.pad", "tensor.concat", "tensor.insert_slice", "linalg.pack", "linalg.unpack"),
+        *("iree_linalg_ext.gather", "iree_linalg_ext.im2col", "iree_linalg_ext.pack", "iree_linalg_ext.unpack"),
+    )
+)
+_EMPTY = ("tensor.empty", "linalg.fill", "tensor.splat")
+
+
+def cost_of_tensors(op: Any, sizes: Sizes) -> Cost:
+    """Of one operation outside of loops and branches, its own regions included.
+
+    Raises:
+        Unknown: A size that it depends on is not known.
+    """
+    name = op.name
+    if name in _VIEWS or name.partition(".")[0] in _VIEW_DIALECTS:
+        return Cost()
+    if not _has_tensors(op):
+        return Cost(unknown=Counter() if name.startswith(("arith.", "math.", "scf.")) else cost_of(op).unknown)
+    if name == "iree_linalg_ext.attention":
+        return _attention(op, sizes)
+    if name.startswith("linalg.") and (maps := _maps(op)):
+        return _structured(op, maps, sizes)
+    cost = Cost()
+    if name == "tensor.insert_slice":
+        cost.moved_bytes = 2 * _bytes(op.operands[0], sizes)
+    else:
+        cost.moved_bytes = sum(_bytes(value, sizes) for value in (*_sources(op), *op.results))
+    if name == "linalg.softmax":  # max, subtract, exp, sum, divide
+        elements = sizes.elements(op.operands[0])
+        cost.add(Cost(operations=5, transcendental=1), elements)
+    elif name == "tensor.generate":
+        cost.add(cost_of_body(op), sizes.elements(op.results[0]))
+    elif name == "iree_linalg_ext.scatter":
+        cost.add(cost_of_body(op), sizes.elements(op.operands[0]))
+    elif name.startswith(("arith.", "math.")):
+        cost.add(cost_of(op), sizes.elements(op.results[0]))
+    elif name not in _MOVES:
+        cost.unknown[name] += 1
+    return cost
+
+
+def gathered(value: Any, sizes: Sizes) -> int | None:
+    """Elements of a tensor that is read in the bodies of other operations only, one by one; None: it is read whole."""
+    total = 0
+    for use in value.uses:
+        reader = use.owner.operation
+        holder = reader.parent.operation
+        if reader.name != "tensor.extract" or not holder.name.startswith("linalg."):
+            return None
+        total += _iterations(holder, sizes)
+    return min(total, sizes.elements(value))
+
+
+def is_uniform(value: Any) -> bool:
+    """Whether a tensor has no values yet, or one everywhere, so that nothing is read from memory."""
+    if isinstance(value, ir.BlockArgument):
+        return False
+    op = value.owner.operation
+    if op.name == "arith.constant":
+        attribute = op.attributes["value"]
+        return isinstance(attribute, ir.DenseElementsAttr) and bool(attribute.is_splat)
+    return op.name in _EMPTY
+
+
+def _structured(op: Any, maps: Sequence[Any], sizes: Sizes) -> Cost:
+    """A linalg operation with a body: its iteration space times its body."""
+    operands = list(op.operands)
+    ranges = loop_ranges(maps, [sizes.shape(operand) for operand in operands])
+    if len(ranges) < maps[0].n_dims:
+        raise Unknown(f"the extent of a loop of {op.name} is not the size of any operand")
+    cost = Cost()
+    iterations = math.prod(ranges.values())
+    cost.add(cost_of_body(op), iterations)
+    arguments = list(op.regions[0].blocks[0].arguments)
+    outputs = inits(op)
+    for operand, affine_map, argument in zip(operands, maps, arguments, strict=True):
+        if isinstance(operand.type, ir.ShapedType) and any(argument.uses) and not is_uniform(operand):
+            cost.moved_bytes += bytes_of(touched(affine_map, ranges), operand.type)
+    for output, affine_map in zip(outputs, maps[len(maps) - len(outputs) :], strict=True):
+        cost.moved_bytes += bytes_of(touched(affine_map, ranges), output.type)
+    for inner in nested(op):
+        if inner.name == "tensor.extract":
+            source = inner.operands[0]
+            cost.moved_bytes += bytes_of(min(iterations, sizes.elements(source)), source.type)
+    return cost
+
+
+def _iterations(op: Any, sizes: Sizes) -> int:
+    return math.prod(loop_ranges(_maps(op), [sizes.shape(operand) for operand in op.operands]).values())
+
+
+def _maps(op: Any) -> list[Any]:
+    """Its indexing maps; [] where it has none."""
+    return [attribute.value for attribute in get_indexing_maps(op) or ()]
+
+
+def _attention(op: Any, sizes: Sizes) -> Cost:
+    """Two contractions, and between them the scale and a softmax over the keys (max, subtract, exp, sum, divide)."""
+    maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
+    operands = list(op.operands)
+    ranges = loop_ranges(maps, [sizes.shape(operand) for operand in operands])
+    query, key, value = (_loops(affine_map) for affine_map in maps[:3])
+    output = _loops(maps[-1])
+    scores = math.prod(ranges[dim] for dim in (query | key) & (value | output))
+    cost = Cost(
+        operations=2 * math.prod(ranges[dim] for dim in query | key)
+        + 2 * math.prod(ranges[dim] for dim in value | output)
+        + 6 * scores,
+        transcendental=scores,
+    )
+    cost.moved_bytes = sum(_bytes(value, sizes) for value in (*_sources(op), *op.results))
+    return cost
+
+
+def _loops(affine_map: Any) -> set[int]:
+    return {expr.position for expr in affine_map.results if isinstance(expr, ir.AffineDimExpr)}
+
+
+def _sources(op: Any) -> Iterator[Any]:
+    """Tensors that an operation reads; of one in destination style, without what it writes to."""
+    read = segments(op)[0] if op.name.startswith(("linalg.", "iree_linalg_ext.")) else list(op.operands)
+    if op.name.startswith(("linalg.", "iree_linalg_ext.")) and len(read) == len(op.operands):
+        read = read[: len(read) - len(op.results)]
+    return (value for value in read if isinstance(value.type, ir.ShapedType) and not is_uniform(value))
+
+
+def _bytes(value: Any, sizes: Sizes) -> int:
+    return bytes_of(sizes.elements(value), value.type) if isinstance(value.type, ir.ShapedType) else 0
+
+
+def _has_tensors(op: Any) -> bool:
+    return any(isinstance(value.type, ir.ShapedType) for value in (*op.operands, *op.results))
+
+
+# -------------------------------------------------------------------------------- elements that an indexing map reaches
+
+
+def element_bits(kind: Any) -> int:
+    """Bits that IREE takes to store an element: a byte for i1, eight for an index."""
+    if isinstance(kind, ir.IndexType):
+        return 64
+    if isinstance(kind, ir.ComplexType):
+        return 2 * element_bits(kind.element_type)
+    if isinstance(kind, ir.IntegerType) and kind.width == 1:
+        return 8
+    return int(kind.width)
+
+
+def bytes_of(elements: int, kind: Any) -> int:
+    """Of so many elements of a tensor type, rounded up."""
+    return -(-elements * element_bits(kind.element_type) // 8)
+
+
+def loop_ranges(maps: Sequence[Any], shapes: Sequence[Sequence[int]]) -> dict[int, int]:
+    """How often each loop of an iteration space runs, by its number: a size that it indexes by itself.
+
+    Args:
+        maps: One for each operand.
+        shapes: Of the operands; a scalar has ().
+    """
+    ranges: dict[int, int] = {}
+    for affine_map, shape in zip(maps, shapes, strict=True):
+        for expr, size in zip(affine_map.results, shape, strict=False):
+            if isinstance(expr, ir.AffineDimExpr):
+                ranges.setdefault(expr.position, size)
+    return ranges
+
+
+def touched(affine_map: Any, ranges: Mapping[int, int]) -> int:
+    """How many elements a map reaches over an iteration space, at most.
+
+    It is exact where each loop is in one result of the map, as in contractions, convolutions and broadcasts.
+    """
+    return math.prod(_distinct(expr, ranges) for expr in affine_map.results)
+
+
+def _distinct(expr: Any, ranges: Mapping[int, int]) -> int:
+    """Of the values that an expression takes: no more than its span, and no more than its loops have iterations."""
+    low, high = _interval(expr, ranges)
+    return min(high - low + 1, math.prod(ranges[dim] for dim in _dims(expr)))
+
+
+def _interval(expr: Any, ranges: Mapping[int, int]) -> tuple[int, int]:
+    if isinstance(expr, ir.AffineDimExpr):
+        return 0, max(ranges[expr.position] - 1, 0)
+    if isinstance(expr, ir.AffineConstantExpr):
+        value = int(expr.value)
+        return value, value
+    left, right = _interval(expr.lhs, ranges), _interval(expr.rhs, ranges)
+    if isinstance(expr, ir.AffineAddExpr):
+        return left[0] + right[0], left[1] + right[1]
+    if isinstance(expr, ir.AffineMulExpr):
+        corners = [a * b for a in left for b in right]
+        return min(corners), max(corners)
+    divisor = max(right[1], 1)
+    if isinstance(expr, ir.AffineModExpr):
+        return 0, min(divisor - 1, left[1])
+    return left[0] // divisor, -(-left[1] // divisor)
+
+
+def _dims(expr: Any) -> set[int]:
+    if isinstance(expr, ir.AffineDimExpr):
+        return {expr.position}
+    if isinstance(expr, ir.AffineConstantExpr | ir.AffineSymbolExpr):
+        return set()
+    return _dims(expr.lhs) | _dims(expr.rhs)

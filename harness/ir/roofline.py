@@ -1,0 +1,227 @@
+"""The roof above a case: this machine's peaks with a number of threads, and how much of them a case reaches.
+
+Peaks are of arithmetic in f32 and of memory bandwidth. A fresh process measures them, of numpy's matrix product and
+streams, and of a program of nothing but fused multiply-adds, for the peak of what IREE's own code can compute.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.cache import read_memo, write_atomically, write_memo
+from harness.errors import CaseError
+from harness.machine.pinning import last_core, thread_variables, usable_cores
+from harness.process import Limits, run
+from harness.records.case import Case
+from harness.records.run import Failure, Peak, Work
+from harness.toolchain import Toolchain
+from harness.toolchain.messages import tail
+
+_WORKER = Path(__file__).with_name("peak_worker.py")
+_LIMITS = Limits(seconds=120)
+_FLAGS = (
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+)
+_RATES = ("operations_per_s", "bytes_per_s")
+_FRESH_S = 3600.0
+_KEPT_S = 24 * _FRESH_S
+_DRIVERS = ("local-sync", "local-task")
+
+# So many independent sums hide the latency of a multiply-add, and still fit sixteen registers beside two factors.
+_SUMS = 12
+_STEPS = 64
+_OPERATIONS_PER_ELEMENT = _SUMS * (2 * _STEPS + 1) + _SUMS - 1
+# Of each thread: some 200 us of work, so that starting a call weighs little.
+_ELEMENTS_PER_THREAD = 1 << 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attained:
+    """What one case reaches; shares are None where the machine's peak was not measured.
+
+    Attributes:
+        operations_per_s: Arithmetic operations of its model by its latency.
+        bytes_per_s: The same of its model's compulsory traffic; what really goes to memory is no less.
+        intensity: Operations for each byte of compulsory traffic.
+        peak_share: Of the peak of arithmetic, which is that of f32; None too for a model of a narrower type.
+        roof_share: Of the roof above its intensity: the peak of arithmetic, or what memory can feed if that is lower.
+    """
+
+    operations_per_s: float
+    bytes_per_s: float
+    intensity: float
+    peak_share: float | None = None
+    roof_share: float | None = None
+
+
+# Of these a processor may do more at once than of f32, whose peak is the only one that is measured.
+NARROW_TYPES = frozenset({"f16", "bf16", "i8", "i16"})
+
+
+def attained(work: Work, latency_ns: float, peak: Peak | None, *, narrow: bool = False) -> Attained | None:
+    """What a case of that latency reaches; None for a model without arithmetic or of unknown work.
+
+    Args:
+        narrow: Whether the model computes in a type narrower than f32, so that there is no peak to hold it against.
+    """
+    if work.failure is not None or not work.operations or not work.compulsory_bytes or not latency_ns > 0:
+        return None
+    operations_per_s = work.operations / latency_ns * 1e9
+    intensity = work.operations / work.compulsory_bytes
+    known = None if narrow else peak
+    top = known.operations_per_s if known is not None else None
+    roof = roof_at(intensity, known) if known is not None else None
+    return Attained(
+        operations_per_s=operations_per_s,
+        bytes_per_s=work.compulsory_bytes / latency_ns * 1e9,
+        intensity=intensity,
+        peak_share=operations_per_s / top if top else None,
+        roof_share=operations_per_s / roof if roof else None,
+    )
+
+
+def roof_at(intensity: float, peak: Peak) -> float | None:
+    """The most operations a second of a program of that many operations for each byte."""
+    if not peak.operations_per_s or not peak.bytes_per_s:
+        return None
+    return min(peak.operations_per_s, intensity * peak.bytes_per_s)
+
+
+def peak_threads(case: Case) -> int | None:
+    """How many threads the peak is for that bounds a case; None where it does not run on processor cores alone."""
+    drivers = {uri.partition("://")[0] for uri in case.uris}
+    if not drivers <= set(_DRIVERS):
+        return None
+    if case.pin or drivers == {"local-sync"}:  # which calls its devices one after the other
+        return 1
+    cores = usable_cores()
+    return min(case.threads, cores) if case.threads is not None and len(case.uris) == 1 else cores
+
+
+def measure_peak(device: str, threads: int, toolchain: Toolchain, *, host_cpu: str, cache: Path) -> Peak:
+    """Measure what so many threads reach; one thread is held on the core that measuring workers are pinned to.
+
+    Args:
+        device: Whose peak it is, by the suite's name for it.
+        host_cpu: Identity of this machine's CPU, for which the loop of multiply-adds is compiled.
+        cache: A folder, made if need be, that keeps its module.
+
+    Returns:
+        The peak; its `failure` is set where nothing could be measured.
+    """
+    try:
+        module = _loop(threads, toolchain, host_cpu, cache)
+        cpus = last_core() if threads == 1 else None
+        elements = threads * _ELEMENTS_PER_THREAD
+        request = {
+            "threads": threads,
+            "cpus": sorted(cpus or ()),
+            "module": str(module),
+            "elements": elements,
+            "operations": elements * _OPERATIONS_PER_ELEMENT,
+        }
+        command = [*toolchain.python_command, str(_WORKER), json.dumps(request)]
+        answer = _measured(command, threads, module.with_suffix(".json"))
+    except CaseError as error:
+        return Peak(
+            device=device, threads=threads, failure=Failure(stage="measure", message=str(error), stderr=error.stderr)
+        )
+    operations, moved = answer["operations_per_s"], answer["bytes_per_s"]
+    fastest, widest = max(operations, key=operations.__getitem__), max(moved, key=moved.__getitem__)
+    return Peak(
+        device=device,
+        threads=threads,
+        operations_per_s=operations[fastest],
+        operations_by=fastest,
+        bytes_per_s=moved[widest],
+        bytes_by=widest,
+        measured={**operations, **moved},
+    )
+
+
+def _measured(command: list[str], threads: int, memo: Path) -> dict[str, dict[str, float]]:
+    """What the worker reached, or what one on this machine did within the hour.
+
+    Whatever else a machine does can only lower a peak, so the best of a day's measurements is nearest to it.
+    """
+    known = read_memo(memo)
+    age_s = time.time() - known["unix_s"] if isinstance(known, dict) and "unix_s" in known else math.inf
+    if known and 0 <= age_s < _FRESH_S:
+        return {key: dict(known[key]) for key in _RATES}
+    answer = json.loads(_output(command, env=thread_variables(threads)))
+    rates: dict[str, dict[str, float]] = {key: dict(answer[key]) for key in _RATES}
+    if known and 0 <= age_s < _KEPT_S:
+        for key, before in ((key, known[key]) for key in _RATES):
+            rates[key] = {by: max(rate, before.get(by, 0.0)) for by, rate in rates[key].items()}
+    write_memo(memo, {"unix_s": time.time(), **rates})
+    return rates
+
+
+def _loop(threads: int, toolchain: Toolchain, host_cpu: str, cache: Path) -> Path:
+    """The module of multiply-adds, compiled for this machine."""
+    text = _multiply_add_loop(threads * _ELEMENTS_PER_THREAD)
+    key = json.dumps([text, _FLAGS, toolchain.compiler_sha256, host_cpu])
+    kept = cache / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.vmfb"
+    if not kept.is_file():
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            source, module = Path(folder) / "model.mlir", Path(folder) / "model.vmfb"
+            source.write_text(text)
+            _output([str(toolchain.iree_compile), str(source), "-o", str(module), *_FLAGS])
+            try:
+                write_atomically(kept, module.read_bytes())
+            except OSError as error:
+                message = f"the peaks' program cannot be kept in {cache} ({error.strerror}); make room"
+                raise CaseError("measure", message) from None
+    return kept
+
+
+def _output(command: list[str], env: dict[str, str] | None = None) -> str:
+    """What a tool prints on its way to the peaks.
+
+    Raises:
+        CaseError: It failed, or cannot be started (stage `measure`).
+    """
+    try:
+        finished = run(command, limits=_LIMITS, env=env)
+    except OSError as error:
+        raise CaseError("measure", f"{command[0]} cannot be started ({error.strerror})") from None
+    if not finished.ok:
+        name = Path(command[1] if command[1].endswith(".py") else command[0]).name
+        raise CaseError("measure", f"{name} {finished.how_it_ended(_LIMITS)}", stderr=tail(finished.stderr))
+    return finished.stdout
+
+
+def _multiply_add_loop(elements: int) -> str:
+    """MLIR of a function on a vector, whose every element goes through `_OPERATIONS_PER_ELEMENT` operations."""
+    body = []
+    for number in range(_SUMS):
+        body += [f"%k{number} = arith.constant {number + 1}.0 : f32", f"%y{number}_0 = arith.mulf %x, %k{number} : f32"]
+    for step in range(1, _STEPS + 1):  # the sums take turns, so that neighbours do not wait for each other
+        body += [f"%y{one}_{step} = math.fma %y{one}_{step - 1}, %half, %one : f32" for one in range(_SUMS)]
+    total = f"%y0_{_STEPS}"
+    for number in range(1, _SUMS):
+        body.append(f"%t{number} = arith.addf {total}, %y{number}_{_STEPS} : f32")
+        total = f"%t{number}"
+    tensor, same = f"tensor<{elements}xf32>", "affine_map<(i) -> (i)>"
+    lines = "\n".join(f"    {line}" for line in (*body, f"linalg.yield {total} : f32"))
+    return f"""\
+func.func @main(%argument: {tensor}) -> {tensor} {{
+  %one = arith.constant 1.0 : f32
+  %half = arith.constant 0.5 : f32
+  %empty = tensor.empty() : {tensor}
+  %result = linalg.generic {{indexing_maps = [{same}, {same}], iterator_types = ["parallel"]}}
+      ins(%argument : {tensor}) outs(%empty : {tensor}) {{
+  ^bb0(%x: f32, %unused: f32):
+{lines}
+  }} -> {tensor}
+  return %result : {tensor}
+}}
+"""

@@ -1,0 +1,194 @@
+"""How many of which ops a program has at each phase, with the real compiler, and which of them a suite names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import CaseError, UsageError
+from harness.ir.op_counts import OpCounts, check_wanted, count_files, count_ops, select_counts
+from harness.metrics import PHASES
+from harness.process import Limits
+from harness.toolchain import Toolchain
+from tests.ir.conftest import Count
+from tests.ir.programs import HASWELL_FLAGS, LIMITS
+
+# ----------------------------------------------------------------------------------------------------------- selection
+
+COUNTS = {
+    "flow": OpCounts(
+        host={"flow.dispatch": 10, "arith.constant": 3}, executables={"arith.constant": 5, "linalg.fill": 2}
+    ),
+    "bufferized": OpCounts(host={}, executables={"memref.alloc": 2, "memref.alloca": 15, "linalg.fill": 2}),
+}
+names = st.from_regex(r"(arith|linalg|memref)\.[a-c]{1,2}", fullmatch=True)
+ops = st.dictionaries(names, st.integers(1, 1000))
+
+
+@pytest.mark.parametrize(
+    ("phase", "pattern", "count"),
+    [
+        ("flow", "flow.dispatch", 10),
+        ("flow", "arith.constant", 8),
+        ("flow", "host:arith.constant", 3),
+        ("flow", "executables:arith.constant", 5),
+        ("flow", "host:linalg.*", 0),
+        ("flow", "*", 20),
+        ("bufferized", "memref.alloc", 2),
+        ("bufferized", "memref.alloc*", 17),
+        ("bufferized", "memref.alloc[a]", 15),
+        ("bufferized", "executables:memref.alloc?", 15),
+        ("bufferized", "memref", 0),
+        ("bufferized", "Memref.alloc", 0),
+        ("bufferized", "mystery.op", 0),
+    ],
+)
+def test_a_pattern_may_have_a_place_and_wildcards(phase: str, pattern: str, count: int) -> None:
+    assert select_counts(COUNTS, {phase: [pattern]}) == {f"{phase}/{pattern}": count}
+    assert sum(COUNTS[phase].matching(pattern).values()) == count
+
+
+def test_counts_come_in_the_order_in_which_they_are_wanted() -> None:
+    wanted = {"bufferized": ["memref.alloca"], "flow": ["tensor.pad", "flow.dispatch"]}
+    selected = {"bufferized/memref.alloca": 15, "flow/tensor.pad": 0, "flow/flow.dispatch": 10}
+    assert list(select_counts(COUNTS, wanted).items()) == list(selected.items())
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"flwo": ["linalg.*"]}, "there is no phase 'flwo'; name one of start, input, abi, preprocessing, "),
+        ({"flow": ["device:linalg.*"]}, "there is no place 'device', as in 'device:linalg.*'; write host:... or "),
+    ],
+)
+def test_an_unknown_phase_or_place_is_refused(wanted: Mapping[str, Sequence[str]], message: str) -> None:
+    for refuse in (check_wanted, lambda wanted: select_counts(COUNTS, wanted)):
+        with pytest.raises(UsageError) as refused:
+            refuse(wanted)
+        assert str(refused.value).startswith(message)
+
+
+@given(st.builds(OpCounts, host=ops, executables=ops), names)
+def test_places_and_dialects_add_up(counts: OpCounts, name: str) -> None:
+    for pattern in (name, "*", name.partition(".")[0] + ".*"):
+        assert counts.count(pattern) == counts.count(f"host:{pattern}") + counts.count(f"executables:{pattern}")
+    assert counts.count(name) == counts.total.get(name, 0)
+    assert sum(map(counts.count, ["arith.*", "linalg.*", "memref.*"])) == counts.count("*")
+
+
+# ------------------------------------------------------------------------------------------------------------ counting
+
+ALLOCATIONS = """
+%s @host() {
+  %%0 = memref.alloc() : memref<4xf32>
+  %s
+}
+hal.executable private @dispatch {
+  hal.executable.variant public @vmvx target(<"vmvx", "vmvx-bytecode-fb">) {
+    builtin.module {
+      func.func @main() {
+        %%0 = memref.alloc() : memref<4xf32>
+        %%1 = memref.alloc() : memref<8xf32>
+        return
+      }
+    }
+  }
+}
+"""
+EXPECTED = {
+    "start": {
+        "func.func": 1,
+        "linalg.conv_2d_nchw_fchw": 1,
+        "linalg.*": 6,  # a fill, the convolution, a generic, and each has its linalg.yield
+        "tensor.insert_slice": 2,
+        "builtin.module": 0,  # the outermost is not counted
+    },
+    "input": {"util.func": 1, "func.func": 0, "linalg.conv_2d_nchw_fchw": 1, "tensor.insert_slice": 2},
+    "abi": {"hal.tensor.import": 1, "hal.tensor.export": 1},
+    "dispatch-creation": {"flow.dispatch.workgroups": 2, "tensor.insert_slice": 0, "flow.tensor.update": 2},
+    "flow": {
+        "flow.executable": 2,
+        "host:flow.executable": 2,  # what holds an executable is not inside it
+        "executables:flow.executable.export": 2,
+        "flow.dispatch": 2,
+        "flow.tensor.update": 2,
+        "linalg.generic": 2,
+    },
+    "stream": {"stream.cmd.dispatch": 2, "stream.cmd.fill": 0, "flow.*": 0},
+    "executable-sources": {"hal.executable": 2, "hal.executable.variant": 2},
+    # The convolution's tile does not fit its result's rows, so it is made on the stack and then copied. The dispatch
+    # that only copies has buffers earlier.
+    "bufferized": {"memref.alloca": 1, "func.func": 2, "host:*": 0},
+    "executable-targets": {"linalg.*": 0, "memref.*": 0, "llvm.func": 2, "llvm.alloca": 1},
+    "hal": {"hal.executable.binary": 1, "llvm.*": 0},
+    "vm": {"vm.module": 1, "hal.*": 0},
+}
+
+
+def test_every_phase_has_its_ops(counts: Mapping[str, OpCounts]) -> None:
+    assert tuple(counts) == PHASES
+    selected = select_counts(counts, {phase: list(expected) for phase, expected in EXPECTED.items()})
+    assert selected == {f"{phase}/{op}": n for phase, expected in EXPECTED.items() for op, n in expected.items()}
+    assert {phase for phase, ops in counts.items() if ops.count("memref.alloc*")} == {"bufferized"}
+
+
+def test_dispatches_hold_what_computes(counts: Mapping[str, OpCounts]) -> None:
+    for phase in ("dispatch-creation", "flow", "stream", "executable-sources", "executable-configurations"):
+        assert counts[phase].count("host:linalg.*") == 0, phase
+        assert counts[phase].count("executables:linalg.*") >= 6, phase
+    assert counts["input"].executables == {}
+
+
+@pytest.mark.parametrize(("function", "end"), [("func.func", "return"), ("util.func private", "util.return")])
+def test_allocations_inside_executables_and_outside(function: str, end: str, count: Count, tmp_path: Path) -> None:
+    file = tmp_path / "ir.mlir"
+    file.write_text(ALLOCATIONS % (function, end))
+    counts = count({"executable-sources": file})["executable-sources"]
+    returns = end if "." in end else "func.return"
+    assert counts.host == {function.split()[0]: 1, "memref.alloc": 1, returns: 1, "hal.executable": 1}
+    assert [counts.count(op) for op in ("executables:memref.alloc", "memref.alloc", "executables:builtin.module")] == [
+        *(2, 3, 1)
+    ]
+
+
+def test_counts_are_the_same_wherever_the_compiler_stops(
+    counts: Mapping[str, OpCounts], model: Path, real_toolchain: Toolchain, tmp_path: Path
+) -> None:
+    phases = ["executable-configurations", "flow", "start"]
+    some = count_ops(HASWELL_FLAGS, model, phases, toolchain=real_toolchain, limits=LIMITS, scratch=tmp_path)
+    assert list(some) == ["start", "flow", "executable-configurations"]
+    assert some == {phase: counts[phase] for phase in phases}
+    assert list(tmp_path.iterdir()) == [], "the scratch folder is left as it was"
+    assert count_ops(HASWELL_FLAGS, model, [], toolchain=real_toolchain, limits=LIMITS) == {}
+
+
+def test_ops_of_dialects_that_nobody_knows_count_too(count: Count, tmp_path: Path) -> None:
+    file = tmp_path / "net.mlir"
+    file.write_text('"mystery.outer"() ({ "mystery.inner"() : () -> () }) : () -> ()')
+    assert count({"start": file})["start"].host == {"mystery.outer": 1, "mystery.inner": 1}
+
+
+def test_a_counter_that_fails_is_a_failed_case(model: Path, real_toolchain: Toolchain, tmp_path: Path) -> None:
+    def refusal(files: Mapping[str, Path], toolchain: Toolchain = real_toolchain, limits: Limits = LIMITS) -> str:
+        with pytest.raises(CaseError) as failed:
+            count_files(files, toolchain=toolchain, limits=limits)
+        assert failed.value.stage == "ir"
+        return str(failed.value)
+
+    broken = tmp_path / "flow.mlir"
+    broken.write_text("func.func @main( {")
+    assert refusal({"start": model, "flow": broken}) == (
+        "the IR at phase 'flow' cannot be read back (expected non-function type); leave phases out"
+    )
+    slow = replace(real_toolchain, python_options=("-c", "import time; time.sleep(60)"))
+    assert refusal({"start": model}, slow, Limits(seconds=0.5)) == (
+        "the counter of ops ran past its limit of 0.5 s at start; give it more with --compile-timeout"
+    )
+    assert refusal({"start": tmp_path / "gone.mlir"}).startswith(
+        "the counter of ops exited with status 1 at start: FileNotFoundError: "
+    )

@@ -1,0 +1,109 @@
+"""The roof: this machine's peaks, by the real toolchain, which of them is above a case, and what a case reaches."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.ir import roofline
+from harness.ir.roofline import attained, measure_peak, peak_threads, roof_at
+from harness.records.run import Failure, Peak, Work
+from harness.toolchain import Toolchain
+from tests.builders import make_case
+from tests.fakes.fake_toolchain import make_fake_toolchain
+from tests.ir.programs import work
+
+PEAK = Peak(
+    device="cpu", threads=1, operations_per_s=100e9, operations_by="FMA loop", bytes_per_s=10e9, bytes_by="copy"
+)
+
+
+def test_a_case_below_the_flat_part_of_the_roof() -> None:
+    found = attained(Work(model="m", operations=2_000_000, compulsory_bytes=10_000), 40_000.0, PEAK)
+    assert found is not None
+    assert (found.operations_per_s, found.bytes_per_s, found.intensity) == (50e9, 0.25e9, 200.0)
+    assert (found.peak_share, found.roof_share) == (0.5, 0.5)
+
+
+def test_a_case_that_memory_bounds() -> None:
+    found = attained(Work(model="m", operations=2_000_000, compulsory_bytes=4_000_000), 800_000.0, PEAK)
+    assert found is not None
+    assert (found.peak_share, found.roof_share) == (0.025, 0.5)
+
+
+def test_without_a_peak_there_are_rates_and_no_shares() -> None:
+    for peak in (None, Peak(device="cpu", threads=1, failure=Failure(stage="measure", message="it broke"))):
+        found = attained(Work(model="m", operations=10, compulsory_bytes=10), 1.0, peak)
+        assert found is not None
+        assert (found.operations_per_s, found.peak_share, found.roof_share) == (1e10, None, None)
+
+
+def test_a_narrow_type_is_not_held_against_the_peak_of_f32() -> None:
+    """A processor with bf16 or i8 units does more of those than the peak that was measured."""
+    found = attained(Work(model="m", operations=2_000_000, compulsory_bytes=10_000), 10_000.0, PEAK, narrow=True)
+    assert found is not None
+    assert found.operations_per_s == 200e9
+    assert (found.peak_share, found.roof_share) == (None, None)
+
+
+def test_a_model_without_arithmetic_or_of_unknown_work_has_no_figures() -> None:
+    unknown = Work(model="m", failure=Failure(stage="ir", message="a size is not known"))
+    for known in (unknown, Work(model="m", compulsory_bytes=10), Work(model="m", operations=10)):
+        assert attained(known, 1.0, PEAK) is None
+
+
+@given(st.floats(1e-3, 1e6))
+def test_a_roof_is_no_higher_than_either_peak(intensity: float) -> None:
+    roof = roof_at(intensity, PEAK)
+    assert roof is not None
+    assert roof <= 100e9
+    assert roof <= intensity * 10e9
+    assert roof == 100e9 or math.isclose(roof, intensity * 10e9)
+
+
+@pytest.mark.parametrize(
+    ("given", "threads"),
+    [
+        ({"uri": "local-sync"}, 1),
+        ({"uri": "local-task", "pin": True}, 1),
+        ({"uri": "local-task", "pin": False, "threads": 3}, 3),
+        ({"uri": "local-task", "pin": False, "threads": 9999}, 4),
+        ({"uri": "local-task", "pin": False}, 4),
+        ({"uri": "local-sync", "more_uris": ("local-sync",), "pin": False}, 1),
+        ({"uri": "local-sync", "more_uris": ("local-task",), "pin": False, "threads": 1}, 4),
+        ({"uri": "vulkan://0"}, None),
+        ({"uri": "local-sync", "more_uris": ("vulkan",)}, None),
+    ],
+)
+def test_the_peak_of_a_device(given: dict[str, Any], threads: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here with four cores."""
+    monkeypatch.setattr(roofline, "usable_cores", lambda: 4)
+    assert peak_threads(replace(make_case(), **given)) == threads
+
+
+def test_the_best_program_is_the_peak(tmp_path: Path, real_toolchain: Toolchain) -> None:
+    peak = measure_peak("cpu", 1, real_toolchain, host_cpu="this one", cache=tmp_path)
+    assert peak.failure is None
+    assert peak.operations_per_s == max(peak.measured[name] for name in ("sgemm 384", "sgemm 768", "FMA loop"))
+    assert peak.bytes_per_s == max(peak.measured[name] for name in ("copy", "add", "dot"))
+    assert all(np.isfinite(figure) and figure > 0 for figure in peak.measured.values())
+    assert len(list(tmp_path.glob("*.vmfb"))) == 1
+
+
+def test_the_loop_of_multiply_adds_has_the_operations_it_says() -> None:
+    assert work(roofline._multiply_add_loop(10)).operations == 10 * roofline._OPERATIONS_PER_ELEMENT
+
+
+def test_a_toolchain_that_fails_leaves_a_peak_that_says_so(tmp_path: Path) -> None:
+    broken = make_fake_toolchain(tmp_path / "tools", always={"iree-compile": ["--fake-exit=3"]})
+    peak = measure_peak("cpu", 2, broken, host_cpu="", cache=tmp_path)
+    assert peak.failure is not None
+    assert peak.failure.message == "iree-compile exited with status 3"
+    assert (peak.device, peak.threads, peak.operations_per_s) == ("cpu", 2, None)
