@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.errors import ExitCode, RunError, UsageError
-from harness.plots.look import THEMES, Format, ThemeName
+from harness.plots.canvas import THEMES, Format, ThemeName
 from harness.plots.pictures import COMPARISON_KINDS, RUN_KINDS, Keep, Kind, draw, pictures_of
 from harness.records.comparison import Comparison
 from harness.records.comparison import Row as ComparisonRow

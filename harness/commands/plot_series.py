@@ -12,7 +12,7 @@ from harness.history.open import History, open_history
 from harness.history.series_view import SeriesRow
 from harness.history.verdicts import Cause
 from harness.metrics import is_exact
-from harness.plots.look import Format, Theme
+from harness.plots.canvas import Format, Theme
 from harness.plots.series_choice import choose_series, reference_of
 from harness.plots.timeline import draw_timeline
 from harness.progress import Terminal

@@ -1,112 +1,259 @@
-"""A figure with its places in pixels from the top left, and its file."""
+"""What all pictures share: two themes, texts that fit, and a figure with its places in pixels from the top left.
+
+Colours are told apart by people who see them differently too (blue against orange, after Okabe and Ito), and nothing
+is told by colour alone. Each theme's texts stand at 4.5 : 1 or more against its ground, and its marks at 3 : 1
+(WCAG 2.2, 1.4.3 and 1.4.11).
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
-from harness.plots.look import BODY, HOLLOW, MARGIN, MARKERS, SMALL, SUBTITLE, TITLE, WIDTH, Format, Theme
-from harness.plots.text import POINTS_PER_PIXEL, cut, width_px, wrapped
 from harness.report.forest import Tone
+from harness.report.names import middle_cut, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+Format = Literal["svg", "png"]
+ThemeName = Literal["light", "dark"]
+
+# Pixels of a web page; a PNG has two of its own for each.
+WIDTH = 920.0
+MARGIN = 24.0
+TITLE, SUBTITLE, BODY, SMALL = 17.0, 13.0, 13.0, 12.0
+POINTS_PER_PIXEL = 0.75
 
 _PIXELS_PER_INCH = 96.0
 _PNG_PIXELS = 2  # for each pixel of a page
 _PALETTE = 256  # colours, the most that a PNG's palette holds
 _LINE = 1.42  # height of a line of text, in text sizes
+_BOTTOM = 12.0
+_LACKING = "□"  # stands for a character that the font lacks
+_MEASURED_AT = 100.0  # points, the size at which widths of texts are measured
+
+# Marks by tone; hollow ones leave the ground visible.
+MARKERS: Mapping[Tone, str] = MappingProxyType({"worse": "^", "better": "v", "same": "o", "open": "D", "lost": "x"})
+HOLLOW: frozenset[Tone] = frozenset({"open"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Theme:
+    """Colours of one theme.
+
+    Attributes:
+        ground: Behind everything; GitHub's own in either mode, so that the picture has no edges there.
+        muted: Of texts that explain.
+        axis: Of lines that carry figures.
+        grid: Of lines that help the eye.
+        stripe: Behind every second row.
+        band: Behind what is too small to be called changed.
+        tones: Of what a row says.
+        series: Of models and variants, in turn.
+    """
+
+    name: ThemeName
+    ground: str
+    ink: str
+    muted: str
+    axis: str
+    grid: str
+    stripe: str
+    band: str
+    tones: Mapping[Tone, str]
+    series: tuple[str, ...]
+
+
+LIGHT = Theme(
+    name="light",
+    ground="#ffffff",
+    ink="#1f2328",
+    muted="#59636e",
+    axis="#818b98",
+    grid="#dde2e8",
+    stripe="#f6f8fa",
+    band="#dfe5ec",
+    tones=MappingProxyType(
+        {"worse": "#bc4c00", "better": "#0969da", "same": "#59636e", "open": "#8a6100", "lost": "#1f2328"}
+    ),
+    series=("#0072b2", "#bc4c00", "#00805d", "#a8447c", "#2f7fc1", "#8a6100", "#5b4b8a", "#59636e"),
+)
+DARK = Theme(
+    name="dark",
+    ground="#0d1117",
+    ink="#f0f6fc",
+    muted="#9198a1",
+    axis="#7d8590",
+    grid="#2a313b",
+    stripe="#141a21",
+    band="#2b3440",
+    tones=MappingProxyType(
+        {"worse": "#ff9a57", "better": "#58a6ff", "same": "#9198a1", "open": "#d8a32b", "lost": "#f0f6fc"}
+    ),
+    series=("#58a6ff", "#ff9a57", "#3fc495", "#e68fc3", "#9cd3ff", "#d8a32b", "#b3a1f0", "#9198a1"),
+)
+THEMES: Mapping[ThemeName, Theme] = MappingProxyType({"light": LIGHT, "dark": DARK})
+
+
+def paint(
+    theme: Theme,
+    picture: Format,
+    draw: Callable[[Canvas, float], None],
+    *,
+    kind: str,
+    title: str,
+    lines: Sequence[str],
+    above: float,
+    height: float,
+    foot: Sequence[str] = (),
+) -> bytes:
+    """A whole picture: a title with lines below it, what `draw` draws, and lines at the foot that explain it.
+
+    The user's own settings of matplotlib change nothing.
+
+    Args:
+        draw: Takes the canvas and the y where its part begins.
+        kind: What the picture is, for those who do not see it; its file's title.
+        lines: The first is in ink and describes the picture in its file, the others explain.
+        above: Pixels between the lines and the drawing.
+        height: Pixels that the drawing takes.
+
+    Returns:
+        A file of that format; equal values give equal bytes with the same release of matplotlib.
+    """
+    from matplotlib import style
+
+    top = _head_height(lines) + above
+    foot_height = SMALL * _LINE * sum(len(_foot_lines(line)) for line in foot)
+    with style.context(["default", _settings(theme)]):
+        canvas = Canvas(theme, top + height + foot_height + _BOTTOM)
+        canvas.head(title, lines)
+        draw(canvas, top)
+        canvas.foot(foot, top + height)
+        return canvas.file(picture, f"{kind}: {title}", " ".join(lines[:1]))
+
+
+def _settings(theme: Theme) -> dict[str, Any]:
+    return {
+        "font.family": "sans-serif",
+        # The first is matplotlib's own; the second is as wide, and where an SVG may be shown without the first.
+        "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
+        "svg.fonttype": "none",  # texts stay texts
+        "svg.hashsalt": "harness",  # the same picture has the same names inside, so the same bytes
+        "text.parse_math": False,  # names may hold a dollar sign
+        "path.simplify": False,
+        "text.color": theme.ink,
+        "axes.edgecolor": theme.axis,
+        "axes.labelcolor": theme.ink,
+        "axes.facecolor": theme.ground,
+        "xtick.color": theme.muted,
+        "ytick.color": theme.muted,
+        "hatch.color": theme.ground,
+        "hatch.linewidth": 1.2,
+    }
 
 
 class Canvas:
-    """What a picture is drawn on. Use within `harness.plots.look.drawing`."""
+    """What a picture is drawn on; made by `paint`. Any text may be given: it is made drawable here."""
 
-    def __init__(self, theme: Theme, height: float, width: float = WIDTH) -> None:
-        """An empty picture; both sizes are in pixels of a page."""
+    def __init__(self, theme: Theme, height: float) -> None:
+        """An empty picture; its height is in pixels of a page."""
         from matplotlib.figure import Figure
         from matplotlib.transforms import Affine2D
 
-        self.theme, self.width, self.height = theme, width, height
-        size = width / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH
-        self.figure = Figure(figsize=size, dpi=_PIXELS_PER_INCH * _PNG_PIXELS, facecolor=theme.ground)
+        self.theme, self.height = theme, height
         inch = 1 / _PIXELS_PER_INCH
+        self.figure = Figure(
+            figsize=(WIDTH * inch, height * inch), dpi=_PIXELS_PER_INCH * _PNG_PIXELS, facecolor=theme.ground
+        )
         self.place = Affine2D().scale(inch, -inch).translate(0, height * inch) + self.figure.dpi_scale_trans
 
     def text(
-        self, x: float, y: float, text: str, *, size: float = BODY, color: str = "", align: str = "left", **more: Any
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        size: float = BODY,
+        color: str = "",
+        align: str = "left",
+        bold: bool = False,
+        **more: Any,
     ) -> None:
-        """A text that is drawable already; its middle line stands at `y`."""
-        given: dict[str, Any] = {"va": "center_baseline", **more}
+        """A text whose middle line stands at `y`."""
         self.figure.text(
             x,
             y,
-            text,
+            drawable(text),
             size=size * POINTS_PER_PIXEL,
             color=color or self.theme.ink,
             ha=align,
+            weight="bold" if bold else "normal",
             transform=self.place,
-            **given,
+            **{"va": "center_baseline", **more},
         )
 
     def upright(self, x: float, y: float, text: str) -> None:
-        """The name of an axis, drawable already, beside it and turned; `y` is its middle."""
+        """The turned name of an axis, beside it; `y` is its middle."""
         turned: dict[str, Any] = {"rotation": 90, "rotation_mode": "anchor", "va": "center"}
         self.text(x, y, text, size=SMALL, color=self.theme.muted, align="center", **turned)
 
     def axes(self, x: float, y: float, width: float, height: float) -> Axes:
         """Empty axes without a frame; `y` is their top."""
-        axes = self.figure.add_axes(
-            (x / self.width, 1 - (y + height) / self.height, width / self.width, height / self.height)
-        )
+        axes = self.figure.add_axes((x / WIDTH, 1 - (y + height) / self.height, width / WIDTH, height / self.height))
         axes.set_facecolor("none")
+        axes.set_axisbelow(True)
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0, labelsize=SMALL * POINTS_PER_PIXEL, pad=5)
         return axes
 
     def box(self, x: float, y: float, width: float, height: float, color: str, *, zorder: float = -5.0) -> None:
-        """A filled rectangle, behind everything else where nothing else is said."""
+        """A filled rectangle, by default behind everything else."""
+        self.bar(x, y, width, height, color=color, zorder=zorder)
+
+    def bar(self, x: float, y: float, width: float, height: float, **more: Any) -> None:
+        """A rectangle that looks as matplotlib's Rectangle is told."""
         from matplotlib.patches import Rectangle
 
-        rectangle = Rectangle((x, y), width, height, color=color, linewidth=0, transform=self.place)
-        rectangle.set_zorder(zorder)
-        self.figure.add_artist(rectangle)
+        self.figure.add_artist(Rectangle((x, y), width, height, **{"linewidth": 0, "transform": self.place, **more}))
 
     def line(
         self, xs: Sequence[float], ys: Sequence[float], color: str, width: float = 1.0, *, dashed: bool = False
     ) -> None:
         """A line through places of the picture."""
+        style = (0.0, (3.0, 3.0)) if dashed else "solid"
+        self.points(xs, ys, color=color, linewidth=width, zorder=2, linestyle=style)
+
+    def points(self, xs: Sequence[float], ys: Sequence[float], **more: Any) -> None:
+        """Points of the picture that look as matplotlib's Line2D is told."""
         from matplotlib.lines import Line2D
 
-        line = Line2D(xs, ys, color=color, linewidth=width, transform=self.place, zorder=2)
-        line.set_linestyle((0.0, (3.0, 3.0)) if dashed else "solid")
-        self.figure.add_artist(line)
+        self.figure.add_artist(Line2D(xs, ys, transform=self.place, **more))
 
-    def mark(self, x: float, y: float, tone: Tone, size: float = 7.5) -> None:
+    def mark(self, x: float, y: float, tone: Tone) -> None:
         """A mark of a tone, as in a legend."""
-        from matplotlib.lines import Line2D
+        self.points([x], [y], **mark_of(self.theme, tone))
 
-        self.figure.add_artist(Line2D([x], [y], transform=self.place, **mark_of(self.theme, tone, size)))
-
-    def head(self, title: str, lines: Sequence[str], y: float = 30.0) -> float:
-        """A title and lines below it; where they end."""
-        room = self.width - 2 * MARGIN
-        self.text(MARGIN, y, cut(title, room, TITLE, bold=True), size=TITLE, weight="bold")
+    def head(self, title: str, lines: Sequence[str]) -> None:
+        """A title and lines below it."""
+        y = 30.0
+        self.text(MARGIN, y, cut(title, WIDTH - 2 * MARGIN, TITLE, bold=True), size=TITLE, bold=True)
         y += 10
-        for number, line in enumerate(lines):
-            size = SUBTITLE if number == 0 else SMALL
-            for part in wrapped(line, room, size, most=2):
-                y += size * _LINE
-                self.text(MARGIN, y, part, size=size, color=self.theme.ink if number == 0 else self.theme.muted)
-        return y
+        for size, part in _head_lines(lines):
+            y += size * _LINE
+            self.text(MARGIN, y, part, size=size, color=self.theme.ink if size == SUBTITLE else self.theme.muted)
 
-    def foot(self, lines: Sequence[str], y: float) -> float:
-        """Lines that explain; where they end."""
+    def foot(self, lines: Sequence[str], y: float) -> None:
+        """Lines that explain."""
         for line in lines:
-            for part in wrapped(line, self.width - 2 * MARGIN, SMALL):
+            for part in _foot_lines(line):
                 self.text(MARGIN, y, part, size=SMALL, color=self.theme.muted)
                 y += SMALL * _LINE
-        return y
 
     def legend(self, entries: Sequence[tuple[Tone, str]], x: float, y: float) -> None:
         """Marks and what they mean, in one line."""
@@ -116,57 +263,133 @@ class Canvas:
             x += 15 + width_px(word, SMALL) + 20
 
     def file(self, picture: Format, title: str, description: str) -> bytes:
-        """The picture's file; equal pictures have equal bytes with the same release of matplotlib."""
-        if picture == "png":
-            return self._png(title, description)
+        """The picture's file, with a title and a description for those who do not see it."""
+        texts = {"Title": drawable(title), "Description": drawable(description)}
         content = io.BytesIO()
-        metadata = {"Title": title, "Description": description, "Date": None, "Creator": None}
-        self.figure.savefig(content, format="svg", facecolor=self.theme.ground, metadata=metadata)
-        return content.getvalue()
-
-    def _png(self, title: str, description: str) -> bytes:
-        """With a palette: a third of the size, and as crisp, since nearly all pixels have one of few colours."""
+        if picture == "svg":
+            metadata = {**texts, "Date": None, "Creator": None}
+            self.figure.savefig(content, format="svg", facecolor=self.theme.ground, metadata=metadata)
+            return content.getvalue()
         from PIL import Image
         from PIL.PngImagePlugin import PngInfo
 
         drawn = io.BytesIO()
         self.figure.savefig(drawn, format="png", facecolor=self.theme.ground, pil_kwargs={"compress_level": 1})
         image = Image.open(drawn).convert("RGB")
-        # Of Pillow's ways this one keeps the colours that most pixels have as they are; dots would blur texts.
+        # A palette makes a third of the size, and it is as crisp, since nearly all pixels have one of few colours. Of
+        # Pillow's ways this one keeps the colours that most pixels have as they are; dots would blur texts.
         palette = image.quantize(_PALETTE, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-        texts = PngInfo()
-        for key, text in (("Title", title), ("Description", description)):
-            texts.add_itxt(key, text)
-        content = io.BytesIO()
-        resolution = self.figure.dpi, self.figure.dpi
-        palette.save(content, "png", optimize=True, dpi=resolution, pnginfo=texts)
+        info = PngInfo()
+        for key, text in texts.items():
+            info.add_itxt(key, text)
+        palette.save(content, "png", optimize=True, dpi=(self.figure.dpi, self.figure.dpi), pnginfo=info)
         return content.getvalue()
 
 
-def head_height(lines: Sequence[str], width: float = WIDTH) -> float:
-    """Where `Canvas.head` will end."""
-    room = width - 2 * MARGIN
-    sizes = [SUBTITLE if number == 0 else SMALL for number in range(len(lines))]
-    return 40 + sum(
-        size * _LINE * len(wrapped(line, room, size, most=2)) for line, size in zip(lines, sizes, strict=True)
-    )
-
-
-def foot_height(lines: Sequence[str], width: float = WIDTH) -> float:
-    """What `Canvas.foot` will take."""
-    return SMALL * _LINE * sum(len(wrapped(line, width - 2 * MARGIN, SMALL)) for line in lines)
-
-
-def mark_of(theme: Theme, tone: Tone, size: float = 7.5, *, hollow: bool = False) -> dict[str, Any]:
+def mark_of(theme: Theme, tone: Tone, *, hollow: bool = False) -> dict[str, Any]:
     """How a point of a tone looks, for matplotlib."""
     color = theme.tones[tone]
-    empty = hollow or tone in HOLLOW
     return {
         "linestyle": "none",
         "marker": MARKERS[tone],
-        "markersize": (size - 1.5 if MARKERS[tone] == "D" else size) * POINTS_PER_PIXEL * 1.25,
-        "markerfacecolor": theme.ground if empty else color,
+        "markersize": (6.0 if MARKERS[tone] == "D" else 7.5) * POINTS_PER_PIXEL * 1.25,
+        "markerfacecolor": theme.ground if hollow or tone in HOLLOW else color,
         "markeredgecolor": color,
         "markeredgewidth": 1.3,
         "zorder": 5,
     }
+
+
+def _head_lines(lines: Sequence[str]) -> list[tuple[float, str]]:
+    """The lines below a title as they are written, each with its size."""
+    sizes = [SUBTITLE, *[SMALL] * len(lines)]
+    room = WIDTH - 2 * MARGIN
+    return [
+        (size, part) for size, line in zip(sizes, lines, strict=False) for part in wrapped(line, room, size, most=2)
+    ]
+
+
+def _head_height(lines: Sequence[str]) -> float:
+    return 40 + sum(size * _LINE for size, _ in _head_lines(lines))
+
+
+def _foot_lines(line: str) -> list[str]:
+    return wrapped(line, WIDTH - 2 * MARGIN, SMALL)
+
+
+# --- Texts ---
+
+
+@lru_cache(maxsize=8192)  # a layout asks again and again
+def drawable(text: str) -> str:
+    """A text from anywhere on one line, with a box for each character that cannot be drawn."""
+    glyphs = _glyphs()
+    return "".join(char if ord(char) in glyphs else _LACKING for char in tidy(text))
+
+
+@lru_cache(maxsize=8192)
+def width_px(text: str, size_px: float, *, bold: bool = False) -> float:
+    """How wide a text is once it is drawable."""
+    from matplotlib.textpath import text_to_path
+
+    if not (shown := drawable(text)):
+        return 0.0
+    width, _, _ = text_to_path.get_text_width_height_descent(shown, _font(bold=bold), False)
+    return float(width) / _MEASURED_AT * size_px
+
+
+def cut(text: str, room_px: float, size_px: float, *, bold: bool = False) -> str:
+    """A text as far as it fits, drawable; what is taken out of its middle is an ellipsis."""
+    whole = drawable(text)
+    if width_px(whole, size_px, bold=bold) <= room_px:
+        return whole
+    least, most = 0, len(whole) - 1
+    while least < most:
+        keep = (least + most + 1) // 2
+        if width_px(middle_cut(whole, keep), size_px, bold=bold) <= room_px:
+            least = keep
+        else:
+            most = keep - 1
+    return middle_cut(whole, least)
+
+
+def wrapped(text: str, room_px: float, size_px: float, *, most: int = 3) -> list[str]:
+    """A text in lines of at most so many pixels, broken between words; the last of `most` lines ends in an ellipsis."""
+    lines: list[str] = []
+    words = drawable(text).split()
+    while words:
+        if len(lines) == most - 1:
+            return [*lines, cut_end(" ".join(words), room_px, size_px)]
+        count = 1
+        while count < len(words) and width_px(" ".join(words[: count + 1]), size_px) <= room_px:
+            count += 1
+        lines.append(cut(" ".join(words[:count]), room_px, size_px))
+        words = words[count:]
+    return lines
+
+
+def cut_end(text: str, room_px: float, size_px: float) -> str:
+    """A sentence as far as it fits; its end is an ellipsis where it goes on."""
+    whole = drawable(text)
+    if width_px(whole, size_px) <= room_px:
+        return whole
+    words = whole.split()
+    while len(words) > 1 and width_px(f"{' '.join(words)} …", size_px) > room_px:
+        words = words[:-1]
+    return f"{' '.join(words)} …" if len(words) > 1 else cut(whole, room_px, size_px)
+
+
+@lru_cache(maxsize=2)
+def _font(*, bold: bool) -> Any:
+    from matplotlib.font_manager import FontProperties
+
+    return FontProperties(family="DejaVu Sans", size=_MEASURED_AT, weight="bold" if bold else "normal")
+
+
+@lru_cache(maxsize=1)
+def _glyphs() -> frozenset[int]:
+    """Characters that both the normal and the bold font have."""
+    from matplotlib.font_manager import findfont, get_font
+
+    fonts = [frozenset(get_font(findfont(_font(bold=bold))).get_charmap()) for bold in (False, True)]
+    return fonts[0] & fonts[1]

@@ -4,117 +4,212 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from harness.plots.canvas import Canvas, foot_height, head_height
+from harness.errors import RunError
+from harness.plots.canvas import (
+    BODY,
+    MARGIN,
+    POINTS_PER_PIXEL,
+    SMALL,
+    WIDTH,
+    Canvas,
+    Format,
+    Theme,
+    cut,
+    paint,
+    width_px,
+)
 from harness.plots.labels import Box, place_labels
-from harness.plots.look import BODY, MARGIN, SMALL, WIDTH, Format, Theme, drawing
-from harness.plots.memory_points import USUAL_PANELS, MemoryPanel, MemoryPoint
-from harness.plots.text import POINTS_PER_PIXEL, cut, drawable, width_px
 from harness.report.ratio_axis import round_figures
+from harness.report.units import byte_unit, time_unit
+from harness.report.values import Report, Section
+from harness.report.words import run_line, verdict
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
+_USUAL_PANELS = 8
 _HEAD = 30.0
 _LEFT, _BOTTOM = 58.0, 46.0
 _NARROW, _WIDE = 270.0, 360.0  # heights of a plot
 _BETWEEN = 26.0
-# So many points fit a panel of half the width.
-_FEW = 9
+_FEW = 9  # points that fit a panel of half the width
 _LONGEST_LABEL = 230.0
-# Axes are logarithmic where figures lie further apart than by this factor.
-_LINEAR = 4.0
+_LINEAR = 4.0  # where figures lie further apart than by this factor, the axis is logarithmic
+
+Place = tuple[float, float]
 
 
-def draw_memory(
-    panels: Sequence[MemoryPanel],
-    title: str,
-    lines: Sequence[str],
-    theme: Theme,
-    picture: Format,
-    *,
-    top: int = USUAL_PANELS,
-) -> bytes:
-    """Draw the first `top` panels, two beside each other where their points are few.
+@dataclass(frozen=True, kw_only=True)
+class MemoryPoint:
+    """One variant; its latency is the median over generations."""
 
-    Args:
-        lines: What stands below the title.
+    label: str
+    memory_bytes: float
+    latency_ns: float
+    baseline: bool
 
-    Returns:
-        A file of that format; equal values give equal bytes with the same release of matplotlib.
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryPanel:
+    """One model on one device.
+
+    Attributes:
+        memory: Which memory it is, in words.
+        rest: How many variants have no point.
     """
-    shown = panels[:top]
-    columns = 2 if len(shown) > 1 and max(len(panel.points) for panel in shown) <= _FEW else 1
+
+    title: str
+    memory: str
+    points: tuple[MemoryPoint, ...]
+    rest: int
+
+
+def draw_memory(report: Report, theme: Theme, picture: Format, top: int | None = None) -> bytes:
+    """Draw the panels, two beside each other where their points are few; see harness.plots.pictures.draw.
+
+    Raises:
+        RunError: Nothing was measured, or no model's variants differ in memory.
+    """
+    if not any(row.status == "measured" for row in report.rows()):
+        raise RunError("nothing was measured, so there is nothing to draw")
+    panels = memory_panels(report)
+    if not panels:
+        raise RunError(
+            "has no model with two measured variants that take different memory, so there is nothing to draw; "
+            "--kind variants draws their latencies"
+        )
+    drawn = panels[: top or _USUAL_PANELS]
+    columns = 2 if len(drawn) > 1 and max(len(panel.points) for panel in drawn) <= _FEW else 1
     plot = _NARROW if columns == 2 else _WIDE
     height = _HEAD + plot + _BOTTOM + _BETWEEN
-    with drawing(theme):
-        start = head_height(lines) + 18
-        # What is left out is known once names are placed, so room is kept for that line.
-        foot = _foot(shown, len(panels) - len(shown))
-        canvas = Canvas(theme, start + height * math.ceil(len(shown) / columns) + foot_height([*foot, ""]) + 14)
-        canvas.head(title, lines)
-        width = (WIDTH - 2 * MARGIN - (columns - 1) * _BETWEEN) / columns
-        unnamed = 0
-        for number, panel in enumerate(shown):
-            x = MARGIN + (number % columns) * (width + _BETWEEN)
-            y = start + (number // columns) * height
-            unnamed += _draw_panel(canvas, panel, x, y, width, plot)
-        more = [f"No room for the names of {unnamed} points."] if unnamed else []
-        canvas.foot([*foot, *more], start + height * math.ceil(len(shown) / columns))
-        return canvas.file(picture, f"Latency against memory: {drawable(title)}", drawable(" ".join(lines[:1])))
+    width = (WIDTH - 2 * MARGIN - (columns - 1) * _BETWEEN) / columns
+
+    def draw(canvas: Canvas, y: float) -> None:
+        for number, panel in enumerate(drawn):
+            down, across = divmod(number, columns)
+            _draw_panel(canvas, panel, MARGIN + across * (width + _BETWEEN), y + down * height, width, plot)
+
+    return paint(
+        theme,
+        picture,
+        draw,
+        kind="Latency against memory",
+        title=f"{report.facts.suite_name}: latency against memory",
+        lines=[verdict(report), run_line(report.facts, report.sections)],
+        above=18,
+        height=height * math.ceil(len(drawn) / columns),
+        foot=_foot(drawn, len(panels) - len(drawn)),
+    )
 
 
-def _foot(panels: Sequence[MemoryPanel], left: int) -> list[str]:
+def memory_panels(report: Report) -> list[MemoryPanel]:
+    """What to draw, in the report's order; models whose variants all take the same memory are left out.
+
+    Memory is what the program's schedule takes beside its arguments and results, as iree-compile states it; where
+    that is not known of all variants, the peak of the device's allocator in one process of iree-benchmark-module.
+    """
+    panels = (_panel(section) for section in report.sections)
+    return [panel for panel in panels if len({point.memory_bytes for point in panel.points}) > 1]
+
+
+def _panel(section: Section) -> MemoryPanel:
+    measured = [row for row in section.rows if row.status == "measured" and row.peer is None]
+    stated = all(row.transient_bytes is not None for row in measured)
+    points = tuple(
+        MemoryPoint(
+            label=section.label(row), memory_bytes=float(memory), latency_ns=row.latency_ns, baseline=row.baseline
+        )
+        for row in measured
+        if (memory := row.transient_bytes if stated else row.device_peak_bytes) is not None
+        and row.latency_ns is not None
+    )
+    return MemoryPanel(
+        title=f"{section.model} @ {section.device}",
+        memory="transient memory" if stated else "peak device memory",
+        points=points,
+        rest=len(section.rows) - len(points),
+    )
+
+
+def on_front(point: MemoryPoint, points: Sequence[MemoryPoint]) -> bool:
+    """Whether it is on the Pareto front: no other point is as good in both and better in one."""
+    return not any(
+        (other.memory_bytes, other.latency_ns) != (point.memory_bytes, point.latency_ns)
+        and other.memory_bytes <= point.memory_bytes
+        and other.latency_ns <= point.latency_ns
+        for other in points
+    )
+
+
+def _foot(panels: Sequence[MemoryPanel], left_out: int) -> list[str]:
     text = (
         "Filled: on the front, where less memory costs time and less time costs memory; down and to the left is "
         "better. Bold: the baseline."
     )
-    stated = any(panel.memory.startswith("transient") for panel in panels)
-    what = "Transient memory is what the schedule takes beside arguments and results, as iree-compile states it."
-    lost = " Without a point: not measured, with the module of another variant, or of another engine."
-    missing = lost if any(panel.rest for panel in panels) else ""
-    more = f" Not drawn: {left} more {'model' if left == 1 else 'models'} or devices." if left else ""
-    equal = "Models whose variants all take the same memory are left out."
-    return [text, f"{what if stated else ''}{missing} {equal}{more}".strip()]
+    stated = "Transient memory is what the schedule takes beside arguments and results, as iree-compile states it."
+    lost = "Without a point: not measured, with the module of another variant, or of another engine."
+    more = f"Not drawn: {left_out} more {'model' if left_out == 1 else 'models'} or devices."
+    parts = (
+        stated if any(panel.memory.startswith("transient") for panel in panels) else "",
+        lost if any(panel.rest for panel in panels) else "",
+        "Models whose variants all take the same memory are left out.",
+        more if left_out else "",
+    )
+    return [text, " ".join(part for part in parts if part)]
 
 
-def _draw_panel(canvas: Canvas, panel: MemoryPanel, x: float, y: float, width: float, height: float) -> int:
-    """Draw one; how many names have no room."""
+def _draw_panel(canvas: Canvas, panel: MemoryPanel, x: float, y: float, width: float, height: float) -> None:
     theme = canvas.theme
-    canvas.text(x, y + 15, cut(panel.title, width, BODY + 1, bold=True), size=BODY + 1, weight="bold")
+    canvas.text(x, y + 15, cut(panel.title, width, BODY + 1, bold=True), size=BODY + 1, bold=True)
     axes = canvas.axes(x + _LEFT, y + _HEAD, width - _LEFT, height)
-    memory = [point.memory_bytes / panel.memory_unit.size for point in panel.points]
-    times = [point.latency_ns / panel.time_unit.size for point in panel.points]
+    memory_unit = byte_unit([point.memory_bytes for point in panel.points])
+    latency_unit = time_unit([point.latency_ns for point in panel.points])
+    memory = [point.memory_bytes / memory_unit.size for point in panel.points]
+    times = [point.latency_ns / latency_unit.size for point in panel.points]
     to_x = _scale(axes.xaxis, memory, max(3, int((width - _LEFT) / 90)))
     to_y = _scale(axes.yaxis, times, max(3, int(height / 55)))
     axes.grid(color=theme.grid, linewidth=0.8, zorder=0)
-    axes.set_axisbelow(True)
     axes.spines[["left", "bottom"]].set(visible=True, color=theme.axis)
-    below = y + _HEAD + height + 34
-    memory_name = f"{panel.memory}, {panel.memory_unit.name}{' (log)' if _is_logarithmic(memory) else ''}"
-    time_name = f"latency, {panel.time_unit.name}{' (log)' if _is_logarithmic(times) else ''}"
-    canvas.text(x + _LEFT, below, memory_name, size=SMALL, color=theme.muted)
-    # Beside the axis, not above it, where the title stands.
-    canvas.upright(x + 9, y + _HEAD + height / 2, time_name)
-    places = [(to_x(one), to_y(other)) for one, other in zip(memory, times, strict=True)]
     axes.set(xlim=(0, 1), ylim=(0, 1))
-    steps = _front([place for point, place in zip(panel.points, places, strict=True) if point.on_front])
+    places = [(to_x(value), to_y(time)) for value, time in zip(memory, times, strict=True)]
+    best = [on_front(point, panel.points) for point in panel.points]
+    steps = _front([place for place, front in zip(places, best, strict=True) if front])
     axes.plot(*zip(*steps, strict=True), color=theme.series[0], linewidth=1.4, alpha=0.7, zorder=2)
-    for point, (across, up) in zip(panel.points, places, strict=True):
-        _draw_point(axes, theme, point, across, up)
+    for point, (across, up), front in zip(panel.points, places, best, strict=True):
+        color = theme.series[0] if front else theme.muted
+        axes.plot(
+            [across],
+            [up],
+            linestyle="none",
+            marker="s" if point.baseline else "o",
+            markersize=8 * POINTS_PER_PIXEL,
+            markerfacecolor=color if front else theme.ground,
+            markeredgecolor=color,
+            markeredgewidth=1.4,
+            zorder=4,
+            clip_on=False,
+        )
 
-    def pixel(place: tuple[float, float]) -> tuple[float, float]:
+    def pixel(place: Place) -> Place:
         return x + _LEFT + place[0] * (width - _LEFT), y + _HEAD + (1 - place[1]) * height
 
     bounds = Box(left=x + _LEFT + 3, right=x + width, bottom=y + _HEAD, top=y + _HEAD + height - 3)
-    if panel.rest:
-        rest = cut(panel.rest, width - _LEFT - width_px(memory_name, SMALL) - 20, SMALL)
-        canvas.text(x + width, below, rest, size=SMALL, color=theme.muted, align="right")
-    lines = [_around(pixel(one), pixel(other)) for one, other in pairwise(steps)]
-    return _write_names(canvas, panel.points, [pixel(place) for place in places], bounds, lines)
+    lines = [_around(pixel(start), pixel(end)) for start, end in pairwise(steps)]
+    unnamed = _write_names(canvas, panel.points, [pixel(place) for place in places], best, bounds, lines)
+    below = y + _HEAD + height + 34
+    memory_name = f"{panel.memory}, {memory_unit.name}{' (log)' if _is_logarithmic(memory) else ''}"
+    canvas.text(x + _LEFT, below, memory_name, size=SMALL, color=theme.muted)
+    # Beside the axis, not above it, where the title stands.
+    time_name = f"latency, {latency_unit.name}{' (log)' if _is_logarithmic(times) else ''}"
+    canvas.upright(x + 9, y + _HEAD + height / 2, time_name)
+    counts = {"without a point": panel.rest, "without room for a name": unnamed}
+    rest = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+    rest = cut(rest, width - _LEFT - width_px(memory_name, SMALL) - 20, SMALL)
+    canvas.text(x + width, below, rest, size=SMALL, color=theme.muted, align="right")
 
 
 def _is_logarithmic(values: Sequence[float]) -> bool:
@@ -128,24 +223,23 @@ def _scale(axis: Axis, values: Sequence[float], most_ticks: int) -> Callable[[fl
     low, high = min(values), max(values)
     if _is_logarithmic(values):
         low, high = low / (high / low) ** 0.08, high * (high / low) ** 0.08
-        ticks = [(value, f"{value:,.6g}") for value, _ in round_figures(low, high, most_ticks)]
+        ticks = [value for value, _ in round_figures(low, high, most_ticks)]
 
         def place(value: float) -> float:
             return math.log(value / low) / math.log(high / low)
     else:
         room = 0.1 * (high - low) or 0.05 * high or 1.0
         low, high = (low - room if low - room > 0 or low < 0 else -0.3 * room), high + room
-        found = [float(tick) for tick in MaxNLocator(most_ticks).tick_values(low, high) if low <= tick <= high]
-        ticks = [(tick, f"{tick:,.6g}") for tick in found if tick >= 0]
+        ticks = [float(tick) for tick in MaxNLocator(most_ticks).tick_values(low, high) if max(low, 0) <= tick <= high]
 
         def place(value: float) -> float:
             return (value - low) / (high - low)
 
-    axis.set_ticks([place(value) for value, _ in ticks], labels=[text for _, text in ticks])
+    axis.set_ticks([place(value) for value in ticks], labels=[f"{value:,.6g}" for value in ticks])
     return place
 
 
-def _front(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def _front(places: Sequence[Place]) -> list[Place]:
     """Steps through the best, on to the edges: what lies above and to the right of them is beaten."""
     best = sorted(places, key=lambda place: (place[0], -place[1]))
     steps = [(best[0][0], 1.0)]
@@ -154,48 +248,33 @@ def _front(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return [*steps, (1.0, best[-1][1])]
 
 
-def _around(one: tuple[float, float], other: tuple[float, float]) -> Box:
-    (left, right), (bottom, top) = sorted((one[0], other[0])), sorted((one[1], other[1]))
+def _around(start: Place, end: Place) -> Box:
+    (left, right), (bottom, top) = sorted((start[0], end[0])), sorted((start[1], end[1]))
     return Box(left=left - 1, right=right + 1, bottom=bottom - 1, top=top + 1)
-
-
-def _draw_point(axes: Axes, theme: Theme, point: MemoryPoint, across: float, up: float) -> None:
-    color = theme.series[0] if point.on_front else theme.muted
-    axes.plot(
-        [across],
-        [up],
-        linestyle="none",
-        marker="s" if point.baseline else "o",
-        markersize=8 * POINTS_PER_PIXEL,
-        markerfacecolor=color if point.on_front else theme.ground,
-        markeredgecolor=color,
-        markeredgewidth=1.4,
-        zorder=4,
-        clip_on=False,
-    )
 
 
 def _write_names(
     canvas: Canvas,
     points: Sequence[MemoryPoint],
-    pixels: Sequence[tuple[float, float]],
+    pixels: Sequence[Place],
+    best: Sequence[bool],
     bounds: Box,
     lines: Sequence[Box],
 ) -> int:
     """Names beside the points; how many have no room."""
+    theme = canvas.theme
     names = [cut(point.label, _LONGEST_LABEL, SMALL, bold=point.baseline) for point in points]
     sizes = [(width_px(name, SMALL, bold=point.baseline), SMALL + 2) for name, point in zip(names, points, strict=True)]
     places = place_labels(pixels, sizes, bounds, lines)
-    for point, name, place, (x, y) in zip(points, names, places, pixels, strict=True):
+    for point, name, place, (x, y), front in zip(points, names, places, pixels, best, strict=True):
         if place is None:
             continue
         box = place.box
-        middle = (box.bottom + box.top) / 2
-        canvas.box(box.left, box.bottom, box.right - box.left, box.top - box.bottom, canvas.theme.ground, zorder=1)
+        canvas.box(box.left, box.bottom, box.right - box.left, box.top - box.bottom, theme.ground, zorder=1)
         if place.far:
             near = min(max(x, box.left), box.right)
-            canvas.line([x, near], [y, min(max(y, box.bottom), box.top)], canvas.theme.axis, 0.7)
-        color = canvas.theme.ink if point.on_front or point.baseline else canvas.theme.muted
-        weight = "bold" if point.baseline else "normal"
-        canvas.text((box.left + box.right) / 2, middle, name, size=SMALL, align="center", color=color, weight=weight)
+            canvas.line([x, near], [y, min(max(y, box.bottom), box.top)], theme.axis, 0.7)
+        color = theme.ink if front or point.baseline else theme.muted
+        middle = (box.left + box.right) / 2, (box.bottom + box.top) / 2
+        canvas.text(*middle, name, size=SMALL, align="center", color=color, bold=point.baseline)
     return sum(place is None for place in places)

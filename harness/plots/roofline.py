@@ -4,69 +4,188 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.plots.canvas import Canvas, head_height
-from harness.plots.look import BODY, LIGHT, MARGIN, SMALL, WIDTH, Format, Marker, Theme, drawing, marker_of
-from harness.plots.points import Panel, Point, Roof
-from harness.plots.text import POINTS_PER_PIXEL, cut, drawable, width_px
+from harness.errors import RunError
+from harness.plots.canvas import (
+    BODY,
+    MARGIN,
+    POINTS_PER_PIXEL,
+    SMALL,
+    WIDTH,
+    Canvas,
+    Format,
+    Theme,
+    cut,
+    drawable,
+    paint,
+    width_px,
+)
+from harness.records.run import Peak
+from harness.report.values import Report
+from harness.text import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEFT = 72.0
 _PLOT, _SMALL_PLOT = 360.0, 270.0
-# More panels stand in two columns.
-_MOST_ALONE = 2
+_MOST_ALONE = 2  # more panels stand in two columns
 _BELOW = 54.0
 _LEGEND_ROW, _LEGEND_GAP = 22.0, 34.0
 _LONGEST_NAME, _LONGEST_LABEL = 230.0, 260.0
+_SHAPES = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
+_MARK, _SMALL_MARK = 7.5, 4.5  # points across
 _RING = 12.0  # points across, around the mark of a peer
 _LEAN = math.radians(30)
 _NAME_ROOM = 33.0  # between the beginnings of names above a panel
 _SMALL_POINTS = SMALL * POINTS_PER_PIXEL
 
 
-def draw_roofline(panels: Sequence[Panel], title: str, subtitle: str, picture: Format, theme: Theme = LIGHT) -> bytes:
-    """Draw the panels below each other, on the same axes.
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One measured case.
 
-    Returns:
-        A file of that format; equal panels give equal bytes with the same release of matplotlib.
+    Attributes:
+        label: Its variant, and its toolchain where there are several; of a peer, the peer's.
+        intensity: Operations for each byte of compulsory traffic.
     """
-    labels = list(dict.fromkeys(point.label for panel in panels for point in panel.points))
-    models = list(dict.fromkeys(point.model for panel in panels for point in panel.points))
+
+    model: str
+    label: str
+    peer: bool
+    intensity: float
+    operations_per_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """One device; `peak` is None where it was not measured."""
+
+    device: str
+    points: tuple[Point, ...]
+    peak: Peak | None
+
+
+def draw_roofline(report: Report, theme: Theme, picture: Format, top: int | None = None) -> bytes:
+    """Draw a panel for each device, all on the same axes; see harness.plots.pictures.draw.
+
+    Raises:
+        RunError: The run measured nothing, or it counted no work.
+    """
+    facts = report.facts
+    iree = (f"IREE {toolchain}" for toolchain in facts.toolchains)
+    subtitle = ", ".join(part for part in (facts.started[:10], facts.cpu, *iree) if part)
+    return paint_roofline(panels_of(report)[:top], facts.suite_name, subtitle, theme, picture)
+
+
+def panels_of(report: Report) -> list[Panel]:
+    """What to draw, devices and cases in the plan's order.
+
+    Cases with the module of another one are left out: that one's point is theirs.
+
+    Raises:
+        RunError: The run measured nothing, or it counted no work.
+    """
+    rows = [row for row in report.rows() if row.status == "measured"]
+    if not rows:
+        raise RunError("nothing was measured, so there is nothing to draw")
+    if not any(row.attained for row in rows):
+        reasons = {section.work.failure.message for section in report.sections if section.work and section.work.failure}
+        why = f" ({one_line(min(reasons))})" if reasons else ""
+        raise RunError(
+            f"no arithmetic was counted{why}; run its suite again with this harness, or draw its latencies with "
+            "--kind variants"
+        )
+    panels: dict[str, Panel] = {}
+    for section in report.sections:
+        points = tuple(
+            Point(
+                model=row.model,
+                label=section.label(row),
+                peer=row.peer is not None,
+                intensity=row.attained.intensity,
+                operations_per_s=row.attained.operations_per_s,
+            )
+            for row in section.rows
+            if row.status == "measured" and row.attained is not None
+        )
+        known = section.peak is not None and section.peak.operations_per_s and section.peak.bytes_per_s
+        panel = Panel(device=section.device, points=(), peak=section.peak if known else None)
+        panel = panels.get(section.device, panel)
+        panels[section.device] = replace(panel, points=(*panel.points, *points))
+    return [panel for panel in panels.values() if panel.points]
+
+
+def paint_roofline(panels: Sequence[Panel], title: str, subtitle: str, theme: Theme, picture: Format) -> bytes:
+    """The panels as a file of that format."""
+    labels = dict.fromkeys(point.label for panel in panels for point in panel.points)
+    models = dict.fromkeys(point.model for panel in panels for point in panel.points)
     colors = {model: theme.series[number % len(theme.series)] for number, model in enumerate(models)}
-    markers = {label: marker_of(number) for number, label in enumerate(labels)}
-    with drawing(theme):
-        names = {model: cut(model, _LONGEST_NAME, SMALL, bold=True) for model in models}
-        longest = max(width_px(name, SMALL, bold=True) for name in names.values())
-        above = longest * math.sin(_LEAN) + 24
-        columns = 2 if len(panels) > _MOST_ALONE else 1
-        plot = _PLOT if columns == 1 else _SMALL_PLOT
-        column = (WIDTH - MARGIN) / columns
-        width = column - _LEFT - longest * math.cos(_LEAN) * 0.5
-        legend = _legend_places(labels)
-        start = head_height([subtitle])
-        each = above + plot + _BELOW
-        end = start + each * math.ceil(len(panels) / columns)
-        canvas = Canvas(theme, end + (legend[-1][1] + _LEGEND_ROW if legend else 0) + 12)
-        canvas.head(title, [subtitle])
-        limits = _limits(panels)
+    marks = {label: mark_of_variant(number) for number, label in enumerate(labels)}
+    names = {model: cut(model, _LONGEST_NAME, SMALL, bold=True) for model in models}
+    longest = max(width_px(name, SMALL, bold=True) for name in names.values())
+    above = longest * math.sin(_LEAN) + 24
+    columns = 2 if len(panels) > _MOST_ALONE else 1
+    plot = _PLOT if columns == 1 else _SMALL_PLOT
+    column = (WIDTH - MARGIN) / columns
+    width = column - _LEFT - longest * math.cos(_LEAN) * 0.5
+    each = above + plot + _BELOW
+    below = each * math.ceil(len(panels) / columns)
+    legend = _legend_places(list(labels))
+    limits = _limits(panels)
+
+    def draw(canvas: Canvas, y: float) -> None:
         for number, panel in enumerate(panels):
             left = (number % columns) * column + _LEFT
-            top = start + (number // columns) * each + above
+            top = y + (number // columns) * each + above
             axes = canvas.axes(left, top, width, plot)
             _draw_axes(axes, limits, theme)
-            if panel.roof is not None:
-                _draw_roof(axes, panel.roof, theme)
-            _draw_points(axes, panel, colors, markers, theme)
+            if panel.peak is not None:
+                _draw_roof(axes, panel.peak, theme)
+            for point in panel.points:
+                for style in _styles(point, colors[point.model], marks[point.label], theme):
+                    axes.plot(point.intensity, point.operations_per_s / 1e9, zorder=4, **style)
             _draw_names(axes, panel, colors, names, _NAME_ROOM / width)
             caption = cut(_caption(panel), width - 20, BODY, bold=True)
-            canvas.text(
-                left + width - 8, top + plot - 14, caption, align="right", weight="bold", bbox=_on_ground(theme)
-            )
-        _draw_legend(canvas, panels, markers, legend, end + 6)
-        return canvas.file(picture, f"Roofline: {drawable(title)}", drawable(subtitle))
+            canvas.text(left + width - 8, top + plot - 14, caption, align="right", bold=True, bbox=_on_ground(theme))
+        examples = {point.label: point for panel in panels for point in panel.points}
+        for (label, mark), (across, down) in zip(marks.items(), legend, strict=True):
+            for style in _styles(examples[label], theme.ink, mark, theme):
+                canvas.points([across], [y + below + 6 + down], **style)
+            canvas.text(across + 12, y + below + 6 + down, cut(label, _LONGEST_LABEL, SMALL), size=SMALL)
+
+    height = below + legend[-1][1] + _LEGEND_ROW
+    return paint(theme, picture, draw, kind="Roofline", title=title, lines=[subtitle], above=0, height=height)
+
+
+def mark_of_variant(number: int) -> dict[str, Any]:
+    """Shape, size and whether it is an outline: a dozen shapes filled, then hollow, then both smaller; 48 in all."""
+    turn, shape = divmod(number, len(_SHAPES))
+    return {"marker": _SHAPES[shape], "hollow": turn % 2 == 1, "markersize": _SMALL_MARK if turn % 4 > 1 else _MARK}
+
+
+def _styles(point: Point, color: str, mark: Mapping[str, Any], theme: Theme) -> list[dict[str, Any]]:
+    """What is drawn for a point, from back to front; a peer's has a ring around it."""
+    hollow = mark["hollow"]
+    own = {
+        "linestyle": "none",
+        "marker": mark["marker"],
+        "markersize": mark["markersize"],
+        "markerfacecolor": theme.ground if hollow else color,
+        "markeredgecolor": color if hollow else theme.ground,
+        "markeredgewidth": 1.6 if hollow else 0.7,
+    }
+    ring = {
+        "linestyle": "none",
+        "marker": "o",
+        "markersize": _RING,
+        "markerfacecolor": "none",
+        "markeredgecolor": color,
+        "markeredgewidth": 1.0,
+    }
+    return [ring, own] if point.peer else [own]
 
 
 def _on_ground(theme: Theme) -> dict[str, Any]:
@@ -77,40 +196,39 @@ def _on_ground(theme: Theme) -> dict[str, Any]:
 def _limits(panels: Sequence[Panel]) -> tuple[tuple[float, float], tuple[float, float]]:
     """Of both axes: room around all points, and up to the corner of every roof."""
     points = [point for panel in panels for point in panel.points]
-    roofs = [panel.roof for panel in panels if panel.roof is not None]
-    across = [point.intensity for point in points] + [roof.operations_per_s / roof.bytes_per_s for roof in roofs]
+    roofs = [_roof(panel.peak) for panel in panels if panel.peak is not None]
+    across = [point.intensity for point in points] + [top / slope for top, slope in roofs]
     up = [point.operations_per_s / 1e9 for point in points]
-    tops = [roof.operations_per_s / 1e9 for roof in roofs]
-    return (min(across) / 3, max(across) * 4), (min(up) / 3, max([*up, *tops]) * 2)
+    return (min(across) / 3, max(across) * 4), (min(up) / 3, max([*up, *(top for top, _ in roofs)]) * 2)
+
+
+def _roof(peak: Peak) -> tuple[float, float]:
+    """What arithmetic can reach and what memory can feed: 1e9 operations and bytes a second."""
+    return (peak.operations_per_s or 0.0) / 1e9, (peak.bytes_per_s or 0.0) / 1e9
 
 
 def _draw_axes(axes: Axes, limits: tuple[tuple[float, float], tuple[float, float]], theme: Theme) -> None:
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     axes.set(xscale="log", yscale="log", xlim=limits[0], ylim=limits[1])
-    axes.set_xlabel(
-        "FLOP for each byte of arguments, results and constants",
-        color=theme.muted,
-        size=_SMALL_POINTS,
-    )
+    axes.set_xlabel("FLOP for each byte of arguments, results and constants", color=theme.muted, size=_SMALL_POINTS)
     axes.set_ylabel("GFLOP/s", color=theme.muted, size=_SMALL_POINTS)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
     axes.tick_params(which="minor", length=0)
     axes.grid(which="major", color=theme.grid, linewidth=0.8)
-    axes.set_axisbelow(True)
     axes.spines[["bottom", "left"]].set(visible=True, color=theme.axis)
 
 
-def _draw_roof(axes: Axes, roof: Roof, theme: Theme) -> None:
-    top, slope = roof.operations_per_s / 1e9, roof.bytes_per_s / 1e9
+def _draw_roof(axes: Axes, peak: Peak, theme: Theme) -> None:
+    top, slope = _roof(peak)
     (low, high), (bottom, _) = axes.get_xlim(), axes.get_ylim()
     ridge = top / slope
     axes.plot([low, ridge, high], [low * slope, top, top], color=theme.ink, linewidth=1.6, zorder=2)
     axes.fill_between([low, ridge, high], [low * slope, top, top], bottom, color=theme.ink, alpha=0.045, linewidth=0)
     axes.annotate(
-        drawable(f"{top:.3g} GFLOP/s, f32 ({roof.operations_by})"),
+        drawable(f"{top:.3g} GFLOP/s, f32 ({peak.operations_by})"),
         (high, top),
         xytext=(-4, 4),
         textcoords="offset points",
@@ -119,13 +237,12 @@ def _draw_roof(axes: Axes, roof: Roof, theme: Theme) -> None:
         bbox=_on_ground(theme),
     )
     start = max(low, bottom / slope)
-    said = drawable(f"{slope:.3g} GB/s ({roof.bytes_by})")
+    rate = drawable(f"{slope:.3g} GB/s ({peak.bytes_by})")
     x, y = axes.transData.transform([(start, start * slope), (ridge, top)]).T
-    middle = math.sqrt(start * ridge)
-    short = x[1] - x[0] < 2 * width_px(said, SMALL)  # a figure has two pixels for each of a page
-    at, align, aside = (start, "left", 4) if short else (middle, "center", -3)
+    short = x[1] - x[0] < 2 * width_px(rate, SMALL)  # a figure has two pixels for each of a page
+    at, align, aside = (start, "left", 4) if short else (math.sqrt(start * ridge), "center", -3)
     axes.annotate(
-        said,
+        rate,
         (at, at * slope),
         xytext=(aside, 5),
         textcoords="offset points",
@@ -134,33 +251,6 @@ def _draw_roof(axes: Axes, roof: Roof, theme: Theme) -> None:
         ha=align,
         size=_SMALL_POINTS,
     )
-
-
-def _draw_points(
-    axes: Axes, panel: Panel, colors: Mapping[str, str], markers: Mapping[str, Marker], theme: Theme
-) -> None:
-    for point in panel.points:
-        for look in _looks(point, colors[point.model], markers[point.label], theme):
-            axes.plot(point.intensity, point.operations_per_s / 1e9, linestyle="none", zorder=4, **look)
-
-
-def _looks(point: Point, color: str, marker: Marker, theme: Theme) -> list[dict[str, Any]]:
-    """What is drawn for a point, from back to front; a peer's has a ring around it."""
-    mark = {
-        "marker": marker.shape,
-        "markersize": marker.size,
-        "markerfacecolor": theme.ground if marker.hollow else color,
-        "markeredgecolor": color if marker.hollow else theme.ground,
-        "markeredgewidth": 1.6 if marker.hollow else 0.7,
-    }
-    ring = {
-        "marker": "o",
-        "markersize": _RING,
-        "markerfacecolor": "none",
-        "markeredgecolor": color,
-        "markeredgewidth": 1.0,
-    }
-    return [ring, mark] if point.peer else [mark]
 
 
 def _draw_names(axes: Axes, panel: Panel, colors: Mapping[str, str], names: Mapping[str, str], apart: float) -> None:
@@ -172,18 +262,16 @@ def _draw_names(axes: Axes, panel: Panel, colors: Mapping[str, str], names: Mapp
     low, high = (math.log(limit) for limit in axes.get_xlim())
     spans = sorted({(point.intensity, point.model) for point in panel.points})
     room = min(apart, 0.9 / len(spans))
-    at = -1.0
-    shifted = []
-    for intensity, model in spans:
-        place = (math.log(intensity) - low) / (high - low)
-        at = max(place, at + room)
-        shifted.append((intensity, model, place, at))
-    back = max(0.0, at - 0.97)
-    for intensity, model, place, named in shifted:
+    lines = [(math.log(intensity) - low) / (high - low) for intensity, _ in spans]
+    ends: list[float] = []
+    for line in lines:
+        ends.append(max(line, ends[-1] + room) if ends else max(line, room - 1.0))
+    back = max(0.0, ends[-1] - 0.97)
+    for (intensity, model), line, shifted in zip(spans, lines, ends, strict=True):
         color = colors[model]
+        end = max(shifted - back, 0.0)
         axes.axvline(intensity, color=color, linewidth=0.8, alpha=0.45, zorder=1)
-        end = max(named - back, 0.0)
-        axes.plot([place, end], [1.0, 1.03], transform=axes.transAxes, color=color, linewidth=0.8, clip_on=False)
+        axes.plot([line, end], [1.0, 1.03], transform=axes.transAxes, color=color, linewidth=0.8, clip_on=False)
         axes.text(
             end,
             1.04,
@@ -198,36 +286,19 @@ def _draw_names(axes: Axes, panel: Panel, colors: Mapping[str, str], names: Mapp
 
 
 def _caption(panel: Panel) -> str:
-    if panel.roof is None:
+    if panel.peak is None:
         return f"{panel.device} (peak not measured)"
-    return f"{panel.device}: {'one core' if panel.roof.threads == 1 else f'{panel.roof.threads} cores'}"
+    return f"{panel.device}: {'one core' if panel.peak.threads == 1 else f'{panel.peak.threads} cores'}"
 
 
 def _legend_places(labels: Sequence[str]) -> list[tuple[float, float]]:
-    """Where each label's mark stands, row by row; the last is where the next would."""
+    """Where each label's mark stands, row by row."""
     places = []
     x, y = MARGIN + 6, 0.0
     for label in labels:
-        width = _LEGEND_GAP + min(width_px(drawable(label), SMALL), _LONGEST_LABEL)
+        width = _LEGEND_GAP + min(width_px(label, SMALL), _LONGEST_LABEL)
         if x > MARGIN + 6 and x + width > WIDTH - MARGIN:
             x, y = MARGIN + 6, y + _LEGEND_ROW
         places.append((x, y))
         x += width
     return places
-
-
-def _draw_legend(
-    canvas: Canvas,
-    panels: Sequence[Panel],
-    markers: Mapping[str, Marker],
-    places: Sequence[tuple[float, float]],
-    top: float,
-) -> None:
-    from matplotlib.lines import Line2D
-
-    theme = canvas.theme
-    shown = {point.label: point for panel in panels for point in panel.points}
-    for (label, marker), (x, y) in zip(markers.items(), places, strict=True):
-        for look in _looks(shown[label], theme.ink, marker, theme):
-            canvas.figure.add_artist(Line2D([x], [top + y], linestyle="none", transform=canvas.place, **look))
-        canvas.text(x + 12, top + y, cut(label, _LONGEST_LABEL, SMALL), size=SMALL)

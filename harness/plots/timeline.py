@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from harness.history.verdicts import Cause
-from harness.plots.canvas import Canvas, foot_height, head_height
-from harness.plots.look import MARGIN, SMALL, WIDTH, Format, Theme, drawing
-from harness.plots.text import POINTS_PER_PIXEL, cut, cut_end, drawable, width_px
-from harness.plots.timeline_points import Timeline, timeline_of
+from harness.metrics import metric_named
+from harness.plots.canvas import (
+    MARGIN,
+    POINTS_PER_PIXEL,
+    SMALL,
+    WIDTH,
+    Canvas,
+    Format,
+    Theme,
+    cut,
+    cut_end,
+    drawable,
+    paint,
+    width_px,
+)
+from harness.report.comparison.words import figure_title
+from harness.report.units import Unit, byte_unit, count_unit, percent, time_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,9 +43,49 @@ _LABELS, _NO_LABELS = 40.0, 16.0  # above the plot, for what changed
 _BELOW = 70.0  # days, then toolchains
 _DAY = 84.0
 _EDGE = 0.7  # in runs, between the axis and the first of them
+_END = 0.3  # in runs, between the last of them and the edge, less
 _LONGEST_TOOLCHAIN = 110.0
 # With more runs, dots would hide each other.
 _MOST_DOTS, _MOST_SMALL_DOTS = 150, 600
+# A lone value further from the middle half of them than this many times what that spans is drawn at the edge.
+_OUTLYING = 8.0
+_MOST_IN_WORDS = 6  # changes
+_RATIO = Unit(name="", size=1.0, decimals=4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timeline:
+    """One series, run by run; figures are arrays with one value for each run, in the axis' unit.
+
+    Attributes:
+        axis: Name and unit of the figure.
+        started: When each run was started, to the minute.
+        low: The value itself where it has no interval.
+        high: Likewise.
+        reference: What a fixed toolchain took in the same runs; NaN where it has no figure.
+        changes: With their levels in the axis' unit; their places count runs from 0.
+        amounts: By how much each change moved: `▲ +5.1 %`.
+        toolchains: Where another toolchain, or another build of it, begins: the run and its name.
+        limits: Of the axis of values.
+        band: What lies between low and high; "" where no run has both.
+        story: The changes in words, one a line.
+    """
+
+    title: str
+    verdict: str
+    method: str
+    axis: str
+    started: tuple[str, ...]
+    value: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    reference: NDArray[np.float64]
+    changes: tuple[ChangePoint, ...]
+    amounts: tuple[str, ...]
+    toolchains: tuple[tuple[int, str], ...]
+    limits: tuple[float, float]
+    band: str
+    story: tuple[str, ...]
 
 
 def draw_timeline(
@@ -37,131 +97,235 @@ def draw_timeline(
     reference: pd.DataFrame | None = None,
     causes: Sequence[Cause] = (),
 ) -> bytes:
-    """Draw a series.
+    """Draw a series as a file of that format; the arguments are those of `timeline_of`."""
+    line = timeline_of(points, changes, reference, causes)
+    width = WIDTH - MARGIN - _LEFT
+    per_run = width / (len(line.value) + _EDGE - _END)
+
+    def draw(canvas: Canvas, y: float) -> None:
+        axes = canvas.axes(_LEFT, y, width, _PLOT)
+        axes.set(xlim=(-_EDGE, len(line.value) - _END), ylim=line.limits)
+        axes.grid(axis="y", color=theme.grid, linewidth=0.8)
+        axes.spines["bottom"].set(visible=True, color=theme.axis)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+        canvas.upright(16, y + _PLOT / 2, cut(line.axis, _PLOT, SMALL))
+        _draw_changes(axes, line, theme)
+        known = np.flatnonzero(np.isfinite(line.reference))
+        style: Any = {"color": theme.axis, "linewidth": 1.1, "marker": ".", "markersize": 3}
+        axes.plot(known, line.reference[known], alpha=0.8, zorder=3, **style)
+        _draw_values(axes, line, theme)
+        _write_changes(canvas, line, y, per_run)
+        _write_days(axes, line, int(width // _DAY))
+        _write_toolchains(canvas, line, y + _PLOT, per_run)
+
+    return paint(
+        theme,
+        picture,
+        draw,
+        kind="History",
+        title=line.title,
+        lines=[line.verdict, line.method],
+        above=_LABELS if line.changes else _NO_LABELS,
+        height=_PLOT + _BELOW,
+        foot=[*line.story, _foot(line)],
+    )
+
+
+def timeline_of(
+    points: pd.DataFrame,
+    changes: Sequence[ChangePoint],
+    reference: pd.DataFrame | None = None,
+    causes: Sequence[Cause] = (),
+) -> Timeline:
+    """What to draw of a series.
 
     Args:
         points: In time order, at least one; the columns of harness.history.values.Point.
-        changes: As `find_changes` found them in these points.
-        reference: Points of the same case under a fixed toolchain.
+        changes: As harness.stats.change_points found them in these points.
+        reference: Points of the same case under a fixed toolchain; those of other runs are left out.
         causes: Whose each of the changes is; () where nobody asked.
-
-    Returns:
-        A file of that format; equal values give equal bytes with the same release of matplotlib.
     """
-    line = timeline_of(points, changes, reference, causes)
-    lines = [line.verdict, line.method]
-    with drawing(theme):
-        foot = [*line.story, *_foot(line)]
-        start = head_height(lines) + (_LABELS if line.shifts else _NO_LABELS)
-        canvas = Canvas(theme, start + _PLOT + _BELOW + foot_height(foot) + 12)
-        canvas.head(line.title, lines)
-        width = WIDTH - MARGIN - _LEFT
-        axes = canvas.axes(_LEFT, start, width, _PLOT)
-        axes.set(xlim=(-_EDGE, len(line.moments) - 0.3), ylim=line.limits)
-        axes.grid(axis="y", color=theme.grid, linewidth=0.8)
-        axes.set_axisbelow(True)
-        axes.spines["bottom"].set(visible=True, color=theme.axis)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-        name = cut(line.axis, _PLOT, SMALL)
-        canvas.upright(16, start + _PLOT / 2, name)
-        _draw_shifts(axes, line, theme)
-        _draw_reference(axes, line, theme)
-        _draw_values(axes, line, theme)
-        per_run = width / (len(line.moments) + _EDGE - 0.3)
-        _write_shifts(canvas, line, start, per_run)
-        _write_days(axes, line, int(width // _DAY))
-        _write_toolchains(canvas, line, start + _PLOT, per_run)
-        canvas.foot(foot, start + _PLOT + _BELOW)
-        return canvas.file(picture, drawable(line.title), drawable(line.verdict))
+    first, last = points.iloc[0], points.iloc[-1]
+    unit = _unit(first["unit"], points["value"].tolist())
+    value = points["value"].to_numpy(dtype=float) / unit.size
+    low, high = (points[name].to_numpy(dtype=float) / unit.size for name in ("low", "high"))
+    low, high = np.where(np.isfinite(low), low, value), np.where(np.isfinite(high), high, value)
+    known = {} if reference is None else dict(zip(reference["run"], reference["value"], strict=True))
+    fixed = np.array([known.get(run, math.nan) for run in points["run"]], dtype=float) / unit.size
+    scaled = tuple(
+        replace(change, before=change.before / unit.size, after=change.after / unit.size) for change in changes
+    )
+    exact = (metric := metric_named(first["metric"])) is not None and metric.exact
+    amounts = tuple(_amount(change, exact=exact) for change in scaled)
+    days = first["started"][:10], last["started"][:10]
+    period = f"on {days[0]}" if days[0] == days[1] else f"from {days[0]} to {days[1]}"
+    number = f"{len(points):,} run{'' if len(points) == 1 else 's'}"
+    name = figure_title(first["metric"]).lower()
+    band = "the 95 % interval" if first["unit"] == "ratio" else "from each run's lowest generation to its highest"
+    return Timeline(
+        title=f"{last['case']}: {name}",
+        verdict=_verdict(scaled, number),
+        method=f"{last['suite']}, {number} {period}, {last['machine_class']}",
+        axis=f"{name}, {unit.name}" if unit.name else name,
+        started=tuple(started[:16].replace("T", " ") for started in points["started"]),
+        value=value,
+        low=low,
+        high=high,
+        reference=fixed,
+        changes=scaled,
+        amounts=amounts,
+        toolchains=tuple(_toolchains(zip(points["toolchain"], points["revision"], strict=True))),
+        limits=_limits(value, low, high, fixed, scaled),
+        band=band if (low < high).any() else "",
+        story=tuple(_story(scaled, amounts, causes, points, unit)),
+    )
 
 
-def _foot(line: Timeline) -> list[str]:
+def _unit(kind: str, values: Sequence[float]) -> Unit:
+    choose = {"ns": time_unit, "bytes": byte_unit, "instructions": count_unit, "count": count_unit}.get(kind)
+    return _RATIO if choose is None else choose(values)
+
+
+def _is_worse(change: ChangePoint) -> bool:
+    """Smaller is better in all metrics."""
+    return change.after > change.before
+
+
+def _amount(change: ChangePoint, *, exact: bool) -> str:
+    text = percent(change.ratio, decimals=1) if math.isfinite(change.ratio) else "from nothing"
+    difference = f" ({change.after - change.before:+,.6g})" if exact else ""
+    return f"{'▲' if _is_worse(change) else '▼'} {text}{difference}"
+
+
+def _toolchains(versions: Iterable[tuple[str, str]]) -> Iterator[tuple[int, str]]:
+    """Every run whose toolchain is not the one before's; the revision is named where the release stays the same."""
+    before = ("", "")
+    for number, (release, revision) in enumerate(versions):
+        if (release, revision) != before and release:
+            yield number, release if release != before[0] else revision[:8] or release
+        before = release, revision
+
+
+def _limits(
+    value: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    reference: NDArray[np.float64],
+    changes: Sequence[ChangePoint],
+) -> tuple[float, float]:
+    """Room for all values but lone ones far from the others, and for every level."""
+    values = np.concatenate([value, reference[np.isfinite(reference)]])
+    first, middle, third = np.percentile(values, [25, 50, 75]).tolist()
+    reach = _OUTLYING * max(third - first, 0.01 * abs(middle), 1e-9)
+    levels = [level for change in changes for level in (change.before, change.after)]
+    bottom = min([max(float(min(values.min(), low.min())), first - reach), *levels])
+    top = max([min(float(max(values.max(), high.max())), third + reach), *levels])
+    room = 0.08 * max(top - bottom, 0.02 * abs(top), 1e-9)
+    return bottom - room, top + room
+
+
+def _verdict(changes: Sequence[ChangePoint], number: str) -> str:
+    if not changes:
+        return f"No step or drift in {number}."
+    kinds = Counter(change.kind for change in changes)
+    texts = [f"{kinds[kind]} {kind}{'' if kinds[kind] == 1 else 's'}" for kind in ("step", "drift") if kinds[kind]]
+    return f"{' and '.join(texts)} in {number}."
+
+
+def _story(
+    changes: Sequence[ChangePoint], amounts: Sequence[str], causes: Sequence[Cause], points: pd.DataFrame, unit: Unit
+) -> Iterator[str]:
+    """The latest changes first."""
+    runs, days = points["run"].tolist(), [str(started)[:10] for started in points["started"]]
+    last = len(days) - 1
+
+    def day(number: int) -> str:
+        return days[min(max(number, 0), last)]
+
+    latest = list(itertools.zip_longest(changes, amounts, causes))[::-1]
+    for change, amount, cause in latest[:_MOST_IN_WORDS]:
+        levels = f"{unit.text(change.before * unit.size)} to {unit.text(change.after * unit.size)} {unit.name}".rstrip()
+        drift = change.kind == "drift"
+        when = f"drifting from {day(change.index)} to {day(change.end)}" if drift else f"from {day(change.index)} on"
+        place = f"first in run {runs[min(change.index, last)]}; 95 % range {day(change.low)} to {day(change.high)}"
+        yield f"{amount}, {levels}, {when} ({place}){f'; cause: {cause}' if cause else ''}."
+    if len(changes) > _MOST_IN_WORDS:
+        yield f"And {len(changes) - _MOST_IN_WORDS} more before."
+
+
+def _foot(line: Timeline) -> str:
     parts = ["One dot a run, evenly spaced."]
     if line.band:
         parts.append(f"Pale band: {line.band}.")
-    if line.shifts:
+    if line.changes:
         parts.append("Shaded: where the change began, 95 % range; thick lines: levels before and after.")
-    if any(value is not None for value in line.reference):
+    if np.isfinite(line.reference).any():
         parts.append("Grey: the reference toolchain in the same runs, which shows what the machine did.")
     if line.toolchains:
         parts.append("Ticks below: another toolchain.")
-    return [" ".join(parts)]
+    return " ".join(parts)
 
 
-def _draw_shifts(axes: Axes, line: Timeline, theme: Theme) -> None:
+def _draw_changes(axes: Axes, line: Timeline, theme: Theme) -> None:
     """The range of each change, and the levels between changes."""
-    begin = 0
-    for number, shift in enumerate(line.shifts):
-        color = theme.tones[shift.tone]
-        axes.axvspan(shift.earliest - 0.5, shift.latest + 0.5, color=color, alpha=0.16, linewidth=0, zorder=1)
-        axes.axvline(shift.at - 0.5, color=color, linewidth=1.2, linestyle=(0, (4, 3)), zorder=2)
-        level: Any = {"color": theme.ink, "linewidth": 1.8, "zorder": 6}
-        axes.plot([begin - 0.5, shift.at - 0.5], [shift.before, shift.before], **level)
-        if shift.drift:
-            axes.plot([shift.at - 0.5, shift.end], [shift.before, shift.after], **level)
-        begin = shift.end if shift.drift else shift.at
-        last = line.shifts[number + 1].at - 0.5 if number + 1 < len(line.shifts) else len(line.moments) - 0.5
-        if number + 1 == len(line.shifts):
-            axes.plot([begin - (0 if shift.drift else 0.5), last], [shift.after, shift.after], **level)
-
-
-def _draw_reference(axes: Axes, line: Timeline, theme: Theme) -> None:
-    known = [(number, value) for number, value in enumerate(line.reference) if value is not None]
-    if known:
-        xs, ys = zip(*known, strict=True)
-        axes.plot(xs, ys, color=theme.axis, linewidth=1.1, marker=".", markersize=3, alpha=0.8, zorder=3)
+    level: Any = {"color": theme.ink, "linewidth": 1.8, "zorder": 6}
+    begin = -0.5
+    for change in line.changes:
+        color, edge = theme.tones["worse" if _is_worse(change) else "better"], change.index - 0.5
+        axes.axvspan(change.low - 0.5, change.high + 0.5, color=color, alpha=0.16, linewidth=0, zorder=1)
+        axes.axvline(edge, color=color, linewidth=1.2, linestyle=(0, (4, 3)), zorder=2)
+        axes.plot([begin, edge], [change.before, change.before], **level)
+        begin = edge
+        if change.kind == "drift":
+            axes.plot([edge, change.end], [change.before, change.after], **level)
+            begin = change.end
+    if line.changes:
+        axes.plot([begin, len(line.value) - 0.5], [line.changes[-1].after] * 2, **level)
 
 
 def _draw_values(axes: Axes, line: Timeline, theme: Theme) -> None:
-    xs = range(len(line.moments))
-    values = [moment.value for moment in line.moments]
+    number = len(line.value)
+    runs = np.arange(number)
     color = theme.series[0]
-    lows, highs = [moment.low for moment in line.moments], [moment.high for moment in line.moments]
-    if len(values) > 1:
-        axes.fill_between(xs, lows, highs, color=color, alpha=0.16, linewidth=0, zorder=2.5)
-    elif lows != highs:
-        axes.plot([0, 0], [lows[0], highs[0]], color=color, linewidth=1.4)
-    size = 5.0 if len(values) <= _MOST_DOTS else 3.0 if len(values) <= _MOST_SMALL_DOTS else 0.0
-    axes.plot(xs, values, color=color, linewidth=0.9, alpha=0.75, zorder=4)
-    axes.plot(xs, values, color=color, marker="o", markersize=size * POINTS_PER_PIXEL, linestyle="none", zorder=5)
+    if number > 1:
+        axes.fill_between(runs, line.low, line.high, color=color, alpha=0.16, linewidth=0, zorder=2.5)
+    elif line.low[0] != line.high[0]:
+        axes.plot([0, 0], [line.low[0], line.high[0]], color=color, linewidth=1.4)
+    size = 5.0 if number <= _MOST_DOTS else 3.0 if number <= _MOST_SMALL_DOTS else 0.0
+    axes.plot(runs, line.value, color=color, linewidth=0.9, alpha=0.75, zorder=4)
+    axes.plot(runs, line.value, color=color, marker="o", markersize=size * POINTS_PER_PIXEL, linestyle="none", zorder=5)
     bottom, top = line.limits
-    for beyond, edge, marker in (
-        ([x for x in xs if values[x] > top], top, 10),
-        ([x for x in xs if values[x] < bottom], bottom, 11),
-    ):
-        axes.plot(
-            beyond, [edge] * len(beyond), color=color, marker=marker, markersize=6, linestyle="none", clip_on=False
-        )
+    for beyond, edge, marker in ((line.value > top, top, 10), (line.value < bottom, bottom, 11)):
+        outside = runs[beyond]
+        style: Any = {"color": color, "marker": marker, "markersize": 6, "linestyle": "none", "clip_on": False}
+        axes.plot(outside, [edge] * len(outside), **style)
 
 
-def _write_shifts(canvas: Canvas, line: Timeline, top: float, per_run: float) -> None:
+def _write_changes(canvas: Canvas, line: Timeline, top: float, per_run: float) -> None:
     """By how much, above each change; in two rows, and not where there is no room in either."""
     ends = [-1e9, -1e9]
-    for shift in line.shifts:
-        mark = "▲" if shift.tone == "worse" else "▼"
-        text = f"{mark} {shift.text}{' (drift)' if shift.drift else ''}"
+    for change, amount in zip(line.changes, line.amounts, strict=True):
+        text = f"{amount}{' (drift)' if change.kind == 'drift' else ''}"
         half = width_px(text, SMALL, bold=True) / 2
-        x = min(max(_LEFT + (shift.at + _EDGE - 0.5) * per_run, _LEFT + half), WIDTH - MARGIN - half)
+        x = min(max(_LEFT + (change.index + _EDGE - 0.5) * per_run, _LEFT + half), WIDTH - MARGIN - half)
         row = next((row for row in (0, 1) if ends[row] < x - half - 6), None)
-        if row is None:
-            continue
-        ends[row] = x + half
-        canvas.text(
-            x, top - 9 - row * 16, text, size=SMALL, weight="bold", align="center", color=canvas.theme.tones[shift.tone]
-        )
+        if row is not None:
+            ends[row] = x + half
+            color = canvas.theme.tones["worse" if _is_worse(change) else "better"]
+            canvas.text(x, top - 9 - row * 16, text, size=SMALL, bold=True, align="center", color=color)
 
 
 def _write_days(axes: Axes, line: Timeline, most: int) -> None:
     """Days where they change, as many as there is room for; times of day where all runs are of one day."""
-    one_day = len({day[:10] for day in line.days}) == 1
-    texts = [day[11:16] if one_day else day[:10] for day in line.days]
-    starts = [number for number, text in enumerate(texts) if number == 0 or text != texts[number - 1]]
-    apart = max(len(line.moments) / max(most, 1), 1.0)
-    shown: list[int] = []
-    for number in starts:
-        if not shown or number - shown[-1] >= apart:
-            shown.append(number)
-    axes.set_xticks(shown, [drawable(texts[number]) for number in shown])
+    one_day = len({started[:10] for started in line.started}) == 1
+    texts = [started[11:16] if one_day else started[:10] for started in line.started]
+    apart = max(len(texts) / max(most, 1), 1.0)
+    ticks: list[int] = []
+    for number, text in enumerate(texts):
+        begins = number == 0 or text != texts[number - 1]
+        if begins and (not ticks or number - ticks[-1] >= apart):
+            ticks.append(number)
+    axes.set_xticks(ticks, [drawable(texts[number]) for number in ticks])
 
 
 def _write_toolchains(canvas: Canvas, line: Timeline, bottom: float, per_run: float) -> None:

@@ -2,139 +2,189 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from harness.plots.canvas import Canvas, foot_height, head_height
-from harness.plots.look import BODY, MARGIN, SMALL, WIDTH, Format, Theme, drawing
-from harness.plots.text import cut, drawable, width_px
-from harness.plots.variant_bars import USUAL_PANELS, Bar, BarPanel
+from harness.errors import RunError
+from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, cut, paint, width_px
 from harness.report.forest import Tone
+from harness.report.units import Unit, time_unit
+from harness.report.values import Report, Row, Section
+from harness.report.words import outcome_text, run_line, verdict
+from harness.stats import Change
 
+_USUAL_PANELS = 12
+_MOST_BARS = 24  # of one panel; the slowest of more are counted
 _ROW = 22.0
 _BAR = 12.0
 _PANEL_HEAD = 30.0
 _BETWEEN = 16.0
 _GAP = 12.0
 _LEAST_BARS = 260.0
-_WORDS: tuple[tuple[Tone, str], ...] = (
-    ("better", "faster than the baseline"),
-    ("worse", "slower"),
-    ("same", "the same"),
-    ("open", "unclear"),
-)
+_LONGEST_NOTE = 220.0
+_TONES: dict[Change, Tone] = {"faster": "better", "slower": "worse", "same": "same", "unclear": "open"}
+_WORDS: dict[Tone, str] = {
+    "better": "faster than the baseline",
+    "worse": "slower",
+    "same": "the same",
+    "open": "unclear",
+}
 
 
-def draw_variants(
-    panels: Sequence[BarPanel],
-    title: str,
-    lines: Sequence[str],
-    theme: Theme,
-    picture: Format,
-    *,
-    top: int = USUAL_PANELS,
-) -> bytes:
-    """Draw the first `top` panels below each other; each has an axis of its own, from zero.
+@dataclass(frozen=True, kw_only=True)
+class BarPanel:
+    """One model on one device.
 
-    Args:
-        lines: What stands below the title.
-
-    Returns:
-        A file of that format; equal values give equal bytes with the same release of matplotlib.
+    Attributes:
+        rows: A bar each, the fastest first.
+        rest: What has no bar, in words; "" where everything has.
     """
-    shown = panels[:top]
-    with drawing(theme):
-        foot = _foot(shown, len(panels) - len(shown))
-        start = head_height(lines) + 34
-        body = sum(_height(panel) + _BETWEEN for panel in shown)
-        canvas = Canvas(theme, start + body + 8 + foot_height(foot) + 8)
-        canvas.head(title, lines)
-        used = {bar.tone for panel in shown for bar in panel.bars}
-        canvas.legend([(tone, word) for tone, word in _WORDS if tone in used], MARGIN, start - 10)
-        columns = _columns(shown)
-        y = start
-        for panel in shown:
+
+    section: Section
+    unit: Unit
+    rows: tuple[Row, ...]
+    rest: str
+
+    def value(self, row: Row) -> str:
+        """A bar's latency with its unit."""
+        return f"{self.unit.text(_latency_ns(row))} {self.unit.name}"
+
+
+def draw_variants(report: Report, theme: Theme, picture: Format, top: int | None = None) -> bytes:
+    """Draw the panels below each other, each with an axis of its own from zero; see harness.plots.pictures.draw.
+
+    Raises:
+        RunError: Nothing was measured.
+    """
+    panels = bar_panels(report)
+    if not panels:
+        raise RunError("nothing was measured, so there is nothing to draw")
+    drawn = panels[: top or _USUAL_PANELS]
+    columns = _columns(drawn)
+
+    def draw(canvas: Canvas, y: float) -> None:
+        tones = {_tone(row) for panel in drawn for row in panel.rows}
+        canvas.legend([(tone, word) for tone, word in _WORDS.items() if tone in tones], MARGIN, y - 10)
+        for panel in drawn:
             _draw_panel(canvas, panel, columns, y)
             y += _height(panel) + _BETWEEN
-        canvas.foot(foot, y + 8)
-        return canvas.file(picture, f"Latencies: {drawable(title)}", drawable(" ".join(lines[:1])))
+
+    return paint(
+        theme,
+        picture,
+        draw,
+        kind="Latencies",
+        title=f"{report.facts.suite_name}: latency of each variant",
+        lines=[verdict(report), run_line(report.facts, report.sections)],
+        above=34,
+        height=sum(_height(panel) + _BETWEEN for panel in drawn) + 8,
+        foot=_foot(drawn, len(panels) - len(drawn)),
+    )
 
 
-def _foot(panels: Sequence[BarPanel], left: int) -> list[str]:
-    bars = [bar for panel in panels for bar in panel.bars]
+def bar_panels(report: Report) -> list[BarPanel]:
+    """What to draw, in the report's order; models of which nothing was measured are left out."""
+    return [_panel(section) for section in report.sections if any(row.status == "measured" for row in section.rows)]
+
+
+def _panel(section: Section) -> BarPanel:
+    bars = sorted((row for row in section.rows if row.latency_ns is not None), key=_latency_ns)
+    # The fastest, and the baseline wherever it stands.
+    drawn = [row for place, row in enumerate(bars) if place < _MOST_BARS or row.baseline]
+    states = Counter(row.status for row in section.rows if row.latency_ns is None)
+    parts = [f"{len(bars) - len(drawn)} slower"] if len(drawn) < len(bars) else []
+    parts += [f"{number} {state}" for state, number in states.items()]
+    return BarPanel(
+        section=section,
+        unit=time_unit([row.latency_ns for row in drawn]),
+        rows=tuple(drawn),
+        rest=f"without a bar: {', '.join(parts)}" if parts else "",
+    )
+
+
+def _latency_ns(row: Row) -> float:
+    assert row.latency_ns is not None  # noqa: S101 (a row without one has no bar)
+    return row.latency_ns
+
+
+def _tone(row: Row) -> Tone | None:
+    """What its ratio to the baseline says; None: it is the baseline, or there is nothing to compare with."""
+    return _TONES[row.kind] if row.status == "measured" and row.estimate is not None and row.kind is not None else None
+
+
+def _foot(panels: Sequence[BarPanel], left_out: int) -> list[str]:
+    rows = [row for panel in panels for row in panel.rows]
     text = "Bars: the median over generations; the line on each reaches from the fastest generation to the slowest."
     text += " Ratios: time divided by the baseline's, with the 95 % interval. Dashed: the baseline."
-    if any(bar.peer for bar in bars):
+    if any(row.peer for row in rows):
         text += " Hatched: other engines."
-    if any(bar.shared for bar in bars):
+    if any(row.status == "same" for row in rows):
         text += " Pale: the module is another variant's."
-    more = f"Not drawn: {left} more {'model' if left == 1 else 'models'} or devices." if left else ""
+    more = f"Not drawn: {left_out} more {'model' if left_out == 1 else 'models'} or devices." if left_out else ""
     return [part for part in (text, more) if part]
 
 
 def _height(panel: BarPanel) -> float:
-    return _PANEL_HEAD + _ROW * len(panel.bars) + (18.0 if panel.rest else 0.0)
+    return _PANEL_HEAD + _ROW * len(panel.rows) + (18.0 if panel.rest else 0.0)
 
 
 def _columns(panels: Sequence[BarPanel]) -> tuple[float, float, float]:
-    """Where bars begin, how long the longest is, and where the notes end."""
-    bars = [bar for panel in panels for bar in panel.bars]
-    values = max(width_px(_value(panel, bar), SMALL) for panel in panels for bar in panel.bars)
-    note = min(max(width_px(bar.note, SMALL) for bar in bars), 220.0)
+    """Where bars begin, how long the longest is, and how wide the notes are."""
+    bars = [(panel, row) for panel in panels for row in panel.rows]
+    values = max(width_px(panel.value(row), SMALL) for panel, row in bars)
+    note = min(max(width_px(outcome_text(row), SMALL) for _, row in bars), _LONGEST_NOTE)
     room = WIDTH - 2 * MARGIN - values - note - 3 * _GAP
-    label = min(max(width_px(drawable(bar.label), BODY, bold=bar.baseline) for bar in bars), room - _LEAST_BARS)
+    labels = max(width_px(panel.section.label(row), BODY, bold=row.baseline) for panel, row in bars)
+    label = min(labels, room - _LEAST_BARS)
     return MARGIN + label + _GAP, room - label, note
-
-
-def _value(panel: BarPanel, bar: Bar) -> str:
-    return f"{panel.unit.text(bar.latency_ns)} {panel.unit.name}"
 
 
 def _draw_panel(canvas: Canvas, panel: BarPanel, columns: tuple[float, float, float], y: float) -> None:
     theme = canvas.theme
     start, length, note = columns
-    canvas.text(MARGIN, y + 15, cut(panel.title, WIDTH - 2 * MARGIN, BODY + 1, bold=True), size=BODY + 1, weight="bold")
-    longest = max(bar.high_ns for bar in panel.bars)
+    title = cut(f"{panel.section.model} @ {panel.section.device}", WIDTH - 2 * MARGIN, BODY + 1, bold=True)
+    canvas.text(MARGIN, y + 15, title, size=BODY + 1, bold=True)
+    per_ns = length / max(row.latency_high_ns or _latency_ns(row) for row in panel.rows)
     y += _PANEL_HEAD
-    bottom = y + _ROW * len(panel.bars)
-    for bar in panel.bars:
-        if bar.baseline and not bar.shared:
-            edge = start + bar.latency_ns * length / longest
-            canvas.line([edge, edge], [y, bottom], theme.muted, 1.0, dashed=True)
-    for bar in panel.bars:
+    top, bottom = y, y + _ROW * len(panel.rows)
+    for row in panel.rows:
+        if row.baseline and row.status == "measured":
+            edge = start + _latency_ns(row) * per_ns
+            canvas.line([edge, edge], [top, bottom], theme.muted, 1.0, dashed=True)
+    for row in panel.rows:
         middle = y + _ROW / 2
-        label = cut(bar.label, start - _GAP - MARGIN, BODY, bold=bar.baseline)
-        canvas.text(start - _GAP, middle, label, align="right", weight="bold" if bar.baseline else "normal")
-        _draw_bar(canvas, bar, start, middle, length / longest)
-        end = start + bar.high_ns * length / longest + 8
-        value = _value(panel, bar)
+        label = cut(panel.section.label(row), start - _GAP - MARGIN, BODY, bold=row.baseline)
+        canvas.text(start - _GAP, middle, label, align="right", bold=row.baseline)
+        end = _draw_bar(canvas, row, start, middle, per_ns) + 8
+        value = panel.value(row)
         canvas.box(end - 2, middle - SMALL * 0.7, width_px(value, SMALL) + 4, SMALL * 1.4, theme.ground, zorder=2.5)
         canvas.text(end, middle, value, size=SMALL)
-        color = theme.tones[bar.tone] if bar.tone in ("better", "worse") else theme.muted
-        canvas.text(WIDTH - MARGIN, middle, cut(bar.note, note + 1, SMALL), size=SMALL, color=color, align="right")
+        tone = _tone(row)
+        color = theme.tones[tone] if tone in ("better", "worse") else theme.muted
+        canvas.text(
+            WIDTH - MARGIN, middle, cut(outcome_text(row), note + 1, SMALL), size=SMALL, color=color, align="right"
+        )
         y += _ROW
-    canvas.line([start, start], [bottom - _ROW * len(panel.bars), bottom], theme.axis)
+    canvas.line([start, start], [top, bottom], theme.axis)
     if panel.rest:
         canvas.text(start, y + 10, cut(panel.rest, WIDTH - MARGIN - start, SMALL), size=SMALL, color=theme.muted)
 
 
-def _draw_bar(canvas: Canvas, bar: Bar, start: float, middle: float, per_ns: float) -> None:
-    from matplotlib.patches import Rectangle
-
-    theme = canvas.theme
-    color = theme.tones[bar.tone] if bar.tone is not None else theme.axis
-    canvas.figure.add_artist(
-        Rectangle(
-            (start, middle - _BAR / 2),
-            max(bar.latency_ns * per_ns, 1.0),
-            _BAR,
-            facecolor=color,
-            edgecolor=theme.ground,
-            linewidth=0.0,
-            alpha=0.35 if bar.shared else 1.0,
-            hatch="////" if bar.peer else None,
-            transform=canvas.place,
-        )
+def _draw_bar(canvas: Canvas, row: Row, start: float, middle: float, per_ns: float) -> float:
+    """A bar with its line from the fastest generation to the slowest; where that ends."""
+    theme, tone, latency_ns = canvas.theme, _tone(row), _latency_ns(row)
+    canvas.bar(
+        start,
+        middle - _BAR / 2,
+        max(latency_ns * per_ns, 1.0),
+        _BAR,
+        facecolor=theme.axis if tone is None else theme.tones[tone],
+        edgecolor=theme.ground,
+        alpha=0.35 if row.status == "same" else 1.0,
+        hatch="////" if row.peer else None,
     )
-    low, high = start + bar.low_ns * per_ns, start + bar.high_ns * per_ns
-    if not bar.shared and high - low > 1:
+    low, high = (start + (end_ns or latency_ns) * per_ns for end_ns in (row.latency_low_ns, row.latency_high_ns))
+    if row.status == "measured" and high - low > 1:
         canvas.line([low, high], [middle, middle], theme.ink, 1.2)
+    return high

@@ -1,14 +1,20 @@
-"""Reading pictures: an SVG's texts, where each stands, and what else is in it."""
+"""Runs to draw, and reading pictures: an SVG's texts, where each stands, and what else is in it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 from xml.etree import ElementTree
 
-from harness.plots.text import POINTS_PER_PIXEL, width_px
+from harness.plots.canvas import POINTS_PER_PIXEL, width_px
+from harness.records.run import Failure, Lost, Run
+from harness.report.table import build_report
+from harness.report.values import Report
 from tests.report.comparison.conftest import full_comparison, nasty_comparison, quiet_comparison
 from tests.report.conftest import full_run, nasty_run
+from tests.report.made import make_build, make_case, make_header, make_reference, make_rounds
 
 __all__ = ["full_comparison", "full_run", "nasty_comparison", "nasty_run", "quiet_comparison"]
 
@@ -18,6 +24,56 @@ ELEMENTS = {
     "svg", "title", "metadata", "defs", "style", "g", "path", "text", "use", "clipPath", "rect", "pattern", "image",
 }  # fmt: skip
 NASTY_NAME = '$x_1$ & "q" <script>alert(1)</script>\nnew 🚀 \u202eback\u202c \x1b[31m \ud800 日本語'
+
+
+def make_run(
+    times_ms: Mapping[str, float],
+    *,
+    models: Collection[str] = ("mm",),
+    peers: Collection[str] = (),
+    twins: Collection[str] = (),
+    broken: Collection[str] = (),
+    memory: Mapping[str, int | None] | None = None,
+    peaks: Mapping[str, int] | None = None,
+    **given: Any,
+) -> Run:
+    """A run of models that all have the same variants; the first one is the baseline.
+
+    Args:
+        times_ms: What each variant and peer takes.
+        peers: Which of them are other engines.
+        twins: Variants with the module of `stock`.
+        broken: Variants that fail.
+        memory: Transient memory that the compiler states of variants; None: it does not say.
+        peaks: Peak of the device's memory of variants, by iree-benchmark-module.
+    """
+    made: dict[str, list[Any]] = {name: [] for name in ("cases", "builds", "references", "rounds", "lost")}
+    for model in models:
+        own = {name: make_case(model, name) for name in [*times_ms, *twins, *broken] if name not in peers}
+        own |= {name: make_case(model, name, peer=name, toolchain="") for name in peers}
+        made["cases"] += own.values()
+        stated = {name: 2**20 for name in [*times_ms, *twins] if name not in peers} if memory is None else memory
+        for number, (name, size) in enumerate(stated.items()):
+            code = "5a" if name in twins or name == "stock" else f"{number:02x}"
+            facts: dict[str, Any] = {"statistics": None} if size is None else {}
+            made["builds"].append(
+                make_build(own[name], code=code, dispatches=3, copies=0, transient=size or 0, **facts)
+            )
+        made["references"] += [
+            make_reference(own[name], 1e6, device_peak_bytes=size) for name, size in (peaks or {}).items()
+        ]
+        times_ns = {own[name].name: time * 1e6 for name, time in times_ms.items()}
+        made["rounds"] += make_rounds(own[next(iter(times_ms))].group, times_ns, generations=4, rounds=3)
+        failure = Failure(stage="measure", message="no")
+        made["lost"] += [Lost(case=own[name].name, generation=0, failure=failure) for name in broken]
+    cases = made.pop("cases")
+    rows: dict[str, Any] = {name: tuple(values) for name, values in made.items()}
+    return Run(header=make_header(tuple(cases)), finished=True, **{**rows, **given})
+
+
+def make_report(times_ms: Mapping[str, float], **given: Any) -> Report:
+    """The report of such a run."""
+    return build_report(make_run(times_ms, **given))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,65 +95,62 @@ def root_of(svg: bytes) -> ElementTree.Element:
     for element in drawn:
         for name, value in element.attrib.items():
             assert not name.lower().startswith("on")
-            if name.endswith("href"):
-                assert value.startswith("#")
+            assert value.startswith("#") or not name.endswith("href")
     return root
 
 
 def texts_of(svg: bytes) -> list[str]:
-    return [one.text for one in written_in(svg)]
+    return [text.text for text in written_in(svg)]
 
 
 def size_of(svg: bytes) -> tuple[float, float]:
     """Width and height in pixels."""
-    root = root_of(svg)
-    return tuple(float(root.attrib[name].removesuffix("pt")) / POINTS_PER_PIXEL for name in ("width", "height"))  # type: ignore[return-value]  # two of them
+    width, height = (root_of(svg).attrib[name].removesuffix("pt") for name in ("width", "height"))
+    return float(width) / POINTS_PER_PIXEL, float(height) / POINTS_PER_PIXEL
 
 
 def written_in(svg: bytes) -> list[Written]:
-    found = []
+    """Every text of a picture."""
+    texts = []
     for element in root_of(svg).iter(f"{SVG}text"):
         style, text = element.attrib["style"], element.text or ""
         # Older releases of matplotlib write `font: bold 9px ...`.
-        size = float(_one(r"font(?:-size)?: [\w ]*?([\d.]+)px", style)) / POINTS_PER_PIXEL
+        size = float(_first(r"font(?:-size)?: [\w ]*?([\d.]+)px", style)) / POINTS_PER_PIXEL
         width = width_px(text, size, bold=re.search(r"\b(700|bold)\b", style) is not None)
         turned = not re.match(r"rotate\(-?0 ", element.attrib.get("transform", "rotate(0 "))
         x = float(element.attrib.get("x", "0")) / POINTS_PER_PIXEL
-        anchor = "start" if turned else _one(r"text-anchor: (\w+)", style)
+        anchor = "start" if turned else _first(r"text-anchor: (\w+)", style)
         left = x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
-        found.append(
+        texts.append(
             Written(
                 text=text,
                 left=None if turned else left,
                 right=None if turned else left + width,
                 y=float(element.attrib.get("y", "0")) / POINTS_PER_PIXEL,
-                color=_one(r"fill: (#\w+)", style),
+                color=_first(r"fill: (#\w+)", style),
             )
         )
-    return found
+    return texts
 
 
 def assert_readable(svg: bytes) -> None:
     """Every text lies within the picture, and no two in one line of it cover each other."""
     width, height = size_of(svg)
-    level = [one for one in written_in(svg) if one.left is not None and one.right is not None and one.text]
-    for one in level:
-        assert one.left is not None
-        assert one.right is not None
-        assert one.left >= 0, one
-        assert one.right <= width, one
-        assert 0 < one.y < height, one
-    for number, one in enumerate(level):
-        for other in level[number + 1 :]:
-            if abs(one.y - other.y) < 6:
-                assert one.left is not None
-                assert one.right is not None
-                assert other.left is not None
-                assert other.right is not None
-                assert one.right <= other.left + 1 or other.right <= one.left + 1, (one, other)
+    boxes = [
+        (text.left, text.right, text.y, text.text)
+        for text in written_in(svg)
+        if text.left is not None and text.right is not None and text.text
+    ]
+    for number, (left, right, y, text) in enumerate(boxes):
+        assert left >= 0, text
+        assert right <= width, text
+        assert 0 < y < height, text
+        for other_left, other_right, other_y, other in boxes[number + 1 :]:
+            apart = right <= other_left + 1 or other_right <= left + 1
+            assert apart or abs(y - other_y) >= 6, (text, other)
 
 
-def _one(pattern: str, text: str) -> str:
+def _first(pattern: str, text: str) -> str:
     found = re.search(pattern, text)
     assert found is not None, (pattern, text)
     return found.group(1)

@@ -1,20 +1,26 @@
-"""Which pictures there are of a comparison and of a run, and what each is called."""
+"""Every kind of picture: readable in both themes, equal for equal values, inert whatever names hold."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from PIL import Image, ImageColor
 
 from harness.errors import RunError, UsageError
-from harness.plots.look import LIGHT
+from harness.plots.canvas import LIGHT, THEMES, Format, Theme
 from harness.plots.pictures import RUN_KINDS, Kind, alt_text, draw, pictures_of
 from harness.records.comparison import Comparison
 from harness.records.run import Run
 from harness.report.table import build_report
 from harness.report.values import Report
-from tests.plots.conftest import texts_of
-from tests.report.comparison.conftest import make_comparison, make_row
+from tests.plots.conftest import NASTY_NAME, SVG, assert_readable, make_report, root_of, size_of, texts_of
+from tests.plots.test_roofline import PEAK, WORK
+from tests.report.comparison.conftest import make_comparison, make_row, make_timed
+
+Draw = Callable[[Theme, Format], bytes]
 
 
 @pytest.fixture
@@ -22,31 +28,69 @@ def report(full_run: Run) -> Report:
     return build_report(full_run)
 
 
+@pytest.fixture(params=[*RUN_KINDS, "comparison"])
+def picture(request: pytest.FixtureRequest, nasty_comparison: Comparison) -> Draw:
+    """Every kind, of names that are attacks."""
+    times = {"stock": 9.0, NASTY_NAME: 4.0, "y" * 10_000: 12.0}
+    memory = {name: (number + 1) * 2**20 for number, name in enumerate(times)}
+    report = make_report(times, memory=memory, work=(WORK,))
+    sections = tuple(replace(section, peak=PEAK) for section in report.sections)
+    nasty = replace(report, sections=sections, facts=replace(report.facts, suite_name=NASTY_NAME))
+
+    def drawn(theme: Theme, form: Format) -> bytes:
+        if request.param == "comparison":
+            return draw("forest", nasty_comparison, theme, form)
+        return draw(request.param, nasty, theme, form)
+
+    return drawn
+
+
+def test_every_picture_is_readable_in_both_themes_and_names_stay_names(picture: Draw) -> None:
+    for theme in THEMES.values():
+        svg = picture(theme, "svg")
+        assert_readable(svg)
+        assert 900 <= size_of(svg)[0] <= 1000
+        assert theme.ground.encode() in svg
+        assert b"<script" not in svg
+        title = root_of(svg).find(f"{SVG}title")
+        assert title is not None
+        assert ": " in (title.text or "")
+
+
+def test_equal_values_give_equal_bytes(picture: Draw) -> None:
+    assert picture(LIGHT, "svg") == picture(LIGHT, "svg")
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_a_png_has_two_pixels_for_each_of_a_page_and_keeps_the_colours_of_the_theme(theme: Theme) -> None:
+    rows = [make_timed("m/slow@d", 2.4, 1.08, "regressed"), make_timed("m/fast@d", 2.4, 0.9, "improved")]
+    content = draw("forest", make_comparison(rows), theme, "png")
+    assert content == draw("forest", make_comparison(rows), theme, "png")
+    png = Image.open(io.BytesIO(content))
+    assert png.mode == "P"
+    assert png.width == round(2 * size_of(draw("forest", make_comparison(rows), theme, "svg"))[0])
+    assert png.info["Title"].startswith("Ratios: esrgan")
+    colors = {color for _, color in png.convert("RGB").getcolors(256) or []}
+    for color in (theme.ground, theme.ink, theme.muted, theme.tones["worse"], theme.tones["better"]):
+        assert ImageColor.getrgb(color) in colors
+
+
 def test_a_comparisons_forest_and_its_heads_variants(full_comparison: Comparison, report: Report) -> None:
-    found = pictures_of(full_comparison, report, themes=("dark",))
-    assert list(found) == ["forest-dark.png", "variants-dark.png", "memory-dark.png"]
-    assert all(content.startswith(b"\x89PNG") for content in found.values())
-
-
-def test_a_comment_needs_the_forest_in_both_themes(quiet_comparison: Comparison) -> None:
-    assert list(pictures_of(quiet_comparison)) == ["forest-light.png", "forest-dark.png"]
-
-
-def test_only_what_is_wanted(full_comparison: Comparison, report: Report) -> None:
-    found = pictures_of(full_comparison, report, kinds=("forest",), themes=("dark",), formats=("svg",))
-    assert list(found) == ["forest-dark.svg"]
-    assert "esrgan: results/new against iree==3.12.0" in texts_of(found["forest-dark.svg"])
-
-
-def test_a_runs_own_forest_where_there_is_no_comparison(report: Report) -> None:
-    found = pictures_of(None, report, kinds=("forest",), themes=("light",), formats=("svg",))
-    assert "esrgan: variants against stock" in texts_of(found["forest-light.svg"])
+    pictures = pictures_of(full_comparison, report, themes=("dark",), formats=("svg",))
+    assert list(pictures) == ["forest-dark.svg", "variants-dark.svg", "memory-dark.svg"]
+    assert "esrgan: results/new against iree==3.12.0" in texts_of(pictures["forest-dark.svg"])
+    forest = pictures_of(full_comparison, report, kinds=("forest",), formats=("svg",))
+    assert list(forest) == ["forest-light.svg", "forest-dark.svg"]
+    own = pictures_of(None, report, kinds=("forest",), themes=("light",), formats=("svg",))
+    assert "esrgan: variants against stock" in texts_of(own["forest-light.svg"])
 
 
 def test_what_has_nothing_on_it_is_left_out() -> None:
     same = make_comparison([make_row("mm/v@cpu", verdict="identical")])
     assert pictures_of(same) == {}
-    with pytest.raises(RunError, match=r"^results/c: has no ratio to draw \(not drawn: 1 identical\); see harness"):
+    with pytest.raises(
+        RunError, match=r"^results/c: has no ratio to draw \(not drawn: 1 identical\); see harness report results/c$"
+    ):
         draw("forest", same, LIGHT, "svg", where="results/c")
 
 
@@ -59,14 +103,19 @@ def test_a_comparison_has_a_forest_only(full_comparison: Comparison, kind: Kind)
 @pytest.mark.parametrize("kind", RUN_KINDS)
 def test_a_run_without_measurements_is_told_in_a_sentence(full_run: Run, kind: Kind) -> None:
     report = build_report(replace(full_run, rounds=()))
-    with pytest.raises(RunError, match=r"^results/r: (nothing was measured|has no ratio)"):
+    with pytest.raises(RunError, match=r"^results/r: (nothing was measured|has no ratio).*; see harness report"):
         draw(kind, report, LIGHT, "svg", where="results/r")
 
 
-def test_rows_are_chosen_by_their_case(full_comparison: Comparison) -> None:
+def test_rows_are_chosen_by_their_case(full_comparison: Comparison, report: Report) -> None:
     svg = draw("forest", full_comparison, LIGHT, "svg", keep=lambda case: case.startswith("mm/"), top=1)
     assert "mm/stock@local-sync" in texts_of(svg)
     assert "rdb/stock@local-sync" not in texts_of(svg)
+    names = {row.case: section.label(row) for section in report.sections for row in section.rows}
+    kept = next(row.case for row in report.rows() if row.status == "measured")
+    texts = texts_of(draw("variants", report, LIGHT, "svg", keep=lambda case: case == kept))
+    assert names[kept] in texts
+    assert not (set(names.values()) - {names[kept]}) & set(texts)
 
 
 def test_a_picture_in_a_sentence(full_comparison: Comparison, report: Report) -> None:

@@ -2,105 +2,56 @@
 
 from __future__ import annotations
 
-import pytest
-
-from harness.plots.look import LIGHT, THEMES, Theme
-from harness.plots.variant_bars import BarPanel, bar_panels
-from harness.plots.variants import draw_variants
-from harness.records.run import Build, Failure, Lost, Run
+from harness.plots.canvas import LIGHT
+from harness.plots.variants import bar_panels, draw_variants
+from harness.records.run import Run
 from harness.report.table import build_report
-from tests.plots.conftest import NASTY_NAME, assert_readable, texts_of
-from tests.report.made import make_build, make_case, make_header, make_rounds
+from tests.plots.conftest import make_report, make_run, texts_of
+
+TIMES = {"stock": 9.0, "tiled": 4.0, "slow": 12.0, "onnxruntime": 3.0}
 
 
-def make_run(*, variants: int = 0, name: str = "tiled") -> Run:
+def make_variants(**more: float) -> Run:
     """A fast variant, a slow one, a peer, one with the baseline's module, and one that failed."""
-    stock, fast, slow = make_case("mm", "stock"), make_case("mm", name), make_case("mm", "slow")
-    twin, broken = make_case("mm", "twin"), make_case("mm", "broken")
-    peer = make_case("mm", "onnxruntime", peer="onnxruntime", toolchain="")
-    more = tuple(make_case("mm", f"v{number}") for number in range(variants))
-    times = {stock.name: 9e6, fast.name: 4e6, slow.name: 12e6, peer.name: 3e6}
-    times |= {case.name: 20e6 + 1e5 * number for number, case in enumerate(more)}
-    builds: tuple[Build, ...] = tuple(
-        make_build(case, code=code, dispatches=3, copies=0, transient=2**20)
-        for case, code in ((stock, "aa"), (twin, "aa"), (fast, "bb"), (slow, "cc"))
-    )
-    failure = Failure(stage="measure", message="no")
-    return Run(
-        header=make_header((stock, fast, slow, twin, broken, peer, *more)),
-        builds=builds,
-        lost=(Lost(case=broken.name, generation=0, failure=failure),),
-        rounds=tuple(make_rounds(stock.group, times, generations=4, rounds=3)),
-        finished=True,
-    )
-
-
-def panels(run: Run) -> list[BarPanel]:
-    return bar_panels(build_report(run))
+    return make_run({**TIMES, **more}, peers=["onnxruntime"], twins=["twin"], broken=["broken"])
 
 
 def test_a_bar_for_each_variant_the_fastest_first() -> None:
-    (panel,) = panels(make_run())
-    assert panel.title == "mm @ local-sync"
-    assert [bar.label for bar in panel.bars] == ["onnxruntime", "tiled", "stock", "twin", "slow"]
-    peer, fast, stock, twin, slow = panel.bars
-    assert peer.peer
-    assert (fast.tone, slow.tone, stock.tone) == ("better", "worse", None)
-    assert stock.baseline
-    assert stock.note == "baseline"
-    assert twin.shared
-    assert twin.note == "= same module as stock"
-    assert fast.note.startswith("▼ 0.44")
-    assert fast.low_ns <= fast.latency_ns <= fast.high_ns
+    (panel,) = bar_panels(build_report(make_variants()))
+    assert [panel.section.label(row) for row in panel.rows] == ["onnxruntime", "tiled", "stock", "twin", "slow"]
     assert panel.rest == "without a bar: 1 failed"
+    texts = texts_of(draw_variants(build_report(make_variants()), LIGHT, "svg"))
+    assert {"mm @ local-sync", "baseline", "= same module as stock", "faster than the baseline", "slower"} <= set(texts)
+    assert any(text.startswith("▼ 0.44") for text in texts)
+    assert any(text.startswith("▲ 1.33") for text in texts)
+    assert "the same" not in texts  # in the legend: no variant is
+
+
+def test_a_peer_and_a_twin_look_different_and_the_foot_says_how() -> None:
+    svg = draw_variants(build_report(make_variants()), LIGHT, "svg")
+    foot = " ".join(texts_of(svg)[-3:])
+    assert "Hatched: other engines. Pale: the module is another variant's." in foot
+    assert b"<pattern" in svg
+    assert b"opacity: 0.35" in svg
+    plain = draw_variants(make_report({"stock": 2.0, "tiled": 1.0}), LIGHT, "svg")
+    assert b"<pattern" not in plain
+    assert b"opacity: 0.35" not in plain
+    assert "Hatched" not in " ".join(texts_of(plain))
 
 
 def test_of_many_the_fastest_and_the_baseline_are_drawn() -> None:
-    run = make_run(variants=40)
-    (panel,) = panels(run)
-    assert len(panel.bars) == 24
-    assert any(bar.baseline for bar in panel.bars)
+    slower = {f"v{number}": 20 + number / 10 for number in range(40)}
+    (panel,) = bar_panels(build_report(make_variants(**slower)))
+    assert len(panel.rows) == 24
     assert panel.rest.startswith("without a bar: 21 slower")
+    faster = {f"v{number}": 1 + number / 10 for number in range(30)}
+    (panel,) = bar_panels(build_report(make_variants(**faster)))
+    assert len(panel.rows) == 25
+    assert panel.rows[-1].baseline
 
 
-def test_models_of_which_nothing_was_measured_are_left_out() -> None:
-    run = make_run()
-    assert panels(Run(header=run.header, builds=run.builds, finished=True)) == []
-    assert bar_panels(build_report(run), keep=lambda case: "twin" in case) == []
-
-
-@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
-def test_a_picture_in_both_themes(theme: Theme) -> None:
-    svg = draw_variants(panels(make_run()), "matmuls", ["fast enough"], theme, "svg")
-    assert_readable(svg)
-    texts = texts_of(svg)
-    for shown in (
-        "matmuls",
-        "mm @ local-sync",
-        "stock",
-        "baseline",
-        "= same module as stock",
-        "faster than the baseline",
-    ):
-        assert shown in texts
-    assert any("Hatched: other engines." in text for text in texts)
-    assert b"<pattern" in svg
-
-
-def test_equal_runs_give_equal_bytes() -> None:
-    for picture in ("svg", "png"):
-        first, second = (draw_variants(panels(make_run()), "t", [], LIGHT, picture) for _ in range(2))
-        assert first == second
-
-
-def test_names_of_any_kind_stay_names() -> None:
-    for name in (NASTY_NAME, "y" * 10_000):
-        svg = draw_variants(panels(make_run(name=name)), name, [name], LIGHT, "svg")
-        assert_readable(svg)
-        assert b"<script" not in svg
-
-
-def test_more_models_than_fit_are_counted() -> None:
-    (panel,) = panels(make_run())
-    svg = draw_variants([panel] * 5, "t", [], LIGHT, "svg", top=2)
+def test_models_of_which_nothing_was_measured_are_left_out_and_more_than_fit_are_counted() -> None:
+    run = make_variants()
+    assert bar_panels(build_report(Run(header=run.header, builds=run.builds, finished=True))) == []
+    svg = draw_variants(make_report(TIMES, models=["a", "b", "c", "d", "e"]), LIGHT, "svg", 2)
     assert "Not drawn: 3 more models or devices." in texts_of(svg)
