@@ -18,8 +18,8 @@ from benchmarks.plugins.recorded import SGEMM
 from harness.models import channelled_convolution, residual_dense_block
 from harness.models.channelled_convolution import KERNEL
 from harness.models.model import Input
-from harness.options import NoOptions
 from harness.peers import PeerModel, Setting, halide_convolution, onnxruntime
+from harness.plugins.options import NoOptions
 
 Array = NDArray[np.float32]
 Benchmark = Literal["esrgan", "convolution"]

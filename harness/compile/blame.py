@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from harness.compile.request import CompileRequest
-from harness.plan.chain import pipelines_of
-from harness.plugins.values import CompilerPlugin, Step, TransformLibrary, TransformSpec, TuningSpec
+from harness.plugins.chain import pipelines_of
+from harness.plugins.plugin import CompilerPlugin, Step, TransformLibrary, TransformSpec, TuningSpec
 
 _UNKNOWN_PASS = re.compile(r"'(?P<name>[^']+)' does not refer to a registered pass")
 _WRONG_PIPELINE = re.compile(r"pass pipeline|PassPipeline")

@@ -13,17 +13,17 @@ from harness.compile.request import MODEL_FILE, CompileRequest
 from harness.compile.rewrite import Program
 from harness.compile.tool import compile_to
 from harness.errors import CaseError
-from harness.plan.chain import (
+from harness.plugins import Step
+from harness.plugins.chain import (
     PDL_SPEC_FLAG,
     PIPELINE_FLAG,
     TRANSFORM_LIBRARY_FLAG,
     TRANSFORM_SPEC_FLAG,
     TUNING_SPEC_FLAG,
 )
-from harness.plugins import Step
-from harness.plugins.values import PassPipeline, PdlSpec, TransformLibrary, TransformSpec, TuningSpec
+from harness.plugins.plugin import PassPipeline, PdlSpec, TransformLibrary, TransformSpec, TuningSpec
 from harness.records.run import PluginEffect
-from harness.suite.flags import flag_name
+from harness.toolchain.flags import flag_name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.plan.chain import Arranged
 from harness.plugins import Applied
+from harness.plugins.chain import Arranged
 from harness.process import Limits
 from harness.records.case import Case
 from harness.suite.flags import normalised

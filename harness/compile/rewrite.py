@@ -18,7 +18,7 @@ import harness
 from harness.compile.request import MODEL_FILE, CompileRequest
 from harness.compile.tool import MORE, compile_to
 from harness.errors import CaseError
-from harness.plan.chain import RewriteCall
+from harness.plugins.chain import RewriteCall
 from harness.process import run
 from harness.records.run import PluginEffect
 from harness.toolchain.messages import tail

@@ -9,8 +9,8 @@ from importlib.metadata import EntryPoints, entry_points
 from typing import Any, Generic, TypeVar
 
 from harness.models.model import Input
-from harness.options import check_options
-from harness.registered import find_registered
+from harness.plugins.options import check_options
+from harness.plugins.registry import find_registered
 
 ENTRY_POINT_GROUP = "harness.builders"
 P = TypeVar("P")
@@ -51,7 +51,7 @@ class Builder(Generic[P]):
     Attributes:
         version: Change it when the model changes for a reason outside the builder's own package; what it writes is
             kept by name, version, parameters and the source of the modules that define it and of those beside them.
-        parameters: A frozen keyword-only dataclass with a default for every field; see harness.options.
+        parameters: A frozen keyword-only dataclass with a default for every field; see harness.plugins.options.
         build: Writes the model. Equal parameters must give equal bytes.
         onnx: Writes the same function in ONNX, serialised, where `build` gives MLIR and peers shall have it too; None
             for parameters that have no such form.

@@ -20,9 +20,9 @@ import numpy as np
 
 from harness.models.inputs import bf16_bits, from_bf16_bits
 from harness.models.mlp import Parameters, weights
-from harness.options import NoOptions
 from harness.peers.c_library import build_library, missing_compiler
 from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
+from harness.plugins.options import NoOptions
 
 _SOURCE = Path(__file__).with_name("libxsmm_mlp.c")
 _LIBRARIES = ("xsmm", "xsmmnoblas", "dl", "pthread", "m")

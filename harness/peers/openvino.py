@@ -8,9 +8,9 @@ from importlib.metadata import version
 
 import numpy as np
 
-from harness.options import NoOptions
 from harness.peers.forms import missing_package, onnx_file, refuses_onnx
 from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
+from harness.plugins.options import NoOptions
 
 
 def _refuses(model: PeerModel, _: NoOptions) -> str | None:

@@ -8,9 +8,9 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from harness.errors import SuiteError
-from harness.options import as_json, check_options
 from harness.peers.values import Peer, PeerModel
-from harness.registered import find_registered
+from harness.plugins.options import as_json, check_options
+from harness.plugins.registry import find_registered
 
 ENTRY_POINT_GROUP = "harness.peers"
 
@@ -27,6 +27,11 @@ class AppliedPeer:
     peer: Peer[Any]
     label: str
     options: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The peer's registered name."""
+        return self.peer.name
 
     @property
     def missing(self) -> str | None:

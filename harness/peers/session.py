@@ -16,9 +16,9 @@ from pydantic import TypeAdapter
 
 from harness.measure.worker import Turns
 from harness.models.inputs import from_bf16_bits
-from harness.options import check_options
 from harness.peers.registry import find_peer
 from harness.peers.values import Array, PeerModel, Ready, Setting
+from harness.plugins.options import check_options
 
 _MODEL = TypeAdapter(PeerModel)
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.options import NoOptions
 from harness.peers.forms import compiled_name, missing_package, onnx_file, refuses_onnx
 from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
+from harness.plugins.options import NoOptions
 
 _LINKER = "g++"
 

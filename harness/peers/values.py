@@ -72,7 +72,7 @@ class Peer(Generic[P]):
     Attributes:
         title: Its name as reports write it: `ONNX Runtime`.
         install: The command that installs it.
-        options: A frozen keyword-only dataclass with a default for every field; see harness.options.
+        options: A frozen keyword-only dataclass with a default for every field; see harness.plugins.options.
         missing: Why it cannot be used here, as a phrase; None: it can. Asked while planning: it imports nothing heavy.
         version: Of the engine that is installed.
         refuses: Why it has no program for a model, as a phrase; None: it has one.

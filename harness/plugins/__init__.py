@@ -1,9 +1,7 @@
 """Preprocessing plugins, by their registered names: what they are, and what a variant makes them do."""
 
-from harness.options import NoOptions
-from harness.plugins.files import PluginFile, package_file, written_file
-from harness.plugins.registry import apply_plugin, load_plugin, registered_plugins
-from harness.plugins.values import (
+from harness.plugins.options import NoOptions
+from harness.plugins.plugin import (
     Applied,
     CompilerPlugin,
     ExecutablePlugin,
@@ -11,12 +9,16 @@ from harness.plugins.values import (
     PassPipeline,
     PdlSpec,
     Plugin,
+    PluginFile,
     Rewrite,
     Step,
     TransformLibrary,
     TransformSpec,
     TuningSpec,
+    package_file,
+    written_file,
 )
+from harness.plugins.registry import apply_plugin, load_plugin, registered_plugins
 
 __all__ = [
     "Applied",

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from harness.options import NoOptions
 from harness.plugins.halide_schedule import HalideScheduleOptions, transform_library
-from harness.plugins.values import Plugin, Rewrite, TransformLibrary
+from harness.plugins.options import NoOptions
+from harness.plugins.plugin import Plugin, Rewrite, TransformLibrary
 
 _SINCE = ">=3.12"
 

@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from harness.plugins.files import PluginFile, written_file
+from harness.plugins.plugin import PluginFile, written_file
 from harness.rewrites.host import host_vector_unit
 
 _BYTES = 4  # of a float

@@ -8,8 +8,8 @@ from dataclasses import replace
 from harness.models.builder import check_params, find_builder
 from harness.models.materialize import ModelArtifact
 from harness.models.model import Model
-from harness.options import as_json
 from harness.peers.values import PeerModel
+from harness.plugins.options import as_json
 from harness.records.case import Case
 from harness.records.run import Failure
 from harness.stages.prepare import Prepared

@@ -9,14 +9,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from harness.errors import NothingSelected, SuiteError
-from harness.peers.registry import AppliedPeer
-from harness.plan.peers import peer_cases
 from harness.plugins import Applied
 from harness.records.case import ID_DIGITS, Case
 from harness.suite.cell import Cell, cell_of
-from harness.suite.flags import find_trap, flag_name
+from harness.suite.flags import find_trap
 from harness.suite.matching import matching
+from harness.suite.peers import SuitePeer, peer_cases
 from harness.suite.values import Suite
+from harness.toolchain.flags import flag_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ def plan_cases(
     plugins: Mapping[str, Sequence[Applied]],
     unavailable: Mapping[str, str],
     environments: Mapping[str, Mapping[str, str]] | None = None,
-    peers: Sequence[AppliedPeer] = (),
+    peers: Sequence[SuitePeer] = (),
     missing_peers: Mapping[str, str] = MappingProxyType({}),
     selection: Selection = Selection(),
 ) -> tuple[Case, ...]:

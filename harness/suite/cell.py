@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 
-from harness.plan.chain import Arranged, arrange
 from harness.plugins import Applied
-from harness.suite.flags import merge_flags, normalised
+from harness.plugins.chain import Arranged, arrange
+from harness.suite.flags import normalised
 from harness.suite.values import Device, FlagSet, Suite, Variant
+from harness.toolchain.flags import merge_flags
 
 
 @dataclass(frozen=True, kw_only=True)

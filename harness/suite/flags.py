@@ -1,34 +1,17 @@
-"""Command-line flags of IREE's tools as data: merging, comparing, and the combinations that do not do what they say."""
+"""Command-line flags of IREE's tools as data: comparing, and the combinations that do not do what they say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-
-def flag_name(flag: str) -> str:
-    """`--iree-opt-level=O3` -> `iree-opt-level`; LLVM's command-line library takes one dash or two."""
-    return flag.lstrip("-").split("=", 1)[0]
+from harness.toolchain.flags import flag_name
 
 
 def is_on(flag: str) -> bool:
     """Whether a boolean flag switches its feature on: given bare or with a true value."""
     _, equals, value = flag.partition("=")
     return not equals or value.lower() in {"true", "1", "on"}
-
-
-def merge_flags(*groups: Sequence[str]) -> tuple[str, ...]:
-    """Join groups of flags; a later group's flag replaces an earlier group's of the same name.
-
-    Within one group a name may repeat (some flags are lists), so a variant can override its device's flags and a
-    device can still give a list.
-    """
-    merged: list[str] = []
-    for group in groups:
-        names = {flag_name(flag) for flag in group}
-        merged = [flag for flag in merged if flag_name(flag) not in names]
-        merged.extend(group)
-    return tuple(merged)
 
 
 def normalised(flags: Iterable[str]) -> tuple[str, ...]:

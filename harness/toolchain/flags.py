@@ -1,8 +1,9 @@
-"""Which flags a toolchain's tools know, from their own help."""
+"""Flags of a toolchain's tools: which they know, from their own help, and flags joined by name."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.cache import cache_root, read_memo, write_memo
@@ -15,6 +16,25 @@ _LIMITS = Limits(seconds=60)
 # those that are lists or unset behind a hash.
 _COMPILER_OPTION = re.compile(r"^  --?([A-Za-z][\w.-]*)", re.MULTILINE)
 _RUNTIME_OPTION = re.compile(r"^(?:# ?)?--([a-z]\w*)(?==|$)", re.MULTILINE)
+
+
+def flag_name(flag: str) -> str:
+    """`--iree-opt-level=O3` -> `iree-opt-level`; LLVM's command-line library takes one dash or two."""
+    return flag.lstrip("-").split("=", 1)[0]
+
+
+def merge_flags(*groups: Sequence[str]) -> tuple[str, ...]:
+    """Join groups of flags; a later group's flag replaces an earlier group's of the same name.
+
+    Within one group a name may repeat (some flags are lists), so a variant can override its device's flags and a
+    device can still give a list.
+    """
+    merged: list[str] = []
+    for group in groups:
+        names = {flag_name(flag) for flag in group}
+        merged = [flag for flag in merged if flag_name(flag) not in names]
+        merged.extend(group)
+    return tuple(merged)
 
 
 def compiler_flags(toolchain: Toolchain) -> frozenset[str]:

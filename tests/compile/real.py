@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.compile import CompileRequest
-from harness.plan.chain import arrange
 from harness.plugins import Applied, PluginFile
+from harness.plugins.chain import arrange
 from harness.process import Limits
-from harness.suite.flags import merge_flags
 from harness.toolchain import Toolchain
+from harness.toolchain.flags import merge_flags
 from tests.builders import CPU_FLAGS, make_case
 
 EXAMPLE = Path(__file__).parent.parent / "example_plugins"

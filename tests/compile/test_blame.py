@@ -9,7 +9,6 @@ import pytest
 
 from harness.compile.blame import blamed_plugin
 from harness.compile.request import CompileRequest
-from harness.plan.chain import arrange
 from harness.plugins import (
     Applied,
     CompilerPlugin,
@@ -21,6 +20,7 @@ from harness.plugins import (
     TuningSpec,
     written_file,
 )
+from harness.plugins.chain import arrange
 from harness.process import Limits
 from harness.toolchain import Toolchain
 from tests.builders import a_plugin, applied, make_case

@@ -12,11 +12,11 @@ import pytest
 
 from harness.models.channelled_convolution import Parameters, weights
 from harness.models.model import Input
-from harness.options import as_json
 from harness.peers import PeerModel, Setting, forms, halide
 from harness.peers.halide import PEER, HalideOptions
 from harness.peers.halide_convolution import Schedule, compile_convolution, natural_vector, schedules, tutorial
 from harness.peers.values import Array
+from harness.plugins.options import as_json
 
 
 def model(builder: str = "channelled-convolution", **params: Any) -> PeerModel:

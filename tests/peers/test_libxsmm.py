@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from harness.models.inputs import bf16_bits, from_bf16_bits
 from harness.models.mlp import Parameters, weights
 from harness.models.model import Input
-from harness.options import NoOptions, as_json
 from harness.peers import PeerModel, Setting, libxsmm
 from harness.peers.values import Array, Ready
+from harness.plugins.options import NoOptions, as_json
 
 PEER = libxsmm.PEER
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.suite.flags import flag_name, is_on, merge_flags, normalised, refusal, runs_code
+from harness.suite.flags import is_on, normalised, refusal, runs_code
+from harness.toolchain.flags import flag_name, merge_flags
 
 flag_names = st.sampled_from(["a", "b", "iree-opt-level", "iree-opt-data-tiling"])
 flags = st.builds(

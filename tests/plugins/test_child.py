@@ -204,5 +204,5 @@ def test_the_harness_is_not_needed_and_the_toolchains_own_compiler_is_taken(ask:
 
 
 def test_files_beside_the_child_are_no_modules(ask: Ask) -> None:
-    """It is started by its path, which Python puts first in the search path: `files` there is harness.plugins.files."""
-    assert told(ask("files:package_file")) == "cannot be imported (ModuleNotFoundError: No module named 'files')"
+    """It is started by its path, which Python puts first in the search path: `plugin` there is ours."""
+    assert told(ask("plugin:package_file")) == "cannot be imported (ModuleNotFoundError: No module named 'plugin')"

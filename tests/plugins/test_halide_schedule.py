@@ -11,9 +11,9 @@ import pytest
 
 from harness.errors import SuiteError
 from harness.models.channelled_convolution import Parameters, build, weights
-from harness.options import check_options
 from harness.plugins.builtin import HALIDE_SCHEDULE
 from harness.plugins.halide_schedule import HalideScheduleOptions, Step, transform_library
+from harness.plugins.options import check_options
 from tests.rewrites.tuned_tools import convolve, iree_compile, random, run
 
 STEPS: tuple[Step, ...] = get_args(Step)

@@ -8,10 +8,10 @@ from typing import get_args
 import pytest
 
 from harness.models import check_params, find_builder
-from harness.options import as_json, check_options
 from harness.peers import PeerModel
 from harness.peers.registry import find_peer
 from harness.plugins.halide_schedule import Step
+from harness.plugins.options import as_json, check_options
 from harness.suite import load_suite
 from harness.suite.values import Suite
 

@@ -1,17 +1,77 @@
-"""What a plugin is, and the kinds of steps that it can be made of."""
+"""What a plugin is, the kinds of steps that it is made of, and the files that it brings."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from harness.plugins.files import PluginFile
+from harness.errors import SuiteError
 
 O = TypeVar("O")  # noqa: E741 (options)
 
 # Where a rewrite may stand: after these of iree-compile's phases a module can be printed, changed and compiled on.
 REWRITE_PHASES = ("input", "abi", "preprocessing", "global-optimization", "dispatch-creation", "flow", "stream")
+_HASH_DIGITS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginFile:
+    """One file, either of the plugin's package or written by the plugin; it is known by its content.
+
+    Attributes:
+        name: What it is called, such as `spec.mlir`.
+        path: Where it lies; None where it is written.
+        text: What is written; None where it lies in the package.
+    """
+
+    name: str
+    path: Path | None = None
+    text: str | None = None
+
+    @cached_property
+    def data(self) -> bytes:
+        """Its bytes.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        return self.text.encode() if self.path is None and self.text is not None else Path(self.path or "").read_bytes()
+
+    @cached_property
+    def unique_name(self) -> str:
+        """Its name with a hash of its bytes in front of the ending: a command line that names it says its content."""
+        name = Path(self.name)
+        return f"{name.stem}-{hashlib.sha256(self.data).hexdigest()[:_HASH_DIGITS]}{name.suffix}"
+
+    def put_into(self, folder: Path) -> None:
+        """Write it under its unique name.
+
+        Raises:
+            OSError: The folder cannot be written.
+        """
+        (folder / self.unique_name).write_bytes(self.data)
+
+
+def package_file(package: str, name: str) -> PluginFile:
+    """A file that lies in an installed package, as in `package_file(__package__, "spec.mlir")`.
+
+    Raises:
+        SuiteError: The package has no such file.
+    """
+    path = Path(str(files(package).joinpath(name)))
+    if not path.is_file():
+        raise SuiteError(f"package {package} has no file {name}; install it again, or ask its author")
+    return PluginFile(name=path.name, path=path)
+
+
+def written_file(name: str, text: str) -> PluginFile:
+    """A file that the plugin writes, for instance from its options."""
+    return PluginFile(name=name, text=text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +177,7 @@ class Plugin(Generic[O]):
 
     Attributes:
         version: Changes whenever the plugin's effect does; part of a case's identity.
-        options: A frozen keyword-only dataclass of JSON-like types; see harness.options.
+        options: A frozen keyword-only dataclass of JSON-like types; see harness.plugins.options.
         steps: What it does with these options, in order.
         backends: Compiler backends that it is for; (): all.
         toolchains: A PEP 440 specifier of the releases that it is for; "": all.

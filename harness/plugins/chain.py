@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import SuiteError
-from harness.plugins.files import PluginFile
-from harness.plugins.values import (
+from harness.plugins.plugin import (
     REWRITE_PHASES,
     Applied,
     CompilerPlugin,
@@ -16,13 +15,14 @@ from harness.plugins.values import (
     Flags,
     PassPipeline,
     PdlSpec,
+    PluginFile,
     Rewrite,
     Step,
     TransformLibrary,
     TransformSpec,
     TuningSpec,
 )
-from harness.suite.flags import flag_name, merge_flags
+from harness.toolchain.flags import flag_name, merge_flags
 
 PIPELINE_FLAG = "iree-preprocessing-pass-pipeline"
 TRANSFORM_SPEC_FLAG = "iree-preprocessing-transform-spec-filename"

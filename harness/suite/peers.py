@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from harness.models.model import Model
-from harness.peers.registry import AppliedPeer
 from harness.records.case import ID_DIGITS, Case
 from harness.suite.cell import threads_of
 from harness.suite.values import Device
@@ -17,11 +17,27 @@ _BACKEND = "llvm-cpu"
 _TAG = "peer"
 
 
+class SuitePeer(Protocol):
+    """What a case holds of a peer with the options that a suite gives it: harness.peers.registry.AppliedPeer."""
+
+    @property
+    def name(self) -> str:
+        """The peer's registered name."""
+
+    @property
+    def label(self) -> str:
+        """What its cases are called, in the place of a variant."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """All of them, defaults included, as values of JSON."""
+
+
 def peer_cases(
     model: Model,
     model_id: str,
     device: Device,
-    peers: Sequence[AppliedPeer],
+    peers: Sequence[SuitePeer],
     missing: Mapping[str, str],
     unavailable: str | None,
 ) -> list[Case]:
@@ -35,10 +51,10 @@ def peer_cases(
         return []
     return [
         Case(
-            id=_identity(model_id, device, one),
-            name=f"{model.name}/{one.label}@{device.name}",
+            id=_identity(model_id, device, peer),
+            name=f"{model.name}/{peer.label}@{device.name}",
             model=model.name,
-            variant=one.label,
+            variant=peer.label,
             device=device.name,
             toolchain="",
             baseline=False,
@@ -50,14 +66,14 @@ def peer_cases(
             run_flags=(),
             plugins=(),
             tags=tuple(dict.fromkeys((*model.tags, _TAG, *device.tags))),
-            skip=unavailable or missing.get(one.label),
-            peer=one.peer.name,
+            skip=unavailable or missing.get(peer.label),
+            peer=peer.name,
         )
-        for one in peers
+        for peer in peers
     ]
 
 
-def _identity(model_id: str, device: Device, one: AppliedPeer) -> str:
-    definition = [model_id, "peer", one.peer.name, dict(one.options), device.uri, device.pin, threads_of(device)]
+def _identity(model_id: str, device: Device, peer: SuitePeer) -> str:
+    definition = [model_id, "peer", peer.name, dict(peer.options), device.uri, device.pin, threads_of(device)]
     text = json.dumps(definition, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import SuiteError
-from harness.plan.chain import PIPELINE_FLAG, Arranged, arrange, gives
 from harness.plugins import (
     Applied,
     CompilerPlugin,
@@ -25,7 +24,8 @@ from harness.plugins import (
     TuningSpec,
     written_file,
 )
-from harness.plugins.values import REWRITE_PHASES
+from harness.plugins.chain import PIPELINE_FLAG, Arranged, arrange, gives
+from harness.plugins.plugin import REWRITE_PHASES
 from tests.builders import a_plugin, applied
 
 WHERE = "s.toml: [variants.wide] plugins"

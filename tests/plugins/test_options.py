@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from harness.errors import SuiteError
-from harness.options import as_json, check_options
+from harness.plugins.options import as_json, check_options
 
 Positive = Annotated[int, Field(ge=1)]
 NO_JSON = object()
