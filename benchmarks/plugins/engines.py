@@ -18,7 +18,7 @@ from benchmarks.plugins.recorded import SGEMM
 from harness.models import channelled_convolution, residual_dense_block
 from harness.models.channelled_convolution import KERNEL
 from harness.models.model import Input
-from harness.peers import PeerModel, Setting, halide_convolution, onnxruntime
+from harness.peers import PeerModel, Setting, halide, onnxruntime
 from harness.plugins.options import NoOptions
 
 Array = NDArray[np.float32]
@@ -112,8 +112,8 @@ def _convolution(params: channelled_convolution.Parameters, x: Array) -> Iterato
     if find_spec(_PACKAGES[HALIDE]):
         weights, bias = channelled_convolution.weights(params)
         filters = np.ascontiguousarray(weights.transpose(2, 0, 1, 3))
-        for schedule in halide_convolution.schedules(halide_convolution.natural_vector()):
-            made = halide_convolution.compile_convolution(x, filters, bias, schedule)
+        for schedule in halide.schedules(halide.natural_vector()):
+            made = halide.compile_convolution(x, filters, bias, schedule)
             yield Program(name=f"{HALIDE}: {schedule.name}", run=made.run, result=partial(np.asarray, made.result))
 
 

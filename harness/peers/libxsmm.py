@@ -9,8 +9,10 @@ block. In bf16 sums, bias and ReLU are in float, and a layer rounds once; the mo
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -18,9 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
+from harness import process
+from harness.cache import held
 from harness.models.inputs import bf16_bits, from_bf16_bits
 from harness.models.mlp import Parameters, weights
-from harness.peers.c_library import build_library, missing_compiler
 from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
 from harness.plugins.options import NoOptions
 
@@ -32,6 +35,7 @@ _BLOCK = 32
 # Blocks of fewer columns would not show what libxsmm can do.
 _SMALLEST_BLOCK = 8
 _ALIGNMENT = 64
+_COMPILE_LIMITS = process.Limits(seconds=120)
 
 
 def _header() -> Path | None:
@@ -145,6 +149,52 @@ def _prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: 
     library = _bound(build_library(_SOURCE, _LIBRARIES, setting.cache))
     mlp = _Mlp(Parameters(**model.params), np.asarray(arguments[0], np.float32), library)
     return Ready(call=mlp.call_on(setting.threads), outputs=mlp.outputs)
+
+
+def compiler() -> str:
+    """The C compiler: $CC, else cc."""
+    return os.environ.get("CC") or "cc"
+
+
+def missing_compiler() -> str | None:
+    """Why nothing can be compiled, as a phrase; None: there is a C compiler."""
+    return None if shutil.which(compiler()) else f"there is no C compiler {compiler()}"
+
+
+def build_library(source: Path, libraries: Sequence[str], cache: Path) -> Path:
+    """Compile a source for this processor, unless that was done already.
+
+    It is compiled anew where the source changes, or a macro: those of the compiler say its version and the processor's
+    instruction sets, those of a library's headers its version.
+
+    Args:
+        libraries: To link with, in order: `xsmm`.
+        cache: The folder in which it is kept.
+
+    Raises:
+        RuntimeError: It cannot be compiled.
+        OSError: The compiler cannot be started.
+    """
+    flags = ["-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC"]
+    links = [f"-l{library}" for library in libraries]
+    macros = _run([compiler(), *flags, "-E", "-dM", str(source)])
+    key = hashlib.sha256("\0".join([*flags, *links, macros, source.read_text()]).encode()).hexdigest()[:16]
+    library = cache / f"{source.stem}-{key}.so"
+    with held(cache / f"{library.name}.lock", lambda: None):
+        if not library.exists():
+            unfinished = library.with_suffix(".unfinished")
+            _run([compiler(), *flags, str(source), "-o", str(unfinished), *links])
+            unfinished.replace(library)
+    return library
+
+
+def _run(command: Sequence[str]) -> str:
+    finished = process.run(command, limits=_COMPILE_LIMITS)
+    if not finished.ok:
+        lines = [line for line in finished.stderr.splitlines() if "error" in line] or finished.stderr.splitlines()
+        reason = f": {lines[0]}" if lines else ""
+        raise RuntimeError(f"{command[0]} {finished.how_it_ended(_COMPILE_LIMITS)}{reason}")
+    return finished.stdout
 
 
 PEER = Peer(

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.peers.forms import missing_package, onnx_file, refuses_onnx
-from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
+from harness.peers.values import Array, Peer, PeerModel, Ready, Setting, missing_package, onnx_file, refuses_onnx
 from harness.plugins.options import NoOptions
 
 _FATAL = 4  # of its log; what goes wrong is raised too
@@ -39,10 +38,10 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: N
     session = onnxruntime.InferenceSession(
         str(onnx_file(model)), _session_options(setting.threads), providers=["CPUExecutionProvider"]
     )
-    names = [one.name for one in session.get_inputs()]
+    names = [value.name for value in session.get_inputs()]
     first = session.run(None, dict(zip(names, arguments, strict=True)))
-    inputs = [onnxruntime.OrtValue.ortvalue_from_numpy(np.require(one, requirements="C")) for one in arguments]
-    outputs = [onnxruntime.OrtValue.ortvalue_from_numpy(np.array(one)) for one in first]
+    inputs = [onnxruntime.OrtValue.ortvalue_from_numpy(np.require(value, requirements="C")) for value in arguments]
+    outputs = [onnxruntime.OrtValue.ortvalue_from_numpy(np.array(value)) for value in first]
     binding = session.io_binding()
     for name, value in zip(names, inputs, strict=True):
         binding.bind_ortvalue_input(name, value)

@@ -8,8 +8,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from harness.peers.forms import missing_package, onnx_file, refuses_onnx
-from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
+from harness.peers.values import Array, Peer, PeerModel, Ready, Setting, missing_package, onnx_file, refuses_onnx
 from harness.plugins.options import NoOptions
 
 
@@ -23,7 +22,7 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: N
 
     core = openvino.Core()
     read = core.read_model(str(onnx_file(model)))
-    read.reshape({port: list(one.shape) for port, one in zip(read.inputs, arguments, strict=True)})
+    read.reshape({port: list(argument.shape) for port, argument in zip(read.inputs, arguments, strict=True)})
     compiled = core.compile_model(
         read,
         "CPU",
@@ -38,7 +37,7 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: N
         },
     )
     request = compiled.create_infer_request()
-    arrays = [np.require(one, requirements="C") for one in arguments]
+    arrays = [np.require(argument, requirements="C") for argument in arguments]
     for position, array in enumerate(arrays):
         request.set_input_tensor(position, openvino.Tensor(array))  # a copy: a shared one does not keep the array
     return Ready(

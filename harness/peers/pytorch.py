@@ -1,10 +1,10 @@
-"""PyTorch on the CPU, compiled by its inductor or eager; harness.peers.onnx_torch reads the model for it."""
+"""PyTorch on the CPU, compiled by its inductor or eager; torch_reader.py reads the model for it."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -12,9 +12,27 @@ from typing import Any, Literal
 
 import numpy as np
 
-from harness.peers.forms import missing_package, onnx_file, refuses_onnx
-from harness.peers.onnx_torch.table import unknown_ops
-from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
+from harness.peers.values import Array, Peer, PeerModel, Ready, Setting, missing_package, onnx_file, refuses_onnx
+
+# Operations of ONNX that the reader knows. By name PyTorch's own functions of the same operands, which broadcast as
+# ONNX does; of the others torch_ops.py and torch_images.py make functions.
+PLAIN = {
+    **{kind: kind.lower() for kind in ("Abs", "Add", "Ceil", "Cos", "Erf", "Exp", "Floor", "Log", "MatMul", "Mul")},
+    **{kind: kind.lower() for kind in ("Neg", "Reciprocal", "Relu", "Sigmoid", "Sin", "Sqrt", "Sub", "Tanh", "Where")},
+    **{kind: f"logical_{kind.lower()}" for kind in ("And", "Not", "Or")},
+    "Equal": "eq",
+    "Greater": "gt",
+    "GreaterOrEqual": "ge",
+    "Less": "lt",
+    "LessOrEqual": "le",
+}
+_MADE = (
+    "AveragePool BatchNormalization Cast Clip Concat Constant ConstantOfShape Conv ConvTranspose DepthToSpace Div "
+    "Dropout Elu Expand Flatten Gather Gelu Gemm GlobalAveragePool GlobalMaxPool HardSigmoid HardSwish Identity "
+    "LayerNormalization LeakyRelu Max MaxPool Min PRelu Pad Pow Range ReduceL2 ReduceMax ReduceMean ReduceMin "
+    "ReduceSum Reshape Resize Shape Slice Softmax Split Squeeze Tile Transpose Unsqueeze"
+)
+MADE = frozenset(_MADE.split())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +62,14 @@ def _refuses(model: PeerModel, options: Options) -> str | None:
     return None
 
 
+def unknown_ops(nodes: Iterable[Any]) -> Iterator[str]:
+    """The operations of a graph's nodes that the reader does not know."""
+    for node in nodes:
+        is_standard = node.domain in ("", "ai.onnx")
+        if not is_standard or (node.op_type not in PLAIN and node.op_type not in MADE):
+            yield node.op_type if is_standard else f"{node.domain}.{node.op_type}"
+
+
 def _compiler() -> str:
     return os.environ.get("CXX", "g++")
 
@@ -60,12 +86,12 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, opti
     )
     import torch
 
-    from harness.peers.onnx_torch.read import read_module
+    from harness.peers.torch_reader import read_module
 
     torch.set_num_threads(setting.threads)
     torch.set_grad_enabled(False)
     module: Any = read_module(onnx_file(model), arguments)
-    tensors = [torch.from_numpy(np.array(one)) for one in arguments]
+    tensors = [torch.from_numpy(np.array(result)) for result in arguments]
     if options.mode == "compile":
         module = _compiled(module, tensors, freeze=options.freeze)
     results = [module(*tensors)]
@@ -73,7 +99,7 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, opti
     def call() -> None:
         results[0] = module(*tensors)
 
-    return Ready(call=call, outputs=lambda: [np.array(one.numpy()) for one in results[0]])
+    return Ready(call=call, outputs=lambda: [np.array(result.numpy()) for result in results[0]])
 
 
 def _compiled(eager: Any, tensors: Sequence[Any], *, freeze: bool) -> Any:
@@ -86,7 +112,7 @@ def _compiled(eager: Any, tensors: Sequence[Any], *, freeze: bool) -> Any:
     right = eager(*tensors)
     try:
         frozen = module(*tensors)
-        if all(_alike(one, other) for one, other in zip(frozen, right, strict=True)):
+        if all(_alike(result, other) for result, other in zip(frozen, right, strict=True)):
             return module
     except RuntimeError:  # what inductor raises where its frozen graph does not fit its kernels
         pass
@@ -96,10 +122,10 @@ def _compiled(eager: Any, tensors: Sequence[Any], *, freeze: bool) -> Any:
     return torch.compile(eager, fullgraph=True, dynamic=False)
 
 
-def _alike(one: Any, right: Any) -> bool:
+def _alike(result: Any, right: Any) -> bool:
     """Whether two results differ by rounding only; the harness checks them by the suite's own tolerance later."""
     scale = float(right.abs().max()) if right.numel() else 0.0
-    return not right.numel() or float((one - right).abs().max()) <= 0.01 * max(scale, 1e-30)
+    return not right.numel() or float((result - right).abs().max()) <= 0.01 * max(scale, 1e-30)
 
 
 PEER = Peer(

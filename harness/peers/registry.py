@@ -58,9 +58,9 @@ class AppliedPeer:
         except Exception:
             return f"{self.peer.title} of unknown version"
 
-    def _broken(self, asked: str, error: Exception) -> str:
-        said = " ".join(str(error).split())[:200]
-        return f"{self.peer.title} cannot say {asked} ({type(error).__name__}: {said}); ask its package's author"
+    def _broken(self, question: str, error: Exception) -> str:
+        message = " ".join(str(error).split())[:200]
+        return f"{self.peer.title} cannot say {question} ({type(error).__name__}: {message}); ask its package's author"
 
     @property
     def checked(self) -> Any:

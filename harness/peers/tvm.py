@@ -16,8 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from harness.peers.forms import compiled_name, missing_package, onnx_file, refuses_onnx
-from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
+from harness.peers.values import (
+    Array,
+    Peer,
+    PeerModel,
+    Ready,
+    Setting,
+    compiled_name,
+    missing_package,
+    onnx_file,
+    refuses_onnx,
+)
 from harness.plugins.options import NoOptions
 
 _LINKER = "g++"
@@ -45,7 +54,7 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: N
     if not library.exists():
         _compile(tvm, target, model, arguments, library)
     machine = relax.VirtualMachine(tvm.runtime.load_module(str(library)), tvm.cpu())
-    tensors = [tvm.runtime.tensor(np.require(one, requirements="C")) for one in arguments]
+    tensors = [tvm.runtime.tensor(np.require(value, requirements="C")) for value in arguments]
     main = machine["main"]
     results: list[Any] = [None]
 
@@ -69,10 +78,10 @@ def _compile(tvm: Any, target: Any, model: PeerModel, arguments: Sequence[Array]
     from tvm.relax.frontend.onnx import from_onnx
 
     read = onnx.load(str(onnx_file(model)))
-    weights = {one.name for one in read.graph.initializer}
-    names = [one.name for one in read.graph.input if one.name not in weights]
-    shapes = {name: list(one.shape) for name, one in zip(names, arguments, strict=True)}
-    types = {name: one.dtype.name for name, one in zip(names, arguments, strict=True)}
+    weights = {value.name for value in read.graph.initializer}
+    names = [value.name for value in read.graph.input if value.name not in weights]
+    shapes = {name: list(value.shape) for name, value in zip(names, arguments, strict=True)}
+    types = {name: value.dtype.name for name, value in zip(names, arguments, strict=True)}
     module = from_onnx(read, shape_dict=shapes, dtype_dict=types)
     built = tvm.compile(relax.get_pipeline("zero")(module), target)
     # Its name decides how it is linked; moved when whole, since another worker may be at it.
@@ -83,7 +92,7 @@ def _compile(tvm: Any, target: Any, model: PeerModel, arguments: Sequence[Array]
 
 def _arrays(result: Any) -> list[Array]:
     several = [result] if hasattr(result, "numpy") else list(result)
-    return [np.array(one.numpy()) for one in several]
+    return [np.array(value.numpy()) for value in several]
 
 
 PEER = Peer(

@@ -1,4 +1,4 @@
-"""Peers: engines that are measured beside IREE on the same model, known by their registered names.
+"""Peers: engines that are measured beside IREE on the same model, and what those that read ONNX have in common.
 
 A peer is one small module that registers a `Peer` under the entry-point group `harness.peers`. Everything heavy is
 imported inside its functions: `missing` is asked while a suite is planned, `refuses` once its models are there, and
@@ -7,8 +7,10 @@ imported inside its functions: `missing` is asked while a suite is planned, `ref
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +19,6 @@ from numpy.typing import NDArray
 from harness.models.model import Input
 
 P = TypeVar("P")
-
 Array = NDArray[Any]
 
 
@@ -89,3 +90,47 @@ class Peer(Generic[P]):
     version: Callable[[], str]
     refuses: Callable[[PeerModel, P], str | None]
     prepare: Callable[[PeerModel, Sequence[Array], Setting, P], Ready]
+
+
+def missing_package(module: str, distribution: str = "") -> str | None:
+    """Why a Python package cannot be used, as a phrase; None: it is installed. Nothing is imported.
+
+    Args:
+        distribution: Its name in the package index, where that is not the module's.
+    """
+    return None if find_spec(module) is not None else f"{distribution or module} is not installed"
+
+
+def refuses_onnx(model: PeerModel, *, bf16: bool = False) -> str | None:
+    """Why there is no ONNX file of a model, or none that numpy arrays can be given to; None: there is.
+
+    Args:
+        bf16: Whether the peer takes bf16 arguments.
+    """
+    if model.onnx is None:
+        return "the model has no ONNX form"
+    if not bf16 and any(value.dtype == "bf16" for value in model.inputs):
+        return "it takes no bf16 arguments"
+    return None
+
+
+def onnx_file(model: PeerModel) -> Path:
+    """The ONNX file of a model that `refuses_onnx` does not refuse.
+
+    Raises:
+        ValueError: It has none.
+    """
+    if model.onnx is None:
+        raise ValueError("the model has no ONNX form")
+    return model.onnx
+
+
+def compiled_name(model: PeerModel, *parts: object) -> str:
+    """A name for what an engine compiles of a model: a hash of its ONNX file, its shapes and whatever else matters.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    digest = hashlib.sha256(onnx_file(model).read_bytes())
+    digest.update(repr([*parts, *((value.shape, value.dtype) for value in model.inputs)]).encode())
+    return digest.hexdigest()[:32]

@@ -1,13 +1,138 @@
-"""A worker of a peer: the protocol of harness.measure.worker with another engine behind it.
+"""Both sides of a peer's worker: the case as measuring takes it, and the process that holds the engine.
 
-It runs as a module under the harness's own Python, where peers are installed, with the variables in its environment
-that hold engines to a number of threads.
+The process runs this module under the harness's own Python, where peers are installed, with the variables in its
+environment that hold engines to a number of threads. It answers as harness.measure.worker does, but that `open` names a
+peer with its options, threads and a folder of its own, that `load` brings a model instead of a module, and that
+`outputs` calls a model once and writes its results into a folder as output0.npy, output1.npy, ...
 """
 
 from __future__ import annotations
 
-from harness.measure.worker import serve
-from harness.peers.session import PeerTurns
+import sys
+import time
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from harness.machine.pinning import thread_variables
+from harness.measure.session import WorkerSession
+from harness.measure.values import Group
+from harness.measure.worker import Turns, serve
+from harness.models.inputs import from_bf16_bits
+from harness.peers.registry import AppliedPeer, find_peer
+from harness.peers.values import Array, PeerModel, Ready, Setting
+from harness.plugins.options import check_options
+from harness.process import Limits
+
+_MODEL = TypeAdapter(PeerModel)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadablePeer:
+    """A model that a peer runs.
+
+    Attributes:
+        name: The case's.
+        arguments: As in `harness.measure.LoadableModule`.
+        cache: A folder of the peer's own that lasts.
+    """
+
+    name: str
+    peer: AppliedPeer
+    model: PeerModel
+    arguments: tuple[Mapping[str, Any], ...]
+    threads: int
+    cache: Path
+
+    @property
+    def home(self) -> Hashable:
+        """Engines do not share a process, nor do two settings of one."""
+        return "peer", self.peer.label
+
+    def worker(self, group: Group, limits: Limits) -> WorkerSession:
+        """A worker of this peer, under the harness's own Python, on the group's cores."""
+        self.cache.mkdir(parents=True, exist_ok=True)
+        return WorkerSession(
+            command=[sys.executable, "-u", "-m", "harness.peers.worker"],
+            opening={
+                "peer": self.peer.peer.name,
+                "options": dict(self.peer.options),
+                "threads": self.threads,
+                "cache": str(self.cache.absolute()),
+            },
+            cpus=group.cpus,
+            cwd=self.cache,  # Python would import a `torch` or `onnx` folder of the user's own working folder
+            env=thread_variables(self.threads),
+            limits=limits,
+        )
+
+    def request(self) -> Mapping[str, Any]:
+        """The model and its arguments."""
+        return {
+            "model": _MODEL.dump_python(self.model, mode="json"),
+            "arguments": [dict(argument) for argument in self.arguments],
+        }
+
+
+class _Timed:
+    """A model that is ready."""
+
+    def __init__(self, ready: Ready) -> None:
+        self.ready = ready
+
+    def call(self, calls: int) -> int:
+        """Time a batch of calls; nanoseconds."""
+        call = self.ready.call
+        started = time.perf_counter_ns()
+        for _ in range(calls):
+            call()
+        return time.perf_counter_ns() - started
+
+
+class PeerTurns(Turns):
+    """One engine, with the models that it made ready."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        super().__init__(request)
+        self._peer = find_peer(request["peer"])
+        self._options = check_options(
+            self._peer.options, request["options"], where="options", owner=self._peer.title, noun="option"
+        )
+        self._setting = Setting(threads=request["threads"], cache=Path(request["cache"]))
+        self._setting.cache.mkdir(parents=True, exist_ok=True)
+        self._ready: dict[str, Ready] = {}
+
+    def load(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Make one model ready."""
+        self.mark(request["case"])
+        model = _MODEL.validate_python(request["model"])
+        arguments = [_argument(argument) for argument in request["arguments"]]
+        ready = self._peer.prepare(model, arguments, self._setting, self._options)
+        self._ready[request["case"]] = ready
+        self.cases[request["case"]] = _Timed(ready)
+        return {}
+
+    def outputs(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Call a model once and write what it gives."""
+        self.mark(request["case"])
+        ready = self._ready[request["case"]]
+        ready.call()
+        arrays = ready.outputs()
+        for position, array in enumerate(arrays):
+            np.save(Path(request["folder"]) / f"output{position}.npy", array, allow_pickle=False)
+        return {"outputs": len(arrays)}
+
+
+def _argument(argument: dict[str, Any]) -> Array:
+    if argument.get("raw"):
+        return from_bf16_bits(np.fromfile(argument["file"], dtype="<u2").reshape(argument["shape"]))
+    array: Array = np.load(argument["file"], allow_pickle=False)
+    return array
+
 
 if __name__ == "__main__":
     serve(PeerTurns)

@@ -11,7 +11,7 @@ from harness.machine.pinning import usable_cores
 from harness.measure import last_core
 from harness.models.bench_folder import lay_out
 from harness.models.materialize import ModelArtifact
-from harness.peers.loadable import LoadablePeer
+from harness.peers.worker import LoadablePeer
 from harness.records.case import Case
 from harness.records.run import Failure
 from harness.stages.build import Batch

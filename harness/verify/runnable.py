@@ -11,7 +11,7 @@ from harness.errors import CaseError
 from harness.measure.values import Group
 from harness.models.bench_folder import MODULE_FILE, BenchFolder
 from harness.models.materialize import ModelArtifact
-from harness.peers.loadable import LoadablePeer
+from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build

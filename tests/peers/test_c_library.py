@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.peers.c_library import build_library, missing_compiler
+from harness.peers.libxsmm import build_library, missing_compiler
 
 pytestmark = pytest.mark.skipif(missing_compiler() is not None, reason=str(missing_compiler()))
 

@@ -12,9 +12,8 @@ import pytest
 
 from harness.models.channelled_convolution import Parameters, weights
 from harness.models.model import Input
-from harness.peers import PeerModel, Setting, forms, halide
-from harness.peers.halide import PEER, HalideOptions
-from harness.peers.halide_convolution import Schedule, compile_convolution, natural_vector, schedules, tutorial
+from harness.peers import PeerModel, Setting, halide
+from harness.peers.halide import PEER, HalideOptions, Schedule, compile_convolution, natural_vector, schedules, tutorial
 from harness.peers.values import Array
 from harness.plugins.options import as_json
 
@@ -142,5 +141,5 @@ def test_which_models_it_takes() -> None:
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forms, "find_spec", lambda _: None)
+    monkeypatch.setattr("harness.peers.values.find_spec", lambda _: None)
     assert PEER.missing() == "halide is not installed"

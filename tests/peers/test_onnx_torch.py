@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 from harness.models.onnx_file import run_onnx
 from harness.models.onnx_graph import OPSET
 from harness.peers import PeerModel
-from harness.peers.onnx_torch.table import MADE, PLAIN, unknown_ops
+from harness.peers.pytorch import MADE, PLAIN, unknown_ops
 from harness.peers.values import Array
 from tests.peers.onnx_models import random, write_model
 
@@ -47,7 +47,7 @@ def check(
     opset: int = OPSET,
 ) -> None:
     """One node: its first operand is given at each call, the others are weights."""
-    from harness.peers.onnx_torch.read import read_module
+    from harness.peers.torch_reader import read_module
 
     names = [f"w{place}" if one is not None else "" for place, one in enumerate(operands)]
     names[:1] = ["x"] if operands else []
@@ -121,6 +121,7 @@ POINTWISE: list[tuple[str, list[Array | None], dict[str, Any]]] = [
     ("Gemm", [MATRIX, random(2, 4), random(3, 1)], {"transB": 1, "alpha": 2.0, "beta": 0.5}),
     ("ReduceMean", [IMAGE], {"axes": [2, -1]}),
     ("ReduceMean", [IMAGE], {"axes": [1], "keepdims": 0}),
+    ("ReduceL2", [IMAGE], {"axes": [1]}),
     ("ReduceMax", [IMAGE], {}),
     ("ReduceMin", [IMAGE], {"axes": [0], "keepdims": 0}),
     ("ReduceSum", [IMAGE, i64(1, 3)], {}),
@@ -235,7 +236,7 @@ def test_other_opsets_say_it_in_other_ways(
 
 def test_shapes_are_computed_while_reading(tmp_path: Path) -> None:
     """Only one operation of these needs the argument's values; the others follow from its shape."""
-    from harness.peers.onnx_torch.read import read_module
+    from harness.peers.torch_reader import read_module
 
     nodes = [
         helper.make_node("Shape", ["x"], ["shape"]),
@@ -266,7 +267,7 @@ def test_shapes_are_computed_while_reading(tmp_path: Path) -> None:
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(start=st.integers(-9, 9), end=st.integers(-9, 9), step=st.sampled_from([-3, -2, -1, 1, 2, 3]))
 def test_slices_begin_and_end_anywhere(start: int, end: int, step: int, tmp_path: Path) -> None:
-    from harness.peers.onnx_torch.read import read_module
+    from harness.peers.torch_reader import read_module
 
     x = random(7, 2)
     weights = {"s": i64(start), "e": i64(end), "a": i64(0), "t": i64(step)}
@@ -296,7 +297,7 @@ def test_forms_that_the_reader_does_not_know(
 
 
 def read_one(kind: str, operands: Sequence[Array | None], attributes: dict[str, Any], folder: Path) -> PeerModel:
-    from harness.peers.onnx_torch.read import read_module
+    from harness.peers.torch_reader import read_module
 
     names = ["x", *(f"w{place}" if one is not None else "" for place, one in enumerate(operands[1:]))]
     weights = {name: one for name, one in zip(names[1:], operands[1:], strict=True) if one is not None}

@@ -112,7 +112,7 @@ def test_a_peer_of_another_name(register: Register) -> None:
 
 def test_what_is_missing_is_told_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     applied = apply_peer("onnxruntime", {}, "ort")
-    monkeypatch.setattr("harness.peers.forms.find_spec", lambda _: None)
+    monkeypatch.setattr("harness.peers.values.find_spec", lambda _: None)
     assert applied.missing == "onnxruntime is not installed; pip install 'iree-harness[onnxruntime]'"
     assert apply_peer("tvm", {}, "tvm").missing == "apache-tvm is not installed; pip install 'iree-harness[tvm]'"
 

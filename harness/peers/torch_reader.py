@@ -1,13 +1,13 @@
-"""An ONNX file -> a torch.nn.Module of its operations, one after the other.
+"""A reader of ONNX for PyTorch, which has none: a graph of static shapes -> a torch.nn.Module of its operations.
 
 Everything that does not depend on the arguments' values, shapes above all, is computed once while it is read.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from harness.peers.onnx_torch.node import Node, Run
-from harness.peers.onnx_torch.table import MADE, PLAIN
+from harness.peers import torch_images, torch_ops
+from harness.peers.pytorch import MADE, PLAIN
+from harness.peers.torch_ops import Node, Run
 from harness.peers.values import Array
 
 
@@ -50,8 +51,8 @@ class OnnxModule(torch.nn.Module):  # type: ignore[misc]
         for step in self.steps:
             result = step.run(*(None if place is None else values[place] for place in step.operands))
             several = (result,) if isinstance(result, Tensor) else result
-            for place, one in zip(step.results, several, strict=True):
-                values[place] = one
+            for place, value in zip(step.results, several, strict=True):
+                values[place] = value
         return tuple(values[place] for place in self.outputs)
 
 
@@ -64,7 +65,7 @@ def read_module(path: Path, arguments: Sequence[Array]) -> OnnxModule:
     import onnx
 
     model = onnx.load(str(path))
-    opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 0)
+    opset = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
     with torch.no_grad():
         return _Reader(model.graph, opset).read(arguments)
 
@@ -82,19 +83,19 @@ class _Reader:
     def read(self, arguments: Sequence[Array]) -> OnnxModule:
         """The module."""
         for weight in self.graph.initializer:
-            self._know(weight.name, _tensor(weight))
-        names = [one.name for one in self.graph.input if one.name not in self.known]
+            self._keep(weight.name, _tensor(weight))
+        names = [entry.name for entry in self.graph.input if entry.name not in self.known]
         for name, argument in zip(names, arguments, strict=True):
             self.example[name] = torch.from_numpy(np.array(argument))
             self.module.inputs.append(self._new_place(name))
         for node in self.graph.node:
             self._read_node(node)
-        self.module.outputs = [self._place_of(one.name) for one in self.graph.output]
+        self.module.outputs = [self._place_of(entry.name) for entry in self.graph.output]
         self.module.places = len(self.place)
         self.module.eval()
         return self.module
 
-    def _know(self, name: str, value: Tensor) -> None:
+    def _keep(self, name: str, value: Tensor) -> None:
         self.example[name] = value
         self.known.add(name)
 
@@ -117,7 +118,7 @@ class _Reader:
         known = [name is None or name in self.known for name in names]
         node = Node(
             kind=proto.op_type,
-            attributes={one.name: _attribute(one) for one in proto.attribute},
+            attributes={entry.name: _attribute(entry) for entry in proto.attribute},
             operands=[None if name is None else self.example[name] for name in names],
             known=known,
             results=len(outputs),
@@ -128,7 +129,7 @@ class _Reader:
         several = (result,) if isinstance(result, Tensor) else tuple(result)
         for name, value in zip(outputs, several, strict=True):
             if all(known) or node.kind == "Shape":
-                self._know(name, value)
+                self._keep(name, value)
             else:
                 self.example[name] = value
         if not all(known) and node.kind != "Shape":
@@ -138,13 +139,14 @@ class _Reader:
 
 
 def _function(node: Node) -> Run:
+    run: Run
     if node.kind in PLAIN:
-        function: Run = getattr(torch, PLAIN[node.kind])
-        return function
-    if node.kind not in MADE:
+        run = getattr(torch, PLAIN[node.kind])
+    elif node.kind in MADE:
+        name = "make_" + re.sub(r"(?<!^)(?=[A-Z])", "_", node.kind).lower()
+        run = getattr(torch_ops if hasattr(torch_ops, name) else torch_images, name)(node)
+    else:
         raise ValueError(f"{node.kind} is not known to the reader")
-    module, name = MADE[node.kind].split(":")
-    run: Run = getattr(import_module(f"{__package__}.{module}"), name)(node)
     return run
 
 
