@@ -11,7 +11,7 @@ from harness.errors import RunError, UsageError
 from harness.records.case import Case
 from harness.records.comparison import Verdict
 from harness.records.run import Build, Failure, Run, ToolchainRecord
-from harness.store.evidence import Evidence, find_failure, gather, is_expected
+from harness.store.evidence import Evidence, find_failure, gather, is_expected, stand_ins
 from harness.store.run_directory import load_rounds
 
 
@@ -34,6 +34,15 @@ class Side:
     def toolchains(self) -> Mapping[str, ToolchainRecord]:
         """By release."""
         return {one.version: one for one in self.run.header.toolchains}
+
+    @cached_property
+    def stand_ins(self) -> Mapping[str, Case]:
+        """By name of each case that is not measured on its own: the case of its group that has its module."""
+        groups: dict[str, list[Case]] = {}
+        for case in self.run.header.cases:
+            groups.setdefault(case.group, []).append(case)
+        found = (stand_ins(cases, self.evidence) for cases in groups.values())
+        return {name: case for of_group in found for name, case in of_group.items()}
 
     @cached_property
     def cases(self) -> Mapping[str, Case]:
@@ -161,13 +170,30 @@ def pair_within(side: Side) -> list[Pair]:
     Raises:
         UsageError: There is nothing beside baselines.
     """
-    baselines = {case.group: case for case in _compared(side) if case.baseline}
-    pairs = [
-        Pair(name=case.name, base=baselines.get(case.group), head=case) for case in _compared(side) if not case.baseline
-    ]
+    pairs = pair_variants(side)
     if not pairs:
         raise UsageError(f"{side.label}: has no variant beside the baseline; compare it with another run")
     return pairs
+
+
+def pair_variants(side: Side) -> list[Pair]:
+    """Every variant of a run with the baseline of its group, or without one where the group has none."""
+    baselines = {case.group: case for case in _compared(side) if case.baseline}
+    return [
+        Pair(name=case.name, base=baselines.get(case.group), head=case) for case in _compared(side) if not case.baseline
+    ]
+
+
+def pair_peers(side: Side) -> list[Pair]:
+    """Every other engine's case of a run with the baseline of its group, where both worked."""
+    baselines = {case.group: case for case in _compared(side) if case.baseline}
+    peers = [case for case in side.run.header.cases if case.peer is not None and case.group in baselines]
+    pairs = [Pair(name=case.name, base=baselines[case.group], head=case) for case in peers]
+    return [
+        pair
+        for pair in pairs
+        if not any(case is not None and _failure(case, side) is not None for case in (pair.base, pair.head))
+    ]
 
 
 def _compared(side: Side) -> list[Case]:
@@ -241,7 +267,10 @@ def _difference(one: Case, other: Case, there: Side, gone: Side) -> str:
 
 
 def _failure(case: Case, side: Side) -> Failure | None:
-    return find_failure(case, side.evidence, timed=True)
+    """A case's own failure, or that of the case that was measured in its place."""
+    own = find_failure(case, side.evidence, timed=True)
+    stand_in = side.stand_ins.get(case.name)
+    return own if own is not None or stand_in is None else find_failure(stand_in, side.evidence, timed=True)
 
 
 def _by_module(base_case: Case, head_case: Case, base: Side, head: Side) -> Known | None:
@@ -259,6 +288,6 @@ def _same_code(one: Build | None, other: Build | None) -> bool:
 
 
 def _same_runtime(base_case: Case, head_case: Case, base: Side, head: Side) -> bool:
-    return base_case.run_flags == head_case.run_flags and (
-        base.toolchains[base_case.toolchain] == head.toolchains[head_case.toolchain]
-    )
+    runtime = base.toolchains.get(base_case.toolchain)
+    same = runtime is not None and runtime == head.toolchains.get(head_case.toolchain)
+    return same and base_case.run_flags == head_case.run_flags

@@ -13,11 +13,11 @@ from harness.compare.blank import blank_row
 from harness.compare.engine import Outcome
 from harness.compare.latency import BASE, HEAD
 from harness.compare.pairs import Known, Pair
-from harness.compare.recorded import ratio_of
 from harness.metrics import INSTRUCTIONS, LATENCY, Metric
 from harness.records.comparison import VERDICTS, GeometricMean, Kind, Row, Verdict, altered
 from harness.records.run import Round
 from harness.stats import counter_per_call
+from harness.stats.estimate import ratio_of
 
 
 def known_row(pair: Pair, known: Known) -> Row:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from harness.report.columns import Column, ir_columns, main_columns
 from harness.report.markdown_text import blocks, escape, name, table
 from harness.report.values import Report, Row, Section
-from harness.report.words import LEGEND, run_line, sampling
+from harness.report.words import legend, run_line, sampling
 from harness.text import one_line
 
 # Of the main table; an ablation is about what the compiler does with each step, and how fast that is.
@@ -20,7 +20,7 @@ def render_ablation(report: Report) -> str:
         f"## {escape(report.facts.suite_description or report.facts.suite_name)}",
         escape(run_line(report.facts, report.sections)),
         *(escape(note) for note in report.notes),
-        f"_{escape(LEGEND)}._" if report.compares else "",
+        f"_{escape(legend(report))}._" if report.compares else "",
     ]
     first: dict[str, Row] = {}
     for row in report.rows():

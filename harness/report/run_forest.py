@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from harness.report.comparison.words import share
 from harness.report.forest import (
     USUAL_ROWS,
     Forest,
@@ -21,10 +22,9 @@ from harness.report.names import tidy
 from harness.report.units import Unit, time_unit
 from harness.report.values import Report, Row, Section
 from harness.report.words import interval_text, run_line, verdict
-from harness.stats import CONFIDENCE, FLOOR, Change
+from harness.stats import CONFIDENCE, Change
 
 _TONES: dict[Change, Tone] = {"faster": "better", "slower": "worse", "same": "same", "unclear": "open"}
-_WORDS: dict[Change, str] = {"same": f"same within {FLOOR * 100:g} %"}
 _LOST = ("failed", "missing")
 
 _Placed = tuple[Section, Row]
@@ -45,14 +45,14 @@ def forest_of_run(
         lambda placed: placed[1].status in _LOST,
     )
     shown = ranked if top is None else ranked[:top]
-    left = Counter(_word(row) for _, row in rows if not row.baseline or row.status != "measured")
-    left.subtract(_word(row) for _, row in shown)
+    left = Counter(_word(row, report.floor) for _, row in rows if not row.baseline or row.status != "measured")
+    left.subtract(_word(row, report.floor) for _, row in shown)
     facts = report.facts
     return Forest(
         title=f"{tidy(facts.suite_name)}: variants against {tidy(facts.baseline)}",
         verdict=verdict(report),
         method=tidy(run_line(facts, report.sections)),
-        blocks=(_block(shown),) if shown else (),
+        blocks=(_block(shown, report.floor),) if shown else (),
         rest=rest_text(dict(left)),
     )
 
@@ -71,15 +71,15 @@ def _order(row: Row) -> tuple[float, float]:
     return _rank(row) or 0, -abs(math.log(ratio)) if ratio > 0 else -math.inf
 
 
-def _word(row: Row) -> str:
+def _word(row: Row, floor: float) -> str:
     if row.status == "same":
         return "with the module of another"
     if row.status != "measured" or row.kind is None:
         return row.status
-    return _WORDS.get(row.kind, row.kind)
+    return f"same within {share(floor)}" if row.kind == "same" else row.kind
 
 
-def _block(rows: Sequence[_Placed]) -> ForestBlock:
+def _block(rows: Sequence[_Placed], floor: float) -> ForestBlock:
     baselines = {section.group: _baseline_ns(section) for section, _ in rows}
     unit = time_unit([*(row.latency_ns for _, row in rows), *baselines.values()])
     return ForestBlock(
@@ -91,7 +91,7 @@ def _block(rows: Sequence[_Placed]) -> ForestBlock:
             ForestGroup(
                 title=title,
                 rows=tuple(
-                    _row(row, tidy(section.label(row) if title else row.case), baselines[section.group], unit)
+                    _row(row, tidy(section.label(row) if title else row.case), baselines[section.group], unit, floor)
                     for section, row in group
                 ),
             )
@@ -104,7 +104,7 @@ def _baseline_ns(section: Section) -> float | None:
     return next((row.latency_ns for row in section.rows if row.baseline), None)
 
 
-def _row(row: Row, label: str, baseline_ns: float | None, unit: Unit) -> ForestRow:
+def _row(row: Row, label: str, baseline_ns: float | None, unit: Unit, floor: float) -> ForestRow:
     if row.estimate is None or row.kind is None or row.status != "measured":
         return ForestRow(
             label=label,
@@ -113,19 +113,19 @@ def _row(row: Row, label: str, baseline_ns: float | None, unit: Unit) -> ForestR
             ratio=None,
             low=None,
             high=None,
-            floor=FLOOR,
+            floor=floor,
             figure=row.status,
             values="",
             peer=row.peer is not None,
         )
     return ForestRow(
         label=label,
-        word=_WORDS.get(row.kind, row.kind),
+        word=_word(row, floor),
         tone=_TONES[row.kind],
         ratio=row.estimate.ratio,
         low=row.estimate.low,
         high=row.estimate.high,
-        floor=FLOOR,
+        floor=floor,
         figure=interval_text(row.estimate),
         values=f"{unit.text(baseline_ns)} → {unit.text(row.latency_ns)}",
         peer=row.peer is not None,

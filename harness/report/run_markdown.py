@@ -28,7 +28,7 @@ from harness.report.markdown_text import (
 )
 from harness.report.roofline import roofline_columns, roofline_line
 from harness.report.values import Report, Row, Section, Status
-from harness.report.words import LEGEND, Step, common_fate, correctness, next_steps, run_line, sampling, trust, verdict
+from harness.report.words import Step, common_fate, correctness, legend, next_steps, run_line, sampling, trust, verdict
 
 # What a comment that would be too long does without, one more each time.
 _COMMANDS, _TABLES = "the commands of each case", "the table of each model and device"
@@ -102,7 +102,7 @@ def results(report: Report, *, full: bool) -> str:
         else:
             roofline = _roofline(section) if full else ""
             parts.append(blocks(f"#### {escape(title)}", how, _main_table(section), roofline, _ir_table(section)))
-    return blocks("### Results", f"_{escape(LEGEND)}._" if report.compares else "", *parts)
+    return blocks("### Results", f"_{escape(legend(report))}._" if report.compares else "", *parts)
 
 
 def _main_table(section: Section) -> str:

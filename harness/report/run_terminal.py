@@ -20,7 +20,7 @@ from harness.report.terminal_text import (
     room_beside,
 )
 from harness.report.values import Report, Row, Section
-from harness.report.words import LEGEND, common_fate, correctness, next_steps, run_line, sampling, trust, verdict
+from harness.report.words import common_fate, correctness, legend, next_steps, run_line, sampling, trust, verdict
 from harness.text import one_line
 
 
@@ -124,7 +124,7 @@ def _print_failures(console: Console, report: Report) -> None:
 def _print_foot(console: Console, report: Report) -> None:
     console.print()
     if report.compares:
-        console.print(Text(LEGEND, style="dim"))
+        console.print(Text(legend(report), style="dim"))
     console.print(Text(verdict(report), style="bold"))
     if checked := correctness(report):
         console.print(Text(checked))

@@ -7,10 +7,11 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from harness.compare.pairs import Side, side_of
+from harness.compare.recorded import RunVerdicts, Timings, judge_run
 from harness.ir.roofline import NARROW_TYPES, attained
 from harness.records.case import Case
-from harness.records.run import Build, Check, Header, ModelRecord, Reference, Run
-from harness.report.evidence import judge
+from harness.records.run import Build, Check, Failure, Header, ModelRecord, Reference, Run
 from harness.report.overview import baseline_label, collect_facts, collect_notes, count_rows
 from harness.report.remarks import (
     counting_remarks,
@@ -22,16 +23,14 @@ from harness.report.remarks import (
     warning_remarks,
 )
 from harness.report.repro import repro_lines
-from harness.report.values import Report, Row, Section
+from harness.report.values import Report, Row, Section, Status
 from harness.stats import (
     GroupTimes,
-    change_against,
     counter_per_call,
     estimate_ratio,
     summarise_latency,
-    tabulate_rounds,
 )
-from harness.store.evidence import Evidence, find_failure, gather, stand_ins
+from harness.store.evidence import Evidence, find_failure, is_expected
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,28 +38,30 @@ class _Group:
     """What the rows of one section share.
 
     Attributes:
-        baseline: Name of the case that the others are compared with; "" where the plan has none.
-        best_peer: Name of the fastest peer's case; "" where none was measured.
         stand_ins: For each case that is not measured on its own, the one whose module it has.
+        best_peer: Name of the fastest peer's case; "" where none was measured.
         instructions: Per call, by case.
     """
 
     header: Header
     evidence: Evidence
-    baseline: str
-    best_peer: str
     stand_ins: Mapping[str, Case]
+    verdicts: RunVerdicts
+    best_peer: str
+    timings: Timings
     times: GroupTimes
     instructions: Mapping[str, float]
 
 
 def build_report(run: Run) -> Report:
     """Put a run into rows, one section for each group of cases that were measured against each other."""
-    evidence = gather(run)
+    side = side_of(run, f"run {run.header.id}")
+    timings = Timings(side)
+    verdicts = judge_run(side, timings)
     groups: dict[str, list[Case]] = {}
     for case in run.header.cases:
         groups.setdefault(case.group, []).append(case)
-    sections = tuple(_section(name, cases, run.header, evidence) for name, cases in groups.items())
+    sections = tuple(_section(name, cases, side, timings, verdicts) for name, cases in groups.items())
     rows = [row for section in sections for row in section.rows]
     return Report(
         facts=collect_facts(run),
@@ -68,21 +69,22 @@ def build_report(run: Run) -> Report:
         comparisons=run.header.groups,
         summary=count_rows(rows, run.header.cases),
         notes=collect_notes(run, sections),
+        floor=verdicts.floor,
     )
 
 
-def _section(name: str, cases: Sequence[Case], header: Header, evidence: Evidence) -> Section:
-    rounds = evidence.rounds.get(name, ())
-    times = tabulate_rounds(rounds)
+def _section(name: str, cases: Sequence[Case], side: Side, timings: Timings, verdicts: RunVerdicts) -> Section:
+    header, evidence, times = side.run.header, side.evidence, timings.groups[name]
     best_peer = _best_peer(cases, times)
     group = _Group(
         header=header,
         evidence=evidence,
-        baseline=next((case.name for case in cases if case.baseline), ""),
+        stand_ins=side.stand_ins,
+        verdicts=verdicts,
         best_peer=best_peer.name if best_peer is not None else "",
-        stand_ins=stand_ins(cases, evidence),
+        timings=timings,
         times=times,
-        instructions=counter_per_call(rounds, "instructions"),
+        instructions=counter_per_call(evidence.rounds.get(name, ()), "instructions"),
     )
     return Section(
         group=name,
@@ -118,13 +120,12 @@ def _call(model: ModelRecord | None) -> str:
 def _row(case: Case, group: _Group) -> Row:
     evidence = group.evidence
     stand_in = group.stand_ins.get(case.name)
-    # A case that was measured although another stands for it is an A/A control, and shows its own figures.
-    timed = case if stand_in is None or case.name in group.times.columns else stand_in
+    timed = group.timings.timed(case)
     has_time, dropped = bool(group.times.ns_per_call(timed.name)), evidence.turns_dropped != ""
     own_failure = find_failure(case, evidence, timed=has_time or dropped)
     failure = own_failure or find_failure(timed, evidence, timed=has_time or dropped)
     timing = bool(group.header.settings.get("measure", True))
-    status = judge(
+    status = _status(
         case,
         failure,
         timed=has_time,
@@ -176,6 +177,39 @@ def _row(case: Case, group: _Group) -> Row:
     remarks += counting_remarks(counted)
     remarks += warning_remarks(build)
     return replace(row, remarks=tuple(remarks))
+
+
+def _status(
+    case: Case,
+    failure: Failure | None,
+    *,
+    timed: bool,
+    shared: bool,
+    finished: bool,
+    timing: bool,
+    dropped: bool = False,
+) -> Status:
+    """What became of a case.
+
+    Args:
+        failure: Its own, or that of the case that stands for it.
+        timed: Whether it, or the case that stands for it, was measured.
+        shared: Whether another case stands for it.
+        finished: Whether the run is.
+        timing: Whether the run was to time anything.
+        dropped: Whether its raw turns were deleted since.
+    """
+    if case.skip is not None:
+        return "skipped"
+    if failure is not None:
+        return "expected failure" if is_expected(case, failure) else "failed"
+    if timed:
+        return "same" if shared else "measured"
+    if not finished:
+        return "not measured yet"
+    if not timing:
+        return "not timed"
+    return "turns dropped" if dropped else "missing"
 
 
 def _with_build(row: Row, build: Build | None) -> Row:
@@ -256,7 +290,7 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
         row = replace(row, peer_estimate=estimate_ratio(group.times.log_ratios(timed.name, group.best_peer)))
     if row.baseline:
         return row
-    if timed.name == group.baseline:
+    if row.case in group.verdicts.identical:
         return replace(row, kind="same")
-    estimate = estimate_ratio(group.times.log_ratios(timed.name, group.baseline))
-    return replace(row, estimate=estimate, kind=change_against(estimate) if estimate is not None else None)
+    judgement = group.verdicts.judgements.get(row.case)
+    return row if judgement is None else replace(row, estimate=judgement.estimate, kind=judgement.words.change)

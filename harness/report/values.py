@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from harness.ir.roofline import Attained
+from harness.metrics import LATENCY
 from harness.records.case import VariantGroup
 from harness.records.run import DeviceMemory, Failure, Peak, PluginEffect, Storage, Work
 from harness.stats import Change, Estimate
@@ -226,6 +227,7 @@ class Report:
     Attributes:
         comparisons: Variants that the suite wants side by side.
         notes: What bears on the whole run, in plain words.
+        floor: Relative change of latency below which nothing is called faster or slower.
     """
 
     facts: Facts
@@ -233,6 +235,7 @@ class Report:
     comparisons: tuple[VariantGroup, ...]
     summary: Summary
     notes: tuple[str, ...]
+    floor: float = LATENCY.floor
 
     def rows(self) -> Iterator[Row]:
         """All rows, section by section."""

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 from harness.compare.hosts import selfcheck_of
+from harness.report.comparison.words import share
 from harness.report.machine import machine_line
 from harness.report.units import ratio_text
 from harness.report.values import Facts, Report, Row, Section, Summary
@@ -14,9 +15,12 @@ from harness.text import one_line
 
 # A mark beside each ratio, so that colour never carries the meaning alone.
 MARKS: dict[Change, str] = {"faster": "▼", "slower": "▲", "same": "=", "unclear": "?"}
-LEGEND = (
-    f"▼ faster  ▲ slower  = same within 1 %  ? unclear; in brackets the {CONFIDENCE * 100:.0f} % interval of the ratio"
-)
+
+
+def legend(report: Report) -> str:
+    """What the marks mean."""
+    interval = f"in brackets the {CONFIDENCE * 100:.0f} % interval of the ratio"
+    return f"▼ faster  ▲ slower  = same within {share(report.floor)}  ? unclear; {interval}"
 
 
 def interval_text(estimate: Estimate | None) -> str:
@@ -24,7 +28,8 @@ def interval_text(estimate: Estimate | None) -> str:
     if estimate is None:
         return ""
     if estimate.low is None or estimate.high is None:
-        return f"{ratio_text(estimate.ratio)} [one generation]"
+        why = "one generation" if estimate.generations == 1 else "no interval"
+        return f"{ratio_text(estimate.ratio)} [{why}]"
     return f"{ratio_text(estimate.ratio)} [{ratio_text(estimate.low)}, {ratio_text(estimate.high)}]"
 
 
@@ -51,7 +56,7 @@ def verdict(report: Report) -> str:
     compared = [
         _count(summary.faster, f"faster{against}"),
         _count(summary.slower, f"slower{'' if summary.faster else against}"),
-        _count(summary.unchanged, "the same within 1 %"),
+        _count(summary.unchanged, f"the same within {share(report.floor)}"),
         _count(summary.unclear, "unclear"),
         _count(summary.same, "with the module of another"),
     ]

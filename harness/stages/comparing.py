@@ -17,9 +17,10 @@ from harness.compare.blank import blank_row
 from harness.compare.exact import exact_rows
 from harness.compare.gates import apply_gates, decides, is_of
 from harness.compare.hosts import machine_facts, require_comparable, side_facts
+from harness.compare.judge import rules_of
 from harness.compare.judged import judge_by_upstream
 from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, what_is_known, with_rounds
-from harness.compare.recorded import recorded_rows
+from harness.compare.recorded import Timings, judge_recorded, recorded_row
 from harness.compare.repro import with_repro
 from harness.compare.rows import geometric_means, known_row, summarise
 from harness.errors import UsageError
@@ -92,13 +93,13 @@ def compare_sides(
     Raises:
         HarnessError: The sides cannot be compared, or the results folder cannot be written.
     """
-    pairs = pair_within(head) if within else pair_runs(base, head, by_name=options.by_name)
-    pairs = _chosen(pairs, options.patterns)
-    fates = {pair.name: what_is_known(pair, base, head) for pair in pairs}
+    every = pair_within(head) if within else pair_runs(base, head, by_name=options.by_name)
+    pairs = _chosen(every, options.patterns)
+    fates = {pair.name: what_is_known(pair, base, head) for pair in every}
     left_out = [pair for pair in pairs if isinstance(fates[pair.name], str)]
     known = {pair.name: fate for pair in pairs if isinstance(fate := fates[pair.name], Known)}
     unknown = [pair for pair in pairs if fates[pair.name] is None]
-    rules = _rules(head, options)
+    rules = rules_of(head.run.header, head.label, options.floor)
     here = capture_environment()
     now = datetime.now(timezone.utc)
     suite, partial = head.run.header.suite, bool(options.patterns or _was_partial(head))
@@ -116,11 +117,7 @@ def compare_sides(
             wanted = _measure_options(toolchains, rules, options)
             measured = remeasure(unknown, controls, base, head, wanted, directory, progress)
         else:
-            latency_rules = {pair.name: rules[LATENCY.name] for pair in unknown}
-            timed = (with_rounds(base), with_rounds(head)) if unknown else (base, head)
-            by_pair = {pair.name: pair for pair in unknown}
-            recorded = recorded_rows(by_pair, timed[0], timed[1], latency_rules, within=within)
-            measured = list(recorded.values())
+            measured = _recorded(unknown, every, fates, base, head, rules[LATENCY.name], within=within)
         rows = [known_row(pair, known[pair.name]) for pair in pairs if pair.name in known]
         rows += measured
         rows += [row for pair in pairs if _may_differ(fates[pair.name]) for row in _exact(pair, base, head)]
@@ -207,16 +204,27 @@ def _chosen(pairs: list[Pair], patterns: Sequence[str]) -> list[Pair]:
     return chosen
 
 
-def _rules(head: Side, options: CompareOptions) -> dict[str, Rule]:
-    """By metric: the floor of the command line, else of the suite, else the metric's own."""
-    floors = {metric.name: metric.floor for metric in (LATENCY, INSTRUCTIONS, COMPILE_TIME)}
-    floors.update(head.run.header.floors)
-    if options.floor is not None:
-        floors[LATENCY.name] = options.floor
-    for name, floor in floors.items():
-        if not 0 < floor < 1:
-            raise UsageError(f"{head.label}: its floor of {name} is {floor:g}, and has to lie between 0 and 1; mend it")
-    return {name: Rule(floor=floor) for name, floor in floors.items()}
+def _recorded(
+    chosen: Sequence[Pair],
+    every: Sequence[Pair],
+    fates: Mapping[str, Known | str | None],
+    base: Side,
+    head: Side,
+    rule: Rule,
+    *,
+    within: bool,
+) -> list[Row]:
+    """Rows of the chosen pairs, judged together with all others that were recorded.
+
+    Leaving rows out after they were measured makes none of the rest more certain. So the report of a run, a comparison
+    within it and one that repeats a single row of it say the same of a row.
+    """
+    if not chosen:
+        return []
+    timings = [Timings(with_rounds(side)) for side in ((head,) if within else (base, head))]
+    pairs = {pair.name: pair for pair in every if fates[pair.name] is None}
+    judgements = judge_recorded(pairs, timings[0], timings[-1], rule, within=within)
+    return [recorded_row(pair, judgements.get(pair.name), timings[0], timings[-1], rule) for pair in chosen]
 
 
 def _gates(

@@ -15,17 +15,14 @@ from typing import Literal
 import numpy as np
 
 from harness.stats.pairing import FloatArray, Ratios
-from harness.stats.student import paired_mean
+from harness.stats.student import Mean, paired_mean
 
 CONFIDENCE = 0.95
-
-# A shift below this is not called one. 1 % is LLVM LNT's and Criterion.rs's floor too, and about the spread that the
-# memory layout alone gives a small dispatch between processes.
-FLOOR = 0.01
 
 # The logarithm of a ratio is kept within this, so that even the interval of absurd timings stays a finite number.
 _LARGEST_LOG = 700.0
 
+# What a run calls the ratio of a variant and its baseline; harness.compare.judge says which.
 Change = Literal["faster", "slower", "same", "unclear"]
 
 
@@ -35,7 +32,8 @@ class Estimate:
 
     Attributes:
         ratio: Time of the case divided by time of the other; below 1: the case is faster.
-        low: Lower end of the interval; None with one generation, which has no interval.
+        low: Lower end of the interval; None where there is none: of one generation, or of times that agree to the last
+            bit, since the clock is too coarse to tell them apart.
         high: Upper end, likewise.
         confidence: Of the interval, two-sided.
         generations: Independent samples behind it.
@@ -81,20 +79,30 @@ def estimate_ratio(generations: Sequence[Ratios], *, confidence: float = CONFIDE
         confidence: Two-sided, between 0 and 1.
 
     Returns:
-        None where no round has both cases. Generations that agree to the last bit have an interval of no width.
+        None where no round has both cases.
     """
-    centres = np.array([one.centre for one in generations], dtype=np.float64)
+    centres = np.array([generation.centre for generation in generations], dtype=np.float64)
     if not centres.size:
         return None
-    mean = paired_mean(centres, confidence=confidence)
+    rounds = sum(generation.logs.size for generation in generations)
+    return estimate_of(paired_mean(centres, confidence=confidence), confidence=confidence, rounds=rounds)
+
+
+def estimate_of(mean: Mean, *, confidence: float, rounds: int) -> Estimate:
+    """The ratio whose logarithm a mean of log ratios is, with its interval."""
     return Estimate(
-        ratio=_ratio(mean.centre),
-        low=_ratio(mean.low) if centres.size > 1 else None,
-        high=_ratio(mean.high) if centres.size > 1 else None,
+        ratio=ratio_of(mean.centre),
+        low=ratio_of(mean.low) if math.isfinite(mean.low) else None,
+        high=ratio_of(mean.high) if math.isfinite(mean.high) else None,
         confidence=confidence,
-        generations=centres.size,
-        rounds=sum(one.logs.size for one in generations),
+        generations=mean.samples,
+        rounds=rounds,
     )
+
+
+def ratio_of(log_ratio: float) -> float:
+    """exp, kept finite."""
+    return math.exp(min(max(log_ratio, -_LARGEST_LOG), _LARGEST_LOG))
 
 
 def summarise_latency(ns_per_call: Sequence[FloatArray]) -> Latency | None:
@@ -112,27 +120,5 @@ def summarise_latency(ns_per_call: Sequence[FloatArray]) -> Latency | None:
     )
 
 
-def change_against(estimate: Estimate) -> Change:
-    """What to call a ratio: `faster` and `slower` need the interval to exclude 1 and a shift beyond the floor.
-
-    `same` needs the whole interval within the floor; everything else, and all without an interval, is `unclear`. The
-    floor is symmetric in the logarithm (1.01 and 1 / 1.01), so that swapping the two sides swaps the word.
-    """
-    if estimate.low is None or estimate.high is None:
-        return "unclear"
-    above, below = 1 + FLOOR, 1 / (1 + FLOOR)
-    if below <= estimate.low and estimate.high <= above:
-        return "same"
-    if estimate.high < 1 and estimate.ratio < below:
-        return "faster"
-    if estimate.low > 1 and estimate.ratio > above:
-        return "slower"
-    return "unclear"
-
-
 def _medians(generations: Sequence[FloatArray]) -> FloatArray:
     return np.array([np.median(values) for values in generations if values.size], dtype=np.float64)
-
-
-def _ratio(log_ratio: float) -> float:
-    return math.exp(min(max(log_ratio, -_LARGEST_LOG), _LARGEST_LOG))

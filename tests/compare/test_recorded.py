@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.compare.pairs import Side, pair_runs, pair_within
-from harness.compare.recorded import ratio_of, recorded_rows
+from harness.compare.pairs import Pair, Side, pair_runs, pair_within
+from harness.compare.recorded import Timings, judge_recorded, recorded_row
 from harness.records.comparison import Row
 from harness.records.run import Round
 from harness.stats.rule import Rule
@@ -23,17 +22,22 @@ STOCK, FAST = a_case("stock"), a_case("fast")
 WOBBLE = (0.999, 1.001, 1.0, 1.0005, 0.9995)
 
 
+def rows_of(pairs: Sequence[Pair], base: Side, head: Side, *, within: bool) -> dict[str, Row]:
+    sides = Timings(base), Timings(head)
+    judgements = judge_recorded({pair.name: pair for pair in pairs}, *sides, RULE, within=within)
+    rows = {pair.name: recorded_row(pair, judgements.get(pair.name), *sides, RULE) for pair in pairs}
+    for row in rows.values():
+        assert_finite(row)
+    return rows
+
+
 def between(base: Side, head: Side) -> Row:
-    (pair,) = pair_runs(base, head)
-    row = recorded_rows({pair.name: pair}, base, head, {pair.name: RULE}, within=False)[pair.name]
-    assert_finite(row)
+    (row,) = rows_of(pair_runs(base, head), base, head, within=False).values()
     return row
 
 
 def within(side: Side) -> Row:
-    (pair,) = pair_within(side)
-    row = recorded_rows({pair.name: pair}, side, side, {pair.name: RULE}, within=True)[pair.name]
-    assert_finite(row)
+    (row,) = rows_of(pair_within(side), side, side, within=True).values()
     return row
 
 
@@ -84,8 +88,7 @@ def test_an_inert_variants_times_are_those_of_the_case_with_its_module() -> None
     cases = (STOCK, FAST, a_case("inert"))
     rounds = [a_round(0, number, stock=1000, fast=1100 * one) for number, one in enumerate(WOBBLE)]
     side = a_side(*cases, code={"net/inert@cpu": "net/fast@cpu"}, rounds=rounds)
-    pairs = {pair.name: pair for pair in pair_within(side)}
-    rows = recorded_rows(pairs, side, side, dict.fromkeys(pairs, RULE), within=True)
+    rows = rows_of(pair_within(side), side, side, within=True)
     assert rows["net/inert@cpu"].ratio == rows["net/fast@cpu"].ratio == pytest.approx(1.1, rel=1e-2)
 
 
@@ -129,27 +132,6 @@ def test_timings_that_agree_to_the_last_bit_say_nothing_of_how_sure_they_are() -
     row = within(a_side(STOCK, FAST, rounds=[a_round(0, number, stock=1000, fast=1200) for number in range(3)]))
     assert row.verdict == "inconclusive"
     assert row.ratio == pytest.approx(1.2)
-
-
-def test_p_is_corrected_for_the_number_of_rows() -> None:
-    cases = [a_case(f"v{number}") for number in range(20)]
-    others: dict[str, Any] = {case.variant: 1000 for case in cases[1:]}
-    rounds = [
-        a_round(0, generation, stock=1000, v0=1030 * one, **others) for generation, one in enumerate((0.985, 1, 1.015))
-    ]
-    alone_row = within(a_side(STOCK, cases[0], rounds=rounds))
-    side = a_side(STOCK, *cases, rounds=rounds)
-    pairs = {pair.name: pair for pair in pair_within(side)}
-    together = recorded_rows(pairs, side, side, dict.fromkeys(pairs, RULE), within=True)["net/v0@cpu"]
-    assert alone_row.p is not None and together.p is not None
-    assert together.p == pytest.approx(min(1.0, 20 * alone_row.p))
-    assert together.ratio == alone_row.ratio
-
-
-def test_a_ratio_stays_a_number() -> None:
-    assert math.isfinite(ratio_of(1e9))
-    assert ratio_of(-1e9) > 0
-    assert ratio_of(0.0) == 1.0
 
 
 TIMES = st.lists(st.one_of(st.just(0), st.integers(1, 10**15)), max_size=4)

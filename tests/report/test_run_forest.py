@@ -8,7 +8,7 @@ from harness.records.run import Run
 from harness.report.forest import Forest
 from harness.report.run_forest import forest_of_run
 from harness.report.table import build_report
-from tests.report.made import make_case, make_header, make_rounds
+from tests.report.made import make_build, make_case, make_header, make_rounds
 
 
 def make_run() -> Run:
@@ -17,6 +17,10 @@ def make_run() -> Run:
     times = {stock.name: 9e6, fast.name: 4e6, slow.name: 12e6, peer.name: 3e6}
     return Run(
         header=make_header((stock, fast, slow, peer)),
+        builds=tuple(
+            make_build(case, code=code, dispatches=1, copies=0, transient=0)
+            for case, code in ((stock, "57"), (fast, "fa"), (slow, "51"))
+        ),
         rounds=tuple(make_rounds(stock.group, times, generations=4, rounds=3)),
         finished=True,
     )

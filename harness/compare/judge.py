@@ -1,0 +1,120 @@
+"""The one judge of latencies: samples of rows that are judged together -> a verdict for each.
+
+`harness run`, `harness report` and `harness compare` all end here. The sample of a row is one number a generation, the
+log ratio of head and base. A comparison that measures takes as many generations as its rule asks for (see
+harness.compare.engine, which shares the floor, the correction over rows and `standing` with this). A run has the few
+that it recorded; `judge` says what follows from those.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.errors import UsageError
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
+from harness.records.comparison import Verdict
+from harness.records.run import Header
+from harness.stats import Change, Estimate
+from harness.stats.estimate import estimate_of
+from harness.stats.multiplicity import adjust_p
+from harness.stats.rule import Look, Rule, Standing, standing
+from harness.stats.student import Mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """One finding in the words of a comparison (head against base) and of a run (variant against baseline)."""
+
+    verdict: Verdict
+    change: Change
+
+
+WORDS: Mapping[Standing, Words] = {
+    "higher": Words(verdict="regressed", change="slower"),
+    "lower": Words(verdict="improved", change="faster"),
+    "equal": Words(verdict="unchanged", change="same"),
+    "open": Words(verdict="inconclusive", change="unclear"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """What was recorded of one row.
+
+    Attributes:
+        mean: Of its log ratios, shape (generations,), with the interval of the rule's confidence.
+        rounds: Pairs of turns behind it, over all generations.
+    """
+
+    mean: Mean
+    rounds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """What the recorded generations of one row say.
+
+    Attributes:
+        estimate: The ratio of head and base with its interval.
+        p: Two-sided, of no difference, corrected for the number of rows.
+        reason: Why it is what it is, in plain words.
+    """
+
+    standing: Standing
+    estimate: Estimate
+    p: float
+    reason: str
+
+    @property
+    def words(self) -> Words:
+        """What it is called."""
+        return WORDS[self.standing]
+
+
+def judge(samples: Mapping[str, Sample], rule: Rule) -> dict[str, Judgement]:
+    """Judge recorded rows together, by name.
+
+    A row is changed where its p-value, corrected for the number of rows (Benjamini and Hochberg), is at most
+    `rule.alpha` and its ratio lies beyond the floor; it is unchanged where its whole interval lies within the floor.
+
+    Args:
+        samples: All rows that a reader sees together, so that none is called changed only since there are many.
+    """
+    corrected = adjust_p([sample.mean.p for sample in samples.values()])
+    return {
+        name: _judgement(sample, float(p), rule) for (name, sample), p in zip(samples.items(), corrected, strict=True)
+    }
+
+
+def _judgement(sample: Sample, p: float, rule: Rule) -> Judgement:
+    mean = sample.mean
+    look = Look(centre=mean.centre, low=mean.low, high=mean.high, p=p, size=mean.samples)
+    few = " of so few generations" if mean.samples < rule.first_look else ""
+    reason = f"by the interval{few} that was recorded; not confirmed"
+    return Judgement(
+        standing=standing(look, differs=p <= rule.alpha, floor=rule.floor),
+        estimate=estimate_of(mean, confidence=rule.confidence, rounds=sample.rounds),
+        p=p,
+        reason="one generation was recorded, and an interval needs two" if mean.samples < 2 else reason,
+    )
+
+
+def rules_of(header: Header, label: str, floor: float | None = None) -> dict[str, Rule]:
+    """By metric: a latency floor that the user gives, else the floor of the run's suite, else the metric's own.
+
+    Args:
+        label: What the user calls the run.
+        floor: Of latency, a share; None: the suite's.
+
+    Raises:
+        UsageError: A floor is not between 0 and 1.
+    """
+    floors = {metric.name: metric.floor for metric in (LATENCY, INSTRUCTIONS, COMPILE_TIME)} | header.floors
+    if floor is not None:
+        floors[LATENCY.name] = floor
+    for name, share in floors.items():
+        if not (math.isfinite(share) and 0 < share < 1):
+            raise UsageError(f"{label}: its floor of {name} is {share:g}, and must lie between 0 and 1; correct it")
+    return {name: Rule(floor=share) for name, share in floors.items()}

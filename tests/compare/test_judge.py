@@ -1,0 +1,180 @@
+"""The one judge: what it calls a row, and that a run's report and a comparison within the run say the same."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.compare.judge import WORDS, Judgement, Sample, judge, rules_of
+from harness.compare.pairs import Side, side_of
+from harness.errors import UsageError
+from harness.process import Limits
+from harness.progress import Silent
+from harness.records.comparison import Comparison
+from harness.records.run import Round
+from harness.report.table import build_report
+from harness.report.values import Report
+from harness.stages.comparing import CompareOptions, compare_sides
+from harness.stats.rule import Rule, Standing
+from harness.stats.student import paired_mean
+from harness.store.run_directory import load_run
+from tests.builders import make_header
+from tests.compare.runs import a_case, a_round, a_side
+
+PUBLISHED = Path(__file__).parents[2] / "results" / "published" / "esrgan"
+MIRRORED: dict[Standing, Standing] = {"higher": "lower", "lower": "higher", "equal": "equal", "open": "open"}
+
+
+def of(*changes: float, floor: float = 0.01, rows: int = 1) -> Judgement:
+    """One row whose generations have these ratios, beside rows that do not differ."""
+    logs = np.log1p(np.array(changes))
+    same = np.array([-0.01, 0.01, -0.02, 0.02, 0.0])
+    samples = {str(number): same for number in range(1, rows)} | {"row": logs}
+    means = {name: Sample(mean=paired_mean(logs, confidence=0.95), rounds=9) for name, logs in samples.items()}
+    return judge(means, Rule(floor=floor))["row"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "floor", "standing"),
+    [
+        ((-0.40, -0.39, -0.41), 0.01, "lower"),
+        ((0.05, 0.06, 0.04), 0.01, "higher"),
+        ((0.020, 0.021, 0.019), 0.01, "higher"),
+        ((0.020, 0.021, 0.019), 0.03, "equal"),
+        ((0.020, 0.021, 0.019), 0.02, "open"),  # it differs, and may lie on either side of the floor
+        ((0.001, -0.001, 0.0), 0.01, "equal"),
+        ((0.004, 0.005, 0.006), 0.01, "equal"),  # it differs, by less than the floor
+        ((-0.05, 0.05, 0.0), 0.01, "open"),
+        ((0.5,), 0.01, "open"),
+        ((0.5, 0.5, 0.5), 0.01, "open"),  # a clock too coarse to show how they vary
+    ],
+)
+def test_a_change_needs_evidence_and_a_shift_beyond_the_floor(
+    changes: tuple[float, ...], floor: float, standing: Standing
+) -> None:
+    assert of(*changes, floor=floor).standing == standing
+    mirrored = of(*(1 / (1 + change) - 1 for change in changes), floor=floor)
+    assert mirrored.standing == MIRRORED[standing]
+
+
+def test_a_row_needs_more_evidence_the_more_rows_are_judged_with_it() -> None:
+    changes = (0.015, 0.03, 0.045, 0.03, 0.02)
+    alone, among_many = of(*changes), of(*changes, rows=20)
+    assert (alone.standing, among_many.standing) == ("higher", "open")
+    assert among_many.p == pytest.approx(20 * alone.p)
+    assert among_many.estimate == alone.estimate
+
+
+def test_a_run_of_five_generations_shows_plain_changes_among_a_hundred_rows() -> None:
+    """The signed-rank test of five has p = 6 % at least, and could not."""
+    assert of(-0.40, -0.39, -0.41, -0.40, -0.395, rows=100).standing == "lower"
+
+
+def test_why() -> None:
+    assert of(0.5).reason == "one generation was recorded, and an interval needs two"
+    assert of(*[0.5, 0.4] * 2).reason == "by the interval of so few generations that was recorded; not confirmed"
+    assert of(*[0.5, 0.4] * 4).reason == "by the interval that was recorded; not confirmed"
+
+
+def test_equal_code_is_seldom_called_changed_and_a_clear_change_is_seen() -> None:
+    """A smoke test of what benchmarks/verdicts counts: generations of 1 % of noise, six to a run."""
+    rng = np.random.default_rng(7)
+    same = [of(*np.expm1(rng.normal(0, 0.01, 6)), floor=0.0001).standing for _ in range(200)]
+    assert sum(standing in ("higher", "lower") for standing in same) <= 0.09 * len(same)  # 5 % and three deviations
+    slower = [of(*np.expm1(rng.normal(math.log(1.05), 0.01, 6))).standing for _ in range(100)]
+    assert slower.count("higher") > 90
+
+
+@pytest.mark.parametrize("floor", [0.0, 1.0, -0.1, math.nan, math.inf])
+def test_a_floor_that_is_none_is_refused(floor: float) -> None:
+    with pytest.raises(UsageError, match=r"^results/x: its floor of latency is .*, and must lie between 0 and 1"):
+        rules_of(make_header(floors={"latency": floor}), "results/x")
+
+
+def test_floors_of_the_user_come_before_the_suites_and_those_before_our_own() -> None:
+    header = make_header(floors={"latency": 0.03, "compile-time": 0.2})
+    floors = {name: rule.floor for name, rule in rules_of(header, "results/x").items()}
+    assert floors == {"latency": 0.03, "instructions": 0.0005, "compile-time": 0.2}
+    assert rules_of(header, "results/x", 0.5)["latency"].floor == 0.5
+
+
+def compared(side: Side, results: Path, *patterns: str) -> Comparison:
+    options = CompareOptions(
+        results=results,
+        remeasure=False,
+        across_hosts=False,
+        row_budget_s=1,
+        compile_budget_s=0,
+        floor=None,
+        controls=0,
+        rule="generations",
+        patterns=patterns,
+        seed=0,
+        compile_limits=Limits(seconds=1),
+        call_limit_s=1,
+        command=(),
+    )
+    return compare_sides(side, side, {}, options, Silent(), within=True)[0]
+
+
+def assert_they_agree(report: Report, comparison: Comparison) -> None:
+    """Verdict, ratio and interval of every row of the one are those of the other."""
+    latency = {row.case: row for row in comparison.rows if row.metric == "latency"}
+    words = {words.change: words.verdict for words in WORDS.values()}
+    judged = 0
+    for row in report.rows():
+        if row.kind is None or row.peer is not None:
+            assert row.case not in latency or latency[row.case].ratio is None
+        elif row.estimate is None:
+            assert (row.kind, latency[row.case].verdict) == ("same", "identical")
+        else:
+            other, judged = latency[row.case], judged + 1
+            assert other.verdict == words[row.kind]
+            assert (other.ratio, other.ci_low, other.ci_high) == (
+                row.estimate.ratio,
+                row.estimate.low,
+                row.estimate.high,
+            )
+            assert (other.generations, other.rounds) == (row.estimate.generations, row.estimate.rounds)
+            assert other.floor == report.floor
+    assert judged == sum(row.ratio is not None for row in latency.values())
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Side:
+    """A run of some variants: some slower or faster by about the floor, some inert, some without usable turns."""
+    cases = [a_case("stock"), *(a_case(f"v{number}") for number in range(draw(st.integers(1, 12))))]
+    shift = {case.variant: draw(st.sampled_from([1.0, 1.0, 1.02, 0.97, 0.5])) for case in cases}
+    noise = draw(st.sampled_from([0.0, 0.002, 0.02]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    twins = {case.name: draw(st.sampled_from([case.name, cases[0].name, cases[1].name])) for case in cases[1:]}
+    silent = draw(st.sets(st.sampled_from([case.variant for case in cases]), max_size=2))
+    rounds: list[Round] = []
+    for generation in range(draw(st.integers(0, 7))):
+        times = {name: 1e6 * factor * math.exp(rng.normal(0, noise)) for name, factor in shift.items()}
+        walls: Any = times | dict.fromkeys(silent, 0)
+        rounds += [a_round(number, generation, **walls) for number in range(2)]
+    floor = draw(st.sampled_from([0.001, 0.01, 0.03, 0.3]))
+    return a_side(*cases, code=twins, rounds=rounds, floors={"latency": floor}, suite_name="small")
+
+
+@settings(max_examples=60)
+@given(side=runs())
+def test_a_report_and_a_comparison_within_the_run_agree(side: Side, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert_they_agree(build_report(side.run), compared(side, tmp_path_factory.mktemp("results")))
+
+
+def test_they_agree_on_the_published_run(tmp_path: Path) -> None:
+    run = load_run(PUBLISHED)
+    report, side = build_report(run), side_of(run, str(PUBLISHED))
+    whole = compared(side, tmp_path)
+    assert_they_agree(report, whole)
+    assert {row.kind for row in report.rows()} >= {"faster", "slower", "same", "unclear"}
+    alone = compared(side, tmp_path, "rdb/im2col@cpu")
+    assert alone.rows[0] in whole.rows  # what is left out of a comparison is still judged with the rest
