@@ -70,8 +70,10 @@ def onnx_of(model: Model, store: ProgramStore, where: str) -> Path | None:
     builder, params, key = _asked_of_builder(model.builder, model, where)
     form = store.recall_onnx(key)
     if form is None and builder.onnx is not None:
-        onnx = _run_builder(builder.onnx, builder, params, where)
-        form = store.remember_onnx(key, onnx) if onnx is not None else None
+        twin = (*key, "twin")  # a name of its own, since the program must not be made of it
+        form = store.recall_onnx(twin)
+        if form is None and (onnx := _run_builder(builder.onnx, builder, params, where)) is not None:
+            form = store.remember_onnx(twin, onnx)
     return store.onnx_file(form) if form is not None else None
 
 

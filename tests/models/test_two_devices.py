@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from harness import process
-from harness.errors import SuiteError
-from harness.models import check_params, find_builder, load_argument
-from harness.models.inputs import write_arguments
-from harness.models.two_devices import BUILDER, Parameters, build
-from harness.toolchain import Toolchain
-from harness.verify.outputs import run_command, run_once
+from harness.models import load_argument
+from harness.models.two_devices import Parameters, build
+from tests.models.conftest import Make, RunMain
 
-Array = NDArray[Any]
-
-LIMITS = process.Limits(seconds=120)
 SMALL: dict[str, Any] = {"layers": 4, "width": 8, "rows": 4}
-ONE = ("local-sync",)
-TWO = ("local-sync", "local-task")
 
 
 def text_of(**params: Any) -> str:
-    text = build(Parameters(**{**SMALL, **params})).text
-    assert isinstance(text, str)
-    return text
+    return str(build(Parameters(**{**SMALL, **params})).text)
 
 
 def moves(text: str) -> list[str]:
@@ -64,47 +51,15 @@ def test_the_rows_of_all_parts_are_the_input(batches: int) -> None:
     assert [argument.shape for argument in model.inputs] == [(4 * batches, 8)]
 
 
-def test_equal_parameters_give_equal_bytes_and_the_seed_counts() -> None:
-    assert text_of() == text_of()
-    assert text_of() != text_of(seed=1)
-
-
-def test_it_is_registered() -> None:
-    assert find_builder("two-devices") is BUILDER
-    with pytest.raises(SuiteError, match="kind"):
-        check_params(BUILDER, {"kind": "three"})
-
-
-def run_it(folder: Path, toolchain: Toolchain, uris: tuple[str, ...], **params: Any) -> tuple[Array, Array]:
-    """The input, and what the program makes of it on these devices."""
-    folder.mkdir()
-    model = build(Parameters(**{**SMALL, **params}))
-    (argument,) = write_arguments(model.inputs, folder)
-    folder = argument.file.parent
-    (folder / "model.mlir").write_text(str(model.text))
-    flags = [f"--iree-hal-target-device=dev_{name}=local[{index}]" for index, name in enumerate("ab")]
-    command = [str(toolchain.iree_compile), *flags[: len(uris)], "model.mlir", "-o", "module.vmfb"]
-    command += ["--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host"]
-    compiled = process.run(command, cwd=folder, limits=LIMITS)
-    assert compiled.ok, compiled.stderr
-    once = run_command(
-        function="main",
-        inputs=[argument.flag],
-        parameters=[],
-        uri=uris[0],
-        more_uris=uris[1:],
-        run_flags=[],
-        outputs=1,
-    )
-    (output,) = run_once(toolchain, once, folder, limits=LIMITS, cpus=None)
-    return load_argument(argument), output
-
-
-def test_all_kinds_compute_the_same_on_one_device_and_on_two(real_toolchain: Toolchain, tmp_path: Path) -> None:
-    x, whole = run_it(tmp_path / "whole", real_toolchain, ONE, kind="whole", batches=2)
-    assert whole.shape == x.shape
-    assert np.count_nonzero(whole) > whole.size // 4
-    for kind in ("pipeline", "transfers"):
-        same, output = run_it(tmp_path / kind, real_toolchain, TWO, kind=kind, batches=2)
-        np.testing.assert_array_equal(same, x)
-        np.testing.assert_allclose(output, whole, rtol=1e-5, atol=1e-6)
+@pytest.mark.parametrize("kind", ["pipeline", "transfers"])
+def test_on_two_devices_it_computes_what_the_whole_does_on_one(make: Make, run_main: RunMain, kind: str) -> None:
+    whole = make("two-devices", **SMALL, kind="whole", batches=2)
+    (expected,) = run_main(whole, targets=("dev_a=local[0]",))
+    x = load_argument(whole.arguments[0])
+    assert expected.shape == x.shape
+    assert np.count_nonzero(expected) > expected.size // 4
+    parts = make("two-devices", **SMALL, kind=kind, batches=2)
+    np.testing.assert_array_equal(load_argument(parts.arguments[0]), x)
+    targets = ("dev_a=local[0]", "dev_b=local[1]")
+    (output,) = run_main(parts, targets=targets, uris=("local-sync", "local-task"))
+    np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
