@@ -110,7 +110,7 @@ def main(what: str, place: str) -> float:
     """
     import pandas  # noqa: F401 (it is loaded before anything is timed)
 
-    from harness.history.changes import find_all
+    from harness.history.changes import history_changes
     from harness.history.open import open_history
 
     began = time.perf_counter()
@@ -132,7 +132,7 @@ def main(what: str, place: str) -> float:
                 'WHERE "case" = (SELECT min("case") FROM turns) GROUP BY run ORDER BY run'
             )
         else:
-            find_all(history)
+            history_changes(history)
         return time.perf_counter() - began
 
 

@@ -40,7 +40,7 @@ def history(
         columns: List all tables and columns with their meaning.
         metrics: Only series of this metric, for --changes and --series; repeatable.
         last: How many runs of a suite count as its last.
-        jobs: Processes that look for changes (default: one for each core, where that is worth it).
+        jobs: Processes that look for changes (default: one, which takes seconds for thousands of series).
         format: How to print it.
         out: Write it to this file instead of stdout.
     """

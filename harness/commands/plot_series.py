@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
-from harness.history.changes import find_all
+from harness.history.causes import Cause
+from harness.history.changes import history_changes
 from harness.history.open import History, open_history
-from harness.history.series_view import SeriesRow
-from harness.history.verdicts import Cause
+from harness.history.series import SeriesRow, series_rows
 from harness.metrics import is_exact
 from harness.plots.canvas import Format, Theme
 from harness.plots.series_choice import choose_series, reference_of
@@ -36,7 +36,7 @@ def draw_series(place: str, wanted: str | None, themes: Sequence[Theme], formats
         UsageError: There is no such folder or series.
     """
     with Terminal() as progress, open_history(place, progress=progress) as history:
-        rows = _series_rows(history)
+        rows = series_rows(history)
         chosen = choose_series(rows, wanted, place)
         points = _points(history, chosen.series)
         beside = reference_of(rows, chosen)
@@ -60,11 +60,6 @@ def draw_series(place: str, wanted: str | None, themes: Sequence[Theme], formats
     }
 
 
-def _series_rows(history: History) -> list[SeriesRow]:
-    frame = history.series()
-    return [SeriesRow(**{str(name): value for name, value in row.items()}) for row in frame.to_dict("records")]
-
-
 def _points(history: History, series: str) -> pd.DataFrame:
     """Those that a picture can have a place for."""
     usable = set(history.query("SELECT run FROM runs WHERE finished AND clock = ''")["run"])
@@ -75,7 +70,7 @@ def _points(history: History, series: str) -> pd.DataFrame:
 
 def _causes(history: History, row: SeriesRow, changes: Sequence[ChangePoint]) -> list[Cause]:
     """Whose each change is: a change is told by its levels, since causes may date it by another series."""
-    known = {(one.before, one.after): one.cause for one in find_all(history, series=[row.series], jobs=1)}
+    known = {(one.before, one.after): one.cause for one in history_changes(history, series=[row.series])}
     return [known.get((one.before, one.after), "unknown") for one in changes]
 
 

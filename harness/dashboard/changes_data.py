@@ -8,7 +8,6 @@ from harness.dashboard.coding import figures, key_of, table, texts, whole
 from harness.dashboard.gather import Gathered
 from harness.dashboard.series_data import Payload
 from harness.dashboard.words import metric_title
-from harness.history.findings import is_worse
 
 _TEXTS = ("suite", "case", "unit", "machine_class", "role", "kind", "direction", "cause", "evidence",
           "toolchain_before", "toolchain_after")  # fmt: skip
@@ -29,6 +28,6 @@ def change_list(gathered: Gathered) -> Payload:
         title=texts([metric_title(change.metric) for change in found]),
         **{name: texts([str(getattr(change, name)) for change in found]) for name in _TEXTS},
         **{name: figures(np.array([float(getattr(change, name)) for change in found])) for name in _FIGURES},
-        worse=whole(np.array([float(is_worse(change)) for change in found])),
+        worse=whole(np.array([float(change.is_worse) for change in found])),
         **{name: whole(runs(name)) for name in ("last_good", "first_bad", "earliest", "latest")},
     )

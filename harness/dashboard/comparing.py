@@ -9,7 +9,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from harness.compare.sides import PREFIX
-from harness.history.values import Change
+from harness.history.changes import Change
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from harness.dashboard.coding import key_of
 from harness.dashboard.words import signed
-from harness.history.values import Change
+from harness.history.changes import Change
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from harness.dashboard.overview import LATELY_DAYS, SPARK_HEIGHT, SPARK_WIDTH, l
 from harness.dashboard.pages import STATIC, render_pages
 from harness.dashboard.run_data import Commands, run_files
 from harness.dashboard.series_data import Payload, run_list, series_files, series_list
-from harness.history.values import Change
+from harness.history.changes import Change
 from harness.progress import Progress
 
 _LISTED_COMPARISONS = 8  # on the first page

@@ -15,9 +15,8 @@ from harness.dashboard.gather import Gathered
 from harness.dashboard.series_data import bounds
 from harness.dashboard.spark import spark_path, sparkline
 from harness.dashboard.words import figure, metric_title, moved
+from harness.history.changes import Change
 from harness.history.failures import CaseNews
-from harness.history.findings import is_worse
-from harness.history.values import Change
 
 LATELY_DAYS = 30  # before the newest run
 _GROUPS = 12  # of one suite
@@ -177,8 +176,8 @@ def _group(changes: Sequence[Change], courses: _Courses) -> Group:
         after=first.toolchain_after,
         commits=courses.revisions(first),
         of=f"{first.case}, {metric_title(first.metric).lower()}",
-        worse=sum(is_worse(change) for change in changes),
-        better=sum(not is_worse(change) for change in changes),
+        worse=sum(change.is_worse for change in changes),
+        better=sum(not change.is_worse for change in changes),
         shown=tuple(_line(change, courses) for change in ordered[:shown]),
         more=max(0, len(changes) - shown),
     )
@@ -192,7 +191,7 @@ def _line(change: Change, courses: _Courses) -> ChangedSeries:
         metric=metric_title(change.metric),
         path=courses.path(change.series),
         change=moved(change.ratio),
-        worse=is_worse(change),
+        worse=change.is_worse,
         before=figure(change.before, change.unit),
         after=figure(change.after, change.unit),
         kind=change.kind,

@@ -14,8 +14,7 @@ from harness.dashboard.comparing import Comparing
 from harness.dashboard.gather import Gathered
 from harness.dashboard.spark import sparkline
 from harness.dashboard.words import metric_title
-from harness.history.findings import is_worse
-from harness.history.values import Change
+from harness.history.changes import Change
 from harness.metrics import is_exact
 
 Payload = dict[str, Any]
@@ -83,7 +82,7 @@ def series_list(gathered: Gathered) -> Payload:
             tool=whole(_floats(points["tool_number"])[ends]) if len(series) else whole(np.empty(0)),
             **{name: figures(_floats(points[name])[ends]) for name in ("value", "low", "high")},
             changes=whole(np.array([float(len(found.get(one, ()))) for one in series["series"]])),
-            worse=whole(np.array([float(is_worse(change)) if change else np.nan for change in last])),
+            worse=whole(np.array([float(change.is_worse) if change else np.nan for change in last])),
             change=figures(np.array([change.ratio if change else np.nan for change in last])),
             change_run=whole(
                 np.array([float(run_numbers.get(change.first_bad, 0)) if change else np.nan for change in last])
@@ -165,7 +164,7 @@ def _change(
     return {
         **{name: getattr(change, name) for name in words},
         "ratio": change.ratio if np.isfinite(change.ratio) else None,  # from nothing to something
-        "worse": is_worse(change),
+        "worse": change.is_worse,
         **{
             name: run_numbers.get(getattr(change, name))
             for name in ("last_good", "first_bad", "earliest", "latest", "until")

@@ -1,73 +1,61 @@
-"""Whose change it is: the compiler's, the machine's or the harness's; pure, on what was seen around it.
+"""Whose change it is: the compiler's, the machine's or the harness's, decided on its evidence; and why, in a sentence.
 
 The reference toolchain stays the same from run to run, so what moves it is the machine (or the harness). The ratio to
 it, taken between turns of the same rounds, is free of the machine, so what moves that is the other toolchain. A
 module with the same bytes under the same runtime is the same program, whichever toolchain is called the newest. And
 what is another program under the reference toolchain too was given otherwise, and so is not the compiler's.
+docs/history.md has the rules as a table.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Literal
 
-from harness.history.baseline_causes import against_baseline
-from harness.history.circumstances import Circumstances, machine_changes, toolchains_text
-from harness.history.shifts import Shift
-from harness.history.verdicts import (
-    SAME_MODULE,
-    Verdict,
-    commits,
-    compiler,
-    not_the_compiler,
-    other_count,
-    other_module,
-)
+from harness.history.evidence import ChangeEvidence
+from harness.history.series import Program
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.report.units import percent
 
+Cause = Literal["compiler", "machine", "harness", "unknown"]
+# A cause, and why it is that in one sentence.
+Explanation = tuple[Cause, str]
 
-def explain(around: Circumstances) -> Verdict:
-    """The cause, and why it is that, in one sentence."""
-    if around.peer and (other := _other_engine(around)) is not None:
+_SAME_MODULE = "the same module ran under the same runtime on both sides"
+# A difference in load that may explain a figure: one core's worth.
+_LOAD = 1.0
+_SHOWN_DIGITS = 10
+
+
+def explain(change: ChangeEvidence) -> Explanation:
+    """The cause of a change, and why it is that."""
+    if change.peer and (other := _other_engine(change)) is not None:
         return other
-    if around.exact:
-        return _counted(around)
-    if not around.same_toolchain and around.given_otherwise:
-        return _given_otherwise(around)
-    if around.metric == LATENCY_VS_BASELINE:
-        return against_baseline(around)
-    if around.metric == INSTRUCTIONS.name and (around.peer or around.same_program):
-        return other_count(around)
-    if around.peer:
-        return not_the_compiler(around, f"the same engine ran on both sides ({around.after.program.toolchain})")
-    if around.metric == COMPILE_TIME.name and around.same_program:
-        return not_the_compiler(around, "the compiler and what it made are the same on both sides")
-    if around.same_program:
-        return not_the_compiler(around, SAME_MODULE)
-    if around.same_toolchain:
-        return other_module(around)
-    if around.metric == COMPILE_TIME.name:
-        return _compile_time(around)
-    return _other_toolchain(around)
+    if change.exact:
+        return _counted(change)
+    if not change.same_toolchain and change.other_input:
+        return _other_input(change)
+    if change.metric == LATENCY_VS_BASELINE:
+        return _against_baseline(change)
+    if change.metric == INSTRUCTIONS.name and (change.peer or change.same_program):
+        return _other_count(change)
+    if change.peer:
+        return _not_the_compiler(change, f"the same engine ran on both sides ({change.after.program.toolchain})")
+    if change.metric == COMPILE_TIME.name and change.same_program:
+        return _not_the_compiler(change, "the compiler and what it made are the same on both sides")
+    if change.same_program:
+        return _not_the_compiler(change, _SAME_MODULE)
+    if change.same_toolchain:
+        return _other_module(change)
+    if change.metric == COMPILE_TIME.name:
+        return _compile_time(change)
+    return _other_toolchain(change)
 
 
-def _other_toolchain(around: Circumstances) -> Verdict:
-    """A latency, the ratio to the reference or the number of instructions, between two toolchains."""
-    if around.metric == LATENCY.name and (around.reference_shift or around.versus_shift):
-        return _beside_reference(around)
-    if around.metric == LATENCY_VS_REFERENCE:
-        why = "the ratio to the reference toolchain, taken in the same rounds, moved"
-        return compiler(around, f"{why} {toolchains_text(around)}")
-    if around.metric == INSTRUCTIONS.name:
-        return compiler(around, f"the program executes another number of instructions {toolchains_text(around)}")
-    if around.counted:
-        return compiler(around, f"{_listed(around.counted)} changed too {toolchains_text(around)}")
-    return "unknown", f"the toolchain changed {toolchains_text(around)}, and {_no_reference(around)}"
-
-
-def _other_engine(around: Circumstances) -> Verdict | None:
+def _other_engine(change: ChangeEvidence) -> Explanation | None:
     """Where a peer is not known to be the engine that it was: no compiler of IREE's made that change."""
-    before, after = around.before.program.toolchain, around.after.program.toolchain
+    before, after = change.before.program.toolchain, change.after.program.toolchain
     if not (before and after):
         return "unknown", "runs do not record which version of the engine ran on both sides"
     if before != after:
@@ -75,86 +63,244 @@ def _other_engine(around: Circumstances) -> Verdict | None:
     return None
 
 
-def _counted(around: Circumstances) -> Verdict:
-    if not around.same_toolchain:
-        if around.given_otherwise:
-            return _given_otherwise(around)
-        return "compiler", f"a counted figure changed {toolchains_text(around)}"
-    if around.before.commit != around.after.commit:
-        return "harness", f"a counted figure changed under the same toolchain, and the harness did {commits(around)}"
+def _counted(change: ChangeEvidence) -> Explanation:
+    if not change.same_toolchain:
+        if change.other_input:
+            return _other_input(change)
+        return "compiler", f"a counted figure changed {_toolchains(change)}"
+    if not change.same_harness:
+        return "harness", f"a counted figure changed under the same toolchain, and the harness did {_commits(change)}"
     return "unknown", "a counted figure changed under the same toolchain and the same harness"
 
 
-def _given_otherwise(around: Circumstances) -> Verdict:
+def _other_input(change: ChangeEvidence) -> Explanation:
     """The toolchain changed, but the reference, which did not, made another program too."""
-    why = f"under the reference toolchain {around.reference}, itself the same on both sides, the program is another too"
-    if around.before.commit != around.after.commit:
-        return "harness", f"{why}, and the harness changed {commits(around)}"
+    why = (
+        f"under the reference toolchain {change.reference_release}, itself the same on both sides, the program is "
+        "another too"
+    )
+    if not change.same_harness:
+        return "harness", f"{why}, and the harness changed {_commits(change)}"
     return "unknown", f"{why}, so that what toolchains were given changed: the model, its flags or a plugin"
 
 
-def _compile_time(around: Circumstances) -> Verdict:
-    """The reference's own compile time tells; its latency shows a slower machine, but not that there was none."""
-    change = math.log(around.ratio)
-    changed = f"the toolchain changed {toolchains_text(around)}"
-    shift, latency = around.reference_compile_shift, around.reference_shift
-    if shift is not None:
-        reference = f"the compile time under the reference toolchain {around.reference}"
-        by = percent(shift.ratio, decimals=1)
-        if shift.is_most_of(change):
-            return "machine", f"{reference} moved likewise ({by}){machine_changes(around)}"
-        if shift.is_little_of(change):
-            return compiler(around, f"{reference} did not move likewise ({by}), and {changed}")
+def _other_count(change: ChangeEvidence) -> Explanation:
+    """The number of executed instructions of an unchanged program, which no machine's speed changes."""
+    what = "the same engine ran on both sides" if change.peer else _SAME_MODULE
+    why = f"{what}, and executed another number of instructions"
+    if not change.same_harness:
+        return "harness", f"{why}; the harness changed {_commits(change)}"
+    return "unknown", f"{why}{_machine_changes(change)}"
+
+
+def _other_module(change: ChangeEvidence) -> Explanation:
+    """Other code from the same toolchain: somebody else gave it another program or other flags."""
+    whose = "the module or the baseline's" if change.metric == LATENCY_VS_BASELINE else "the module"
+    why = f"{whose} is another, though the toolchain is the same on both sides"
+    if not change.same_harness:
+        return "harness", f"{why}, and the harness changed {_commits(change)}"
+    return "unknown", f"{why}, and so is the harness{_machine_changes(change)}"
+
+
+def _compile_time(change: ChangeEvidence) -> Explanation:
+    """The reference's own compile time decides; its latency shows a slower machine, but not that there was none."""
+    log_change = math.log(change.ratio)
+    changed = f"the toolchain changed {_toolchains(change)}"
+    own, latency = change.reference_compile, change.reference
+    if own is not None:
+        reference = f"the compile time under the reference toolchain {change.reference_release}"
+        by = _percent(own.ratio)
+        if own.is_most_of(log_change):
+            return "machine", f"{reference} moved likewise ({by}){_machine_changes(change)}"
+        if own.is_little_of(log_change):
+            return _compiler(change, f"{reference} did not move likewise ({by}), and {changed}")
         return "unknown", f"{changed}, and {reference} moved by {by}: not clearly with it, and not clearly less"
-    if latency is not None and latency.is_most_of(change):
-        by = percent(latency.ratio, decimals=1)
-        why = f"the latency under the reference toolchain {around.reference} moved likewise ({by})"
-        return "machine", f"{why}{machine_changes(around)}"
+    if latency is not None and latency.is_most_of(log_change):
+        by = _percent(latency.ratio)
+        why = f"the latency under the reference toolchain {change.reference_release} moved likewise ({by})"
+        return "machine", f"{why}{_machine_changes(change)}"
     return (
         "unknown",
         f"{changed}, and no compile time of one reference toolchain was taken on both sides, which would tell the "
-        f"machine from the compiler{machine_changes(around)}",
+        f"machine from the compiler{_machine_changes(change)}",
     )
 
 
-def _beside_reference(around: Circumstances) -> Verdict:
+def _other_toolchain(change: ChangeEvidence) -> Explanation:
+    """A latency, the ratio to the reference or the number of instructions, between two toolchains."""
+    if change.metric == LATENCY.name and (change.reference or change.versus):
+        return _with_reference(change)
+    if change.metric == LATENCY_VS_REFERENCE:
+        why = "the ratio to the reference toolchain, taken in the same rounds, moved"
+        return _compiler(change, f"{why} {_toolchains(change)}")
+    if change.metric == INSTRUCTIONS.name:
+        return _compiler(change, f"the program executes another number of instructions {_toolchains(change)}")
+    if change.counted:
+        return _compiler(change, f"{_listed(change.counted)} changed too {_toolchains(change)}")
+    return "unknown", f"the toolchain changed {_toolchains(change)}, and {_no_reference(change)}"
+
+
+def _with_reference(change: ChangeEvidence) -> Explanation:
     """A latency of which the reference's and the ratio to it are known."""
-    change = math.log(around.ratio)
-    reference, versus = around.reference_shift, around.versus_shift
-    by_reference = reference is not None and reference.explains(change)
-    if versus is not None and versus.explains(change):
-        also = (
-            f", and the reference itself by {percent(reference.ratio, decimals=1)}, which is the machine's part"
-            if reference is not None and by_reference
-            else ""
+    log_change = math.log(change.ratio)
+    reference, versus = change.reference, change.versus
+    reference_moved = reference is not None and reference.explains(log_change)
+    if versus is not None and versus.explains(log_change):
+        why = (
+            f"the ratio to the reference toolchain {change.reference_release} moved by {_percent(versus.ratio)} "
+            f"{_toolchains(change)}"
         )
-        return compiler(
-            around,
-            f"the ratio to the reference toolchain {around.reference} moved by {percent(versus.ratio, decimals=1)} "
-            f"{toolchains_text(around)}{also}",
-        )
-    if reference is not None and by_reference:
-        return not_the_compiler(
-            around,
-            f"the reference toolchain {around.reference} moved likewise, by {percent(reference.ratio, decimals=1)}"
-            f"{_versus(versus)}",
-        )
+        if reference is not None and reference_moved:
+            why += f", and the reference itself by {_percent(reference.ratio)}, which is the machine's part"
+        return _compiler(change, why)
+    if reference is not None and reference_moved:
+        why = f"the reference toolchain {change.reference_release} moved likewise, by {_percent(reference.ratio)}"
+        if versus is not None:
+            why += f", the ratio to it by {_percent(versus.ratio)}"
+        return _not_the_compiler(change, why)
     return (
         "unknown",
-        f"neither the reference toolchain {around.reference} nor the ratio to it moved clearly at these runs",
+        f"neither the reference toolchain {change.reference_release} nor the ratio to it moved clearly at these runs",
     )
 
 
-def _versus(versus: Shift | None) -> str:
-    return f", the ratio to it by {percent(versus.ratio, decimals=1)}" if versus is not None else ""
-
-
-def _no_reference(around: Circumstances) -> str:
-    before, after = around.references
+def _no_reference(change: ChangeEvidence) -> str:
+    before, after = change.references
     if before and after and before != after:
         return f"the reference toolchain itself changed from {before} to {after} at these runs"
     return "no reference toolchain was measured beside it, which would tell the machine from the compiler"
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _against_baseline(change: ChangeEvidence) -> Explanation:
+    """A ratio to the baseline; of a peer, where its engine is the same on both sides.
+
+    Two cases have a part in it, and one of them may be no code of IREE's.
+    """
+    programs = [(change.before.program, change.after.program)]
+    if change.baseline_program is not None:
+        programs.append(change.baseline_program)
+    elif change.peer:
+        why = "the engine is the same on both sides, and what the baseline ran is not known"
+        return "unknown", f"{why}{_machine_changes(change)}"
+    if all(before == after for before, after in programs):
+        what = "the same module" if len(programs) == 1 else "the same modules, the baseline's too,"
+        what = "the same engine and the baseline's same module" if change.peer else what
+        return _not_the_compiler(change, f"{what} ran under the same runtime on both sides")
+    changed = [pair for pair in programs if not pair[0].has_toolchain_of(pair[1])]
+    if not changed:
+        return _other_module(change)
+    what = _between(*changed[0])
+    if change.peer:
+        return _peer_against_baseline(
+            change, f"the engine is the same, and the baseline variant's toolchain changed {what}"
+        )
+    why = f"the ratio to the baseline, taken in the same rounds, moved {what}"
+    return _compiler(change, f"{why}; {_which_moved(change)}")
+
+
+def _peer_against_baseline(change: ChangeEvidence, why: str) -> Explanation:
+    baseline = change.baseline
+    if baseline is None:
+        return _compiler(change, why)
+    by = _percent(baseline.ratio)
+    if baseline.explains(-math.log(change.ratio)):
+        return _compiler(change, f"{why}, its own time by {by}")
+    return "unknown", f"{why}, but its own time moved by {by}, which does not explain it{_machine_changes(change)}"
+
+
+def _which_moved(change: ChangeEvidence) -> str:
+    """Whether this variant or the baseline changed, as far as their own times tell."""
+    own, baseline = change.own, change.baseline
+    if own is None or baseline is None:
+        return "what changed is this variant's code or the baseline's"
+    log_change = math.log(change.ratio)
+    by_own, by_baseline = own.explains(log_change), baseline.explains(-log_change)
+    times = f"this variant's own time moved by {_percent(own.ratio)}, the baseline's by {_percent(baseline.ratio)}"
+    if by_own == by_baseline:
+        return f"{times}: what changed is this variant's code or the baseline's"
+    return f"{times}: what changed is {'this variant' if by_own else 'the baseline'}"
+
+
+def _compiler(change: ChangeEvidence, why: str) -> Explanation:
+    """The compiler's, with what else changed."""
+    before, after = change.before, change.after
+    moved = _differ(before.machines, after.machines) or _differ(before.kernels, after.kernels)
+    also = ", and another machine can move a ratio too" if moved else ""
+    return "compiler", f"{why}{_machine_changes(change)}{also}"
+
+
+def _not_the_compiler(change: ChangeEvidence, why: str) -> Explanation:
+    """The machine's, unless nothing changed but the harness."""
+    changed = _machine_changes(change)
+    if change.kind == "step" and not change.same_harness and not changed:
+        return (
+            "harness",
+            f"{why}, and nothing else that runs record changed but the harness {_commits(change)}; a machine that "
+            "became slower or faster without a trace would look the same",
+        )
+    return "machine", f"{why}{changed or '; nothing that runs record of the machine changed'}"
+
+
+def _machine_changes(change: ChangeEvidence) -> str:
+    """`; meanwhile the kernel changed from 6.1.0 to 6.2.0`, or "" where nothing that runs record did."""
+    before, after = change.before, change.after
+    facts = [
+        ("the machine", before.machines, after.machines),
+        ("the kernel", before.kernels, after.kernels),
+        ("the device", before.drivers, after.drivers),
+    ]
+    parts = [f"{what} changed from {old[-1]} to {new[0]}" for what, old, new in facts if _differ(old, new)]
+    if before.load is not None and after.load is not None and abs(after.load - before.load) >= _LOAD:
+        parts.append(f"its load went from {before.load:.1f} to {after.load:.1f}")
+    return f"; meanwhile {' and '.join(parts)}" if parts else ""
+
+
+def _differ(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether a fact changed with the change: a fact that differs in every run, as on hired machines, explains nothing.
+
+    The two sides have no value in common, and one of them kept to a single one.
+    """
+    if not before or not after or set(before) & set(after):
+        return False
+    longer = before if len(before) >= len(after) else after
+    kept = any(len(side) > 1 and len(set(side)) == 1 for side in (before, after))
+    return kept or len(longer) == 1
+
+
+def _toolchains(change: ChangeEvidence) -> str:
+    return _between(change.before.program, change.after.program)
+
+
+def _between(before: Program, after: Program) -> str:
+    """`between 3.12.0 (89ece87b89) and 3.13.0 (0123456789)`."""
+    return f"between {toolchain_text(before)} and {toolchain_text(after)}"
+
+
+def toolchain_text(program: Program) -> str:
+    """Release and revision: `3.12.0 (89ece87b89)`."""
+    if not program.revision:
+        return program.toolchain
+    return f"{program.toolchain} ({program.revision[:_SHOWN_DIGITS]})"
+
+
+def commits_text(before: str, after: str) -> str:
+    """`35217dcf00 -> 89ece87b89`; "" where it is the same."""
+    return "" if before == after else f"{_commit(before)} -> {_commit(after)}"
+
+
+def _commit(commit: str) -> str:
+    digits, _, dirty = commit.partition("+")
+    return f"{digits[:_SHOWN_DIGITS]}{'+dirty' if dirty else ''}" or "no commit"
+
+
+def _commits(change: ChangeEvidence) -> str:
+    """`(35217dcf00 -> 89ece87b89)`."""
+    return f"({commits_text(change.before.commit, change.after.commit)})"
+
+
+def _percent(ratio: float) -> str:
+    return percent(ratio, decimals=1)
+
+
+def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

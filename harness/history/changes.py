@@ -1,33 +1,112 @@
-"""Steps and drifts of every series of a history, each with its cause."""
+"""Steps and drifts of the series of a history, each with its cause.
+
+rows -> search -> evidence of each change point -> cause -> Change
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import multiprocessing
+import signal
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
-from harness.history.around import Programs, circumstances_of, conditions, needed_programs
-from harness.history.beside import Beside, Neighbours
-from harness.history.causes import explain
-from harness.history.dating import step_of_ratio
-from harness.history.describe import describe
-from harness.history.found import Found
-from harness.history.search import Values, search
-from harness.history.series_values import Runs, load_programs, load_values, usable_runs
-from harness.history.series_view import SeriesRow
-from harness.history.values import Change
-from harness.metrics import is_exact
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.history.causes import Cause, commits_text, explain, toolchain_text
+from harness.history.evidence import Programs, RelatedSeries, Relations, gather_evidence, programs_needed, sides_of
+from harness.history.levels import SeriesChange
+from harness.history.series import Runs, SeriesRow, SeriesValues, load_programs, load_values, series_rows, usable_runs
+from harness.history.values import Role
+from harness.metrics import LATENCY, LATENCY_VS_REFERENCE, is_exact
 from harness.progress import Progress, Silent
 
 if TYPE_CHECKING:
     from harness.history.open import History
+    from harness.stats.change_points import ChangePoint
 
-# Points of a batch: 1.6 MB of values.
-_BATCH = 200_000
+# Two steps that are closer look like one; see docs/history.md on how long a level has to hold.
+_NEAR_RUNS = 5
+# Noise alone makes smaller chances, but nobody knows them that well: tables of simulated noise end long before.
+_LEAST_P = 1e-9
+# Series between two drawings of how far the search is.
+_REDRAW_EVERY = 50
+
+ChangePoints = Mapping[str, "Sequence[ChangePoint]"]
 
 
-def find_all(
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A step or a drift that a series shows: what `harness history --changes` prints, a row each.
+
+    Attributes:
+        series: Where it was found.
+        suite: Name of the suite.
+        case: The case's, without the toolchain.
+        metric: As in `points`.
+        unit: Of `before` and `after`.
+        machine_class: As in `points`.
+        role: Of the toolchain that was measured.
+        kind: A step is there from one run to the next; a drift goes on over many.
+        direction: `slower` and `faster` for times, `more` and `less` for counted figures.
+        ratio: The level after it, divided by that before it; infinite where that was 0.
+        before: The level before, in `unit`.
+        after: The level after.
+        first_bad: The run at which it is seen first; of a drift, that at which it begins.
+        last_good: The run before.
+        earliest: The first of the runs that may be the one where it happened (95 % range).
+        latest: The last of them.
+        started: When `first_bad` began.
+        p: How often noise alone would show as much in this series; 1e-9 stands for that and less. See docs/history.md
+            on how many of many series are wrong.
+        cause: `compiler`, `machine`, `harness` or `unknown`: what else changed there, and what the reference toolchain
+            shows.
+        evidence: Why that is the cause, in one sentence.
+        toolchain_before: Release and revision that the last good run had.
+        toolchain_after: Those of the first bad one.
+        commits: Commits of the harness before and after; "" where it is the same.
+        points: Length of the series.
+        until: The run up to which a drift goes on; of a step, `first_bad`.
+        peer: Registered name of the engine that ran it instead of IREE; "" for IREE.
+    """
+
+    series: str
+    suite: str
+    case: str
+    metric: str
+    unit: str
+    machine_class: str
+    role: Role
+    kind: Literal["step", "drift"]
+    direction: Literal["slower", "faster", "more", "less"]
+    ratio: float
+    before: float
+    after: float
+    first_bad: str
+    last_good: str
+    earliest: str
+    latest: str
+    started: str
+    p: float
+    cause: Cause
+    evidence: str
+    toolchain_before: str
+    toolchain_after: str
+    commits: str
+    points: int
+    until: str = ""
+    peer: str = ""
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether it goes the wrong way; smaller is better in all figures."""
+        return self.direction in ("slower", "more")
+
+
+def history_changes(
     history: History,
     *,
     metrics: Collection[str] | None = None,
@@ -37,96 +116,171 @@ def find_all(
 ) -> list[Change]:
     """The changes of all series, the latest first, the largest first within a run.
 
-    Left out are runs that are not finished and runs whose clock was wrong.
+    Runs that are not finished and runs whose clock was wrong are left out.
 
     Args:
         metrics: Only series of these (default: all).
         series: Only series of these ids (default: all); others may still explain their changes.
-        jobs: Processes that search (default: one for each core, where that is worth it).
-        progress: Who is told how far it is.
+        jobs: Processes that search (default: this one alone, which takes about a second for 1,000 series of 500 runs).
+        progress: What shows how far the search is.
     """
-    progress = progress or Silent()
-    rows = series_rows(history)
+    rows, runs = series_rows(history), usable_runs(history)
     chosen = [
         row
         for row in rows
         if row.points > 1 and (metrics is None or row.metric in metrics) and (series is None or row.series in series)
     ]
-    runs = usable_runs(history)
-    progress.stage("Searching series", len(chosen))
-    points = sum(row.points for row in chosen)
-    searched = search(_batches(history, chosen, runs), points=points, jobs=jobs, progress=progress)
-    flagged = [row for row in chosen if row.series in searched]
-    neighbours = Neighbours(rows)
-    needed = {one.series for row in flagged for one in (row, *neighbours.rows(row))}
-    values = load_values(history, needed, runs)
-    every = frozenset(row.series for row in chosen)
-    events = []
-    for row in flagged:
-        beside, points_of = neighbours.beside(row, values), searched[row.series]
-        for place in range(len(points_of)):
-            found = Found(row=row, values=values[row.series], points=points_of, place=place)
-            events.append((found, beside, step_of_ratio(found, beside, searched, every)))
-    wanted = {
-        one
-        for found, beside, ratio in events
-        for event in (found, ratio)
-        if event is not None
-        for one in needed_programs(event, beside, runs)
+    values = load_values(history, [row.series for row in chosen], runs)
+    found = _search([row for row in chosen if row.series in values], values, jobs or 1, progress or Silent())
+    changed = [row for row in chosen if found.get(row.series)]
+    relations = Relations(rows)
+    others = {other.series for row in changed for other in relations.rows(row)} - values.keys()
+    values |= load_values(history, others, runs)
+    dated = [
+        (change, related, _compiler_step(change, related, found))
+        for row in changed
+        for related in [relations.related(row, values)]
+        for change in _changes_of(row, values[row.series], found[row.series])
+    ]
+    needed = {
+        point
+        for change, related, step in dated
+        for shown in (change, step)
+        if shown is not None
+        for point in programs_needed(shown, related, runs)
     }
-    programs = load_programs(history, wanted)
-    changes = [_change(*event, runs, programs) for event in events]
-    return sorted(changes, key=lambda one: (_reversed(one.started), -_size(one.ratio), one.suite, one.case, one.metric))
-
-
-def _change(found: Found, beside: Beside, ratio: Found | None, runs: Runs, programs: Programs) -> Change:
-    """One change point with its cause.
-
-    Args:
-        ratio: The step of the ratio to the reference that goes with it.
-    """
-    around = circumstances_of(found, beside, runs, programs)
-    cause, evidence = explain(around)
-    dated = found
-    if cause == "compiler" and ratio is not None:
-        dated = ratio
-        sides = (
-            conditions(ratio, point, side, runs, programs)
-            for point, side in zip((ratio.before, ratio.after), ratio.sides, strict=True)
-        )
-        around = replace(around, before=next(sides), after=next(sides))
-        cause, evidence = explain(around)
-    return describe(found, dated, around, cause, evidence, runs, programs)
-
-
-def series_rows(history: History) -> list[SeriesRow]:
-    """All series as values."""
-    frame = history.series()
-    return [SeriesRow(**dict(zip(frame.columns, row, strict=True))) for row in frame.itertuples(index=False, name=None)]
-
-
-def _batches(history: History, rows: Sequence[SeriesRow], runs: Runs) -> Iterator[list[Values]]:
-    """The values of all series, some hundred thousand points at a time."""
-    ordered = sorted(rows, key=lambda row: row.series)
-    start = 0
-    while start < len(ordered):
-        end, points = start, 0
-        while end < len(ordered) and (end == start or points + ordered[end].points <= _BATCH):
-            points += ordered[end].points
-            end += 1
-        loaded = load_values(history, [row.series for row in ordered[start:end]], runs)
-        yield [
-            Values(series=row.series, values=loaded[row.series].values, exact=is_exact(row.metric))
-            for row in ordered[start:end]
-            if row.series in loaded
-        ]
-        start = end
-
-
-def _reversed(started: str) -> tuple[int, ...]:
-    """A key that sorts later texts first."""
-    return tuple(-ord(letter) for letter in started)
+    programs = load_programs(history, needed)
+    changes = [_explained(*parts, runs, programs) for parts in dated]
+    changes.sort(key=lambda change: (-_size(change.ratio), change.suite, change.case, change.metric))
+    return sorted(changes, key=lambda change: change.started, reverse=True)
 
 
 def _size(ratio: float) -> float:
     return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
+
+
+def _changes_of(row: SeriesRow, values: SeriesValues, points: Sequence[ChangePoint]) -> Iterator[SeriesChange]:
+    for place in range(len(points)):
+        yield SeriesChange(row=row, values=values, points=points, place=place)
+
+
+def _search(
+    rows: Sequence[SeriesRow], values: Mapping[str, SeriesValues], jobs: int, progress: Progress
+) -> ChangePoints:
+    """The change points of each series, which may be none."""
+    progress.stage("Searching series", len(rows))
+    found: dict[str, Sequence[ChangePoint]] = {}
+    changed, told = 0, 0
+    tasks = ((values[row.series].values, is_exact(row.metric)) for row in rows)
+    for number, (row, points) in enumerate(zip(rows, _search_all(tasks, jobs), strict=True), start=1):
+        found[row.series] = points
+        changed += bool(points)
+        if number - told == _REDRAW_EVERY or number == len(rows):
+            progress.step(f"{changed:,} with changes", number - told)
+            told = number
+    return found
+
+
+def _search_all(tasks: Iterable[tuple[NDArray[np.float64], bool]], jobs: int) -> Iterator[Sequence[ChangePoint]]:
+    if jobs == 1:
+        yield from map(_search_one, tasks)
+        return
+    context = multiprocessing.get_context("spawn")  # DuckDB's threads cannot be forked
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts) as pool:
+        yield from pool.map(_search_one, tasks, chunksize=20)
+
+
+def _ignore_interrupts() -> None:
+    """The parent alone answers Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _search_one(task: tuple[NDArray[np.float64], bool]) -> Sequence[ChangePoint]:
+    from harness.stats.change_points import find_changes
+
+    values, exact = task
+    return find_changes(values, exact=exact)
+
+
+def _compiler_step(change: SeriesChange, related: RelatedSeries, found: ChangePoints) -> SeriesChange | None:
+    """The step of the case's ratio to the reference that is the compiler's part of a change of its latency.
+
+    Where the machine changes a few runs apart from the compiler, the two steps of a latency look like one, which may
+    lie where neither was, or like a drift. The ratio shows the compiler's alone.
+
+    Args:
+        found: Change points of the series that were searched.
+
+    Returns:
+        The nearest in the same direction; None where there is none within five runs; of a drift, along it.
+    """
+    if (change.row.metric, change.row.role) != (LATENCY.name, "newest"):
+        return None
+    latency = change.point
+    near = []
+    for values in related.own.get((LATENCY_VS_REFERENCE, "newest"), ()):
+        points = found[values.series] if values.series in found else _search_one((values.values, False))
+        if latency.kind == "drift" and any(point.kind == "drift" for point in points):
+            continue  # the compiler's drift itself
+        for step in _changes_of(change.row, values, points):
+            at = int(np.searchsorted(change.values.places, step.run(step.point.index)))
+            away = max(latency.index - at, at - latency.end, 0)
+            same_way = (step.point.after > step.point.before) == (latency.after > latency.before)
+            if step.point.kind == "step" and same_way and away <= _NEAR_RUNS:
+                near.append((away, step))
+    return min(near, key=lambda pair: pair[0])[1] if near else None
+
+
+def _explained(
+    change: SeriesChange, related: RelatedSeries, step: SeriesChange | None, runs: Runs, programs: Programs
+) -> Change:
+    """A change with its cause.
+
+    Args:
+        step: Of the ratio to the reference, which dates the change where it is the compiler's.
+        programs: What the points at the edges of both were made with.
+    """
+    evidence = gather_evidence(change, related, runs, programs)
+    cause, why = explain(evidence)
+    dated = change
+    if cause == "compiler" and step is not None:
+        dated = step
+        before, after = sides_of(step, runs, programs)
+        cause, why = explain(replace(evidence, before=before, after=after))
+    row, point = change.row, change.point
+    good, bad = dated.run(dated.last_good), dated.run(dated.point.end)
+    first_bad = dated.run(dated.point.index)
+    return Change(
+        series=row.series,
+        suite=row.suite,
+        case=row.case,
+        metric=row.metric,
+        unit=row.unit,
+        machine_class=row.machine_class,
+        role=row.role,
+        kind=dated.point.kind,
+        direction=_direction(row.unit, up=point.after > point.before),
+        ratio=evidence.ratio,
+        before=point.before,
+        after=point.after,
+        first_bad=runs.ids[first_bad],
+        last_good=runs.ids[good],
+        earliest=runs.ids[dated.run(dated.point.low)],
+        latest=runs.ids[dated.run(dated.point.high)],
+        started=runs.facts[first_bad].started,
+        p=max(point.p, _LEAST_P),
+        cause=cause,
+        evidence=why,
+        toolchain_before=toolchain_text(programs[dated.row.series, runs.ids[good]]),
+        toolchain_after=toolchain_text(programs[dated.row.series, runs.ids[bad]]),
+        commits=commits_text(runs.facts[good].commit, runs.facts[bad].commit),
+        points=len(change.values.values),
+        until=runs.ids[bad],
+        peer=row.peer,
+    )
+
+
+def _direction(unit: str, *, up: bool) -> Literal["slower", "faster", "more", "less"]:
+    if unit in ("ns", "ratio"):
+        return "slower" if up else "faster"
+    return "more" if up else "less"

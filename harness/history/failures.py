@@ -1,6 +1,6 @@
 """Which cases fail in their suite's last run and since when, which work again, and which are new.
 
-A case that fails has no figures, so its series end and no change is found in them: only the table `cases` tells.
+A case that fails has no figures, so its series end and no change is found in them: only the table `cases` has it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WITH placed AS (
            count(*) OVER (PARTITION BY suite, machine_class) AS length
     FROM runs
     WHERE finished AND clock = ''
-), told AS (
+), outcomes AS (
     SELECT suite, machine_class, "case", max(place) AS earliest, min(place) FILTER (bad) AS latest_bad,
            min(place) FILTER (NOT bad) AS latest_good
     FROM (
@@ -41,7 +41,8 @@ SELECT suite, machine_class, "case", length,
 FROM (
     SELECT placed.*, cases."case" AS "case", toolchain, status, stage, message, earliest, latest_bad, latest_good
     FROM cases JOIN placed ON cases.run = placed.run
-    JOIN told ON told.suite = placed.suite AND told.machine_class = placed.machine_class AND told."case" = cases."case"
+    JOIN outcomes ON outcomes.suite = placed.suite AND outcomes.machine_class = placed.machine_class
+                  AND outcomes."case" = cases."case"
     WHERE "role" = 'newest' AND status NOT IN ('skipped', 'not measured yet')
 )
 WHERE place < coalesce(CASE WHEN latest_bad = 0 THEN latest_good ELSE latest_bad END, length)
@@ -62,8 +63,8 @@ class CaseNews:
         started: When that began, ISO 8601 in UTC.
         toolchain: Release of IREE in that run.
         runs: In how many runs it has been so, `since` and the last among them.
-        stage: Of a case that fails: where, in the last run; "" otherwise, and of a case that is missing there.
-        message: Likewise, why.
+        stage: Where a case that fails did so in the last run; "" of other cases, and of a case that is missing there.
+        message: Why; "" of the same.
         recent: Whether `since` is among the last runs that were asked for.
     """
 
@@ -84,13 +85,13 @@ def case_news(history: History, last: int) -> list[CaseNews]:
     """Cases that fail, work again or are new; those that fail first, and within these the latest.
 
     Left out are runs that are not finished and runs whose clock was wrong. The cases of a suite's first run are not
-    new, and cases that its last run did not plan are not told.
+    new, and cases that its last run did not plan are left out.
 
     Args:
         last: How many runs of its suite count as recent; what works again or is new for longer is no news.
     """
     frame = history.query(_QUERY.replace("$last", str(int(last))))
-    found = []
+    news = []
     for row in frame.itertuples(index=False, name=None):
         values: dict[str, Any] = dict(zip(frame.columns, row, strict=True))
         length, earliest = int(values.pop("length")), int(values.pop("earliest"))
@@ -103,6 +104,6 @@ def case_news(history: History, last: int) -> list[CaseNews]:
         if not fails:
             values |= {"stage": "", "message": ""}
         state: State = "fails" if fails else "new" if always else "works again"
-        found.append(CaseNews(state=state, recent=place < last, **values))
+        news.append(CaseNews(state=state, recent=place < last, **values))
     order: tuple[State, ...] = ("fails", "works again", "new")
-    return sorted(found, key=lambda one: order.index(one.state))
+    return sorted(news, key=lambda case: order.index(case.state))

@@ -2,38 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from harness.history.series import SeriesRow
 
-from harness.history.values import Role
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeriesRow:
-    """One series: view `series`. Names are those of its last run.
-
-    Attributes:
-        points: How many it has.
-        first_run: The earliest run with a point of it.
-        last_run: The latest.
-        last_value: The latest run's.
-    """
-
-    series: str
-    suite: str
-    case: str
-    case_id: str
-    model: str
-    variant: str
-    device: str
-    peer: str
-    role: Role
-    machine_class: str
-    metric: str
-    unit: str
-    points: int
-    first_run: str
-    last_run: str
-    last_value: float
+__all__ = ["SERIES_VIEW", "SeriesRow"]
 
 
 SERIES_VIEW = """

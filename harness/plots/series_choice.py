@@ -6,8 +6,7 @@ import difflib
 from collections.abc import Sequence
 
 from harness.errors import UsageError
-from harness.history.series_match import listing_series, matching, names_case
-from harness.history.series_view import SeriesRow
+from harness.history.series import SeriesRow, list_command_line, match_series, names_case
 from harness.metrics import LATENCY
 from harness.report.names import tidy
 from harness.store.address import without_password
@@ -20,19 +19,19 @@ def choose_series(rows: Sequence[SeriesRow], wanted: str | None, where: str) -> 
 
     Args:
         rows: All series of the history.
-        wanted: As harness.history.series_match has it; a case without a metric is its latency. None is enough where
+        wanted: As match_series has it; a case without a metric is its latency. None is enough where
             there is one series only.
         where: The results folder, for messages.
 
     Raises:
         UsageError: None or several are meant; the message names some.
     """
-    lists = listing_series(where)
+    lists = list_command_line(where)
     where = without_password(where)
     if not rows:
         raise UsageError(f"{where}: has no series yet; put the runs of a suite into it")
     if wanted is None:
-        found, asked = matching(rows, "*"), "--series is missing"
+        found, asked = match_series(rows, "*"), "--series is missing"
     else:
         found, asked = _meant(rows, wanted), f"--series {tidy(wanted)}"
     if len(found) == 1:
@@ -61,7 +60,7 @@ def reference_of(rows: Sequence[SeriesRow], chosen: SeriesRow) -> SeriesRow | No
 
 def _meant(rows: Sequence[SeriesRow], wanted: str) -> list[SeriesRow]:
     """What matches; a case's latency, and the newest toolchain's, where there are others."""
-    found = matching(rows, wanted)
+    found = match_series(rows, wanted)
     if any(row.series == wanted for row in found):
         return found
     if any(names_case(row, wanted) for row in found):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.history.verdicts import Cause
+from harness.history.causes import Cause
 from harness.metrics import metric_named
 from harness.plots.canvas import (
     MARGIN,

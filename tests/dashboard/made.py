@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.dashboard import make_dashboard
+from harness.history.changes import Change
 from harness.history.database import create_table
 from harness.history.frames import frame_of
 from harness.history.series_view import SERIES_VIEW
-from harness.history.values import CaseRow, Change, ComparisonRow, Point, RunRow
+from harness.history.values import CaseRow, ComparisonRow, Point, RunRow
 from harness.progress import Silent
 
 if TYPE_CHECKING:

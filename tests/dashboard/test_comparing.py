@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from harness.dashboard.comparing import Comparing
-from harness.history.values import Change
+from harness.history.changes import Change
 from tests.dashboard.made import make_change
 
 CHANGE = make_change("block/stock@cpu", last_good="one", first_bad="two")

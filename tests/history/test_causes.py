@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from harness.history.causes import explain
-from harness.history.circumstances import Circumstances, Conditions, Program, commits_text
-from harness.history.shifts import Shift
+from harness.history.causes import commits_text, explain
+from harness.history.evidence import ChangeEvidence, Side
+from harness.history.levels import Movement
+from harness.history.series import Program
 
 PROGRAM = Program(toolchain="3.13.0", revision="a" * 40, module_sha256="11" * 32)
 OTHER_PROGRAM = Program(toolchain="3.13.0", revision="b" * 40, module_sha256="22" * 32)
-BEFORE = Conditions(
+BEFORE = Side(
     program=PROGRAM,
     machines=("3f2a91c04b7e",),
     kernels=("6.1.0",),
@@ -26,17 +27,17 @@ NEW_COMPILER = replace(BEFORE, program=OTHER_PROGRAM)
 REFERENCE = Program(toolchain="3.12.0", revision="c" * 40, module_sha256="33" * 32)
 
 
-def seen(after: Conditions, *, metric: str = "latency", ratio: float = 1.04, **given: Any) -> Circumstances:
+def seen(after: Side, *, metric: str = "latency", ratio: float = 1.04, **given: Any) -> ChangeEvidence:
     facts: dict[str, Any] = {"exact": False, "kind": "step", "before": BEFORE, **given}
-    return Circumstances(metric=metric, ratio=ratio, after=after, **facts)
+    return ChangeEvidence(metric=metric, ratio=ratio, after=after, **facts)
 
 
-def shift(ratio: float) -> Shift:
-    return Shift(log=math.log(ratio), error=0.001)
+def shift(ratio: float) -> Movement:
+    return Movement(log=math.log(ratio), error=0.001)
 
 
-def beside_reference(after: Conditions, *, reference: float, versus: float, **given: Any) -> Circumstances:
-    given |= {"reference_shift": shift(reference), "versus_shift": shift(versus)}
+def beside_reference(after: Side, *, reference: float, versus: float, **given: Any) -> ChangeEvidence:
+    given |= {"reference": shift(reference), "versus": shift(versus)}
     return seen(after, references=("3.12.0", "3.12.0"), **given)
 
 
@@ -162,17 +163,17 @@ def test_a_compile_time_is_held_against_the_references_first(
         metric="compile-time",
         ratio=1.2,
         references=("3.12.0", "3.12.0"),
-        reference_compile_shift=None if compile_time is None else shift(compile_time),
-        reference_shift=None if latency is None else shift(latency),
+        reference_compile=None if compile_time is None else shift(compile_time),
+        reference=None if latency is None else shift(latency),
     )
 
     assert explain(found)[0] == cause
 
 
 def test_a_compile_time_whose_reference_is_noisy_is_nobodys() -> None:
-    noisy = Shift(log=math.log(1.05), error=0.06)
+    noisy = Movement(log=math.log(1.05), error=0.06)
 
-    assert explain(seen(NEW_COMPILER, metric="compile-time", ratio=1.2, reference_compile_shift=noisy))[0] == "unknown"
+    assert explain(seen(NEW_COMPILER, metric="compile-time", ratio=1.2, reference_compile=noisy))[0] == "unknown"
 
 
 def test_a_compile_time_of_another_module_from_the_same_compiler_is_not_the_machines() -> None:
@@ -213,11 +214,11 @@ def test_where_the_reference_itself_changed_nothing_is_claimed_of_it() -> None:
     assert evidence.endswith("the reference toolchain itself changed from 3.12.0 to 3.13.0 at these runs")
 
 
-def engine(version: str) -> Conditions:
+def engine(version: str) -> Side:
     return replace(BEFORE, program=Program(toolchain=version, revision="", module_sha256=""))
 
 
-def peer(before: str, after: str, **given: Any) -> Circumstances:
+def peer(before: str, after: str, **given: Any) -> ChangeEvidence:
     return seen(engine(after), before=engine(before), peer="onnxruntime", **given)
 
 
@@ -247,7 +248,7 @@ def test_a_peers_ratio_to_the_baseline_is_held_against_the_baseline(
     same = "onnxruntime 1.20.0"
     shifted = None if moved is None else shift(moved)
 
-    found = peer(same, same, metric="latency-vs-baseline", baseline_program=baseline, baseline_shift=shifted)
+    found = peer(same, same, metric="latency-vs-baseline", baseline_program=baseline, baseline=shifted)
 
     assert explain(found)[0] == cause
 
@@ -261,7 +262,7 @@ def test_a_peers_ratio_to_the_baseline_is_held_against_the_baseline(
     ],
 )
 def test_a_ratio_to_the_baseline_says_which_of_the_two_moved(own: float, baseline: float, told: str) -> None:
-    found = seen(NEW_COMPILER, metric="latency-vs-baseline", own_shift=shift(own), baseline_shift=shift(baseline))
+    found = seen(NEW_COMPILER, metric="latency-vs-baseline", own=shift(own), baseline=shift(baseline))
 
     cause, evidence = explain(found)
 

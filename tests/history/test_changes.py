@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.history.changes import find_all
+from harness.history.changes import Change, history_changes
 from harness.history.open import open_history
-from harness.history.values import Change
 from harness.records.run import Run
 from tests.history.made import NEWEST, compacted, make_night, make_nights, night_id, step, store
 
@@ -19,7 +18,7 @@ AT = 40
 def changes_of(results: Path, runs: list[Run], **given: object) -> list[Change]:
     compacted(results, runs)
     with open_history(str(results)) as history:
-        return find_all(history, **given)  # type: ignore[arg-type]  # keywords of find_all
+        return history_changes(history, **given)  # type: ignore[arg-type]  # keywords of history_changes
 
 
 def causes(changes: list[Change], metric: str = "latency", role: str = "newest") -> set[str]:
@@ -132,7 +131,7 @@ def test_only_series_of_some_ids_can_be_searched(tmp_path: Path) -> None:
     one = next(one for one in found if one.metric == "latency")
 
     with open_history(str(tmp_path)) as history:
-        assert find_all(history, series=[one.series]) == [one]
+        assert history_changes(history, series=[one.series]) == [one]
 
 
 def test_a_count_that_was_zero_has_no_finite_ratio(tmp_path: Path) -> None:
@@ -154,16 +153,16 @@ def test_runs_with_a_wrong_clock_and_unfinished_ones_are_left_out(tmp_path: Path
 
     with open_history(str(tmp_path)) as history:
         assert len(history.runs()) == 43
-        assert find_all(history) == []
+        assert history_changes(history) == []
 
 
 def test_several_processes_find_what_one_finds(tmp_path: Path) -> None:
     compacted(tmp_path, make_nights(30, compiler=step(20, 1.2)))
 
     with open_history(str(tmp_path)) as history:
-        assert find_all(history, jobs=2) == find_all(history, jobs=1) != []
+        assert history_changes(history, jobs=2) == history_changes(history, jobs=1) != []
 
 
 def test_an_empty_history_has_no_changes(tmp_path: Path) -> None:
     with open_history(str(tmp_path)) as history:
-        assert find_all(history) == []
+        assert history_changes(history) == []

@@ -18,11 +18,8 @@ from hypothesis import strategies as st
 
 from harness.cli import run_command_line
 from harness.history.failures import CaseNews, case_news
-from harness.history.failures_page import failures_verdict, with_failures, with_news
 from harness.history.open import History, open_history
-from harness.history.page import Page, Sheet, page_markdown, page_terminal
 from harness.records.run import Failure, Run
-from harness.report.columns import Column
 from tests.history.made import compacted, make_night, night_id
 
 Ask = Callable[..., tuple[int, str, str]]
@@ -199,46 +196,6 @@ def a_case(**given: Any) -> CaseNews:
         "recent": True,
     }
     return CaseNews(**{**facts, **given})
-
-
-def test_the_sentence_names_some_and_counts_the_rest() -> None:
-    assert failures_verdict([a_case(state="new"), a_case(state="works again")]) == ""
-    assert failures_verdict([a_case()]) == (
-        "1 case fails: net/tiled@cpu since run07 (3.13.0): compile: iree-compile exited with 1: cannot tile."
-    )
-    many = failures_verdict([a_case(case=f"net/{number}@cpu", stage="", message="") for number in range(5)])
-    assert many.startswith("5 cases fail: net/0@cpu since run07 (3.13.0): planned, but not measured; net/1@cpu since")
-    assert many.endswith("; and 2 more.")
-
-
-def test_failures_come_before_changes_and_new_cases_behind_them() -> None:
-    own = Sheet(title="Changes", columns=(Column(title="case", cells=("x",)),))
-    news = [a_case(), a_case(state="works again", case="a/b@cpu"), a_case(state="new", case="c/d@cpu")]
-    page = with_news(Page(verdict="Nothing changed.", sheets=(own,)), news, last=10)
-    assert [sheet.title for sheet in page.sheets] == [
-        "Cases that fail",
-        "Cases that work again",
-        "Changes",
-        "New cases",
-    ]
-    assert page.verdict.startswith("1 case fails: ")
-    assert page.verdict.endswith(
-        "cannot tile. Nothing changed. In the last 10 runs: 1 case works again, 1 case is new."
-    )
-    overview = with_failures(Page(verdict="3 runs."), news, last=1)
-    assert [sheet.title for sheet in overview.sheets] == ["Cases that fail"]
-    assert overview.verdict.endswith("In the last run: 1 case works again, 1 case is new.")
-
-
-def test_no_name_and_no_message_breaks_out() -> None:
-    evil = "<script>|`x`\n# **bold** @someone \x1b[31m" + "A" * 9_000
-    page = with_news(Page(), [a_case(case=evil, message=evil, suite=evil), a_case()], last=10)
-    text = page_markdown(page)
-    assert "<script>" not in text
-    assert len(text) < 5_000
-    rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert {line.count("|") for line in rows} == {rows[0].count("|")}
-    assert "\x1b" not in page_terminal(page, width=80, color=False)
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from harness.history.columns_page import VIEWS, columns_page, meanings, records
 from harness.history.frames import TABLES, Table, frame_of, kinds_of, turns_frame
-from harness.history.page import page_markdown
 from harness.history.tables import tables_of
+from harness.history.tables_page import VIEWS, column_records, columns_page, meanings
+from harness.report.markdown import to_markdown
 from tests.history.made import make_night
 
 ROWS: dict[Table, list[Any]] = {
@@ -48,7 +48,7 @@ def test_a_number_that_fits_nowhere_is_an_error_and_not_another_number() -> None
 
 @pytest.mark.parametrize("view", list(VIEWS))
 def test_every_column_is_documented(view: str) -> None:
-    listed = {one["column"]: one["meaning"] for one in records() if one["table"] == view}
+    listed = {one["column"]: one["meaning"] for one in column_records() if one["table"] == view}
 
     assert list(listed) == list(kinds_of(VIEWS[view]))
     assert all(listed.values())
@@ -58,4 +58,4 @@ def test_every_column_is_documented(view: str) -> None:
 def test_the_list_in_the_documentation_is_this_one() -> None:
     documentation = Path(__file__).parents[2] / "docs" / "history.md"
 
-    assert page_markdown(columns_page()).strip() in documentation.read_text()
+    assert to_markdown(columns_page()).strip() in documentation.read_text()

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.history.changes import find_all
-from harness.history.findings import findings, timeline
+from harness.history.changes import Change, history_changes
+from harness.history.events import group_changes, run_order
 from harness.history.open import open_history
-from harness.history.values import Change
 from harness.records.run import Run
 from tests.history.made import (
     compacted,
@@ -36,7 +35,7 @@ def changes_of(tmp_path: Path) -> Callable[[Sequence[Run]], list[Change]]:
     def search(runs: Sequence[Run]) -> list[Change]:
         compacted(tmp_path, runs)
         with open_history(str(tmp_path)) as history:
-            return [one for one in find_all(history) if one.case != "net/tiled@cpu"]
+            return [one for one in history_changes(history) if one.case != "net/tiled@cpu"]
 
     return search
 
@@ -133,7 +132,7 @@ def test_a_baseline_that_became_faster_is_told_in_the_other_variants_ratios(tmp_
     ]
     compacted(tmp_path, runs)
     with open_history(str(tmp_path)) as history:
-        change = only(find_all(history), "latency-vs-baseline")
+        change = only(history_changes(history), "latency-vs-baseline")
 
     assert change.case == "net/tiled@cpu"
     assert change.evidence.endswith("what changed is the baseline")
@@ -205,8 +204,8 @@ def test_the_compilers_part_of_two_near_changes_is_dated_by_the_ratio(changes_of
     assert [getattr(latency, name) for name in dated] == [getattr(ratio, name) for name in dated]
     assert latency.first_bad == night_id(40 + later)
     assert f"between {ratio.toolchain_before} and {ratio.toolchain_after}" in latency.evidence
-    order = timeline((run.header.id, "nightly", latency.machine_class) for run in runs)
-    (found,) = [one for one in findings(changes, order, 20) if one.cause == "compiler"]
+    order = run_order((run.header.id, "nightly", latency.machine_class) for run in runs)
+    (found,) = [one for one in group_changes(changes, order, 20) if one.cause == "compiler"]
     assert {latency.series, ratio.series} <= {one.series for one in found.changes}
 
 
@@ -214,7 +213,7 @@ def test_it_is_dated_so_where_the_ratio_itself_was_not_asked_for(tmp_path: Path)
     compacted(tmp_path, [make_night(n, machine=step(40, 1.05), compiler=step(43, 1.05)) for n in range(60)])
 
     with open_history(str(tmp_path)) as history:
-        changes = find_all(history, metrics={"latency"})
+        changes = history_changes(history, metrics={"latency"})
 
     assert {one.first_bad for one in changes if one.cause == "compiler"} == {night_id(43)}
 

@@ -15,7 +15,7 @@ from harness.history import folders
 from harness.history.frames import TABLES, kinds_of
 from harness.history.index import part_file, read_index
 from harness.history.open import History, open_history
-from harness.history.series_view import SeriesRow
+from harness.history.series import SeriesRow
 from harness.history.tables import tables_of
 from harness.records.run import Run
 from harness.store.run_directory import load_run

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from harness.history.series_match import asking, matching
+from harness.history.series import history_command_line, match_series
 from tests.plots.test_series_choice import make_series
 
 LATENCY = make_series("aa")
@@ -36,15 +36,15 @@ ROWS = [BASELINE, DISPATCHES, REFERENCE, ODD, RATIO, TILED, LATENCY]
     ],
 )
 def test_ids_names_and_patterns(wanted: str, found: list[object]) -> None:
-    assert matching(ROWS, wanted) == found
+    assert match_series(ROWS, wanted) == found
 
 
 def test_only_some_metrics() -> None:
-    assert matching(ROWS, "rdb/stock@cpu", ["dispatches", "latency-vs-baseline"]) == [BASELINE, DISPATCHES]
+    assert match_series(ROWS, "rdb/stock@cpu", ["dispatches", "latency-vs-baseline"]) == [BASELINE, DISPATCHES]
 
 
 def test_a_hint_names_the_folder_so_that_a_shell_takes_it() -> None:
-    line = asking("my nights", "--sql", "SELECT 'x'").strip("`")
+    line = history_command_line("my nights", "--sql", "SELECT 'x'").strip("`")
     assert shlex.split(line) == ["harness", "history", "my nights", "--sql", "SELECT 'x'"]
-    assert asking("results", "--columns") == "`harness history --columns`"
-    assert "secret" not in asking("https://user:secret@host/x")
+    assert history_command_line("results", "--columns") == "`harness history --columns`"
+    assert "secret" not in history_command_line("https://user:secret@host/x")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.history.series_values import RunFacts
+from harness.history.series import RunFacts
 
 FACTS = RunFacts(
     started="2026-01-01T02:00:00+00:00",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.errors import UsageError
-from harness.history.series_view import SeriesRow
+from harness.history.series import SeriesRow
 from harness.plots.series_choice import choose_series, reference_of
 
 

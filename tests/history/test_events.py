@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from harness.history.findings import findings, timeline
-from harness.history.values import Change
+from harness.history.changes import Change
+from harness.history.events import group_changes, run_order
 
 RUNS = [f"run{number:02d}" for number in range(30)]
-ORDER = timeline((run, "nightly", "AMD EPYC, 2 cores") for run in RUNS)
+ORDER = run_order((run, "nightly", "AMD EPYC, 2 cores") for run in RUNS)
 
 
 def change(**given: Any) -> Change:
@@ -44,7 +44,7 @@ def change(**given: Any) -> Change:
 
 
 def test_figures_of_one_case_that_changed_together_are_one_finding_led_by_the_latency() -> None:
-    (found,) = findings(
+    (found,) = group_changes(
         [
             change(metric="dispatches", unit="count", direction="more"),
             change(metric="latency-vs-reference", unit="ratio", first_bad="run26", earliest="run24", latest="run27"),
@@ -61,7 +61,7 @@ def test_figures_of_one_case_that_changed_together_are_one_finding_led_by_the_la
 def test_the_machine_is_one_finding_however_many_cases_it_slows() -> None:
     cases = [f"net/{number}@cpu" for number in range(5)]
 
-    (found,) = findings(
+    (found,) = group_changes(
         [change(case=case, cause="machine", ratio=1.03 + 0.01 * place) for place, case in enumerate(cases)], ORDER, 10
     )
 
@@ -73,20 +73,20 @@ def test_the_machine_is_one_finding_however_many_cases_it_slows() -> None:
 def test_two_events_of_one_case_stay_two() -> None:
     early = {"first_bad": "run05", "earliest": "run04", "latest": "run06", "until": "run05"}
 
-    found = findings([change(**early), change()], ORDER, 10)
+    found = group_changes([change(**early), change()], ORDER, 10)
 
     assert [one.lead.first_bad for one in found] == ["run25", "run05"]
 
 
 def test_a_case_that_the_machine_and_the_compiler_changed_has_both() -> None:
-    found = findings([change(), change(role="reference", cause="machine")], ORDER, 10)
+    found = group_changes([change(), change(role="reference", cause="machine")], ORDER, 10)
 
     assert {one.cause for one in found} == {"compiler", "machine"}
 
 
 def test_only_a_recent_time_that_became_longer_by_the_compiler_is_a_reason_to_stop() -> None:
     def fails(**given: Any) -> bool:
-        (found,) = findings([change(**given)], ORDER, last=10)
+        (found,) = group_changes([change(**given)], ORDER, last=10)
         return found.fails
 
     assert fails()
@@ -103,7 +103,9 @@ def test_only_a_recent_time_that_became_longer_by_the_compiler_is_a_reason_to_st
 
 
 def test_what_leads_a_finding_is_what_is_a_reason_to_stop() -> None:
-    (found,) = findings([change(direction="faster", ratio=0.9), change(metric="compile-time", ratio=1.5)], ORDER, 10)
+    (found,) = group_changes(
+        [change(direction="faster", ratio=0.9), change(metric="compile-time", ratio=1.5)], ORDER, 10
+    )
 
     assert found.lead.metric == "compile-time"
     assert found.fails
@@ -112,13 +114,13 @@ def test_what_leads_a_finding_is_what_is_a_reason_to_stop() -> None:
 def test_a_drift_is_recent_as_long_as_it_goes_on() -> None:
     drift = change(kind="drift", first_bad="run02", earliest="run01", latest="run04", until="run29")
 
-    assert findings([drift], ORDER, last=1)[0].recent
-    assert not findings([replace(drift, until="run28")], ORDER, last=1)[0].recent
+    assert group_changes([drift], ORDER, last=1)[0].recent
+    assert not group_changes([replace(drift, until="run28")], ORDER, last=1)[0].recent
 
 
 def test_runs_of_other_suites_and_machines_make_nothing_older() -> None:
     others = [(f"other{number}", suite, "AMD EPYC, 2 cores") for suite in ("weekly",) for number in range(50)]
-    order = timeline([*((run, "nightly", "AMD EPYC, 2 cores") for run in RUNS), *others])
+    order = run_order([*((run, "nightly", "AMD EPYC, 2 cores") for run in RUNS), *others])
 
-    assert findings([change()], order, last=10)[0].recent
+    assert group_changes([change()], order, last=10)[0].recent
     assert order.from_end["run29"] == 0

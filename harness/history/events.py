@@ -1,26 +1,28 @@
-"""What belongs together among the changes of a history: one event is seen in several figures, and in many cases."""
+"""Changes -> events: one event is seen in several figures, and in many cases."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.history.values import Change
-from harness.history.verdicts import Cause
+from harness.history.causes import Cause
+from harness.history.changes import Change
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 
+if TYPE_CHECKING:
+    from harness.history.open import History
+
 # What may fail a build: as in comparisons, a time and no counted figure, which a release may change for the better.
-GATED = (LATENCY.name, LATENCY_VS_REFERENCE, COMPILE_TIME.name)
+_GATED = (LATENCY.name, LATENCY_VS_REFERENCE, COMPILE_TIME.name)
 # Which of an event's figures stands for it, the first that has changed.
-_LEADING = (LATENCY.name, LATENCY_VS_REFERENCE, COMPILE_TIME.name, INSTRUCTIONS.name)
-# A ratio of two variants also moves when the other one changes, which has an event of its own.
-_TRAILING = (LATENCY_VS_BASELINE,)
+_LEADING = (*_GATED, INSTRUCTIONS.name)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timeline:
+class RunOrder:
     """The runs of a history in order of time.
 
     Attributes:
@@ -32,19 +34,27 @@ class Timeline:
     from_end: Mapping[str, int]
 
 
-def timeline(runs: Iterable[tuple[str, str, str]]) -> Timeline:
+def run_order(runs: Iterable[tuple[str, str, str]]) -> RunOrder:
     """From id, suite and machine class of each run, in order of time."""
     listed = list(runs)
     seen: dict[tuple[str, str], int] = {}
     from_end = {}
-    for run, suite, classed in reversed(listed):
-        from_end[run] = seen.get((suite, classed), 0)
-        seen[suite, classed] = from_end[run] + 1
-    return Timeline(places={run: place for place, (run, _, _) in enumerate(listed)}, from_end=from_end)
+    for run, suite, machine_class in reversed(listed):
+        from_end[run] = seen.get((suite, machine_class), 0)
+        seen[suite, machine_class] = from_end[run] + 1
+    return RunOrder(places={run: place for place, (run, _, _) in enumerate(listed)}, from_end=from_end)
+
+
+def order_of(history: History) -> RunOrder:
+    """The runs in which changes are looked for."""
+    runs = history.query(
+        "SELECT run, suite, machine_class FROM runs WHERE clock = '' AND finished ORDER BY started, run"
+    )
+    return run_order(runs.itertuples(index=False, name=None))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class ChangeEvent:
     """One event.
 
     Attributes:
@@ -74,26 +84,21 @@ class Finding:
     def ratio(self) -> float:
         """Of what stands for it; over several cases the median of that figure."""
         lead = self.lead
-        alike = [one.ratio for one in self.changes if (one.metric, one.role) == (lead.metric, lead.role)]
+        alike = [change.ratio for change in self.changes if (change.metric, change.role) == (lead.metric, lead.role)]
         return float(np.median(alike))
 
     @property
     def fails(self) -> bool:
         """Whether it is a reason to stop: recent, the compiler's, and a time of IREE's that became longer."""
-        return self.recent and any(map(_stops, self.changes))
+        return self.recent and any(map(_may_fail, self.changes))
 
 
-def is_worse(change: Change) -> bool:
-    """Whether it goes the wrong way; smaller is better in all figures."""
-    return change.direction in ("slower", "more")
-
-
-def _stops(change: Change) -> bool:
+def _may_fail(change: Change) -> bool:
     """A peer's time may be longer by IREE's compiler only in a ratio to it, and that is no loss."""
-    return is_worse(change) and change.cause == "compiler" and change.metric in GATED and not change.peer
+    return change.is_worse and change.cause == "compiler" and change.metric in _GATED and not change.peer
 
 
-def findings(changes: Sequence[Change], order: Timeline, last: int) -> list[Finding]:
+def group_changes(changes: Sequence[Change], order: RunOrder, last: int) -> list[ChangeEvent]:
     """Changes put together where their ranges of runs overlap: of one case, or of all cases where it is the machine.
 
     Args:
@@ -102,23 +107,26 @@ def findings(changes: Sequence[Change], order: Timeline, last: int) -> list[Find
     Returns:
         The latest first.
     """
-    events: dict[tuple[str, ...], list[Change]] = {}
+    groups: dict[tuple[str, ...], list[Change]] = {}
     for change in changes:
         whose = change.direction if change.cause == "machine" else change.case
-        events.setdefault((change.suite, change.machine_class, change.cause, change.kind, whose), []).append(change)
-    found = [
-        Finding(changes=tuple(sorted(event, key=_rank)), recent=any(_is_recent(one, order, last) for one in event))
-        for alike in events.values()
-        for event in _overlapping(alike, order.places)
+        groups.setdefault((change.suite, change.machine_class, change.cause, change.kind, whose), []).append(change)
+    events = [
+        ChangeEvent(
+            changes=tuple(sorted(together, key=_rank)),
+            recent=any(order.from_end[change.until or change.first_bad] < last for change in together),
+        )
+        for group in groups.values()
+        for together in _overlapping(group, order.places)
     ]
-    return sorted(found, key=lambda one: (-order.places[one.lead.first_bad], not one.fails, one.lead.case))
+    return sorted(events, key=lambda event: (-order.places[event.lead.first_bad], not event.fails, event.lead.case))
 
 
 def _overlapping(changes: Sequence[Change], places: Mapping[str, int]) -> list[list[Change]]:
     """Changes whose ranges overlap, in order of time."""
     joined: list[list[Change]] = []
     reach = -1
-    for change in sorted(changes, key=lambda one: places[one.earliest]):
+    for change in sorted(changes, key=lambda change: places[change.earliest]):
         if joined and places[change.earliest] <= reach:
             joined[-1].append(change)
         else:
@@ -129,15 +137,11 @@ def _overlapping(changes: Sequence[Change], places: Mapping[str, int]) -> list[l
 
 
 def _rank(change: Change) -> tuple[bool, int, bool, str]:
-    """What stands for an event: what may fail a build, then times before counts, the newest toolchain before others."""
+    """What stands for an event: what may fail a build, then times before counts, the newest toolchain before others.
+
+    A ratio to the baseline comes last, since it also moves when the baseline changes, which has an event of its own.
+    """
     place = _LEADING.index(change.metric) if change.metric in _LEADING else len(_LEADING)
-    return (
-        not _stops(change),
-        place + len(_LEADING) * (change.metric in _TRAILING),
-        change.role != "newest",
-        change.case,
-    )
-
-
-def _is_recent(change: Change, order: Timeline, last: int) -> bool:
-    return order.from_end[change.until or change.first_bad] < last
+    if change.metric == LATENCY_VS_BASELINE:
+        place = 2 * len(_LEADING)
+    return not _may_fail(change), place, change.role != "newest", change.case

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.history.shifts import shift_between
+from harness.history.levels import movement_between
 
 quiet = [1.0, 1.002, 0.998, 1.001, 0.999, 1.003]
 
 
 def test_a_level_that_moved_by_more_than_its_noise_explains_a_change_of_that_size() -> None:
-    shift = shift_between(quiet, [1.04 * value for value in quiet])
+    shift = movement_between(quiet, [1.04 * value for value in quiet])
 
     assert shift is not None
     assert shift.ratio == pytest.approx(1.04)
@@ -24,7 +24,7 @@ def test_a_level_that_moved_by_more_than_its_noise_explains_a_change_of_that_siz
 
 
 def test_it_explains_nothing_that_went_the_other_way_or_was_far_larger() -> None:
-    shift = shift_between(quiet, [1.04 * value for value in quiet])
+    shift = movement_between(quiet, [1.04 * value for value in quiet])
 
     assert shift is not None
     assert not shift.explains(math.log(0.96))
@@ -34,14 +34,14 @@ def test_it_explains_nothing_that_went_the_other_way_or_was_far_larger() -> None
 def test_a_level_within_its_noise_explains_nothing() -> None:
     noisy = [1.0, 1.1, 0.9, 1.07, 0.95, 1.02]
 
-    shift = shift_between(noisy, [1.02 * value for value in noisy])
+    shift = movement_between(noisy, [1.02 * value for value in noisy])
 
     assert shift is not None
     assert not shift.explains(math.log(1.02))
 
 
 def test_two_points_alone_explain_large_changes_only() -> None:
-    small, large = shift_between([1.0], [1.04]), shift_between([1.0], [1.5])
+    small, large = movement_between([1.0], [1.04]), movement_between([1.0], [1.5])
 
     assert small is not None
     assert large is not None
@@ -50,8 +50,8 @@ def test_two_points_alone_explain_large_changes_only() -> None:
 
 
 def test_without_points_on_both_sides_nothing_is_known() -> None:
-    assert shift_between([], quiet) is None
-    assert shift_between(quiet, []) is None
+    assert movement_between([], quiet) is None
+    assert movement_between(quiet, []) is None
 
 
 @given(
@@ -60,8 +60,8 @@ def test_without_points_on_both_sides_nothing_is_known() -> None:
     st.floats(0.01, 100.0),
 )
 def test_no_unit_matters(before: list[float], after: list[float], unit: float) -> None:
-    one = shift_between(before, after)
-    other = shift_between([unit * value for value in before], [unit * value for value in after])
+    one = movement_between(before, after)
+    other = movement_between([unit * value for value in before], [unit * value for value in after])
 
     assert one is not None
     assert other is not None

@@ -1,0 +1,307 @@
+"""What `harness history` and `--changes` show: the suites, the events with their causes, and the cases that fail."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from harness.history.changes import Change
+from harness.history.events import ChangeEvent
+from harness.history.failures import CaseNews, State
+from harness.history.open import NOTHING_YET
+from harness.metrics import RATIO_TITLES, metric_named
+from harness.report.page import Column, Page, Table
+from harness.report.units import percent, ratio_text, unit_of
+from harness.text import one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# In so many of 100 series of 100 points noise alone is called a change: of usual kinds of noise together, and of two
+# levels that are each kept for about ten runs; docs/history.md measures both.
+_USUAL_ALARMS, _MOST_ALARMS = 1, 14
+_NAMED = 3
+_MOST_ROWS = 100
+_MOST_LETTERS = 300  # what a tool printed may be long
+_CAUSES = (
+    "Cause: compiler, where the toolchain changed and what is free of the machine moved (the ratio to the reference "
+    "toolchain in the same rounds, or counted figures); machine, where the reference toolchain or an unchanged module "
+    "moved; harness, where nothing changed but its commit; else unknown. The runs in which it may have happened are a "
+    "95 % range for steps; of drifts they hold the beginning in 75 to 98 % of cases, by length and size."
+)
+_CASE_TITLES: dict[State, str] = {
+    "fails": "Cases that fail",
+    "works again": "Cases that work again",
+    "new": "New cases",
+}
+
+# In a device's class its name follows the machine's, so series are counted with the machine's runs.
+SUITES_QUERY = """
+SELECT runs.suite, runs.machine_class, count(*) AS runs,
+       min(runs.started) FILTER (clock = '') AS first, max(runs.started) FILTER (clock = '') AS last,
+       arg_max(runs.run, (runs.started, runs.run)) AS last_run, arg_max(runs.toolchain, runs.started) AS toolchain,
+       any_value(counted.series) AS series
+FROM runs
+LEFT JOIN (
+    SELECT series.suite, runs.machine_class, count(*) AS series
+    FROM series JOIN runs ON runs.run = series.last_run
+    GROUP BY ALL
+) AS counted ON counted.suite = runs.suite AND counted.machine_class = runs.machine_class
+GROUP BY runs.suite, runs.machine_class
+ORDER BY runs.suite, runs.machine_class
+"""
+
+
+def overview_page(suites: pd.DataFrame, events: Sequence[ChangeEvent], *, last: int, notes: Sequence[str]) -> Page:
+    """A line for each suite and class of machines.
+
+    Args:
+        suites: The answer to SUITES_QUERY.
+        events: Among latencies.
+        last: How many runs of its suite count as recent.
+    """
+    if suites.empty:
+        return Page(verdict=NOTHING_YET, notes=tuple(note for note in notes if note != NOTHING_YET))
+    machine_classes = set(suites["machine_class"])
+    # Where a suite has several lines, its machines tell them apart.
+    rank = 0 if suites["suite"].duplicated().any() else 2
+    columns = [
+        Column("suite", list(suites["suite"])),
+        *([Column("machines", list(suites["machine_class"]), rank=rank)] if len(machine_classes) > 1 else []),
+        Column("runs", [f"{count:,}" for count in suites["runs"]], kind="number"),
+        Column("series", [f"{int(count):,}" for count in suites["series"].fillna(0)], kind="number"),
+        Column("first", [time[:10] for time in suites["first"]], rank=3),
+        Column("last", [time[:10] for time in suites["last"]]),
+        Column("toolchain", list(suites["toolchain"]), rank=1),
+        Column(
+            "changed",
+            [
+                _recent_counts(events, suite, machine_class)
+                for suite, machine_class in zip(suites["suite"], suites["machine_class"], strict=True)
+            ],
+        ),
+    ]
+    span = f"in the last {last} runs of a suite" if last != 1 else "in the last run of a suite"
+    legend = [f"changed: how many latencies did so {span}, and by what."]
+    if len(machine_classes) == 1:
+        legend += [f"All on {machine_class}." for machine_class in machine_classes]
+    runs, count = int(suites["runs"].sum()), suites["suite"].nunique()
+    return Page(
+        verdict=f"{runs:,} run{'' if runs == 1 else 's'} of {count:,} suite{'' if count == 1 else 's'}.",
+        parts=(Table(columns=columns, after=legend),),
+        notes=(
+            "`--changes` says what changed, when and why; `--series PATTERN` shows a series; `--sql` asks anything, "
+            "and `--columns` lists what there is to ask.",
+            *notes,
+        ),
+    )
+
+
+def _recent_counts(events: Sequence[ChangeEvent], suite: str, machine_class: str) -> str:
+    """`▲ 2 compiler, ▼ 1 machine`; a device's class begins with its machine's."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for event in events:
+        if event.recent and event.lead.suite == suite and event.lead.machine_class.startswith(machine_class):
+            counts[_mark(event), event.cause] += len(event.cases)
+    return ", ".join(f"{mark} {count} {cause}" for (mark, cause), count in counts.items()) or "none"
+
+
+def changes_page(events: Sequence[ChangeEvent], *, searched: int, noisy: int, last: int, notes: Sequence[str]) -> Page:
+    """The latest changes with their causes, and the earlier ones.
+
+    Args:
+        events: The latest first.
+        searched: Number of series in which changes were looked for.
+        noisy: How many of these are timed, and so may be flagged by chance.
+        last: How many runs of its suite count as recent.
+        notes: What was left out of the history, and why.
+    """
+    recent = [event for event in events if event.recent]
+    earlier = [event for event in events if not event.recent]
+    tables = []
+    if recent:
+        tables.append(_events_table(f"Changes in the last {last} runs", recent))
+    if earlier:
+        title = f"{len(earlier)} earlier change{'' if len(earlier) == 1 else 's'}"
+        tables.append(replace(_events_table(title, earlier), folded=True))
+    return Page(
+        verdict=changes_verdict(events, searched=searched, last=last),
+        parts=tables,
+        notes=(*([_CAUSES] if events else []), *([_chance(searched, noisy)] if noisy else []), *notes),
+    )
+
+
+def changes_verdict(events: Sequence[ChangeEvent], *, searched: int, last: int) -> str:
+    """What the compiler made slower lately, and how many other events there are, in one sentence."""
+    if not searched:
+        return "No series has two points yet, so there is nothing to find changes in."
+    span = f"in the last {last} runs" if last != 1 else "in the last run"
+    failing = [event for event in events if event.fails]
+    others = Counter(event.cause for event in events if event.recent and not event.fails)
+    rest = ", ".join(
+        f"{count} of {'unknown cause' if cause == 'unknown' else f'the {cause}'}" for cause, count in others.items()
+    )
+    closing = f"; other changes: {rest}." if rest else "."
+    if not failing:
+        return f"No latency and no compile time became longer by the compiler {span}{closing}"
+    first = ", ".join(f"{event.lead.case} {_figure(event.lead)} {_amount(event)}" for event in failing[:_NAMED])
+    more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
+    cases = len({(event.lead.suite, event.lead.case) for event in failing})
+    return f"{cases} case{'' if cases == 1 else 's'} became slower by the compiler {span}: {first}{more}{closing}"
+
+
+def _chance(searched: int, noisy: int) -> str:
+    """How often a change may be none, in two sentences; no count, since nobody knows a machine's noise."""
+    return (
+        f"{searched:,} series were searched, {noisy:,} of them timed. A change is found in about {_USUAL_ALARMS} % of "
+        f"timed series that have none where noise is of a usual kind, and in up to {_MOST_ALARMS} % where it keeps to "
+        "one of two levels for some ten runs (docs/history.md): what counts is seen in several figures or cases, and "
+        "stays."
+    )
+
+
+def change_record(event: ChangeEvent, change: Change) -> dict[str, Any]:
+    """For other programs: a change, and whether it is recent and a reason to stop."""
+    return {
+        **asdict(change),
+        "recent": event.recent,
+        "worse": change.is_worse,
+        "fails": event.fails and change is event.lead,
+    }
+
+
+def _events_table(title: str, events: Sequence[ChangeEvent]) -> Table:
+    leads = [event.lead for event in events]
+    several = any(len(event.cases) > 1 for event in events)
+    return Table(
+        title=title,
+        columns=(
+            Column("case", [lead.case for lead in leads], kind="name"),
+            *([Column("cases", [str(len(event.cases)) for event in events], kind="number")] if several else []),
+            Column("change", [f"{_figure(event.lead)} {_amount(event)}" for event in events]),
+            Column("first run with it", [lead.first_bad for lead in leads], kind="name"),
+            Column("on", [lead.started[:10] for lead in leads], rank=1),
+            Column("cause", [lead.cause for lead in leads]),
+            Column("why", [_why(event) for event in events], kind="sentence"),
+        ),
+        most=_MOST_ROWS,
+        after=("--format csv and json have all of them.",) if len(events) > _MOST_ROWS else (),
+    )
+
+
+def _figure(change: Change) -> str:
+    """`latency`, or `latency under 3.12.0 (89ece87b89)` where the newest toolchain is not the one that was measured."""
+    metric = metric_named(change.metric)
+    title = (RATIO_TITLES.get(change.metric) or (metric.title if metric is not None else "")).lower() or change.metric
+    return title if change.role == "newest" else f"{title} under {change.toolchain_after or change.role}"
+
+
+def _amount(event: ChangeEvent) -> str:
+    """`▲ +3.9 % (2.00 -> 2.08 ms)`: more than colour marks the direction."""
+    lead = event.lead
+    kind = "drift " if lead.kind == "drift" else ""
+    relative = percent(event.ratio, decimals=1) if math.isfinite(event.ratio) else "new"
+    levels = "median" if len(event.cases) > 1 else _levels(lead)
+    return f"{kind}{_mark(event)} {relative} ({levels})"
+
+
+def _mark(event: ChangeEvent) -> str:
+    return "▲" if event.lead.is_worse else "▼"
+
+
+def _levels(change: Change) -> str:
+    if change.unit == "ratio":
+        return f"{ratio_text(change.before)} -> {ratio_text(change.after)}"
+    unit = unit_of(change.unit, [change.before, change.after])
+    return f"{unit.text(change.before)} -> {unit.text(change.after)} {unit.name}".rstrip()
+
+
+def _why(event: ChangeEvent) -> str:
+    """The evidence, the other figures that show the same event, and when it may have happened."""
+    lead = event.lead
+    figures = dict.fromkeys(_figure(change) for change in event.changes)
+    figures.pop(_figure(lead))
+    parts = [lead.evidence]
+    if figures:
+        parts.append(f"seen too in {', '.join(figures)}")
+    if lead.kind == "drift":
+        parts.append(f"it goes on until {lead.until}")
+    if lead.earliest != lead.latest:
+        begins = "began" if lead.kind == "drift" else "happened"
+        parts.append(f"it {begins} between {lead.earliest} and {lead.latest}")
+    return "; ".join(parts)
+
+
+def add_cases(page: Page, news: Sequence[CaseNews], *, last: int) -> Page:
+    """A page of changes with the cases in it; its verdict begins with those that fail.
+
+    Args:
+        last: How many runs of a suite count as recent.
+    """
+    first, again, new = (_cases_table(state, news) for state in _CASE_TITLES)
+    return replace(page, verdict=_whole_verdict(page, news, last), parts=(*first, *again, *page.parts, *new))
+
+
+def add_failures(page: Page, news: Sequence[CaseNews], *, last: int) -> Page:
+    """An overview with the cases that fail after it; its verdict counts the others."""
+    return replace(page, verdict=_whole_verdict(page, news, last), parts=(*page.parts, *_cases_table("fails", news)))
+
+
+def failures_verdict(news: Sequence[CaseNews]) -> str:
+    """How many cases fail, since when and why; "" where none does."""
+    failing = [case for case in news if case.state == "fails"]
+    if not failing:
+        return ""
+    first = "; ".join(
+        f"{case.case} since {case.since} ({case.toolchain}): {_failure(case)}" for case in failing[:_NAMED]
+    )
+    more = f"; and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
+    return f"{len(failing)} case{' fails' if len(failing) == 1 else 's fail'}: {first}{more}".rstrip(".") + "."
+
+
+def _whole_verdict(page: Page, news: Sequence[CaseNews], last: int) -> str:
+    again = sum(case.state == "works again" for case in news)
+    new = sum(case.state == "new" for case in news)
+    others = [f"{again} case{' works' if again == 1 else 's work'} again"] if again else []
+    others += [f"{new} case{' is' if new == 1 else 's are'} new"] if new else []
+    span = f"In the last {last} runs" if last != 1 else "In the last run"
+    closing = f"{span}: {', '.join(others)}." if others else ""
+    return " ".join(text for text in (failures_verdict(news), page.verdict, closing) if text)
+
+
+def _failure(case: CaseNews) -> str:
+    """Stage and message of a case that fails."""
+    text = one_line(case.message)
+    text = text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
+    return ": ".join(part for part in (case.stage, text) if part) or "planned, but not measured"
+
+
+def _cases_table(state: State, news: Sequence[CaseNews]) -> list[Table]:
+    """The cases of one state; none where there are none."""
+    cases = [case for case in news if case.state == state]
+    if not cases:
+        return []
+    columns = [Column("case", [case.case for case in cases], kind="name")]
+    if len({case.suite for case in cases}) > 1:
+        columns.append(Column("suite", [case.suite for case in cases]))
+    if len({case.machine_class for case in cases}) > 1:
+        columns.append(Column("machines", [case.machine_class for case in cases], rank=2))
+    columns += [
+        Column("since", [case.since for case in cases], kind="name"),
+        Column("toolchain", [case.toolchain for case in cases], rank=1),
+        Column("runs", [f"{case.runs:,}" for case in cases], kind="number"),
+    ]
+    if state == "fails":
+        columns.append(Column("why", [_failure(case) for case in cases], kind="sentence"))
+    return [
+        Table(
+            title=_CASE_TITLES[state],
+            columns=columns,
+            folded=state == "new",
+            most=_MOST_ROWS,
+            after=("--format json has all of them.",) if len(cases) > _MOST_ROWS else (),
+        )
+    ]

@@ -1,0 +1,262 @@
+"""The series of a history: which one a text means, and its points as arrays.
+
+A series is one case's one metric on one class of machines in one role. Change points are looked for in the points of
+finished runs whose clock was right; these runs, in order of time, are the `Runs` that places count.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.history.values import Role
+from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
+from harness.store.address import without_password
+
+if TYPE_CHECKING:
+    from harness.history.open import History
+
+_DEFAULT_RESULTS = "results"
+_FIRST_METRICS = (LATENCY.name, LATENCY_VS_REFERENCE, LATENCY_VS_BASELINE)
+_ROLES = ("newest", "reference", "other")
+# How many series one statement loads.
+_AT_ONCE = 500
+_NEXT_DEVICE = re.compile(r"; [^\s:;]+: ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesRow:
+    """One series: view `series`. Names are those of its last run.
+
+    Attributes:
+        points: How many it has.
+        first_run: The earliest run with a point of it.
+        last_run: The latest.
+        last_value: The latest run's.
+    """
+
+    series: str
+    suite: str
+    case: str
+    case_id: str
+    model: str
+    variant: str
+    device: str
+    peer: str
+    role: Role
+    machine_class: str
+    metric: str
+    unit: str
+    points: int
+    first_run: str
+    last_run: str
+    last_value: float
+
+
+def series_rows(history: History) -> list[SeriesRow]:
+    """All series of a history."""
+    frame = history.series()
+    return [SeriesRow(**dict(zip(frame.columns, row, strict=True))) for row in frame.itertuples(index=False, name=None)]
+
+
+def match_series(rows: Sequence[SeriesRow], wanted: str, metrics: Sequence[str] = ()) -> list[SeriesRow]:
+    """Series by their id, by the name of their case, or by case and metric with a space or a `/` between them.
+
+    A text that is the name of some series as it stands is no pattern for others. The series that people ask for first
+    come first: latencies, then ratios of them, and the newest toolchain before the reference.
+
+    Args:
+        wanted: An id, a name or a shell pattern for them.
+        metrics: Only these; () for all.
+    """
+    chosen = [row for row in rows if not metrics or row.metric in metrics]
+    named = [row for row in chosen if wanted in _names(row)]
+    found = named or [row for row in chosen if any(fnmatch.fnmatchcase(name, wanted) for name in _names(row))]
+    return sorted(found, key=_rank)
+
+
+def names_case(row: SeriesRow, wanted: str) -> bool:
+    """Whether a text means a series by its case alone, without a metric."""
+    return row.case == wanted or fnmatch.fnmatchcase(row.case, wanted)
+
+
+def _names(row: SeriesRow) -> tuple[str, ...]:
+    return row.series, row.case, f"{row.case} {row.metric}", f"{row.case}/{row.metric}"
+
+
+def _rank(row: SeriesRow) -> tuple[int, str, str, int, str, str, str]:
+    first = _FIRST_METRICS.index(row.metric) if row.metric in _FIRST_METRICS else len(_FIRST_METRICS)
+    metric = "" if row.metric in _FIRST_METRICS else row.metric
+    return first, row.case, metric, _ROLES.index(row.role), row.suite, row.machine_class, row.series
+
+
+def history_command_line(results: str, *arguments: str) -> str:
+    """A command line that asks this results folder, to be copied from a message."""
+    place = [without_password(results)] if results != _DEFAULT_RESULTS else []
+    return f"`{shlex.join(['harness', 'history', *place, *arguments])}`"
+
+
+def list_command_line(results: str) -> str:
+    """The command line that lists all series."""
+    statement = "SELECT series.case, metric, role, series.series FROM series ORDER BY ALL"
+    return history_command_line(results, "--sql", statement)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """What a run recorded of its machine and its harness.
+
+    Attributes:
+        devices: What each device is, with its driver's version, as `name: facts`, several with `; ` between.
+        commit: Of the harness.
+        load: Of the machine as the run began; None: not known.
+        reference: Release of the toolchain that stays the same; "" where there was one only.
+    """
+
+    started: str
+    machine: str
+    kernel: str
+    devices: str
+    commit: str
+    load: float | None
+    reference: str
+
+    def driver(self, device: str) -> str:
+        """What a device is, with its driver's version; "" where the run does not say."""
+        return _driver(self.devices, device)
+
+
+@cache  # thousands of runs say the same
+def _driver(devices: str, device: str) -> str:
+    of_device = f"; {devices}".partition(f"; {device}: ")[2]
+    return _NEXT_DEVICE.split(of_device)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """Runs in which changes are looked for, in order of time: finished ones whose clock was right."""
+
+    ids: tuple[str, ...]
+    facts: tuple[RunFacts, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SeriesValues:
+    """The points of one series, in order of time.
+
+    Attributes:
+        series: Its id.
+        places: `(points,)`: place of each point's run in `Runs`, ascending.
+        values: `(points,)`: in the metric's unit.
+    """
+
+    series: str
+    places: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+    def values_at(self, places: NDArray[np.int64]) -> list[float]:
+        """The values of those of these runs `(runs,)` that have one, in order of time."""
+        found = np.searchsorted(self.places, places)
+        found = found[found < self.places.size]
+        return [float(value) for value in self.values[found[np.isin(self.places[found], places)]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What a point was made with.
+
+    Attributes:
+        toolchain: Release of IREE; of a peer, the engine's name and version.
+        module_sha256: Of what ran; "" where nothing was compiled.
+    """
+
+    toolchain: str
+    revision: str
+    module_sha256: str
+
+    def has_toolchain_of(self, other: Program) -> bool:
+        """Whether release and revision are the same."""
+        return (self.toolchain, self.revision) == (other.toolchain, other.revision)
+
+
+def usable_runs(history: History) -> Runs:
+    """Runs in which changes are looked for."""
+    frame = history.query(
+        "SELECT run, started, machine, kernel, devices, harness_commit, load_1min, reference FROM runs "
+        "WHERE finished AND clock = '' ORDER BY started, run"
+    )
+    rows = list(frame.itertuples(index=False, name=None))
+    return Runs(
+        ids=tuple(str(row[0]) for row in rows),
+        facts=tuple(
+            RunFacts(
+                started=str(started),
+                machine=str(machine),
+                kernel=str(kernel),
+                devices=str(devices),
+                commit=str(commit),
+                load=float(load) if load == load else None,  # NaN: not known
+                reference=reference if isinstance(reference, str) else "",
+            )
+            for _, started, machine, kernel, devices, commit, load, reference in rows
+        ),
+    )
+
+
+def load_values(history: History, series: Iterable[str], runs: Runs) -> dict[str, SeriesValues]:
+    """The points of these series in these runs, by the series' ids; a series without any is left out."""
+    wanted = sorted(set(series))
+    found = {}
+    for start in range(0, len(wanted), _AT_ONCE):
+        found.update(_load(history, wanted[start : start + _AT_ONCE], runs))
+    return found
+
+
+def _load(history: History, wanted: Sequence[str], runs: Runs) -> dict[str, SeriesValues]:
+    """Numbers alone come out of the database: a text for each point would take most of the time.
+
+    Series lie in order of their ids, so that a range of ids reads little else.
+    """
+    frame = history.query(
+        "SELECT chosen.number, usable.place, points.value FROM points "
+        "JOIN (SELECT unnest(?::VARCHAR[]) AS series, unnest(range(?)) AS number) AS chosen USING (series) "
+        "JOIN (SELECT unnest(?::VARCHAR[]) AS run, unnest(range(?)) AS place) AS usable USING (run) "
+        "WHERE points.series BETWEEN ? AND ? ORDER BY chosen.number, usable.place",
+        [list(wanted), len(wanted), list(runs.ids), len(runs.ids), wanted[0], wanted[-1]],
+    )
+    numbers, places = frame["number"].to_numpy(), frame["place"].to_numpy(dtype="int64")
+    values = frame["value"].to_numpy(dtype="float64")
+    edges = np.searchsorted(numbers, np.arange(len(wanted) + 1))
+    return {
+        name: SeriesValues(series=name, places=places[low:high], values=values[low:high])
+        for name, low, high in zip(wanted, edges[:-1], edges[1:], strict=True)
+        if high > low
+    }
+
+
+def load_programs(history: History, points: Collection[tuple[str, str]]) -> dict[tuple[str, str], Program]:
+    """What points were made with.
+
+    Args:
+        points: Id of the series and of the run of each, by which the programs are found.
+    """
+    if not points:
+        return {}
+    series, runs = zip(*points, strict=True)
+    frame = history.query(
+        "SELECT series, run, toolchain, revision, module_sha256 FROM points "
+        "JOIN (SELECT unnest(?::VARCHAR[]) AS series, unnest(?::VARCHAR[]) AS run) AS chosen USING (series, run)",
+        [list(series), list(runs)],
+    )
+    return {
+        (str(name), str(run)): Program(toolchain=str(toolchain), revision=str(revision), module_sha256=str(module))
+        for name, run, toolchain, revision, module in frame.itertuples(index=False, name=None)
+    }
