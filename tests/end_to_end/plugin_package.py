@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import site
 import subprocess
 import sys
 import sysconfig
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.end_to_end.conftest import Harness
+import tomli
+
+from tests.end_to_end.command import Ended, Harness
 
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLE = REPOSITORY / "tests" / "example_plugins"
@@ -20,26 +21,43 @@ COMPILER = shutil.which("cc")
 
 @dataclass(frozen=True)
 class Installed(Harness):
-    """A harness in an environment of its own, in a folder with the example's suites."""
+    """A harness in an environment of its own, where the example package is installed too."""
 
-    tools: Path
-    environment: dict[str, str] = field(default_factory=dict)
+    environment: Path
 
-    def command(self, *arguments: str) -> list[str]:
-        """The command line."""
-        return [str(self.tools / "harness"), *arguments]
+    def tools(self) -> list[Path]:
+        """Its programs, and IREE's, which lie beside this interpreter."""
+        return [self.environment, *super().tools()]
 
-    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run it to its end."""
-        return self.shell(self.command(*arguments))
+    def __call__(self, *arguments: str, **environment: str) -> Ended:
+        """Run a command line to its end, in a fresh process of the environment."""
+        return self.ended(*arguments, **environment)
 
-    def shell(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        """Run a command as in a terminal in which the environment is active."""
-        path = os.pathsep.join([str(self.tools), str(Path(sys.executable).parent), os.environ["PATH"]])
-        environment = {**os.environ, "PATH": path, **self.environment}
-        return subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=240, check=False
-        )
+
+@dataclass(frozen=True)
+class Beside(Harness):
+    """The command where the example package lies on Python's path, as if it were installed."""
+
+    packages: Path
+
+    def __call__(self, *arguments: str, **environment: str) -> Ended:
+        """Run a command line to its end, in a fresh process."""
+        return self.ended(*arguments, PYTHONPATH=str(self.packages), **environment)
+
+
+def lay_out(folder: Path) -> Path:
+    """Write the example package into a folder, with the metadata that an installer would write; the folder."""
+    project = tomli.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
+    shutil.copytree(EXAMPLE / "example_plugins", folder / "example_plugins")
+    metadata = folder / "example_plugins-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: example-plugins\nVersion: 1\n")
+    sections = [
+        f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in places.items())
+        for group, places in project["entry-points"].items()
+    ]
+    (metadata / "entry_points.txt").write_text("\n".join(sections))
+    return folder
 
 
 def install(folder: Path) -> Path:

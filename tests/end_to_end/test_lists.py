@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import pytest
 from harness.report.table import build_report
 from harness.store.run_directory import load_run
 from harness.toolchain import find_toolchain
-from tests.end_to_end.conftest import CPU, Harness
+from tests.end_to_end.command import Harness, document
+from tests.end_to_end.suites import CPU
 
 ROOT = Path(__file__).parents[2]
 LIST = """
@@ -44,15 +44,15 @@ def night(harness: Harness) -> Harness:
 
 
 def test_every_suite_of_a_list_is_run_and_the_weightiest_status_counts(night: Harness) -> None:
-    finished = night("run", "night.toml", "--filter", "net/*", "--format", "json")
-    assert finished.returncode == 2, finished.stderr
-    document = json.loads(finished.stdout)
-    assert [(Path(one["suite"]).stem, one["exit_status"]) for one in document["suites"]] == [
+    ended = night("run", "night.toml", "--filter", "net/*", "--format", "json")
+    assert ended.returncode == 2, ended.stderr
+    found = document(ended)
+    assert [(Path(suite["suite"]).stem, suite["exit_status"]) for suite in found["suites"]] == [
         ("net", 0),
         ("gone", 2),
         ("small", 0),  # passed over
     ]
-    (report,) = document["reports"]
+    (report,) = found["reports"]
     assert [(row["case"], row["status"]) for row in report["rows"]] == [
         ("net/stock@cpu", "measured"),
         ("net/onnxruntime@cpu", "measured"),
@@ -61,18 +61,18 @@ def test_every_suite_of_a_list_is_run_and_the_weightiest_status_counts(night: Ha
 
 
 def test_the_cases_of_all_suites_are_listed(night: Harness) -> None:
-    finished = night("list", "night.toml")
-    assert finished.returncode == 2
-    assert "net/stock@cpu" in finished.stdout
-    assert "tiny/inert@cpu" in finished.stdout
-    assert finished.stderr == "gone.toml: there is no such file; check the path\n"
+    ended = night("list", "night.toml")
+    assert ended.returncode == 2
+    assert "net/stock@cpu" in ended.stdout
+    assert "tiny/inert@cpu" in ended.stdout
+    assert ended.stderr == "gone.toml: there is no such file; check the path\n"
 
 
 @pytest.mark.parametrize("command", [["export", "night.toml", "net"], ["selfcheck", "night.toml"]])
 def test_other_commands_want_one_suite(night: Harness, command: list[str]) -> None:
-    finished = night(*command)
-    assert finished.returncode == 2
-    assert "night.toml: is a list of suites; name one of its suites instead, such as 'net.toml'" in finished.stderr
+    ended = night(*command)
+    assert ended.returncode == 2
+    assert "night.toml: is a list of suites; name one of its suites instead, such as 'net.toml'" in ended.stderr
 
 
 def test_known_issues_are_known(harness: Harness) -> None:
@@ -80,8 +80,8 @@ def test_known_issues_are_known(harness: Harness) -> None:
     if find_toolchain().version not in ("3.12.0", "3.13.0"):
         pytest.skip("the defects are those of IREE 3.12 and 3.13")
     wanted = [f"--filter={model}/*" for model in ("prelu", "padding", "reverse")]
-    finished = harness("run", str(ROOT / "suites/known-issues.toml"), *wanted, "--budget=0.2", "--generations=1")
-    assert finished.returncode == 0, finished.stdout
+    ended = harness("run", str(ROOT / "suites/known-issues.toml"), *wanted, "--budget=0.2", "--generations=1")
+    assert ended.returncode == 0, ended.stdout
     (path,) = harness.runs()
     report = build_report(load_run(path))
     assert {row.case: row.status for row in report.rows()} == {
@@ -95,4 +95,4 @@ def test_known_issues_are_known(harness: Harness) -> None:
         "padding/pad-into-producers@cpu": True,
         "reverse/stock@cpu": False,
     }
-    assert "3 failed as expected" in finished.stdout
+    assert "3 failed as expected" in ended.stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -10,13 +9,11 @@ import pytest
 
 from harness.records.run import Build, Check, Lost, Run
 from harness.store.run_directory import load_run
-from tests.end_to_end.conftest import CPU
-from tests.end_to_end.plugin_package import EXAMPLE, Installed, install
+from tests.end_to_end.command import document, timed
+from tests.end_to_end.plugin_package import EXAMPLE, Beside, lay_out
+from tests.end_to_end.suites import CPU
 
-pytestmark = pytest.mark.timeout(900)
-
-_SUITE = (
-    """
+_SUITE = """
 name = "peers"
 baseline = "stock"
 peers = [PEERS]
@@ -32,36 +29,34 @@ tolerance = { relative = 1e-3 }
 [variants.strong]
 flags = ["--iree-opt-level=O3"]
 
-"""
-    + CPU
-)
+""" + CPU.replace("generations = 3", "generations = 2")
 
 
 @pytest.fixture(scope="session")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the programs of an environment with the example package lie."""
-    return install(tmp_path_factory.mktemp("with peers"))
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder on Python's path with the example package."""
+    return lay_out(tmp_path_factory.mktemp("packages"))
 
 
 class Bench:
     """The command in a folder with one suite, whose peers each test chooses."""
 
-    def __init__(self, folder: Path, tools: Path) -> None:
-        self.harness = Installed(folder, tools)
+    def __init__(self, folder: Path, packages: Path) -> None:
+        self.harness = Beside(folder, packages)
         self.folder = folder
         shutil.copy(EXAMPLE / "product.mlir", folder)
 
     def run(self, *peers: str, options: tuple[str, ...] = ()) -> tuple[int, str, Run | None]:
         """Exit status, all that was printed, and the run, if there is one."""
         (self.folder / "peers.toml").write_text(_SUITE.replace("PEERS", ", ".join(peers)))
-        finished = self.harness("run", "peers.toml", "--results", "results", *options)
+        ended = self.harness("run", "peers.toml", "--results", "results", *options)
         runs = sorted((self.folder / "results").glob("*-peers"))
-        return finished.returncode, finished.stdout + finished.stderr, load_run(runs[-1]) if runs else None
+        return ended.returncode, ended.stdout + ended.stderr, load_run(runs[-1]) if runs else None
 
 
 @pytest.fixture
-def bench(tmp_path: Path, tools: Path) -> Bench:
-    return Bench(tmp_path, tools)
+def bench(tmp_path: Path, packages: Path) -> Bench:
+    return Bench(tmp_path, packages)
 
 
 def unlucky(fate: str) -> str:
@@ -71,12 +66,9 @@ def unlucky(fate: str) -> str:
 def failure_of(run: Run | None, case: str) -> str:
     assert run is not None
     records: list[Build | Check | Lost] = [*run.builds, *run.checks, *run.lost]
-    return next((one.failure.message for one in records if one.case == case and one.failure is not None), "")
-
-
-def timed(run: Run | None) -> set[str]:
-    assert run is not None
-    return {turn.case for one in run.rounds for turn in one.turns}
+    return next(
+        (record.failure.message for record in records if record.case == case and record.failure is not None), ""
+    )
 
 
 def test_peers_are_checked_and_timed_in_the_same_rounds(bench: Bench) -> None:
@@ -103,10 +95,7 @@ def test_the_report_shows_ratios_to_the_baseline_and_to_the_best_peer(bench: Ben
     assert "vs numpy-product" in text
     assert "best peer" in text
     assert f"numpy {run.header.environment['peers']['numpy-product'].split()[-1]}" in text
-    rows = {
-        row["variant"]: row
-        for row in json.loads(bench.harness("report", str(folder), "--format", "json").stdout)["rows"]
-    }
+    rows = {row["variant"]: row for row in document(bench.harness("report", str(folder), "--format", "json"))["rows"]}
     assert rows["numpy-product"]["peer"] == "numpy-product"
     assert rows["numpy-product"]["ratio"] * rows["stock"]["ratio_to_best_peer"] == pytest.approx(1, rel=0.2)
     assert rows["numpy-product"]["ratio_to_best_peer"] is None
@@ -125,6 +114,7 @@ def test_a_peer_that_goes_wrong_fails_its_own_case_and_the_rest_goes_on(bench: B
     status, _, run = bench.run(unlucky(fate))
     assert status == 3
     assert failure_of(run, "product/unlucky@cpu").startswith(sentence)
+    assert run is not None
     assert timed(run) >= {"product/stock@cpu"}
     assert "product/unlucky@cpu" not in timed(run)
 
@@ -133,6 +123,7 @@ def test_a_peer_that_hangs_is_stopped(bench: Bench) -> None:
     status, _, run = bench.run(unlucky("hangs"), options=("--call-timeout", "5"))
     assert status == 3
     assert "took longer than the limit of 5 s" in failure_of(run, "product/unlucky@cpu")
+    assert run is not None
     assert timed(run) >= {"product/stock@cpu"}
 
 
@@ -140,6 +131,7 @@ def test_a_peer_that_dies_while_it_is_timed_is_lost_and_the_others_are_measured(
     status, _, run = bench.run(unlucky("dies late"))
     assert status == 3
     assert "SIGABRT" in failure_of(run, "product/unlucky@cpu")
+    assert run is not None
     assert timed(run) >= {"product/stock@cpu"}
 
 

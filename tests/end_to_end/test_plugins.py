@@ -43,8 +43,8 @@ def example(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     for name in ("example.toml", "product.mlir"):
         shutil.copy(EXAMPLE / name, folder)
     harness = Installed(folder, tools)
-    finished = harness("run", "example.toml", *QUICK, "--results", "results")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
+    ended = harness("run", "example.toml", *QUICK, "--results", "results")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
     return harness
 
 
@@ -126,7 +126,7 @@ def test_the_printed_commands_make_the_same_modules(example: Installed, installe
         script = re.search(rf"product/{variant}@cpu</summary>\n\n```sh\n(.*?)\n```", text, re.DOTALL)
         assert script is not None
         assert f"harness export example.toml product --variant {variant} --device cpu" in script[1]
-        done = installed.shell(["sh", "-e", "-c", script[1]])
+        done = installed.shell(script[1])
         assert done.returncode == 0, done.stderr
         assert "BM_main" in done.stdout
         (module,) = (installed.folder / f"product.{variant}.cpu").glob("*.vmfb")
@@ -134,9 +134,9 @@ def test_the_printed_commands_make_the_same_modules(example: Installed, installe
 
 
 def test_export_tells_what_rewrites_did(installed: Installed) -> None:
-    finished = installed("export", "example.toml", "product", "--variant", "several", "--out", "there")
-    assert finished.returncode == 0
-    told, files = finished.stderr.splitlines()
+    ended = installed("export", "example.toml", "product", "--variant", "several", "--out", "there")
+    assert ended.returncode == 0
+    told, files = ended.stderr.splitlines()
     assert told == "one-exp matched 2"
     assert re.fullmatch(
         r"there: model\.mlir, input0\.npy, input1\.npy, input2\.npy, generic_product-[0-9a-f]{16}\.mlir, "
@@ -150,9 +150,9 @@ def test_two_runs_with_plugins_are_the_same(example: Installed) -> None:
     (path,) = example.runs()
     shutil.copytree(path, example.folder / "copied" / "head")
     command = ("compare", str(path), "copied/head", "--row-budget", "0.01", "--compile-budget", "0", "--format", "json")
-    finished = example(*command, "--results", "compared")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    rows = [row for row in json.loads(finished.stdout)["rows"] if row["metric"] == "latency"]
+    ended = example(*command, "--results", "compared")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    rows = [row for row in json.loads(ended.stdout)["rows"] if row["metric"] == "latency"]
     assert len(rows) == 10
     assert {row["verdict"] for row in rows} == {"identical"}
 
@@ -161,17 +161,16 @@ def test_compile_times_are_compared_of_what_plugins_made_with_their_files(exampl
     """Everything is compiled again for it, from what the cache keeps."""
     (path,) = example.runs()
     command = ("compare", "--within", str(path), "--filter", "product/several@cpu", "--format", "json")
-    finished = example(*command, "--row-budget", "0.01", "--compile-budget", "0.01", "--results", "compared")
-    (row,) = [row for row in json.loads(finished.stdout)["rows"] if row["metric"] == "compile-time"]
+    ended = example(*command, "--row-budget", "0.01", "--compile-budget", "0.01", "--results", "compared")
+    (row,) = [row for row in json.loads(ended.stdout)["rows"] if row["metric"] == "compile-time"]
     assert row["generations"] > 0, row["reason"]
 
 
 def test_a_relative_cache_folder(installed: Installed) -> None:
-    here = Installed(installed.folder, installed.tools, {"HARNESS_CACHE": "cache here"})
-    finished = here("run", "example.toml", "--filter", "product/one-exp@cpu", *QUICK)
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert told(here.run(), "one-exp") == [("one-exp", 2, True)]
-    assert (here.folder / "cache here" / "builds").is_dir()
+    ended = installed("run", "example.toml", "--filter", "product/one-exp@cpu", *QUICK, HARNESS_CACHE="cache here")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert told(installed.run(), "one-exp") == [("one-exp", 2, True)]
+    assert (installed.folder / "cache here" / "builds").is_dir()
 
 
 def test_under_another_toolchain_the_rewrites_run_in_its_own_python(
@@ -179,8 +178,8 @@ def test_under_another_toolchain_the_rewrites_run_in_its_own_python(
     older: Toolchain,  # noqa: F811
 ) -> None:
     patterns = ("--filter", "product/one-exp@cpu", "--filter", "product/padded@cpu")
-    finished = installed("run", "example.toml", "--toolchain", OLDER, *patterns, *QUICK)
-    assert finished.returncode == 0, finished.stdout + finished.stderr
+    ended = installed("run", "example.toml", "--toolchain", OLDER, *patterns, *QUICK)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
     run = installed.run()
     assert [one.version for one in run.header.toolchains] == [OLDER]
     assert told(run, "one-exp") == [("one-exp", 2, True)]
@@ -189,8 +188,8 @@ def test_under_another_toolchain_the_rewrites_run_in_its_own_python(
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler, cc")
 def test_a_kernel_of_ones_own_is_called(installed: Installed) -> None:
-    finished = installed("run", "own_product.toml", *QUICK)
-    assert finished.returncode == 0, finished.stdout + finished.stderr
+    ended = installed("run", "own_product.toml", *QUICK)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
     (path,) = installed.runs()
     run = load_run(path)
     assert told(run, "own") == [("own-product", None, True)]
@@ -199,22 +198,22 @@ def test_a_kernel_of_ones_own_is_called(installed: Installed) -> None:
     text = installed("report", str(path), "--format", "markdown").stdout
     script = re.search(r"product/own@cpu</summary>\n\n```sh\n(.*?)\n```", text, re.DOTALL)
     assert script is not None
-    done = installed.shell(["sh", "-e", "-c", script[1]])
+    done = installed.shell(script[1])
     assert done.returncode == 0, done.stderr
     without = re.sub(r" --executable_plugin=\S+", "", script[1].splitlines()[-1])
-    done = installed.shell(["sh", "-e", "-c", without])
+    done = installed.shell(without)
     assert done.returncode != 0, "without the plugin nothing has the function"
 
 
 # --- What can be wrong ---
 
 
-def refusal(harness: Installed) -> str:
+def refusal(harness: Installed, **environment: str) -> str:
     """The one sentence with which a suite is refused, without where."""
-    finished = harness("list", "example.toml")
-    assert finished.returncode == 2
-    assert finished.stdout == ""
-    (line,) = finished.stderr.splitlines()
+    ended = harness("list", "example.toml", **environment)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    (line,) = ended.stderr.splitlines()
     return line.removeprefix("harness: example.toml: ")
 
 
@@ -275,10 +274,10 @@ def test_a_package_that_does_not_import_is_named(installed: Installed, tmp_path:
     (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
     (broken / "entry_points.txt").write_text("[harness.plugins]\nbroken = broken_package:PLUGIN\n")
     (tmp_path / "site" / "broken_package.py").write_text("import no_such_dependency\n")
-    here = Installed(installed.folder, installed.tools, {"PYTHONPATH": str(tmp_path / "site")})
-    assert here("list", "example.toml").returncode == 0
-    edit(here, ('["generic-product"]', '["broken"]'))
-    assert refusal(here) == (
+    site = str(tmp_path / "site")
+    assert installed("list", "example.toml", PYTHONPATH=site).returncode == 0
+    edit(installed, ('["generic-product"]', '["broken"]'))
+    assert refusal(installed, PYTHONPATH=site) == (
         "[variants.generic] plugins: plugin 'broken': broken_package:PLUGIN cannot be loaded "
         "(No module named 'no_such_dependency'); repair or remove the package that registers it"
     )
@@ -286,10 +285,8 @@ def test_a_package_that_does_not_import_is_named(installed: Installed, tmp_path:
 
 def test_a_compiler_plugin_that_is_no_shared_object_fails_its_case_only(installed: Installed) -> None:
     edit(installed, ('["generic-product"]', '["own-pass"]'))
-    finished = installed(
-        "run", "example.toml", "--filter", "product/stock@cpu", "--filter", "product/generic@cpu", *QUICK
-    )
-    assert finished.returncode == 3
+    ended = installed("run", "example.toml", "--filter", "product/stock@cpu", "--filter", "product/generic@cpu", *QUICK)
+    assert ended.returncode == 3
     (failure,) = [build.failure for build in installed.run().builds if build.failure is not None]
     assert re.fullmatch(
         r"plugin own-pass: iree-compile exited with status 1: \[IREE Dynamic Plugin ERROR\]: could not load plugin "

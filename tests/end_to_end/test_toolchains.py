@@ -7,7 +7,7 @@ import io
 import json
 import os
 import shutil
-import subprocess
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,8 +16,7 @@ from harness.cache import environments_root
 from harness.errors import ToolchainError
 from harness.store.run_directory import load_run
 from harness.toolchain import Toolchain, get_toolchains
-from tests.end_to_end.conftest import Harness
-from tests.end_to_end.test_run import killed_run
+from tests.end_to_end.command import Harness
 
 # The first test of the first session downloads 200 MB.
 pytestmark = pytest.mark.timeout(1800)
@@ -51,8 +50,8 @@ def two(harness: Harness, older: Toolchain, real_toolchain: Toolchain) -> tuple[
 
 
 def test_two_releases_side_by_side(harness: Harness, two: tuple[str, ...], real_toolchain: Toolchain) -> None:
-    finished = harness("run", "small.toml", *two, "--format", "csv")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
+    ended = harness("run", "small.toml", *two, "--format", "csv")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
     new = real_toolchain.version
     run = harness.run()
     assert [one.version for one in run.header.toolchains] == [new, OLDER]
@@ -64,7 +63,7 @@ def test_two_releases_side_by_side(harness: Harness, two: tuple[str, ...], real_
     assert {check.against for check in run.checks if not check.case.startswith("tiny/stock")} == {
         f"tiny/stock@cpu:{new}"
     }
-    rows = {(row["variant"], row["toolchain"]): row for row in csv.DictReader(io.StringIO(finished.stdout))}
+    rows = {(row["variant"], row["toolchain"]): row for row in csv.DictReader(io.StringIO(ended.stdout))}
     assert rows["stock", new]["baseline"] == "true"
     for key in (("stock", OLDER), ("channels-last", new), ("channels-last", OLDER)):
         assert float(rows[key]["ratio"]) > 0
@@ -72,8 +71,8 @@ def test_two_releases_side_by_side(harness: Harness, two: tuple[str, ...], real_
 
 
 def test_a_release_alone_has_plain_names_and_its_own_tools(harness: Harness, older: Toolchain) -> None:
-    finished = harness("run", "small.toml", "--toolchain", OLDER)
-    assert finished.returncode == 0, finished.stderr
+    ended = harness("run", "small.toml", "--toolchain", OLDER)
+    assert ended.returncode == 0, ended.stderr
     header = harness.run().header
     assert [case.name for case in header.cases] == ["tiny/stock@cpu", "tiny/channels-last@cpu", "tiny/inert@cpu"]
     (record,) = header.toolchains
@@ -81,30 +80,18 @@ def test_a_release_alone_has_plain_names_and_its_own_tools(harness: Harness, old
 
 
 def test_what_is_installed_needs_no_network(harness: Harness, older: Toolchain) -> None:
-    finished = subprocess.run(
-        harness.command("list", "small.toml", "--toolchain", OLDER, "--format", "json"),
-        cwd=harness.folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **_NO_INDEX},
-        timeout=240,
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stderr == ""
-    assert {case["toolchain"] for case in json.loads(finished.stdout)["cases"]} == {OLDER}
+    ended = harness("list", "small.toml", "--toolchain", OLDER, "--format", "json", **_NO_INDEX)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""
+    assert {case["toolchain"] for case in json.loads(ended.stdout)["cases"]} == {OLDER}
 
 
 def test_what_is_not_installed_needs_the_network_and_says_so(harness: Harness) -> None:
-    finished = subprocess.run(
-        harness.command("run", "small.toml", "--toolchain", "3.11.0"),
-        cwd=harness.folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **_NO_INDEX, "HARNESS_CACHE": str(harness.folder / "empty cache")},
-        timeout=240,
+    ended = harness(
+        "run", "small.toml", "--toolchain", "3.11.0", **_NO_INDEX, HARNESS_CACHE=str(harness.folder / "empty cache")
     )
-    assert finished.returncode == 2
-    first, last = finished.stderr.splitlines()
+    assert ended.returncode == 2
+    first, last = ended.stderr.splitlines()
     assert first == "Installing IREE 3.11.0 (some 200 MB) ..."
     assert last.startswith("harness: IREE 3.11.0 is not in the cache, and ")
     assert not list(harness.folder.glob("results/*"))
@@ -117,9 +104,10 @@ def test_doctor_shows_it(harness: Harness, older: Toolchain) -> None:
 
 
 def test_a_run_that_was_killed_goes_on_with_the_same_toolchains(harness: Harness, two: tuple[str, ...]) -> None:
-    path, before = killed_run(harness, "rounds.jsonl", *two, "--budget", "6")
-    finished = harness("run", "--resume", str(path))
-    assert finished.returncode == 0, finished.stderr
+    _, path = harness.killed(signal.SIGKILL, "rounds.jsonl", "run", "small.toml", *two, "--budget", "4")
+    before = load_run(path)
+    ended = harness("run", "--resume", str(path))
+    assert ended.returncode == 0, ended.stderr
     run = load_run(path)
     assert run.finished
     assert run.builds == before.builds
@@ -132,13 +120,6 @@ def test_a_half_made_environment_is_not_used(harness: Harness, older: Toolchain,
     broken = cache / "environments" / older.python.parents[1].name
     broken.mkdir(parents=True)
     shutil.copy(older.python.parents[1] / "pyvenv.cfg", broken)
-    finished = subprocess.run(
-        harness.command("list", "small.toml", "--toolchain", OLDER),
-        cwd=harness.folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **_NO_INDEX, "HARNESS_CACHE": str(cache)},
-        timeout=240,
-    )
-    assert finished.returncode == 2
-    assert f"IREE {OLDER} is not in the cache" in finished.stderr
+    ended = harness("list", "small.toml", "--toolchain", OLDER, **_NO_INDEX, HARNESS_CACHE=str(cache))
+    assert ended.returncode == 2
+    assert f"IREE {OLDER} is not in the cache" in ended.stderr

@@ -1,17 +1,97 @@
-"""A suite whose ops are counted, and a package with a plugin of two switches, for `harness run`, `ir` and `ablate`."""
+"""The suites that end-to-end tests run: small enough that a run takes seconds."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
-from tests.end_to_end.conftest import Harness
+CPU = """\
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+compile_flags = [
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+]
+pin = true
 
-STOCK, MARKED, LONG = "twice/stock@vm", "twice/marked@vm", "long/stock@vm"
+[measure]
+budget_s = 0.3
+generations = 3
+"""
+
+PIPELINE = "--iree-preprocessing-pass-pipeline=builtin.module"
+BUILDER = 'builder = "residual-dense-block"'
+PARAMS = "params = { height = 4, width = 4, channels = 8, growth = 4 }\n"
+SMALL = (
+    f"""
+name = "small"
+description = "a tiny block in a few forms"
+baseline = "stock"
+
+[models.tiny]
+{BUILDER}
+{PARAMS}
+[variants.stock]
+
+[variants.channels-last]
+flags = ["{PIPELINE}(util.func(iree-preprocessing-convert-conv-to-channels-last))"]
+
+[variants.inert]
+description = "func.func where util.func is meant, so that nothing matches"
+flags = ["{PIPELINE}(func.func(iree-preprocessing-convert-conv-to-channels-last))"]
+
+"""
+    + CPU
+)
+GPU = """
+[devices.gpu]
+uri = "vulkan"
+backend = "vulkan-spirv"
+compile_flags = ["--iree-hal-target-device=vulkan"]
+"""
+
+# A matmul, so that code for every x86-64 or Arm processor is several times slower than code for the one that is here.
+PRODUCT = """
+func.func @main(%a: tensor<192x192xf32>, %b: tensor<192x192xf32>) -> tensor<192x192xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<192x192xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<192x192xf32>) -> tensor<192x192xf32>
+  %c = linalg.matmul ins(%a, %b : tensor<192x192xf32>, tensor<192x192xf32>) outs(%init : tensor<192x192xf32>)
+    -> tensor<192x192xf32>
+  return %c : tensor<192x192xf32>
+}
+"""
+COMPARED = (
+    f"""
+name = "small"
+baseline = "stock"
+
+[models.product]
+mlir = "product.mlir"
+function = "main"
+inputs = [{{ shape = [192, 192], seed = 0 }}, {{ shape = [192, 192], seed = 1 }}]
+
+[variants.stock]
+
+[variants.slow]
+flags = ["--iree-llvmcpu-target-cpu=generic", "--iree-opt-level=O0"]
+
+[variants.inert]
+description = "func.func where util.func is meant, so that nothing matches"
+flags = ["{PIPELINE}(func.func(iree-preprocessing-convert-conv-to-channels-last))"]
+
+"""
+    + CPU
+    + """
+[gates.copies]
+metric = "copies"
+"""
+)
+
 # Some files of a dispatch's IR are named after its function, and no file can have a name of this length.
 LONG_NAME = "f" * 230
-SUITE = f"""\
+COUNTED = f"""\
 name = "counted"
 baseline = "stock"
 
@@ -52,13 +132,13 @@ cases = "twice/*"
 budget_s = 0.1
 generations = 2
 """
-PROGRAM = """\
+_TWICE = """\
 func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %twice = arith.addf %x, %x : tensor<4x8xf32>
   return %twice : tensor<4x8xf32>
 }
 """
-PLUGIN = """\
+_PLUGIN = """\
 from dataclasses import dataclass
 
 from harness.plugins import Plugin, Rewrite
@@ -81,7 +161,7 @@ def steps(options):
 
 SWITCHES = Plugin(name="switches", version="1", description="", options=Options, steps=steps)
 """
-REWRITES = """\
+_REWRITES = """\
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
@@ -112,31 +192,15 @@ def mark(module):
 """
 
 
-def lay_out(folder: Path) -> None:
-    """Write the suite, its models, and a folder `packages` in which the plugin is as if it were installed."""
-    (folder / "counted.toml").write_text(SUITE)
-    (folder / "twice.mlir").write_text(PROGRAM)
-    (folder / "long.mlir").write_text(PROGRAM.replace("@main", f"@{LONG_NAME}"))
+def lay_out_counted(folder: Path) -> None:
+    """Write the suite `counted`, its models, and a folder `packages` with its plugin as if it were installed."""
+    (folder / "counted.toml").write_text(COUNTED)
+    (folder / "twice.mlir").write_text(_TWICE)
+    (folder / "long.mlir").write_text(_TWICE.replace("@main", f"@{LONG_NAME}"))
     package, installed = folder / "packages/switches", folder / "packages/switches-1.dist-info"
     for path in (package, installed):
         path.mkdir(parents=True)
-    (package / "__init__.py").write_text(PLUGIN)
-    (package / "rewrites.py").write_text(REWRITES)
+    (package / "__init__.py").write_text(_PLUGIN)
+    (package / "rewrites.py").write_text(_REWRITES)
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: switches\nVersion: 1\n")
     (installed / "entry_points.txt").write_text("[harness.plugins]\nswitches = switches:SWITCHES\n")
-
-
-class WithPackages(Harness):
-    """The `harness` command in a folder that was laid out, with the plugin as if it were installed."""
-
-    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run it to its end."""
-        return subprocess.run(
-            self.command(*arguments),
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            env={**os.environ, "PYTHONPATH": str(self.folder / "packages")},
-            check=False,
-        )

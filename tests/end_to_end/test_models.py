@@ -11,18 +11,20 @@ import pytest
 from onnx import TensorProto, helper
 
 from harness.records.run import Check
-from tests.end_to_end.conftest import Harness
+from tests.end_to_end.command import Harness, timed
+from tests.end_to_end.suites import BUILDER, PARAMS
 
 Change = Callable[..., Harness]
-_BUILDER = 'builder = "residual-dense-block"\nparams = { height = 4, width = 4, channels = 8, growth = 4 }\n'
+_BUILDER = f"{BUILDER}\n{PARAMS}"
+_FAST = ("--budget", "0.1", "--generations", "1", "--filter", "*/stock@*")
 
 
-def _run(harness: Harness) -> list[Check]:
-    """Run the suite; the checks of a run in which every case was measured."""
-    finished = harness("run", "small.toml", "--budget", "0.1", "--generations", "1")
-    assert finished.returncode == 0, finished.stdout + finished.stderr
+def _run(harness: Harness, *options: str) -> list[Check]:
+    """Run the suite's baseline; the checks of a run in which every case was measured."""
+    ended = harness("run", "small.toml", *(options or _FAST))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
     run = harness.run()
-    assert run.rounds
+    assert timed(run)
     assert not run.lost
     return list(run.checks)
 
@@ -54,7 +56,8 @@ def test_an_onnx_file_says_its_inputs_and_is_checked_against_onnx_runtime(suite_
 def test_an_onnx_file_can_be_checked_against_its_baseline_instead(suite_with: Change) -> None:
     harness = suite_with((_BUILDER, 'onnx = "net.onnx"\nreference = "baseline"\n'))
     _write_onnx(harness.folder / "net.onnx", 17)
-    assert [check.against for check in _run(harness)][1:] == ["tiny/stock@cpu"] * 2
+    checks = _run(harness, *_FAST[:4], "--filter", "*/channels-last@*")
+    assert [check.against for check in checks][1:] == ["tiny/stock@cpu"]
 
 
 def _suite(suite_with: Change, text: str, inputs: str, more: str = "") -> Harness:
@@ -94,18 +97,19 @@ def test_weights_come_from_a_parameter_file(suite_with: Change) -> None:
     ]
 
 
-_DOUBLE = """
-func.func @main(%x: tensor<4xTYPE>) -> tensor<4xTYPE> {
-  %y = arith.OP %x, %x : tensor<4xTYPE>
-  return %y : tensor<4xTYPE>
-}
-"""
-
-
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "i8", "i16", "i32", "i64"])
-def test_every_element_type_goes_in_and_comes_out(suite_with: Change, dtype: str) -> None:
-    text = _DOUBLE.replace("TYPE", dtype).replace("OP", "addf" if "f" in dtype else "addi")
-    _run(_suite(suite_with, text, f'{{ shape = [4], dtype = "{dtype}" }}'))
+def test_every_element_type_goes_in_and_comes_out(suite_with: Change) -> None:
+    """All in one program: each argument is added to itself."""
+    dtypes = ("f16", "bf16", "f32", "i8", "i16", "i32", "i64")
+    kinds = [f"tensor<4x{dtype}>" for dtype in dtypes]
+    arguments = ", ".join(f"%x{index}: {kind}" for index, kind in enumerate(kinds))
+    sums = "\n".join(
+        f"%y{index} = arith.add{'f' if 'f' in dtypes[index] else 'i'} %x{index}, %x{index} : {kind}"
+        for index, kind in enumerate(kinds)
+    )
+    results = ", ".join(f"%y{index}" for index in range(len(kinds)))
+    types = ", ".join(kinds)
+    text = f"func.func @main({arguments}) -> ({types}) {{\n{sums}\nreturn {results} : {types}\n}}\n"
+    _run(_suite(suite_with, text, ", ".join(f'{{ shape = [4], dtype = "{dtype}" }}' for dtype in dtypes)))
 
 
 def test_several_inputs_and_outputs_scalars_among_them(suite_with: Change) -> None:
@@ -139,10 +143,7 @@ def test_variants_with_other_run_flags_are_measured_in_the_same_rounds(suite_wit
         ('uri = "local-sync"', 'uri = "local-task"'),
         ("[variants.inert]", '[variants.one-thread]\nrun_flags = ["--task_topology_group_count=1"]\n[variants.inert]'),
     )
-    _run(harness)
-    for one in harness.run().rounds:
-        assert {turn.case.split("/")[1] for turn in one.turns} == {
-            "stock@cpu",
-            "channels-last@cpu",
-            "one-thread@cpu",
-        }
+    _run(harness, *_FAST[:4])
+    for measured in harness.run().rounds:
+        cases = {f"tiny/{variant}@cpu" for variant in ("stock", "channels-last", "one-thread")}
+        assert {turn.case for turn in measured.turns} == cases

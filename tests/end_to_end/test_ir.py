@@ -1,0 +1,289 @@
+"""`[ir]` of a suite, `harness ir` and `harness ablate`, with the real compiler: in runs, reports and cache."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.records.run import IrCounts
+from harness.store.run_directory import load_run
+from harness.suite import load_suite
+from tests.end_to_end.command import Harness, document, edit, timed
+from tests.end_to_end.conftest import Counted
+from tests.end_to_end.suites import COUNTED
+
+STOCK, MARKED, LONG = "twice/stock@vm", "twice/marked@vm", "long/stock@vm"
+BASE, HEAD = "results/base", "results/head"
+EVERYWHERE = {"flow/flow.dispatch": 1, "flow/executables:arith.addf": 1, "bufferized/memref.alloc*": 0}
+COUNTS = {"input/arith.addf": 1, "input/tensor.*": 0, **EVERYWHERE}
+
+
+def counts_of(harness: Harness, run: str = BASE) -> dict[str, IrCounts]:
+    records = load_run(harness.folder / run).ir
+    assert len({one.case for one in records}) == len(records), "no case is counted twice"
+    return {one.case: one for one in records}
+
+
+def test_a_run_keeps_the_counts_of_every_case_that_compiled(counted: Counted) -> None:
+    found = counts_of(counted)
+    assert list(found) == [STOCK, MARKED, LONG]
+    assert found[STOCK] == IrCounts(case=STOCK, counts=COUNTS)
+
+
+def test_a_program_that_a_plugin_rewrote_after_a_phase_has_no_counts_before_it(counted: Counted) -> None:
+    assert counts_of(counted)[MARKED] == IrCounts(case=MARKED, counts=EVERYWHERE)
+
+
+def test_a_case_whose_ops_cannot_be_counted_says_why_and_is_measured_all_the_same(counted: Counted) -> None:
+    found = counts_of(counted)[LONG]
+    assert found.counts == {}
+    assert found.failure is not None
+    assert (found.failure.stage, found.failure.message) == (
+        "ir",
+        "the IR of a dispatch cannot be written (File name too long); give the model's function a short name",
+    )
+    assert LONG in timed(load_run(counted.folder / BASE))
+
+
+def test_every_report_has_them(counted: Counted) -> None:
+    terminal = (counted.folder / "stdout.txt").read_text()
+    _, table = terminal.split("Operations, by phase of the compiler\n")
+    lines = [line.split() for line in table.splitlines()]
+    assert lines[:2] == [
+        ["arith.addf", "tensor.*", "flow.dispatch", "executables:arith.addf", "memref.alloc*"],
+        ["variant", "(input)", "(input)", "(flow)", "(flow)", "(bufferized)"],
+    ]
+    assert lines[3:5] == [["stock", "1", "0", "1", "1", "0"], ["marked", "-", "-", "1", "1", "0"]]
+    assert "its ops were not counted: the IR of a dispatch cannot be written" in " ".join(terminal.split())
+
+    markdown = counted("report", BASE, "--format", "markdown").stdout
+    assert "<summary>Operations, by phase of the compiler</summary>" in markdown
+    assert "| marked | - | - | 1 | 1 | 0 |" in markdown
+    rows = {row["case"]: row for row in json.loads(counted("report", BASE, "--format", "json").stdout)["rows"]}
+    assert {case: row["ir"] for case, row in rows.items()} == {STOCK: COUNTS, MARKED: EVERYWHERE, LONG: {}}
+    assert [effect["matched"] for effect in rows[MARKED]["plugin_effects"]] == [1]
+    lines_of = csv.DictReader(io.StringIO(counted("report", BASE, "--format", "csv").stdout))
+    assert {line["case"]: line["ir input/arith.addf"] for line in lines_of} == {STOCK: "1", MARKED: "", LONG: ""}
+
+
+def test_a_run_that_was_interrupted_goes_on_with_what_is_not_counted_yet(counted: Counted) -> None:
+    run = counted.folder / BASE
+    (run / "finished.json").unlink()
+    edit(run / "ir.jsonl", lambda one: one.update(counts={"flow/flow.dispatch": 77}))
+    kept = (run / "ir.jsonl").read_text().splitlines(keepends=True)
+    (run / "ir.jsonl").write_text(kept[2] + kept[0])
+    ended = counted("run", "--resume", BASE)
+    assert ended.returncode == 0, ended.stderr
+    found = counts_of(counted)
+    assert list(found) == [LONG, STOCK, MARKED]
+    assert found[STOCK].counts == {"flow/flow.dispatch": 77}
+    assert found[MARKED].counts == EVERYWHERE
+
+
+def test_a_second_run_takes_counts_from_the_cache_and_counts_what_it_lacks(counted: Counted) -> None:
+    memos = {
+        build.case: Path(os.environ["HARNESS_CACHE"]) / "ir" / f"{build.cache_key}.json"
+        for build in load_run(counted.folder / BASE).builds
+    }
+    before = {case: memo.read_text() for case, memo in memos.items() if memo.exists()}
+    assert before.keys() == {STOCK, MARKED}, "a failure is not kept"
+    kept = json.loads(before[STOCK])
+    kept["flow"]["host"]["flow.dispatch"] = 55
+    del kept["input"]
+    memos[STOCK].write_text(json.dumps(kept))
+    memos[MARKED].write_text('{"flow": [1]}')
+    ended = counted("run", "counted.toml", "--filter", "twice/*")
+    (path,) = (path for path in counted.runs() if path.name not in ("base", "head"))
+    found = counts_of(counted, f"results/{path.name}")
+    assert ended.returncode == 0, ended.stderr
+    assert found[STOCK].counts == {**COUNTS, "flow/flow.dispatch": 55}
+    assert found[MARKED].counts == EVERYWHERE, "a memo that is damaged is made again"
+    assert json.loads(memos[MARKED].read_text()) == json.loads(before[MARKED])
+    memos[STOCK].write_text(before[STOCK])
+
+
+# --- comparisons ---
+
+
+def copy_with_other_modules(counted: Counted) -> None:
+    """The run as another one, since equal modules have equal counts and nothing of them is compared."""
+    shutil.copytree(counted.folder / BASE, counted.folder / HEAD)
+    edit(counted.folder / HEAD / "builds.jsonl", lambda build: build.update(module_sha256="0" * 64))
+
+
+def compared(counted: Counted, change: Callable[[dict[str, Any]], object], returncode: int) -> dict[Any, Any]:
+    """Compare the run with one of other modules that has other counts; the rows of op counts, by case and metric."""
+    copy_with_other_modules(counted)
+    edit(counted.folder / HEAD / "ir.jsonl", lambda one: change(one["counts"]))
+    ended = counted("compare", BASE, HEAD, "--no-remeasure", "--format", "json")
+    assert ended.returncode == returncode, ended.stderr
+    return {(row["case"], row["metric"]): row for row in document(ended)["rows"] if "/" in row["metric"]}
+
+
+def test_more_ops_violate_a_gate(counted: Counted) -> None:
+    rows = compared(counted, lambda counts: counts.update({"flow/flow.dispatch": 4}), returncode=1)
+    row = rows[STOCK, "flow/flow.dispatch"]
+    assert (row["verdict"], row["gate"], row["base_value"], row["head_value"]) == ("regressed", "violated", 1, 4)
+    assert row["reason"] == "4 ops where there was 1; gate dispatches allows no increase"
+    assert rows[STOCK, "input/arith.addf"]["gate"] is None
+
+
+def test_as_many_ops_pass_and_what_one_side_did_not_count_has_no_row(counted: Counted) -> None:
+    rows = compared(counted, lambda counts: counts.pop("input/tensor.*", None), returncode=0)
+    assert {row["verdict"] for row in rows.values()} == {"unchanged"}
+    assert {key: row["gate"] for key, row in rows.items() if row["gate"]} == {
+        (STOCK, "flow/flow.dispatch"): "passed",
+        (MARKED, "flow/flow.dispatch"): "passed",
+    }
+    assert (STOCK, "input/arith.addf") in rows
+    assert (STOCK, "input/tensor.*") not in rows
+    assert (MARKED, "input/arith.addf") not in rows
+
+
+def test_a_gate_of_ops_that_no_run_counted_is_told_and_not_refused(counted: Counted) -> None:
+    (counted.folder / BASE / "ir.jsonl").unlink()
+    copy_with_other_modules(counted)
+    ended = counted("compare", BASE, HEAD, "--no-remeasure", "--format", "json")
+    assert ended.returncode == 0, ended.stderr
+    assert document(ended)["notes"] == ["Gate dispatches was not applied: flow/flow.dispatch was not measured"]
+
+
+# --- ir ---
+
+
+def test_ops_by_phase(counted: Counted) -> None:
+    phases = ("--phase", "flow", "--phase", "input", "--phase", "flow")
+    ops = ("--ops", "linalg.*", "--ops", "arith.*", "--ops", "executables:arith.*")
+    ended = counted("ir", "counted.toml", STOCK, *phases, *ops)
+    assert ended.returncode == 0, ended.stderr
+    lines = [line.split() for line in ended.stdout.splitlines()]
+    assert lines[:2] == [[STOCK], ["operation", "input", "flow"]]
+    assert lines[3:-1] == [
+        ["arith.addf", "1", "1"],
+        ["executables:arith.addf", "-", "1"],
+        ["linalg.generic", "-", "1"],
+        ["linalg.yield", "-", "1"],
+    ]
+
+
+def test_json_is_one_document_with_every_op(counted: Counted) -> None:
+    ended = counted("ir", "counted.toml", MARKED, "--format", "json")
+    document = json.loads(ended.stdout)
+    assert (document["schema_version"], document["case"]) == (1, MARKED)
+    assert list(document["phases"]) == ["flow", "stream", "bufferized", "executable-targets"]
+    assert document["phases"]["flow"]["host"]["flow.dispatch"] == 1
+    assert document["phases"]["flow"]["executables"]["arith.addf"] == 1
+    assert document["id"] in counted("list", "counted.toml").stdout
+
+
+def test_the_ir_itself_can_be_compiled_on(counted: Counted) -> None:
+    asked = ("--phase", "flow", "--format", "mlir", "--out", "flow.mlir")
+    ended = counted("ir", "counted.toml", STOCK, *asked)
+    assert (ended.returncode, ended.stdout) == (0, "")
+    text = (counted.folder / "flow.mlir").read_text()
+    assert "flow.dispatch @main_dispatch_0" in text
+    assert text.endswith("}\n")
+    (build, *_) = load_run(counted.folder / "results/base").builds
+    flags = " ".join(flag for flag in build.command if flag.startswith("--iree-hal-"))
+    assert counted.shell(f"iree-compile flow.mlir --compile-from=flow -o flow.vmfb {flags}").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        ((STOCK, "--format", "mlir"), 2, "--format mlir prints one phase; say which with --phase"),
+        ((LONG,), 3, "the IR of a dispatch cannot be written (File name too long); give the model's function a short"),
+    ],
+    ids=["no phase", "no IR"],
+)
+def test_what_cannot_be_shown(counted: Counted, arguments: tuple[str, ...], status: int, sentence: str) -> None:
+    ended = counted("ir", "counted.toml", *arguments)
+    assert ended.stderr.splitlines()[-1].startswith(f"harness: {sentence}"), ended.stderr
+    assert (ended.returncode, ended.stdout) == (status, "")
+
+
+# --- ablate ---
+
+
+def test_each_option_of_a_plugin(counted: Counted) -> None:
+    asked = ("--model", "twice", "--plugin", "switches", "--budget", "0.2", "--results", "my results")
+    ended = counted("ablate", "counted.toml", *asked, "--format", "markdown")
+    assert ended.returncode == 0, ended.stderr
+    table = [line.split("|")[1:-1] for line in ended.stdout.splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in cells] for cells in table]
+    head = rows[0]
+    assert head[0] == "variant"
+    assert head[-6:-1] == [
+        "arith.addf (input)",
+        "tensor.\\* (input)",
+        "flow.dispatch (flow)",
+        "executables:arith.addf (flow)",
+        "memref.alloc\\* (bufferized)",
+    ]
+    counts = {row[0]: (row[-6], row[-3], row[-1]) for row in rows[2:]}
+    assert counts == {
+        "without": ("1", "1", ""),
+        "none": ("1", "1", "without"),
+        "only-double": ("0", "0", ""),
+        "only-mark": ("-", "1", "without"),
+        "all": ("-", "0", "only-double"),
+    }
+    assert "_▼ faster ▲ slower = same within 1 %" in ended.stdout
+
+    path = Path("my results/counted-ablate-switches-twice.toml")
+    assert f"{path}: each option as a variant; `harness run '{path}'` repeats this" in ended.stderr
+    (run,) = (one for one in (counted.folder / "my results").iterdir() if one.is_dir())
+    header = load_run(run).header
+    assert (header.suite, header.settings["budget_s"]) == (path.as_posix(), 0.2)
+    assert load_suite(counted.folder / path).suite.budget_s == 0.2
+    again = counted("list", str(path))
+    assert again.stdout.splitlines()[-1] == "5 cases, 0 of them skipped here"
+    assert str(counted.folder) not in (counted.folder / path).read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--model", "twize", "--plugin", "switches"), "counted.toml: there is no model 'twize'; did you mean"),
+        (("--plugin", "switches"), 'Command "ablate" parameter --model requires an argument.'),
+    ],
+    ids=["there is no such model", "no model is named"],
+)
+def test_what_cannot_be_ablated(counted: Counted, arguments: tuple[str, ...], sentence: str) -> None:
+    before = sorted(counted.folder.rglob("*"))
+    ended = counted("ablate", "counted.toml", *arguments)
+    assert ended.stderr.startswith(f"harness: {sentence}"), ended.stderr
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert sorted(counted.folder.rglob("*")) == before
+
+
+def test_a_suite_whose_name_has_blanks_and_whose_variant_has_the_plugin_already_and_fails(counted: Counted) -> None:
+    broken = '\nflags = ["--iree-preprocessing-pass-pipeline=builtin.module(util.func(no-such-pass))"]\n'
+    suite = counted.folder / "my suite.toml"
+    suite.write_text(COUNTED.replace("mark = true } }]", "mark = true } }]" + broken))
+    asked = ("--model", "twice", "--plugin", "switches", "--on", "marked", "--format", "markdown")
+    ended = counted("ablate", "my suite.toml", *asked)
+    assert ended.returncode == 3
+    assert "| failed at compile |" in ended.stdout
+    assert ended.stdout.count("'no-such-pass' does not refer to a registered pass") == 5
+    made = load_suite(counted.folder / "results/counted-ablate-switches-twice-marked.toml").suite
+    assert [len(variant.plugins) for variant in made.variants] == [0, 1, 1, 1, 1]
+
+
+def test_an_interrupted_ablation_says_how_to_go_on(counted: Counted) -> None:
+    command = ("ablate", "counted.toml", "--model", "twice", "--plugin", "switches", "--budget", "60")
+    packages = str(counted.folder / "packages")
+    ended, run = counted.killed(signal.SIGINT, "rounds.jsonl", *command, PYTHONPATH=packages)
+    assert ended.stderr.splitlines()[-1] == (
+        f"harness: interrupted; go on with `harness run --resume {run.relative_to(counted.folder)}`"
+    )
+    assert (ended.returncode, ended.stdout) == (130, "")
