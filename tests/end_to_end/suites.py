@@ -89,6 +89,7 @@ metric = "copies"
 """
 )
 
+STOCK, MARKED, LONG = "twice/stock@vm", "twice/marked@vm", "long/stock@vm"
 # Some files of a dispatch's IR are named after its function, and no file can have a name of this length.
 LONG_NAME = "f" * 230
 COUNTED = f"""\

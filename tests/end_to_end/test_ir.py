@@ -19,9 +19,8 @@ from harness.store.run_directory import load_run
 from harness.suite import load_suite
 from tests.end_to_end.command import Harness, document, edit, timed
 from tests.end_to_end.conftest import Counted
-from tests.end_to_end.suites import COUNTED
+from tests.end_to_end.suites import COUNTED, LONG, MARKED, STOCK
 
-STOCK, MARKED, LONG = "twice/stock@vm", "twice/marked@vm", "long/stock@vm"
 BASE, HEAD = "results/base", "results/head"
 EVERYWHERE = {"flow/flow.dispatch": 1, "flow/executables:arith.addf": 1, "bufferized/memref.alloc*": 0}
 COUNTS = {"input/arith.addf": 1, "input/tensor.*": 0, **EVERYWHERE}

@@ -13,7 +13,7 @@ from harness.metrics import PHASES
 from harness.process import Limits
 from harness.progress import Silent
 from harness.stages.inspect import TELLING_PHASES, inspect_case
-from tests.end_to_end.counted import LONG, MARKED, STOCK, SUITE, lay_out
+from tests.end_to_end.suites import COUNTED, LONG, MARKED, STOCK, lay_out_counted
 
 LIMITS = Limits(seconds=120)
 DOUBLED, BROKEN = "twice/doubled@vm", "twice/broken@vm"
@@ -40,9 +40,9 @@ Inspect = Callable[..., Inspected]
 @pytest.fixture
 def inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inspect:
     """Look at a case of a suite in the current folder, where a plugin is as if it were installed."""
-    lay_out(tmp_path)
+    lay_out_counted(tmp_path)
     (tmp_path / "gone.mlir").write_text("func.func @other() { return")
-    (tmp_path / "counted.toml").write_text(SUITE.replace('"long/marked@*"', '"long/[bdm]*@*", "long/*@gpu"') + MORE)
+    (tmp_path / "counted.toml").write_text(COUNTED.replace('"long/marked@*"', '"long/[bdm]*@*", "long/*@gpu"') + MORE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path / "packages")
 
