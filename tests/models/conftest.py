@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import onnxruntime
 import pytest
 from numpy.typing import NDArray
 
@@ -20,6 +21,16 @@ LIMITS = process.Limits(seconds=120)
 
 Make = Callable[..., ModelArtifact]
 RunMain = Callable[..., list[NDArray[Any]]]
+
+
+def run_onnx_bytes(model: bytes, *arrays: NDArray[Any]) -> list[NDArray[Any]]:
+    """What ONNX Runtime's results are for these inputs, in order."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    names = [value.name for value in session.get_inputs()]
+    return list(session.run(None, dict(zip(names, arrays, strict=True))))
 
 
 @pytest.fixture

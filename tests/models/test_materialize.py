@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +12,15 @@ from typing import Any
 import iree.runtime
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from harness import process
 from harness.errors import CaseError, SuiteError
-from harness.models import Builder, BuiltModel, ModelArtifact, materialize, record, sources
+from harness.models import Builder, BuiltModel, materialize, record, sources
 from harness.models.model import Input, Model
 from harness.models.residual_dense_block import BUILDER
 from harness.records.run import ArgumentRecord, ModelRecord
 from harness.toolchain.values import Toolchain
-
-Make = Callable[[Model], ModelArtifact]
+from tests.models.conftest import Make, RunMain
 
 ADD = """\
 func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
@@ -118,17 +114,6 @@ def test_a_damaged_store_is_made_anew(make: Make, store: Path, damage: str) -> N
     assert artifact.mlir.read_bytes() == whole
 
 
-def test_a_warm_store_answers_in_milliseconds(make: Make) -> None:
-    model = block(params={})
-    make(model)
-    times = []
-    for _ in range(5):
-        started = time.perf_counter()
-        make(model)
-        times.append(time.perf_counter() - started)
-    assert min(times) < 0.05
-
-
 @dataclass(frozen=True, kw_only=True)
 class NoParameters:
     """A builder's parameters that are none."""
@@ -161,7 +146,7 @@ def test_wrong_params_name_the_model(make: Make) -> None:
 
 
 def test_text_and_bytecode_files_are_taken_as_they_are(
-    make: Make, run_main: Callable[[ModelArtifact], list[NDArray[Any]]], toolchain: Toolchain, tmp_path: Path
+    make: Make, run_main: RunMain, toolchain: Toolchain, tmp_path: Path
 ) -> None:
     text, bytecode = tmp_path / "add.mlir", tmp_path / "add.mlirbc"
     text.write_text(ADD)
@@ -234,21 +219,21 @@ def weights(tmp_path: Path) -> Path:
 
 
 def test_external_weights_are_used_and_count_in_the_identity(
-    make: Make, run_main: Callable[[ModelArtifact], list[NDArray[Any]]], weights: Path, tmp_path: Path
+    make: Make, run_main: RunMain, weights: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "weighted.mlir"
     path.write_text(WEIGHTED)
-    bare, one = make(mlir(path)), make(mlir(path, parameters={"model": weights}))
-    assert one.mlir == bare.mlir
-    assert one.sha256 != bare.sha256
-    recorded = record(one, cache=tmp_path, suite_folder=weights.parent)
+    bare, weighted = make(mlir(path)), make(mlir(path, parameters={"model": weights}))
+    assert weighted.mlir == bare.mlir
+    assert weighted.sha256 != bare.sha256
+    recorded = record(weighted, cache=tmp_path, suite_folder=weights.parent)
     assert recorded.parameters == ("model",)
     assert recorded.parameter_files == {"model": weights.name}
-    (output,) = run_main(one)
-    np.testing.assert_allclose(output, np.load(one.arguments[0].file) + 3.0)
-    assert make(mlir(path, parameters={"other": weights})).sha256 != one.sha256
+    (output,) = run_main(weighted)
+    np.testing.assert_allclose(output, np.load(weighted.arguments[0].file) + 3.0)
+    assert make(mlir(path, parameters={"other": weights})).sha256 != weighted.sha256
     weights.write_bytes(weights.read_bytes() + b"\0")
-    assert make(mlir(path, parameters={"model": weights})).sha256 != one.sha256
+    assert make(mlir(path, parameters={"model": weights})).sha256 != weighted.sha256
 
 
 def test_missing_and_broken_weights_are_named(make: Make, weights: Path, tmp_path: Path) -> None:

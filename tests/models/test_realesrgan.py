@@ -10,13 +10,13 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
-from harness.errors import CaseError, SuiteError
-from harness.models import BuiltOnnx, check_params, find_builder
+from harness.errors import CaseError
+from harness.models import BuiltOnnx
 from harness.models import realesrgan as module
 from harness.models.model import Input
 from harness.models.ncnn import Network, read_network, write_onnx
 from harness.models.onnx_file import run_onnx
-from harness.models.realesrgan import BLOCK_BUILDER, BUILDER, BlockParameters, Parameters, build, build_block
+from harness.models.realesrgan import BlockParameters, Parameters, build, build_block
 from tests.models.ncnn_files import Made, weights
 
 LEAKY = "4=1 5=1 9=2 -23310=1,0.2"
@@ -87,28 +87,6 @@ def test_a_block_computes_what_it_does_in_its_network(
 def test_equal_parameters_give_equal_bytes(network: Network) -> None:
     assert block("dense", 3).onnx == block("dense", 3).onnx
     assert block("dense", 3).onnx != block("dense", 4).onnx
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"which": 69}, "which is 69, and x4plus has 69 blocks of part 'dense'; give a number from 0 to 68"),
-        (
-            {"network": "x4plus-anime", "part": "rrdb", "which": 6},
-            "which is 6, and x4plus-anime has 6 blocks of part 'rrdb'; give a number from 0 to 5",
-        ),
-        ({"network": "animevideov3-x2"}, "input should be 'x4plus' or 'x4plus-anime', not 'animevideov3-x2'"),
-    ],
-)
-def test_blocks_that_do_not_exist(params: dict[str, Any], message: str) -> None:
-    with pytest.raises(SuiteError) as caught:
-        check_params(BLOCK_BUILDER, params, "[models.block] params")
-    assert message in str(caught.value)
-
-
-def test_they_are_registered() -> None:
-    assert find_builder("realesrgan") is BUILDER
-    assert find_builder("realesrgan-block") is BLOCK_BUILDER
 
 
 @pytest.mark.parametrize(("name", "factor"), [("animevideov3-x2", 2), ("animevideov3-x4", 4)])

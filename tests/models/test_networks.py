@@ -1,0 +1,264 @@
+"""Published networks: written from random weights they compute what numpy does, and with their own finite numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+from scipy.special import erf, softmax
+
+from harness.errors import CaseError
+from harness.models import BuiltOnnx, check_params, crepe, efficientnet_lite0, find_builder
+from harness.models.efficientnet_lite0 import STAGES, fold_norm, same_padding
+from harness.models.inputs import make_array
+from harness.models.minilm import write_sentence_encoder
+from harness.models.model import Input
+from tests.models.conftest import run_onnx_bytes
+
+Array = NDArray[Any]
+WIDTH, INNER, WORDS, HEADS, LAYERS = 8, 12, 20, 2, 2
+WIDTH, INNER, WORDS, HEADS, LAYERS = 8, 12, 20, 2, 2
+WIDTH, INNER, WORDS, HEADS, LAYERS = 8, 12, 20, 2, 2
+WIDTH, INNER, WORDS, HEADS, LAYERS = 8, 12, 20, 2, 2
+WIDTH, INNER, WORDS, HEADS, LAYERS = 8, 12, 20, 2, 2
+SHAPE = (2, 5)
+IDS = Input(shape=SHAPE, dtype="i64")
+MASK = replace(IDS, fill="constant", value=1.0)
+
+
+def bert_weights() -> dict[str, Array]:
+    """All weights by their names."""
+    rng = np.random.default_rng(0)
+    shapes: dict[str, tuple[int, ...]] = {
+        "embeddings.word_embeddings.weight": (WORDS, WIDTH),
+        "embeddings.position_embeddings.weight": (9, WIDTH),
+        "embeddings.token_type_embeddings.weight": (2, WIDTH),
+        "embeddings.LayerNorm.weight": (WIDTH,),
+        "embeddings.LayerNorm.bias": (WIDTH,),
+    }
+    for number in range(LAYERS):
+        name = f"encoder.layer.{number}"
+        linear = {f"{name}.attention.self.{part}": (WIDTH, WIDTH) for part in ("query", "key", "value")}
+        linear[f"{name}.attention.output.dense"] = (WIDTH, WIDTH)
+        linear[f"{name}.intermediate.dense"] = (INNER, WIDTH)
+        linear[f"{name}.output.dense"] = (WIDTH, INNER)
+        for part, shape in linear.items():
+            shapes |= {f"{part}.weight": shape, f"{part}.bias": shape[:1]}
+        for part in ("attention.output", "output"):
+            shapes |= {f"{name}.{part}.LayerNorm.{kind}": (WIDTH,) for kind in ("weight", "bias")}
+    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def bert(weights: Mapping[str, Array], ids: Array, mask: Array) -> tuple[Array, Array]:
+    """Hidden states and the sentences' vectors."""
+
+    def norm(x: Array, name: str) -> Array:
+        centred = x - x.mean(-1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-12)
+        return np.asarray(scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"])
+
+    def linear(x: Array, name: str) -> Array:
+        return np.asarray(x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"])
+
+    def by_head(x: Array) -> Array:
+        return np.asarray(x.reshape(*SHAPE, HEADS, WIDTH // HEADS).transpose(0, 2, 1, 3))
+
+    places = weights["embeddings.position_embeddings.weight"][: SHAPE[1]]
+    x = (
+        weights["embeddings.word_embeddings.weight"][ids]
+        + places
+        + weights["embeddings.token_type_embeddings.weight"][0]
+    )
+    x = norm(x, "embeddings.LayerNorm")
+    for number in range(LAYERS):
+        name = f"encoder.layer.{number}"
+        query, key, value = (by_head(linear(x, f"{name}.attention.self.{part}")) for part in ("query", "key", "value"))
+        scores = query @ key.swapaxes(2, 3) / np.sqrt(WIDTH / HEADS)
+        scores = np.where(mask[:, None, None, :] == 1, scores, -np.inf)
+        context = (softmax(scores, axis=-1) @ value).transpose(0, 2, 1, 3).reshape(x.shape)
+        x = norm(linear(context, f"{name}.attention.output.dense") + x, f"{name}.attention.output.LayerNorm")
+        inner = linear(x, f"{name}.intermediate.dense")
+        inner = inner * (erf(inner / np.sqrt(2)) + 1) / 2
+        x = norm(linear(inner, f"{name}.output.dense") + x, f"{name}.output.LayerNorm")
+    means = (x * mask[:, :, None]).sum(1) / mask.sum(1, keepdims=True)
+    return x, means / np.linalg.norm(means, axis=1, keepdims=True)
+
+
+def run_bert(ids: Array, mask: Array) -> list[Array]:
+    built = write_sentence_encoder(bert_weights(), (IDS, MASK), layers=LAYERS, heads=HEADS)
+    return run_onnx_bytes(built.onnx, ids, mask)
+
+
+def some_ids() -> Array:
+    return np.random.default_rng(1).integers(0, WORDS, SHAPE)
+
+
+def test_it_computes_what_bert_does() -> None:
+    mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    found, expected = run_bert(some_ids(), mask), bert(bert_weights(), some_ids(), mask)
+    for ours, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, right, rtol=1e-4, atol=1e-5)
+
+
+def test_words_that_the_mask_hides_do_not_count() -> None:
+    mask = np.array([[1, 1, 1, 0, 0]] * 2)
+    other = some_ids()
+    other[:, 3:] = (other[:, 3:] + 1) % WORDS
+    (states, vectors), (other_states, other_vectors) = run_bert(some_ids(), mask), run_bert(other, mask)
+    np.testing.assert_array_equal(vectors, other_vectors)
+    np.testing.assert_array_equal(states[:, :3], other_states[:, :3])
+    assert not np.array_equal(states[:, 3:], other_states[:, 3:])
+
+
+CHANNELS = (1, 3, 2, 2, 2, 2, 2)
+PITCHES = 5
+EPSILON = 0.0010000000474974513
+
+
+def crepe_weights() -> dict[str, Array]:
+    """All weights by their names in the published file."""
+    rng = np.random.default_rng(0)
+    weights: dict[str, Array] = {}
+    for number in range(1, 7):
+        outputs, kernel = CHANNELS[number], 512 if number == 1 else 64
+        weights[f"conv{number}.weight"] = rng.standard_normal((outputs, CHANNELS[number - 1], kernel, 1)) / kernel**0.5
+        weights[f"conv{number}.bias"] = rng.standard_normal(outputs)
+        for part in ("weight", "bias", "running_mean"):
+            weights[f"conv{number}_BN.{part}"] = rng.standard_normal(outputs)
+        weights[f"conv{number}_BN.running_var"] = rng.random(outputs) + 0.1
+    weights["classifier.weight"] = rng.standard_normal((PITCHES, 4 * CHANNELS[6]))
+    weights["classifier.bias"] = rng.standard_normal(PITCHES)
+    return {name: values.astype(np.float32) for name, values in weights.items()}
+
+
+def crepe_reference(weights: Mapping[str, Array], sound: Array) -> Array:
+    """Of windows, batch x 1024."""
+    x = sound[:, None, :].astype(np.float64)
+    for number in range(1, 7):
+        padding, stride = ((254, 254), 4) if number == 1 else ((31, 32), 1)
+        filters = weights[f"conv{number}.weight"][..., 0]
+        windows = sliding_window_view(np.pad(x, ((0, 0), (0, 0), padding)), filters.shape[2], axis=2)[:, :, ::stride]
+        x = np.einsum("bitk,oik->bot", windows, filters) + weights[f"conv{number}.bias"][:, None]
+        scale, shift, mean, variance = (
+            weights[f"conv{number}_BN.{part}"][:, None] for part in ("weight", "bias", "running_mean", "running_var")
+        )
+        x = (np.maximum(x, 0) - mean) / np.sqrt(variance + EPSILON) * scale + shift
+        x = x.reshape(*x.shape[:2], -1, 2).max(axis=3)
+    flat = x.transpose(0, 2, 1).reshape(len(x), -1)
+    return np.asarray(1 / (1 + np.exp(-(flat @ weights["classifier.weight"].T + weights["classifier.bias"]))))
+
+
+def test_it_computes_what_crepe_does() -> None:
+    built = crepe.write(crepe_weights(), crepe.Parameters(batch=2))
+    assert [value.shape for value in built.inputs] == [(2, 1024)]
+    sound = np.random.default_rng(1).standard_normal((2, 1024)).astype(np.float32)
+    (found,) = run_onnx_bytes(built.onnx, sound)
+    np.testing.assert_allclose(found, crepe_reference(crepe_weights(), sound), rtol=1e-4, atol=1e-6)
+
+
+SIZE = 32
+
+
+def efficientnet_weights() -> dict[str, Array]:
+    """All weights of the published names and shapes."""
+    rng = np.random.default_rng(0)
+    weights: dict[str, Array] = {}
+
+    def convolution(name: str, norm: str, shape: tuple[int, ...]) -> None:
+        weights[f"{name}.weight"] = rng.standard_normal(shape, np.float32) / np.prod(shape[1:]) ** 0.5
+        for part in ("weight", "running_var"):
+            weights[f"{norm}.{part}"] = rng.random(shape[0], np.float32) + 0.5
+        for part in ("bias", "running_mean"):
+            weights[f"{norm}.{part}"] = rng.standard_normal(shape[0], np.float32)
+
+    convolution("_conv_stem", "_bn0", (32, 3, 3, 3))
+    number = 0
+    for stage in STAGES:
+        for place in range(stage.repeats):
+            inputs = stage.inputs if place == 0 else stage.outputs
+            inner, name = inputs * stage.expansion, f"_blocks.{number}"
+            if stage.expansion != 1:
+                convolution(f"{name}._expand_conv", f"{name}._bn0", (inner, inputs, 1, 1))
+            convolution(f"{name}._depthwise_conv", f"{name}._bn1", (inner, 1, stage.kernel, stage.kernel))
+            convolution(f"{name}._project_conv", f"{name}._bn2", (stage.outputs, inner, 1, 1))
+            number += 1
+    convolution("_conv_head", "_bn1", (1280, 320, 1, 1))
+    weights["_fc.weight"] = rng.standard_normal((1000, 1280), np.float32)
+    weights["_fc.bias"] = rng.standard_normal(1000, np.float32)
+    return weights
+
+
+@given(size=st.integers(1, 64), kernel=st.integers(1, 7), stride=st.integers(1, 3))
+def test_padding_is_the_least_that_gives_enough_results(size: int, kernel: int, stride: int) -> None:
+    before, after, results = same_padding(size, kernel, stride)
+    assert results == (size + stride - 1) // stride
+    assert after - before in (0, 1)
+    padded = size + before + after
+    assert (padded - kernel) // stride + 1 >= results
+    assert before + after == 0 or (padded - 1 - kernel) // stride + 1 < results
+
+
+def test_even_images_are_padded_on_the_right_and_below_when_strided() -> None:
+    assert same_padding(224, 3, 2) == (0, 1, 112)
+    assert same_padding(56, 5, 2) == (1, 2, 28)
+    assert same_padding(56, 5, 1) == (2, 2, 56)
+
+
+def test_folded_normalisation_is_the_normalisation_of_the_result() -> None:
+    weights = efficientnet_weights()
+    filters, bias = fold_norm(weights, "_conv_stem.weight", "_bn0")
+    x = np.random.default_rng(1).standard_normal((27,), np.float32)
+    result = weights["_conv_stem.weight"].reshape(32, 27) @ x
+    normalised = (result - weights["_bn0.running_mean"]) / np.sqrt(weights["_bn0.running_var"] + 1e-3)
+    expected = normalised * weights["_bn0.weight"] + weights["_bn0.bias"]
+    np.testing.assert_allclose(filters.reshape(32, 27) @ x + bias, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_whole_network_gives_a_thousand_numbers() -> None:
+    built = efficientnet_lite0.write(efficientnet_weights(), efficientnet_lite0.Parameters(batch=2, size=SIZE))
+    images = np.random.default_rng(1).standard_normal((2, 3, SIZE, SIZE), np.float32)
+    both, alone = run_onnx_bytes(built.onnx, images)[0], []
+    assert both.shape == (2, 1000)
+    single = efficientnet_lite0.write(efficientnet_weights(), efficientnet_lite0.Parameters(size=SIZE))
+    alone = [run_onnx_bytes(single.onnx, image[None])[0][0] for image in images]
+    np.testing.assert_allclose(both, alone, rtol=1e-3, atol=1e-2)
+    kinds = [node.op_type for node in onnx.load_from_string(built.onnx).graph.node]
+    assert kinds.count("Conv") == 2 + sum(stage.repeats * (2 + (stage.expansion != 1)) for stage in STAGES) == 49
+    assert kinds.count("Add") == sum(stage.repeats - 1 for stage in STAGES) == 9
+
+
+# Those whose packages are small, with the shapes of their results; the suite checks all at their own sizes.
+NETWORKS: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
+    ("efficientnet-lite0", {"size": 32}, [(1, 1000)]),
+    ("paddle-ocr", {"height": 32, "width": 64}, [(1, 1, 32, 64)] * 2),
+    ("paddle-ocr", {"part": "classifier"}, [(1, 2)]),
+    ("silero", {"form": "straight"}, [(1, 1), (2, 1, 128)]),
+    ("silero", {"form": "branches"}, [(1, 1), (2, 1, 128)]),
+]
+
+
+@pytest.mark.parametrize(("name", "params", "shapes"), NETWORKS)
+def test_with_its_weights_a_network_gives_finite_numbers(
+    name: str, params: dict[str, Any], shapes: list[tuple[int, ...]]
+) -> None:
+    builder = find_builder(name)
+    try:
+        built = builder.build(check_params(builder, params))
+    except CaseError as error:
+        if "is not installed" not in str(error):
+            raise
+        pytest.skip(str(error))
+    assert isinstance(built, BuiltOnnx)
+    arrays = [make_array(value) for value in built.inputs]
+    results = run_onnx_bytes(built.onnx, *arrays)
+    assert [value.shape for value in results] == shapes
+    assert all(np.isfinite(value).all() for value in results)
+    assert onnx.load_from_string(built.onnx).opset_import[0].version >= 17
