@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from harness.dashboard.make import make_dashboard
+from harness.dashboard.site import make_dashboard
 
 __all__ = ["make_dashboard"]

@@ -1,60 +1,41 @@
-"""History -> what the pages are made of: numbers in arrays, names once each.
-
-Runs, series, names and toolchains are numbered in the database, so that half a million points travel as integers.
-"""
+"""History -> what the pages are made of: its tables, read once, and the changes of its series."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
-from harness.dashboard.coding import key_of
-from harness.dashboard.words import signed
+from harness.dashboard.encode import key_of
+from harness.dashboard.figures import signed
 from harness.history.changes import Change
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_RUNS = "SELECT run, row_number() OVER (ORDER BY started, run) - 1 AS run_number FROM runs"
-_SERIES = "SELECT series, row_number() OVER (ORDER BY series) - 1 AS series_number FROM series"
 _NAMES = """
-SELECT suite, "case", row_number() OVER (ORDER BY suite, "case") - 1 AS name_number
-FROM (SELECT suite, "case" FROM cases UNION SELECT suite, "case" FROM points)
-"""
-_TOOLS = """
-SELECT toolchain, revision, row_number() OVER (ORDER BY toolchain, revision) - 1 AS tool_number
-FROM (SELECT DISTINCT toolchain, revision FROM points)
-"""
-_SERIES_ROWS = f"""
-SELECT s.*, n.name_number FROM series s JOIN ({_NAMES}) n ON n.suite = s.suite AND n."case" = s."case" ORDER BY s.series
-"""  # noqa: S608 (no input in it)
-_NAME_ROWS = """
 SELECT suite, "case", any_value(model) AS model, any_value(variant) AS variant, any_value(device) AS device,
        any_value(peer) AS peer
 FROM (SELECT suite, "case", model, variant, device, peer FROM cases
       UNION SELECT suite, "case", model, variant, device, peer FROM points)
 GROUP BY suite, "case" ORDER BY suite, "case"
 """
-_POINTS = f"""
-SELECT s.series_number, r.run_number, n.name_number, t.tool_number, p.value, p.low, p.high,
-       coalesce(p.module_sha256 <> lag(p.module_sha256) OVER w, true) AND p.module_sha256 <> '' AS new_module
-FROM points p JOIN ({_RUNS}) r USING (run) JOIN ({_SERIES}) s USING (series)
-     JOIN ({_NAMES}) n ON n.suite = p.suite AND n."case" = p."case"
-     JOIN ({_TOOLS}) t ON t.toolchain = p.toolchain AND t.revision = p.revision
-WINDOW w AS (PARTITION BY p.series ORDER BY r.run_number)
-ORDER BY s.series_number, r.run_number
-"""  # noqa: S608 (no input in it)
-# The toolchain is taken out of the commands, so that one text stands for those of all nights.
-_CASES = f"""
-SELECT r.run_number, n.name_number, c.role, c.toolchain, c.status, c.stage, c.message, c.flags,
-       CASE WHEN c.toolchain = '' OR contains(c.repro, chr(1)) THEN c.repro
-            ELSE replace(c.repro, c.toolchain, chr(1)) END AS repro
-FROM cases c JOIN ({_RUNS}) r USING (run) JOIN ({_NAMES}) n ON n.suite = c.suite AND n."case" = c."case"
-WHERE r.run_number >= {{first}} AND r.run_number < {{end}}
-ORDER BY r.run_number, n.name_number, c.toolchain
-"""  # noqa: S608 (likewise)
-_CASES_AT_ONCE = 200_000
+_POINTS = """
+SELECT series, run, "case", toolchain, revision, "value", low, high,
+       coalesce(module_sha256 <> lag(module_sha256) OVER w, true) AND module_sha256 <> '' AS new_module
+FROM points WHERE run IN (SELECT run FROM runs)
+WINDOW w AS (PARTITION BY series ORDER BY started, run)
+ORDER BY series, started, run
+"""
+_CASES = """
+SELECT run, "case", c."role", c.toolchain, status, stage, message, flags, repro
+FROM cases c JOIN (SELECT run, row_number() OVER (ORDER BY started, run) - 1 AS number FROM runs) USING (run)
+WHERE number >= {first} AND number < {end}
+ORDER BY run, c.suite, "case", c.toolchain
+"""
+_RUNS_AT_ONCE = 100  # whose cases, with their command lines, are held in memory
 
 
 class Source(Protocol):
@@ -70,15 +51,15 @@ class Source(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Gathered:
-    """Everything but what became of single cases, which is read run by run.
+    """Everything but what became of single cases, which is read some runs at a time.
 
     Attributes:
         place: The results folder, as the user gave it; commands name it.
-        runs: Table `runs` in order of time, with `key`; its index is what `run_number` counts.
-        series: View `series` by id, with `key` and `name_number`.
-        names: Suite, case, model, variant, device and peer of every case.
-        tools: Toolchain and revision of points.
-        points: Numbers of series, run, name and tool, value, low, high, new_module; by series, then time.
+        runs: Table `runs` in order of time, with `key`; pages refer to a run by its place here.
+        series: View `series` by id, with `key`.
+        names: Suite, case, model, variant, device and peer of every case; pages refer to a case by its place here.
+        points: Table `points` by series, then time, with `run_number` and with `new_module`: whether the module is
+            another than at the point before.
         comparisons: Table `comparisons`, newest first.
     """
 
@@ -87,37 +68,71 @@ class Gathered:
     runs: pd.DataFrame
     series: pd.DataFrame
     names: pd.DataFrame
-    tools: pd.DataFrame
     points: pd.DataFrame
     comparisons: pd.DataFrame
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
 
-    def batches_of_cases(self) -> Iterator[tuple[range, pd.DataFrame]]:
-        """Table `cases` of some runs at a time."""
-        total = len(self.runs)
-        cases = max(int(self.runs["cases"].max()), 1) if total else 1
-        step = max(1, _CASES_AT_ONCE // cases)
-        for first in range(0, total, step):
-            end = min(first + step, total)
-            yield range(first, end), self.source.query(_CASES.format(first=first, end=end))
+    @cached_property
+    def run_rows(self) -> list[dict[str, Any]]:
+        """The runs as values; None where a run does not say."""
+        return records(self.runs)
+
+    @cached_property
+    def run_numbers(self) -> Mapping[str, int]:
+        """Place of each run."""
+        return {run: number for number, run in enumerate(self.runs["run"])}
+
+    @cached_property
+    def name_numbers(self) -> Mapping[tuple[str, str], int]:
+        """Place of each case by its suite and name."""
+        return {pair: number for number, pair in enumerate(zip(self.names["suite"], self.names["case"], strict=True))}
+
+    @cached_property
+    def points_by_series(self) -> Mapping[str, pd.DataFrame]:
+        """The points of each series in order of time."""
+        return {str(series): points for series, points in self.points.groupby("series", sort=False)}
+
+    @cached_property
+    def changes_by_series(self) -> Mapping[str, list[Change]]:
+        """The changes of each series that has any, the oldest first."""
+        changes: dict[str, list[Change]] = defaultdict(list)
+        for change in sorted(self.changes, key=lambda change: change.started):
+            changes[change.series].append(change)
+        return changes
+
+    def cases_by_run(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Each run in order of time with its rows of table `cases`."""
+        for first in range(0, len(self.runs), _RUNS_AT_ONCE):
+            end = first + _RUNS_AT_ONCE
+            cases = self.source.query(_CASES.format(first=first, end=end))
+            by_run = dict(iter(cases.groupby("run", sort=False)))
+            for run in self.runs["run"][first:end]:
+                yield run, by_run.get(run, cases[:0])
 
 
 def gather(source: Source, place: str, changes: Sequence[Change]) -> Gathered:
     """Read a history."""
     runs = source.query("SELECT * FROM runs ORDER BY started, run")
     runs["key"] = [key_of(run) for run in runs["run"]]
-    series = source.query(_SERIES_ROWS)
-    series["key"] = [key_of(one) for one in series["series"]]
+    series = source.query("SELECT * FROM series ORDER BY series")
+    series["key"] = [key_of(name) for name in series["series"]]
+    points = source.query(_POINTS)
+    points["run_number"] = points["run"].map({run: number for number, run in enumerate(runs["run"])})
     return Gathered(
         source=source,
         place=place,
         runs=runs,
-        series=series,
-        names=source.query(_NAME_ROWS),
-        tools=source.query(f"{_TOOLS} ORDER BY tool_number"),
-        points=source.query(_POINTS),
+        series=series[series["series"].isin(points["series"])],
+        names=source.query(_NAMES),
+        points=points,
         comparisons=source.query('SELECT * FROM comparisons ORDER BY created DESC, comparison, metric, "case"'),
         changes=tuple(replace(change, evidence=signed(change.evidence)) for change in changes),
         notes=source.notes,
     )
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame as dictionaries; None where a value is missing."""
+    rows: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return rows

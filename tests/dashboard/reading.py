@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +16,11 @@ def load(site: Path, key: str) -> Any:
     return json.loads(text[len(before) : -len(after)])
 
 
-def decode(column: dict[str, Any], rows: int) -> list[Any]:
+def decode(column: Any, rows: int) -> list[Any]:
     """One column as a list."""
-
-    def number(value: Any) -> Any:
-        if value is None or isinstance(value, str) or not column.get("k"):
-            return value
-        return value / 10 ** column["k"]
-
-    if "d" in column:
-        return [number(value) for value in accumulate(column["d"])]
-    if "n" in column:
-        return [number(value) for value in column["n"]]
-    if "t" in column:
-        return [column["t"][code] for code in column["i"]]
-    if "v" in column:
-        return list(column["v"])
-    return [number(column["c"])] * rows
+    if column is None:
+        return [None] * rows
+    return [column["texts"][place] for place in column["at"]] if isinstance(column, dict) else list(column)
 
 
 def table(payload: dict[str, Any]) -> dict[str, list[Any]]:

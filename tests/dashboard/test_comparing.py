@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
 import pytest
 
-from harness.dashboard.comparing import Comparing
+from harness.dashboard.comparisons import compare_command
 from harness.history.changes import Change
 from tests.dashboard.made import make_change
 
@@ -27,7 +26,7 @@ def command(
         {"run": run, "toolchain": release, "reference": reference, "suite_file": "suites/our smoke.toml"}
         for run, release, reference in zip(("one", "two"), (before, after), references, strict=True)
     ]
-    return Comparing(pd.DataFrame(rows), "results/").command(change, is_peer=is_peer)
+    return compare_command(change, {row["run"]: row for row in rows}, "results/", is_peer=is_peer)
 
 
 def test_toolchains_that_differ_are_compared_on_the_suite_whatever_else_the_runs_had() -> None:

@@ -38,8 +38,8 @@ def test_a_series_has_its_points_changes_and_the_reference_beside_it(
     assert len(points["value"]) == NIGHTS
     assert [runs["run"][run] for run in points["run"]][STEP_AT] == run_id(STEP_AT)
     assert points["value"][STEP_AT] == pytest.approx(4.32e7, rel=0.01)
-    assert points["below"][0] == pytest.approx(0.01 * points["value"][0], rel=1e-3)
-    assert points["above"][0] == pytest.approx(0.015 * points["value"][0], rel=1e-3)
+    assert points["low"][0] == pytest.approx(0.99 * points["value"][0], rel=1e-6)
+    assert points["high"][0] == pytest.approx(1.015 * points["value"][0], rel=1e-6)
     assert "toolchain" not in points  # they are those of the runs
     assert series["references"] == [digest("blocks rdb/stock@cpu latency reference")]
     (change,) = series["changes"]

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.dashboard.comparison_data import comparison_facts
+from harness.dashboard.comparisons import comparison_facts
+from harness.dashboard.figures import moved, spark_path, sparkline
 from harness.dashboard.gather import gather
-from harness.dashboard.health import controls, machine_changes, machines
+from harness.dashboard.machines import controls, machine_changes, machines
 from harness.dashboard.overview import lately, suites
-from harness.dashboard.spark import spark_path, sparkline
 from tests.dashboard.made import FIRST, Made, a_history, make_case, make_change, make_row, make_run, make_site, run_id
 
 
@@ -26,8 +26,10 @@ def test_changes_of_one_run_and_cause_are_told_together_with_times_first() -> No
     made = a_history()
     (suite, _) = suites(gather(made, "results", made.changes))
     (group,) = suite.groups
-    assert (group.run, group.cause, group.worse, group.better, group.more) == (run_id(40), "compiler", 3, 0, 0)
-    assert (group.shown[0].case, group.shown[0].metric) == ("rdb/stock@cpu", "Latency")
+    assert (group.first.first_bad, group.first.cause) == (run_id(40), "compiler")
+    assert (group.worse, group.better, group.more) == (3, 0, 0)
+    assert group.about == "rdb/stock@cpu, latency"
+    assert group.lines[0].change.case == "rdb/stock@cpu"
     assert group.commits is not None
 
 
@@ -35,7 +37,10 @@ def test_commits_are_linked_only_between_two_releases_of_iree() -> None:
     """Of another engine and of one release there are none, whatever the runs around had."""
     made = a_history()
     peer = make_change(
-        "rdb/onnxruntime@cpu", toolchain_before="ONNX Runtime 1.30.0", toolchain_after="ONNX Runtime 1.31.1"
+        "rdb/onnxruntime@cpu",
+        peer="onnxruntime",
+        toolchain_before="ONNX Runtime 1.30.0",
+        toolchain_after="ONNX Runtime 1.31.1",
     )
     alike = make_change("rdb/stock@cpu", toolchain_before="3.13.0", toolchain_after="3.13.0")
     for change in (peer, alike):
@@ -43,18 +48,12 @@ def test_commits_are_linked_only_between_two_releases_of_iree() -> None:
         assert suite.groups[0].commits is None
 
 
-def test_a_group_names_the_series_that_its_sentence_is_about() -> None:
-    made = a_history()
-    (suite, _) = suites(gather(made, "results", made.changes))
-    assert suite.groups[0].of == "rdb/stock@cpu, latency"
-
-
 def test_one_minus_sign_is_used_for_all_figures() -> None:
     change = make_change("rdb/stock@cpu", ratio=0.826, evidence="moved by -17.4 % on kernel 6.1.0-25")
     gathered = gather(replace(a_history(), changes=[change]), "results", [change])
     (suite, _) = suites(gathered)
-    assert suite.groups[0].evidence == "moved by \N{MINUS SIGN}17.4 % on kernel 6.1.0-25"
-    assert suite.groups[0].shown[0].change == "\N{MINUS SIGN}17.4 %"
+    assert suite.groups[0].first.evidence == "moved by \N{MINUS SIGN}17.4 % on kernel 6.1.0-25"
+    assert moved(change.ratio) == "\N{MINUS SIGN}17.4 %"
 
 
 def test_what_fails_in_the_last_run_is_told_with_since_when(tmp_path: Path) -> None:
@@ -76,7 +75,7 @@ def test_what_fails_in_the_last_run_is_told_with_since_when(tmp_path: Path) -> N
 def test_many_changes_of_one_run_are_counted_and_five_are_shown() -> None:
     made = replace(a_history(), changes=[make_change(f"m{number}/stock@cpu") for number in range(9)])
     (suite, _) = suites(gather(made, "results", made.changes))
-    assert (len(suite.groups[0].shown), suite.groups[0].more, suite.groups[0].worse) == (5, 4, 9)
+    assert (len(suite.groups[0].lines), suite.groups[0].more, suite.groups[0].worse) == (5, 4, 9)
 
 
 def test_what_the_reference_toolchain_shows_and_what_is_old_is_not_told_as_new() -> None:
@@ -91,13 +90,14 @@ def test_where_nothing_changed_lately_the_newest_changes_are_told_instead() -> N
     made = replace(a_history(), changes=old)
     (suite, _) = suites(gather(made, "results", made.changes))
     assert lately(gather(made, "results", made.changes)) == []
-    assert [group.run for group in suite.groups] == [run_id(day) for day in (8, 7, 6, 5)]
+    assert [group.first.first_bad for group in suite.groups] == [run_id(day) for day in (8, 7, 6, 5)]
 
 
 def test_suites_stand_in_the_order_of_their_last_runs_with_how_those_went() -> None:
     made = a_history()
     first, second = suites(gather(made, "results", made.changes))
-    assert (first.name, first.runs, first.cases, first.failed, first.series) == ("blocks", 60, 18, 1, 45)
+    last = first.last
+    assert (first.name, first.runs, last["cases"], last["failed"], first.series) == ("blocks", 60, 18, 1, 45)
     assert second.runs == 8
 
 
@@ -109,7 +109,7 @@ def test_what_became_different_on_a_machine_is_found_and_what_was_not_recorded_i
         make_run(3, kernel="6.2", cores=4),
     ]
     found = machine_changes(gather(Made(runs=runs), "results", ()))
-    assert [(one.what, one.before, one.after, one.run) for one in found] == [
+    assert [(change.what, change.before, change.after, change.run["run"]) for change in found] == [
         ("cores", "2", "4", run_id(2)),
         ("kernel", "6.1", "6.2", run_id(2)),
     ]
@@ -119,7 +119,7 @@ def test_a_machine_has_its_selfchecks_and_the_noise_of_its_last_ten_runs() -> No
     runs = [make_run(night, noise=0.5 if night < 10 else 0.01) for night in range(40)]
     (machine,) = machines(gather(Made(runs=runs), "results", ()))
     assert machine.noise == pytest.approx(0.01)
-    assert [check.when[:10] for check in machine.selfchecks] == ["2026-01-31", "2026-01-01"]
+    assert [run["selfcheck_when"][:10] for run in machine.selfchecks] == ["2026-01-31", "2026-01-01"]
 
 
 def test_a_machine_that_was_never_checked_has_no_rate() -> None:

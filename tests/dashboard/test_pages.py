@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from harness.dashboard.folder import MARKER
-from harness.dashboard.pages import PAGES, POLICY
+from harness.dashboard.site import PAGES, POLICY
 from tests.dashboard.made import EVIL, Made, make_site
 from tests.dashboard.reading import load, table
 

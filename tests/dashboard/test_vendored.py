@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.dashboard.pages import STATIC
+from harness.dashboard.site import STATIC
 
 _FOLDER = STATIC / "vendor" / "uplot"
 # What makes markup or code of a text.

@@ -3,7 +3,7 @@
 
 dashboard.page(() => {
   const { el, format } = dashboard;
-  const { runs, names, table, tools } = dashboard.everySeries();
+  const { runs, names, table } = dashboard.everySeries();
   const name = (column) => (row) => names[column][table.name[row]];
   const at = (column) => (row) => table[column][row];
   const engine = (row) => names.peer[table.name[row]] || "IREE";
@@ -28,7 +28,7 @@ dashboard.page(() => {
       { key: "last", title: "Latest", numeric: true, value: at("value"), cell: (row) => format.figure(table.value[row], table.unit[row]) },
       { key: "change", title: "Last change", numeric: true, value: at("change"), cell: (row) => (table.changes[row] ? dashboard.moved(table.change[row], table.worse[row]) : "-") },
       { key: "when", title: "When", value: at("change_run"), falling: true, cell: (row) => (table.changes[row] ? format.day(runs.started[table.change_run[row]]) : "-") },
-      { key: "toolchain", title: "Toolchain", value: (row) => tools.toolchain[table.tool[row]] },
+      { key: "toolchain", title: "Toolchain", value: (row) => table.toolchain[row] },
       { key: "run", title: "Last run", falling: true, value: at("run"), cell: (row) => format.day(runs.started[table.run[row]]) },
       { key: "points", title: "Points", numeric: true, value: at("points") },
     ],

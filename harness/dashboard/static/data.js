@@ -28,21 +28,20 @@ var dashboard = {
     return dashboard.waiting.get(key);
   },
 
-  /** Columns as arrays, under their names; `rows` is how many there are. See harness/dashboard/coding.py. */
+  /** Columns as arrays, under their names; `rows` is how many there are. See harness/dashboard/encode.py. */
   table(payload) {
     const table = { rows: payload.rows };
     for (const [name, column] of Object.entries(payload.columns)) table[name] = decode(column, payload.rows);
     return table;
   },
 
-  /** Every run and every series, for pages that have both scripts: `runs`, `names` of cases, `table` of series, `tools`. */
+  /** Every run and every series, for pages that have both scripts: `runs`, `names` of cases, `table` of series. */
   everySeries() {
     const all = dashboard.store.get("series");
     return {
       runs: dashboard.table(dashboard.store.get("runs")),
       names: dashboard.table(all.names),
       table: dashboard.table(all.series),
-      tools: dashboard.table(all.tools),
     };
   },
 
@@ -73,15 +72,6 @@ var dashboard = {
 };
 
 function decode(column, rows) {
-  const power = column.k || 0;
-  const number = (value) => (value === null ? null : power > 0 ? value / 10 ** power : value * 10 ** -power);
-  if ("d" in column) {
-    let sum = 0;
-    return column.d.map((step) => number((sum += step)));
-  }
-  if ("n" in column) return power ? column.n.map(number) : column.n;
-  if ("t" in column) return column.i.map((code) => column.t[code]);
-  if ("v" in column) return column.v;
-  const value = typeof column.c === "number" ? number(column.c) : column.c;
-  return new Array(rows).fill(value);
+  if (column === null) return new Array(rows).fill(null);
+  return column.texts ? column.at.map((place) => column.texts[place]) : column;
 }

@@ -55,9 +55,8 @@ dashboard.page(async () => {
   function pointsOf({ points: packed }, allRuns) {
     const table = dashboard.table(packed);
     const { value, run } = table;
-    const off = (column, sign) => value.map((one, at) => (column && column[at] !== null && one !== null ? one + sign * column[at] : null));
     return {
-      ...table, low: off(table.below, -1), high: off(table.above, 1),
+      ...table,
       toolchain: table.toolchain || run.map((one) => allRuns.toolchain[one]),
       revision: table.revision || run.map((one) => allRuns.revision[one]),
       change: value.map((one, at) => (at && value[at - 1] ? one / value[at - 1] : null)),

@@ -3,7 +3,7 @@
 
 dashboard.page(() => {
   const { el, format } = dashboard;
-  const { runs, names, table, tools } = dashboard.everySeries();
+  const { runs, names, table } = dashboard.everySeries();
   const models = new Map(); // suite and model -> device and machine -> variant -> metric -> row
   const entry = (map, key, make) => { if (!map.has(key)) map.set(key, make()); return map.get(key); };
   for (let row = 0; row < table.rows; row++) {
@@ -60,7 +60,7 @@ dashboard.page(() => {
   function line({ variant, peer, metrics, time }, slowest, others, newest, rated) {
     const link = (metric, text) => dashboard.link("series.html", table.key[metrics.get(metric)], text);
     const last = Math.max(...[...metrics.values()].map((row) => table.run[row]));
-    const tool = tools.toolchain[table.tool[[...metrics.values()][0]]];
+    const tool = table.toolchain[[...metrics.values()][0]];
     return el("tr", { class: last < newest ? "old" : null },
       el("th", { scope: "row" }, dashboard.name(variant, 80), " ", peer ? el("span", { class: "of" }, dashboard.cut(tool || peer, 60)) : null),
       el("td", { class: "bar" }, time === null ? "-" : bar(time / slowest, peer)),

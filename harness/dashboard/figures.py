@@ -1,9 +1,14 @@
-"""Words and figures that pages share."""
+"""Words, figures and small pictures that pages share."""
 
 from __future__ import annotations
 
 import math
 import re
+import string
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from harness.metrics import RATIO_TITLES, metric_named
 from harness.report.units import byte_unit, count_unit, percent, ratio_text, time_unit
@@ -11,6 +16,9 @@ from harness.text import one_line
 
 _LONGEST = 200  # of a name in a table; its own page shows all of it
 MINUS = "\N{MINUS SIGN}"  # as in static/format.js
+_PLACES = 48
+_LEVELS = string.digits + string.ascii_lowercase + string.ascii_uppercase
+_LEAST_SPAN = 0.05  # of the median: noise of one percent has to look small
 # What turns the direction of all text behind it.
 _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
@@ -60,3 +68,34 @@ def day(started: str) -> str:
 def count(number: int, noun: str) -> str:
     """`1 run`, `2,000 runs`."""
     return f"{number:,} {noun}{'' if number == 1 or noun == 'series' else 's'}"
+
+
+def sparkline(values: NDArray[np.float64]) -> str:
+    """A series' course in 48 letters at most, which static/spark.js draws; 0 is the lowest and Z the highest level."""
+    finite = values[np.isfinite(values)]
+    if finite.size == 0:
+        return ""
+    if finite.size > _PLACES:
+        edges = np.linspace(0, finite.size, _PLACES + 1).astype(int)
+        finite = np.array([np.median(finite[low:high]) for low, high in pairwise(edges.tolist())])
+    low, high = float(finite.min()), float(finite.max())
+    least = abs(float(np.median(finite))) * _LEAST_SPAN
+    if high - low < least:
+        middle = (low + high) / 2
+        low, high = middle - least / 2, middle + least / 2
+    span = high - low
+    top = len(_LEVELS) - 1
+    levels = np.rint((finite - low) / span * top).astype(int) if span > 0 else np.full(finite.size, top // 2)
+    return "".join(_LEVELS[level] for level in levels)
+
+
+def spark_path(letters: str, width: float, height: float) -> str:
+    """The `d` of an SVG path over a box of that size."""
+    if not letters:
+        return ""
+    step = width / max(len(letters) - 1, 1)
+    top = len(_LEVELS) - 1
+    points = [
+        f"{at * step:.1f},{height - _LEVELS.index(letter) / top * height:.1f}" for at, letter in enumerate(letters)
+    ]
+    return "M" + "L".join(points if len(points) > 1 else [points[0], f"{width:.1f},{points[0].split(',')[1]}"])

@@ -1,0 +1,197 @@
+"""Comparisons as pages load them: the list, a file for each; and the command that compares both sides of a change."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.compare.sides import PREFIX
+from harness.dashboard.encode import Payload, key_of, table
+from harness.dashboard.figures import metric_title, signed
+from harness.dashboard.gather import Gathered, records
+from harness.errors import ExitCode
+from harness.history.changes import Change
+from harness.records.comparison import VERDICTS, Comparison, MachineFacts, Row, SideFacts
+from harness.report.comparison.words import headline
+from harness.report.outcome import comparison_exit_code
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = ("case", "model", "variant", "device", "metric", "verdict", "unit", "gate", "ratio", "ci_low", "ci_high",
+            "p", "floor", "base_value", "head_value", "control")  # fmt: skip
+_SHARED = ("id", "created", "base", "head", "machine", "verdict", "alarming", "within")
+_FILTER = "--filter"
+_FLAGGED = ("regressed", "improved")
+# What can be installed again by its name, as `3.13.0` or `3.14.0rc20261120`.
+_RELEASE = re.compile(r"\d+(\.\d+)+((a|b|rc|\.dev|\.post)\d+)?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonFacts:
+    """One comparison, in a list of them.
+
+    Attributes:
+        rows: Its rows of the table `comparisons`.
+        counts: Rows by verdict, all metrics together and controls left out, in the order of VERDICTS.
+        controls: Rows of a module against itself.
+        flagged: How many of these were called changed.
+        verdict: All of it in one sentence.
+        alarming: Whether `harness compare` would have exited with a failure.
+        within: Whether variants of one run were compared with its baseline.
+        command: The command line that made it; "" where none was kept.
+    """
+
+    id: str
+    key: str
+    rows: pd.DataFrame
+    created: str
+    base: str
+    head: str
+    machine: str
+    counts: tuple[int, ...]
+    controls: int
+    flagged: int
+    verdict: str
+    alarming: bool
+    within: bool
+    command: str
+
+
+def comparison_facts(gathered: Gathered) -> list[ComparisonFacts]:
+    """All comparisons, the newest first."""
+    return [_facts(str(name), rows) for name, rows in gathered.comparisons.groupby("comparison", sort=False)]
+
+
+def _facts(name: str, rows: pd.DataFrame) -> ComparisonFacts:
+    is_control = rows["control"].astype(bool)
+    real, controls = rows[~is_control], rows[is_control]
+    counts = real["verdict"].value_counts()
+    first = rows.iloc[0]
+    comparison = _comparison(real)
+    return ComparisonFacts(
+        id=name,
+        key=key_of(name),
+        rows=rows,
+        created=first["created"],
+        base=first["base_run"],
+        head=first["head_run"],
+        machine=first["machine"],
+        counts=tuple(int(counts.get(verdict, 0)) for verdict in VERDICTS),
+        controls=len(controls),
+        flagged=int(controls["verdict"].isin(_FLAGGED).sum()),
+        verdict=headline(comparison),
+        alarming=comparison_exit_code(comparison, strict=False) is not ExitCode.OK,
+        within=bool(first["within"]),
+        command=first["command"],
+    )
+
+
+def _comparison(rows: pd.DataFrame) -> Comparison:
+    """As much of a comparison as its verdict is made of."""
+    side = SideFacts(label="", run="", suite="", started="", toolchains=(), machine="")
+    names = ["case", "model", "variant", "device", "metric", "verdict", "gate"]
+    return Comparison(
+        id="",
+        created="",
+        base=side,
+        head=side,
+        within=False,
+        mode="recorded",
+        rule="generations",
+        machine=MachineFacts(description=""),
+        rows=tuple(Row(**{**row, "gate": row["gate"] or None}) for row in records(rows[names])),
+        summary={},
+    )
+
+
+def comparison_list(comparisons: Sequence[ComparisonFacts]) -> Payload:
+    """All comparisons, the newest first."""
+    names = ("key", "controls", "flagged", *_SHARED)
+    columns = {name: [getattr(facts, name) for facts in comparisons] for name in names}
+    counts = {verdict: [facts.counts[place] for facts in comparisons] for place, verdict in enumerate(VERDICTS)}
+    return table(len(comparisons), **columns, **counts)
+
+
+def comparison_files(gathered: Gathered, comparisons: Sequence[ComparisonFacts]) -> Iterator[tuple[str, Payload]]:
+    """The key and the data of each comparison."""
+    runs = dict(zip(gathered.runs["run"], gathered.runs["key"], strict=True))
+    for facts in comparisons:
+        rows = facts.rows
+        command = shlex.split(facts.command) or _rebuilt(facts, gathered.place)
+        yield (
+            facts.key,
+            {
+                **{name: getattr(facts, name) for name in _SHARED},
+                "base_key": runs.get(facts.base),
+                "head_key": runs.get(facts.head),
+                "command": shlex.join(command),
+                "command_of_all": shlex.join(_unfiltered(command)),
+                "rows": table(
+                    len(rows),
+                    **{name: rows[name] for name in _COLUMNS},
+                    reason=[signed(reason) for reason in rows["reason"]],
+                    title=[metric_title(metric) for metric in rows["metric"]],
+                    filter=[shlex.quote(glob.escape(case)) for case in rows["case"]],
+                ),
+            },
+        )
+
+
+def _rebuilt(facts: ComparisonFacts, place: str) -> list[str]:
+    """Where no command was kept: that of the two runs."""
+    base, head = _paths(place, facts.base, facts.head)
+    return ["harness", "compare", *(["--within", head] if facts.within else [base, head])]
+
+
+def _unfiltered(command: Sequence[str]) -> list[str]:
+    """Without patterns on names, so that one may be added that decides alone."""
+    words: list[str] = []
+    is_pattern = False
+    for word in command:
+        if not is_pattern and word != _FILTER and not word.startswith(f"{_FILTER}="):
+            words.append(word)
+        is_pattern = word == _FILTER and not is_pattern
+    return words
+
+
+def _paths(place: str, *runs: str) -> list[str]:
+    return [os.path.join(place.rstrip("/") or "/", run) for run in runs]  # noqa: PTH118 (may be a URL)
+
+
+# --- Both sides of a change ---
+
+
+def compare_command(change: Change, runs: Mapping[str, Mapping[str, Any]], place: str, *, is_peer: bool) -> str:
+    """The command line that compares what was before a change with what came after.
+
+    Toolchains are compared where they differ, which works on every machine; else the two runs.
+
+    Args:
+        runs: Rows of the table `runs` by id.
+        place: The results folder as commands name it.
+        is_peer: Whether another engine ran the case.
+
+    Returns:
+        "" for a peer, which `harness compare` leaves out.
+    """
+    if is_peer:
+        return ""
+    ends = (change.last_good, change.first_bad)
+    case = glob.escape(change.case)
+    releases = [str(runs[run]["toolchain"]) for run in ends if run in runs]
+    known = len(releases) == 2 and all(_RELEASE.fullmatch(release) for release in releases)
+    if change.role == "newest" and known and releases[0] != releases[1]:
+        suite = str(runs[change.first_bad]["suite_file"])
+        sides = [f"{PREFIX}{release}" for release in releases]
+        return shlex.join(["harness", "compare", *sides, "--suite", suite, _FILTER, case])
+    # Where a run has several toolchains, the names of its cases end in them.
+    several = {bool(run in runs and runs[run]["reference"]) for run in ends}
+    patterns = [f"{case}:*" if has_several else case for has_several in sorted(several)]
+    filters = [word for pattern in patterns for word in (_FILTER, pattern)]
+    return shlex.join(["harness", "compare", *_paths(place, *ends), *filters])

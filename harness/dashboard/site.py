@@ -1,0 +1,190 @@
+"""A results folder -> a dashboard: the line from the history to a folder of pages, with every value escaped."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.dashboard.comparisons import comparison_facts, comparison_files, comparison_list
+from harness.dashboard.encode import Payload, key_of, script
+from harness.dashboard.figures import count, cut, day, figure, metric_title, moved
+from harness.dashboard.folder import replaced
+from harness.dashboard.gather import Gathered, Source, gather
+from harness.dashboard.machines import controls, machine_changes, machines
+from harness.dashboard.overview import LATELY_DAYS, SPARK_HEIGHT, SPARK_WIDTH, lately, suites
+from harness.dashboard.tables import Commands, change_list, run_files, run_list, series_files, series_list
+from harness.history.changes import Change
+from harness.progress import Progress
+from harness.records.comparison import VERDICTS
+from harness.report.comparison.words import MARKS
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent / "templates"
+STATIC = Path(__file__).parent / "static"
+
+# Nothing but the site's own files, no script or style in a page, no form and no frame.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
+)
+_LISTED_COMPARISONS = 8  # on the first page
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """One page.
+
+    Attributes:
+        file: Its file's name; its template is called the same.
+        nav: Which entry of the menu it belongs to.
+        data: Scripts with data that it loads at once.
+        scripts: Of static/, after those that all pages have.
+    """
+
+    file: str
+    title: str
+    nav: str
+    data: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+
+
+_UPLOT = "vendor/uplot/uPlot.iife.min.js"
+_CHART = (_UPLOT, "bands.js", "chart.js", "chart_keys.js")
+PAGES = (
+    Page(file="index.html", title="Overview", nav="index.html"),
+    Page(file="changes.html", title="Changes", nav="changes.html", data=("runs", "changes"), scripts=("changes.js",)),
+    Page(file="all-series.html", title="Series", nav="all-series.html", data=("runs", "series"),
+         scripts=("all_series.js",)),
+    Page(file="series.html", title="Series", nav="all-series.html", data=("runs",),
+         scripts=(*_CHART, "series_tables.js", "series.js")),
+    Page(file="runs.html", title="Runs", nav="runs.html", data=("runs",), scripts=("runs.js",)),
+    Page(file="run.html", title="Run", nav="runs.html", data=("runs", "series"), scripts=("run.js",)),
+    Page(file="comparisons.html", title="Comparisons", nav="comparisons.html", data=("comparisons",),
+         scripts=("comparisons.js",)),
+    Page(file="comparison.html", title="Comparison", nav="comparisons.html", scripts=("forest.js", "comparison.js")),
+    Page(file="variants.html", title="Variants", nav="variants.html", data=("runs", "series"),
+         scripts=("variants.js",)),
+    Page(file="machines.html", title="Machines", nav="machines.html", data=("runs",), scripts=(*_CHART, "machines.js")),
+)  # fmt: skip
+_NAV = ("index.html", "changes.html", "all-series.html", "runs.html", "comparisons.html", "variants.html",
+        "machines.html")  # fmt: skip
+
+
+def make_dashboard(
+    source: Source,
+    changes: Sequence[Change],
+    out: Path,
+    progress: Progress,
+    *,
+    place: str = "results",
+    title: str = "IREE benchmarks",
+    made: datetime,
+) -> None:
+    """Write the site, and put it in the place of the one that was there.
+
+    Args:
+        changes: All that the history's series show.
+        place: The results folder, as commands on the pages name it.
+        made: Shown at the foot of every page.
+
+    Raises:
+        UsageError: `out` holds something else, or cannot be written.
+    """
+    with replaced(out) as folder:
+        progress.stage("Reading the history", 1)
+        gathered = gather(source, place, changes)
+        progress.step(f"{len(gathered.points):,} points")
+        total = len(gathered.runs) + len(gathered.series) + gathered.comparisons["comparison"].nunique() + 1
+        progress.stage("Writing pages", total)
+        _write_site(gathered, folder, progress, title, made)
+
+
+def _write_site(gathered: Gathered, folder: Path, progress: Progress, title: str, made: datetime) -> None:
+    shutil.copytree(STATIC, folder / "static")
+    (folder / "data").mkdir()
+    commands = Commands()
+    compared = comparison_facts(gathered)
+    _write_many(folder, "run", run_files(gathered, commands), progress)
+    _write_many(folder, "series", series_files(gathered, commands), progress)
+    _write_many(folder, "comparison", comparison_files(gathered, compared), progress)
+    _write_many(folder, "commands", commands.files(), None)
+    lists = {
+        "runs": run_list(gathered),
+        "series": series_list(gathered),
+        "changes": change_list(gathered),
+        "comparisons": comparison_list(compared),
+    }
+    for name, payload in lists.items():
+        _write(folder / "data" / f"{name}.js", script(name, payload))
+    facts: dict[str, Any] = {
+        "title": title,
+        "made": made,
+        "place": gathered.place,
+        "place_argument": shlex.quote(gathered.place),
+        "runs": len(gathered.runs),
+        "series": len(gathered.series),
+        "newest": gathered.run_rows[-1]["started"] if gathered.run_rows else "",
+        "suites": suites(gathered),
+        "changes": len(gathered.changes),
+        "lately_days": LATELY_DAYS,
+        "is_lately": bool(lately(gathered)),
+        "spark": (SPARK_WIDTH, SPARK_HEIGHT),
+        "comparisons": compared[:_LISTED_COMPARISONS],
+        "compared": len(compared),
+        "machines": machines(gathered),
+        "controls": controls(compared),
+        "machine_changes": machine_changes(gathered),
+        "clocks": [row for row in gathered.run_rows if row["clock"]],
+        "notes": gathered.notes,
+    }
+    for name, html in _render_pages(facts).items():
+        _write(folder / name, html)
+    progress.step("pages")
+
+
+def _write_many(folder: Path, kind: str, files: Iterable[tuple[str, Payload]], progress: Progress | None) -> None:
+    (folder / "data" / kind).mkdir()
+    for key, payload in files:
+        _write(folder / "data" / kind / f"{key}.js", script(f"{kind}/{key}", payload))
+        if progress is not None:
+            progress.step(kind)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_bytes(text.encode("utf-8", "replace"))  # a name may hold half of a surrogate pair
+
+
+def _render_pages(facts: Mapping[str, Any]) -> dict[str, str]:
+    """File name -> HTML of every page; facts are what templates show, by name."""
+    environment = _environment()
+    titles = {page.file: page.title for page in PAGES}
+    nav = [(file, titles[file]) for file in _NAV]
+    return {
+        page.file: environment.get_template(page.file).render(page=page, nav=nav, policy=POLICY, **facts)
+        for page in PAGES
+    }
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        cut=cut, day=day, count=count, figure=figure, key=key_of, metric_title=metric_title, moved=moved
+    )
+    environment.tests["revision"] = lambda text: re.fullmatch(r"[0-9a-f]{7,40}", text) is not None
+    environment.globals.update(marks=MARKS, verdicts=VERDICTS)
+    return environment

@@ -1,0 +1,247 @@
+"""What pages load: lists of runs, series and changes, and a file for each series, each run and each case's commands."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.dashboard.comparisons import compare_command
+from harness.dashboard.encode import Payload, key_of, key_of_case, table
+from harness.dashboard.figures import metric_title, sparkline
+from harness.dashboard.gather import Gathered
+from harness.history.changes import Change
+from harness.metrics import is_exact
+
+# Where a case's commands change more often than this, later runs have none, but for the newest's on series pages.
+_COMMANDS_KEPT = 20
+_RUN_COLUMNS = (
+    "run", "key", "suite", "started", "machine_class", "machine", "cpu", "kernel", "toolchain", "revision", "reference",
+    "harness_version", "harness_commit", "clock", "selfcheck_when", "command", "cores", "cases", "measured", "failed",
+    "missing", "noise", "load_1min", "selfcheck_flagged", "selfcheck_rows", "selfcheck_bound", "selfcheck_detects",
+    "finished",
+)  # fmt: skip
+_CHANGE_COLUMNS = (
+    "suite", "case", "unit", "machine_class", "role", "kind", "direction", "cause", "evidence", "toolchain_before",
+    "toolchain_after", "ratio", "before", "after", "p",
+)  # fmt: skip
+_CHANGE_RUNS = ("last_good", "first_bad", "earliest", "latest", "until")
+
+
+# --- Lists ---
+
+
+def run_list(gathered: Gathered) -> Payload:
+    """Every run, in order of time."""
+    rows = gathered.run_rows
+    return table(len(rows), **{name: [row[name] for row in rows] for name in _RUN_COLUMNS})
+
+
+def series_list(gathered: Gathered) -> Payload:
+    """Every series with its last figure, its course and its last change; and the cases that pages refer to."""
+    series, names = gathered.series, gathered.names
+    points = [gathered.points_by_series[name] for name in series["series"]]
+    ends = [frame.iloc[-1] for frame in points]
+    changes = [gathered.changes_by_series.get(name, []) for name in series["series"]]
+    last = [found[-1] if found else None for found in changes]
+    keys = [key_of_case(suite, case) for suite, case in zip(names["suite"], names["case"], strict=True)]
+    numbers = [gathered.name_numbers[pair] for pair in zip(series["suite"], series["case"], strict=True)]
+    return {
+        "names": table(len(names), **{name: names[name] for name in names.columns}, key=keys),
+        "series": table(
+            len(series),
+            name=numbers,
+            title=[metric_title(metric) for metric in series["metric"]],
+            machine=series["machine_class"],
+            **{name: series[name] for name in ("key", "metric", "unit", "role", "points")},
+            run=[end["run_number"] for end in ends],
+            **{name: [end[name] for end in ends] for name in ("toolchain", "value", "low", "high")},
+            changes=[len(found) for found in changes],
+            worse=[change and change.is_worse for change in last],
+            change=[change and change.ratio for change in last],
+            change_run=[change and gathered.run_numbers.get(change.first_bad, 0) for change in last],
+            spark=[sparkline(frame["value"].to_numpy(np.float64)) for frame in points],
+        ),
+    }
+
+
+def change_list(gathered: Gathered) -> Payload:
+    """Every change, the newest first."""
+    changes = sorted(gathered.changes, key=lambda change: change.started, reverse=True)
+    return table(
+        len(changes),
+        series=[key_of(change.series) for change in changes],
+        title=[metric_title(change.metric) for change in changes],
+        worse=[change.is_worse for change in changes],
+        **{name: [getattr(change, name) for change in changes] for name in _CHANGE_COLUMNS},
+        **{name: [gathered.run_numbers.get(getattr(change, name)) for change in changes] for name in _CHANGE_RUNS},
+    )
+
+
+# --- Command lines ---
+
+
+class Commands:
+    """The command lines that repeat each case, each once; character 1 in them stands for the toolchain.
+
+    So one text serves for the commands of all nights.
+    """
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._texts: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+        self._newest: dict[tuple[str, str], str] = {}
+
+    def number(self, suite: str, case: str, text: str, toolchain: str, *, is_newest: bool) -> int | None:
+        """Which of the case's commands it is; None where there is none, or there were too many before it."""
+        if not text:
+            return None
+        if is_newest:
+            self._newest[suite, case] = text
+        if toolchain and "\1" not in text:
+            text = text.replace(toolchain, "\1")
+        texts = self._texts[suite, case]
+        return texts.setdefault(text, len(texts)) if text in texts or len(texts) < _COMMANDS_KEPT else None
+
+    def newest(self, suite: str, case: str) -> str:
+        """Those of the case's last run; "" where there are none."""
+        return self._newest.get((suite, case), "")
+
+    def files(self) -> Iterator[tuple[str, Payload]]:
+        """The key and the data of each case."""
+        for (suite, case), texts in self._texts.items():
+            yield key_of_case(suite, case), {"commands": list(texts)}
+
+
+# --- A file for each run ---
+
+
+def run_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, Payload]]:
+    """The key and the data of each run, in order of time: what became of its cases, and figures with their changes.
+
+    Args:
+        commands: Takes the command lines of all cases.
+    """
+    points = gathered.points.copy()
+    before = points["value"].shift().where(points["series"] == points["series"].shift())
+    points["change"] = points["value"] / before
+    facts = pd.DataFrame({"metric": gathered.series["metric"], "series_number": range(len(gathered.series))})
+    points = points.join(facts.set_index(gathered.series["series"]), on="series")
+    by_run = dict(iter(points.groupby("run", sort=False)))
+    for run, (name, cases) in zip(gathered.run_rows, gathered.cases_by_run(), strict=True):
+        yield run["key"], _run(gathered, run["suite"], cases, by_run.get(name, points[:0]), commands)
+
+
+def _run(gathered: Gathered, suite: str, cases: pd.DataFrame, points: pd.DataFrame, commands: Commands) -> Payload:
+    columns = {name: cases[name].tolist() for name in cases.columns}
+    place = {pair: row for row, pair in enumerate(zip(columns["case"], columns["toolchain"], strict=True))}
+    words = zip(*(columns[name] for name in ("case", "repro", "toolchain", "role")), strict=True)
+    metrics = [
+        {
+            "metric": metric,
+            "title": metric_title(str(metric)),
+            **table(
+                len(own),
+                case=[place.get(pair, -1) for pair in zip(own["case"], own["toolchain"], strict=True)],
+                series=own["series_number"],
+                **{name: own[name] for name in ("value", "low", "high", "change")},
+            ),
+        }
+        for metric, own in points.groupby("metric", sort=False)
+    ]
+    return {
+        "cases": table(
+            len(cases),
+            name=[gathered.name_numbers[suite, case] for case in columns["case"]],
+            **{name: columns[name] for name in ("role", "toolchain", "status", "stage", "message", "flags")},
+            commands=[
+                commands.number(suite, case, text, toolchain, is_newest=role == "newest")
+                for case, text, toolchain, role in words
+            ],
+        ),
+        "metrics": metrics,
+    }
+
+
+# --- A file for each series ---
+
+
+def series_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, Payload]]:
+    """The key and the data of each series: its points, its changes, and the reference toolchain's series beside it.
+
+    Args:
+        commands: Those of all cases.
+    """
+    compared = _newest_comparisons(gathered)
+    runs = {row["run"]: row for row in gathered.run_rows}
+    rows = gathered.series.to_dict("records")
+    references: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for row in rows:
+        if row["role"] == "reference":
+            references[_siblings(row)].append(row["key"])
+
+    def change_data(change: Change, *, is_peer: bool) -> Payload:
+        words = ("kind", "before", "after", "p", "cause", "evidence", "toolchain_before", "toolchain_after", "commits")
+        facts = asdict(change)
+        return {
+            **{name: facts[name] for name in words},
+            "ratio": change.ratio if np.isfinite(change.ratio) else None,  # from nothing to something
+            "worse": change.is_worse,
+            **{name: gathered.run_numbers.get(facts[name]) for name in _CHANGE_RUNS},
+            "comparison": compared.get((change.last_good, change.first_bad)),
+            "command": compare_command(change, runs, gathered.place, is_peer=is_peer),
+        }
+
+    for row in rows:
+        changes = gathered.changes_by_series.get(row["series"], [])
+        names = (
+            "suite",
+            "case",
+            "model",
+            "variant",
+            "device",
+            "peer",
+            "case_id",
+            "role",
+            "machine_class",
+            "metric",
+            "unit",
+        )
+        yield (
+            row["key"],
+            {
+                **{name: row[name] for name in names},
+                "title": metric_title(row["metric"]),
+                "exact": is_exact(row["metric"]),
+                "references": references.get(_siblings(row), []) if row["role"] != "reference" else [],
+                "points": _points(gathered, row["series"]),
+                "changes": [change_data(change, is_peer=bool(row["peer"])) for change in changes],
+                "repro": commands.newest(row["suite"], row["case"]),
+            },
+        )
+
+
+def _points(gathered: Gathered, series: str) -> Payload:
+    """The points of a series; toolchains only where they are not those of the runs."""
+    points = gathered.points_by_series[series]
+    runs = gathered.runs.iloc[points["run_number"]]
+    versions = {
+        name: points[name] for name in ("toolchain", "revision") if points[name].tolist() != runs[name].tolist()
+    }
+    figures = {name: points[name] for name in ("value", "low", "high", "new_module")}
+    return table(len(points), run=points["run_number"], **figures, **versions)
+
+
+def _newest_comparisons(gathered: Gathered) -> dict[tuple[str, str], str]:
+    """Key of the newest comparison of two runs."""
+    pairs = gathered.comparisons[["base_run", "head_run", "comparison"]].drop_duplicates()
+    return {(base, head): key_of(name) for base, head, name in reversed(pairs.to_numpy().tolist())}
+
+
+def _siblings(row: dict[Any, Any]) -> tuple[str, ...]:
+    """What a series and that of the reference toolchain have in common."""
+    return row["suite"], row["case_id"], row["metric"], row["machine_class"]
