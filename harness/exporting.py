@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cache import cache_root
+from harness.compile.program import rewrite_model
 from harness.compile.request import MODEL_FILE
-from harness.compile.rewrite import rewrite_model
 from harness.errors import RunError, UsageError
 from harness.models.bench_folder import input_files
 from harness.models.materialize import ModelArtifact, materialize
@@ -23,8 +23,8 @@ from harness.records.case import Case
 from harness.records.run import PluginEffect
 from harness.stages.build import request_for
 from harness.stages.prepare import Prepared, prepare
-from harness.suite import load_suite
 from harness.suite.cases import Selection
+from harness.suite.load import load_suite
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain, find_toolchain
 

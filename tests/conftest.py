@@ -11,7 +11,7 @@ import pytest
 
 from harness.process import Limits
 from harness.toolchain import Toolchain, find_toolchain
-from harness.toolchain.probe import probe_driver
+from harness.toolchain.devices import probe_driver
 
 hypothesis.settings.register_profile("without-deadlines", deadline=None)  # no test is about its own speed
 hypothesis.settings.load_profile("without-deadlines")

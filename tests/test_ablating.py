@@ -15,8 +15,8 @@ from harness.errors import ExitCode, SuiteError, UsageError
 from harness.models.model import Model
 from harness.stages.ablating import ALL, DEFAULT_IR, NONE, WITHOUT, Ablation, ablation_steps, switches, write_ablation
 from harness.stages.prepare import prepare
-from harness.suite import load_suite
 from harness.suite.cases import Selection
+from harness.suite.load import load_suite
 from harness.toolchain import Toolchain
 from tests.ablated_suite import PLUGINS, SUITE, register, write_suite
 from tests.builders import CPU_FLAGS

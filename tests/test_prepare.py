@@ -18,10 +18,11 @@ from harness.process import Limits
 from harness.records.case import Case
 from harness.stages import prepare as room
 from harness.stages.prepare import prepare
-from harness.suite import find_list, load_suite, present
+from harness.suite import present
 from harness.suite.cases import Selection
+from harness.suite.load import find_list, load_suite
 from harness.toolchain import Toolchain, compiler_flags
-from harness.toolchain.probe import DeviceInfo, DeviceProbe, probe_driver
+from harness.toolchain.devices import DeviceInfo, DeviceProbe, probe_driver
 from tests.builders import flag_plugin
 from tests.small_suite import FLAGS, SUITE
 

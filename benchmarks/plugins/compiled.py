@@ -22,8 +22,8 @@ from harness.stages.context import RunOptions
 from harness.stages.run import run_suite
 from harness.store.evidence import find_failure
 from harness.store.run_directory import load_run
-from harness.suite import load_suite
 from harness.suite.cases import Selection
+from harness.suite.load import load_suite
 
 _COMPILE_LIMIT_S = 900.0
 _CALL_LIMIT_S = 300.0

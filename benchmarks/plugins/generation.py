@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 from benchmarks.plugins import engines
 from benchmarks.plugins.compiled import Module
 from benchmarks.plugins.recorded import Round, iree_program, line
-from harness.measure.schedule import balanced_orders
+from harness.measure.generation import balanced_orders
 from harness.measure.worker import Loaded, Session
 
 Array = NDArray[np.float32]

@@ -17,7 +17,7 @@ from benchmarks.verdicts.programs import Workload, prepare, workloads
 from harness.compare.engine import Generation
 from harness.compare.latency import BASE, GENERATION_S, HEAD, LatencySampler, summarise_generation
 from harness.measure import Settings
-from harness.measure.turn_lock import only_one_measures
+from harness.measure.generation import only_one_measures
 from harness.records.run import Round, Turn
 from harness.toolchain import Toolchain
 

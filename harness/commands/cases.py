@@ -14,14 +14,14 @@ from harness.records.case import Case
 from harness.suite.cases import Selection
 
 if TYPE_CHECKING:
-    from harness.toolchain.values import Toolchain
+    from harness.toolchain.find import Toolchain
 
 
 def find_toolchains(versions: tuple[str, ...], suite: Path, on_install: Callable[[str], None]) -> tuple[Toolchain, ...]:
     """The toolchains of these versions, installed where they are not here; () for none."""
     if not versions:
         return ()
-    from harness.suite import load_suite
+    from harness.suite.load import load_suite
     from harness.toolchain import get_toolchains
 
     load_suite(suite)  # a suite that is wrong is told before minutes of installing

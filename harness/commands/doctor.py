@@ -15,7 +15,7 @@ def doctor_command(output_format: Literal["terminal", "json"]) -> int:
     """`harness doctor`."""
     from harness.doctor import diagnose, render_json, render_terminal
     from harness.toolchain import find_toolchain, installed_environments
-    from harness.toolchain.values import Toolchain
+    from harness.toolchain.find import Toolchain
 
     toolchain: Toolchain | ToolchainError
     try:

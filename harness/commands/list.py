@@ -23,7 +23,7 @@ def list_command(
     flags: bool,
 ) -> int:
     """`harness list`."""
-    from harness.suite import find_list
+    from harness.suite.load import find_list
 
     selection = Selection(patterns=patterns, tags=tags)
     if (suites := find_list(suite)) is not None:

@@ -21,7 +21,7 @@ from harness.reporting import load_comparison
 from harness.store.address import without_password
 from harness.store.comparison_directory import is_comparison
 from harness.store.run_directory import load_run
-from harness.suite.matching import matching
+from harness.suite.cases import matching
 from harness.text import one_line
 
 _FORMATS: dict[str, Format] = {".svg": "svg", ".png": "png"}

@@ -9,7 +9,7 @@ from harness.commands.report import report_command
 
 def run_command(arguments: RunArguments, output_format: Format) -> int:
     """`harness run`: exit status 3 if a case failed or is missing; of a list of suites, the weightiest of theirs."""
-    from harness.suite import find_list
+    from harness.suite.load import find_list
 
     if arguments.suite is not None and arguments.resume is None and (suites := find_list(arguments.suite)) is not None:
         from harness.commands.lists import run_list

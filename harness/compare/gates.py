@@ -12,7 +12,7 @@ from harness.errors import UsageError
 from harness.metrics import LATENCY, metric_named
 from harness.records.case import Gate
 from harness.records.comparison import Row, Verdict
-from harness.suite.matching import matching
+from harness.suite.cases import matching
 
 # There is nothing to hold against a limit: the other side or the whole case is not there.
 _WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"failed", "missing", "new"})

@@ -14,7 +14,7 @@ from harness.compare.pairs import Known, Pair, Side
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
 from harness.errors import RunError
 from harness.measure import Settings, last_core
-from harness.measure.turn_lock import only_one_measures
+from harness.measure.generation import only_one_measures
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
 from harness.progress import Progress
@@ -24,7 +24,7 @@ from harness.records.run import Round
 from harness.stats.rule import Rule
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.toolchain import Toolchain
-from harness.toolchain.probe import driver_of, probe_driver
+from harness.toolchain.devices import driver_of, probe_driver
 
 _PROBE_LIMITS = Limits(seconds=60)
 # The one device whose work is done by the calling thread alone, so that its counters count all of it.

@@ -25,7 +25,7 @@ from harness.compare.pairs import Side
 from harness.errors import RunError
 from harness.machine.selfchecked import selfcheck_file
 from harness.measure import Settings, last_core
-from harness.measure.turn_lock import only_one_measures
+from harness.measure.generation import only_one_measures
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.comparison import SelfcheckFacts

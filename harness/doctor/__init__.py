@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness import process
-from harness.doctor.examine import examine
+from harness.doctor.examine import Diagnosis, Finding, KnownPeer, Level, examine
 from harness.doctor.json_ import render_json
 from harness.doctor.terminal import render_terminal
-from harness.doctor.values import Diagnosis, Finding, KnownPeer, Level
 from harness.errors import SuiteError, ToolchainError
 from harness.machine.environment import capture_environment
 from harness.measure.counters import unavailable_reason
 from harness.peers.registry import AppliedPeer, find_peer, registered_peers
-from harness.toolchain.environments import Environment
-from harness.toolchain.probe import DRIVERS, DeviceProbe, probe_driver
-from harness.toolchain.values import Toolchain
-from harness.toolchain.vulkan_drivers import VULKAN_DRIVERS, probe_vulkan_driver
+from harness.toolchain.devices import DRIVERS, VULKAN_DRIVERS, DeviceProbe, probe_driver, probe_vulkan_driver
+from harness.toolchain.find import Environment, Toolchain
 
 __all__ = ["Diagnosis", "Finding", "Level", "diagnose", "examine", "render_json", "render_terminal"]
 

@@ -1,15 +1,283 @@
-"""The pure judgement: facts in, findings out."""
+"""The pure judgement: facts in, findings out; one small judgement a function says what makes timing noisy here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from harness.doctor.noise import Environment, judge_noise
-from harness.doctor.values import TOPICS, Diagnosis, ExtraToolchain, Finding, KnownPeer
 from harness.records.run import ToolchainRecord
-from harness.toolchain.environments import Environment as InstalledEnvironment
-from harness.toolchain.probe import DeviceInfo, DeviceProbe
-from harness.toolchain.values import Toolchain
+from harness.toolchain.devices import DeviceInfo, DeviceProbe
+from harness.toolchain.find import Environment as InstalledEnvironment
+from harness.toolchain.find import Toolchain
+
+Level = Literal["ok", "note", "warning", "missing"]
+LEVELS: tuple[Level, ...] = ("ok", "note", "warning", "missing")
+
+Topic = Literal["toolchain", "devices", "peers", "machine", "processor", "memory", "process", "counters"]
+TOPICS: tuple[Topic, ...] = ("toolchain", "devices", "peers", "machine", "processor", "memory", "process", "counters")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that the doctor found.
+
+    Attributes:
+        level: `ok`; `note`: good to know; `warning`: makes times noisy or wrong; `missing`: not there at all.
+        what: A sentence without a full stop.
+        advice: What to do about it, where something can be done; a sentence without a full stop.
+        command: The shell command that does it, where one does.
+    """
+
+    topic: Topic
+    level: Level
+    what: str
+    advice: str | None = None
+    command: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtraToolchain:
+    """One that was installed for `--toolchain`; where it lies is nobody else's business."""
+
+    version: str
+    disk_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownPeer:
+    """An engine that suites may name beside IREE.
+
+    Attributes:
+        version: Its title and version; None where it is not here.
+        missing: Why it is not, with what to do, as a sentence.
+    """
+
+    name: str
+    version: str | None = None
+    missing: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """Everything that the doctor found, and the facts that it judged.
+
+    Attributes:
+        toolchain: None where there is none to use.
+        extra_toolchains: Those that were installed for `--toolchain`.
+        counters: Why hardware counters are unavailable; None where they work.
+        vulkan_drivers: What each driver offers that suites ask for by name.
+        peers: All that installed packages register.
+    """
+
+    findings: tuple[Finding, ...]
+    toolchain: ToolchainRecord | None
+    extra_toolchains: tuple[ExtraToolchain, ...]
+    probes: tuple[DeviceProbe, ...]
+    counters: str | None
+    environment: dict[str, dict[str, Any]]
+    vulkan_drivers: dict[str, DeviceProbe] = field(default_factory=dict)
+    peers: tuple[KnownPeer, ...] = ()
+
+    def count(self, level: Level) -> int:
+        """How many findings have a level."""
+        return sum(finding.level == level for finding in self.findings)
+
+    def about(self, topic: Topic) -> Sequence[Finding]:
+        """The findings of one topic, in the order found."""
+        return [finding for finding in self.findings if finding.topic == topic]
+
+
+Environment = dict[str, dict[str, Any]]
+
+FEW_CORES = 4
+STEAL_NOTICED_PERCENT = 1.0
+SWAP_NOTICED_BYTES = 64 * 2**20
+MEMORY_WANTED_BYTES = 2 * 2**30
+
+
+def judge_noise(environment: Environment) -> Iterator[Finding]:
+    """Findings about the machine, its processor, its memory and this process; silent on what is not known."""
+    yield from _machine(environment["machine"], environment["load"])
+    yield from _load(environment["load"], environment["cpu"])
+    yield from _processor(environment["cpu"])
+    yield from _frequency(environment["cpu"])
+    yield from _memory(environment["memory"], environment["process"])
+    yield from _process(environment["process"])
+
+
+def gib(size_bytes: int) -> str:
+    """A size for reading: `23.5 GiB`."""
+    return f"{size_bytes / 2**30:.1f} GiB"
+
+
+def _machine(machine: dict[str, Any], load: dict[str, Any]) -> Iterator[Finding]:
+    if machine.get("virtual"):
+        kind = f" ({machine['hypervisor']})" if "hypervisor" in machine else ""
+        yield Finding(
+            topic="machine",
+            level="warning",
+            what=f"this is a virtual machine{kind}: neighbours slow its cores and caches, unseen from here",
+            advice="compare what one run measured side by side, not figures of two days or two machines",
+        )
+    elif machine.get("virtual") is False:
+        yield Finding(topic="machine", level="ok", what="this is a real machine, not a virtual one")
+    steal_percent = load.get("steal_percent", 0)
+    if steal_percent > STEAL_NOTICED_PERCENT:
+        yield Finding(
+            topic="machine",
+            level="warning",
+            what=f"since it started, the host gave {steal_percent:.1f} % of the CPU time wanted here to others (steal)",
+            advice="measure when the host is quiet, or on another one",
+        )
+
+
+def _load(load: dict[str, Any], cpu: dict[str, Any]) -> Iterator[Finding]:
+    if "load_1min" not in load:
+        return
+    load_1min, cores = load["load_1min"], cpu.get("logical_cores", 1)
+    if load_1min >= min(1.0, cores / 4):  # a whole core, or a quarter of a small machine
+        yield Finding(
+            topic="machine",
+            level="warning",
+            what=f"something else is running: the load of the last minute is {load_1min:.2f}",
+            advice="find it and let it end before measuring",
+            command="top",
+        )
+    else:
+        yield Finding(
+            topic="machine", level="ok", what=f"little else is running: the load of the last minute is {load_1min:.2f}"
+        )
+
+
+def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
+    logical, usable = cpu.get("logical_cores"), cpu.get("usable_cores")
+    cores = usable or logical
+    if cores is not None:
+        model = cpu.get("model", "unknown processor")
+        counted = "1 core" if cores == 1 else f"{cores} cores"
+        of = f" of {logical}, by its affinity" if logical and logical != cores else ""
+        few = cores < FEW_CORES
+        shared = "it" if cores == 1 else "them"
+        yield Finding(
+            topic="processor",
+            level="warning" if few else "ok",
+            what=f"{model}: this process may use {counted}{of}"
+            + (f"; what is timed shares {shared} with all else that runs" if few else ""),
+            advice="leave the machine alone while it measures; local-task suffers before local-sync" if few else None,
+        )
+    if "isolated_cores" in cpu:
+        yield Finding(
+            topic="processor", level="ok", what=f"cores kept free of other work (isolcpus): {cpu['isolated_cores']}"
+        )
+    if cpu.get("smt"):
+        yield Finding(
+            topic="processor",
+            level="warning",
+            what="simultaneous multithreading is on: two threads share a core, and each slows the other",
+            advice="turn it off while measuring",
+            command="echo off | sudo tee /sys/devices/system/cpu/smt/control",
+        )
+
+
+def _frequency(cpu: dict[str, Any]) -> Iterator[Finding]:
+    governor = cpu.get("governor")
+    if governor == "performance":
+        yield Finding(topic="processor", level="ok", what="the frequency governor is performance")
+    elif governor is not None:
+        span = f" between {cpu['min_mhz']:g} and {cpu['max_mhz']:g} MHz" if {"min_mhz", "max_mhz"} <= cpu.keys() else ""
+        yield Finding(
+            topic="processor",
+            level="warning",
+            what=f"the frequency governor is {governor}: cores change speed with their load{span}",
+            advice="hold it while measuring",
+            command="sudo cpupower frequency-set --governor performance",
+        )
+    if cpu.get("turbo"):
+        # Two interfaces for the same thing, by the driver in charge.
+        intel = str(cpu.get("frequency_driver", "")).startswith("intel")
+        off = "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
+        if intel:
+            off = "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
+        yield Finding(
+            topic="processor",
+            level="warning",
+            what="turbo is on: a core's speed depends on how warm it is and on what other cores do",
+            advice="turn it off while measuring",
+            command=off,
+        )
+    elif cpu.get("turbo") is False:
+        yield Finding(topic="processor", level="ok", what="turbo is off")
+
+
+def _memory(memory: dict[str, Any], process: dict[str, Any]) -> Iterator[Finding]:
+    limit = process.get("memory_limit_bytes")
+    available = memory.get("available_bytes")
+    usable = min((size for size in (limit, available) if size is not None), default=None)
+    if usable is not None:
+        short = usable < MEMORY_WANTED_BYTES
+        within = f" (a container's limit: {gib(limit)})" if limit is not None else ""
+        yield Finding(
+            topic="memory",
+            level="warning" if short else "ok",
+            what=f"{gib(usable)} of memory is free{within}"
+            + ("; compiling a model of some size takes more" if short else ""),
+            advice="end other programs, or compile fewer cases at a time" if short else None,
+        )
+    swap_used = memory.get("swap_used_bytes", 0)
+    if swap_used >= SWAP_NOTICED_BYTES:
+        yield Finding(
+            topic="memory",
+            level="warning",
+            what=f"{gib(swap_used)} of memory is swapped out, and may be read back while something is timed",
+            advice="end what takes the memory, then empty the swap",
+            command="sudo swapoff -a && sudo swapon -a",
+        )
+    if memory.get("transparent_huge_pages") == "always":
+        yield Finding(
+            topic="memory",
+            level="note",
+            what="the kernel hands out huge pages as it sees fit, so that equal buffers differ from process to process",
+            advice="let programs ask for them",
+            command="echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+        )
+
+
+def _process(process: dict[str, Any]) -> Iterator[Finding]:
+    if "cpu_limit_cores" in process:
+        stopped = process.get("cpu_throttled_periods", 0)
+        so_far = f", {stopped} times so far" if stopped else ""
+        yield Finding(
+            topic="process",
+            level="warning",
+            what=f"a container's limit lets this process use {process['cpu_limit_cores']:g} cores' worth of time, and"
+            f" stops it until the next period when that is spent{so_far}",
+            advice="give it whole cores in place of a share of all",
+            command="docker run --cpuset-cpus=2,3 ...",
+        )
+    if process.get("niceness", 0) > 0:
+        yield Finding(
+            topic="process",
+            level="warning",
+            what=f"this process has niceness {process['niceness']}: all that runs without goes first",
+            advice="start the harness without nice",
+        )
+    if process.get("aslr") is False:
+        yield Finding(
+            topic="process",
+            level="note",
+            what="address space randomisation is off: every process has one layout, and its luck looks like a result",
+            advice="turn it on, so that generations sample layouts",
+            command="sudo sysctl kernel.randomize_va_space=2",
+        )
+    elif process.get("aslr"):
+        yield Finding(
+            topic="process",
+            level="note",
+            what="address space randomisation is on: each process has its own memory layout, which moves the time of"
+            " short calls by about 1 %",
+            advice="leave it on: several generations average it out, where turning it off would only hide it",
+        )
 
 
 def examine(

@@ -6,7 +6,7 @@ import dataclasses
 import json
 
 from harness import __version__
-from harness.doctor.values import Diagnosis
+from harness.doctor.examine import Diagnosis
 
 SCHEMA_VERSION = 1
 

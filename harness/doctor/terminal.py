@@ -8,7 +8,7 @@ import textwrap
 from rich.console import Console
 from rich.text import Text
 
-from harness.doctor.values import LEVELS, TOPICS, Diagnosis, Finding, Level
+from harness.doctor.examine import LEVELS, TOPICS, Diagnosis, Finding, Level
 
 # A mark and a word each, since colours do not reach everybody, nor every log.
 _MARKS: dict[Level, tuple[str, str]] = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.suite.flags import runs_code
-from harness.toolchain.flags import flag_name
+from harness.toolchain.tools import flag_name
 
 _IREE_TOOLS = ("iree-benchmark-module", "iree-compile", "iree-opt", "iree-run-module")
 # Those that repeat or show something; the others post, delete, or ask a database.

@@ -16,7 +16,7 @@ from harness.ir.tools import failure, start
 from harness.metrics import BUFFERIZED, ENCODINGS, PHASES, START
 from harness.process import Limits
 from harness.toolchain import Toolchain
-from harness.toolchain.messages import error_lines, tail
+from harness.toolchain.tools import error_lines, tail
 
 MODEL_FILE = "model.mlir"
 _OUTPUT_FILE = "output.mlir"

@@ -21,7 +21,7 @@ from harness.process import Limits, run
 from harness.records.case import Case
 from harness.records.run import Failure, Peak, Work
 from harness.toolchain import Toolchain
-from harness.toolchain.messages import tail
+from harness.toolchain.tools import tail
 
 _WORKER = Path(__file__).with_name("peak_worker.py")
 _LIMITS = Limits(seconds=120)

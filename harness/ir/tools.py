@@ -10,7 +10,7 @@ from typing import Any
 from harness.errors import CaseError
 from harness.process import Finished, Limits, run
 from harness.toolchain import Toolchain
-from harness.toolchain.messages import error_lines, tail
+from harness.toolchain.tools import error_lines, tail
 
 _CHILD = Path(__file__).with_name("child.py")
 _MORE = {"time": "give it more with --compile-timeout", "memory": "give it more with --compile-memory"}

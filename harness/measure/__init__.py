@@ -2,6 +2,6 @@
 
 from harness.machine.pinning import last_core
 from harness.measure.generation import measure_generation
-from harness.measure.values import Group, Loadable, LoadableModule, Settings
+from harness.measure.session import Group, Loadable, LoadableModule, Settings
 
 __all__ = ["Group", "Loadable", "LoadableModule", "Settings", "last_core", "measure_generation"]

@@ -1,19 +1,62 @@
-"""One generation: fresh workers for a group, and its rounds."""
+"""[Build] -> [Round]: one generation, in fresh processes, with its turns in balanced orders.
+
+One harness at a time measures on a machine: two would slow each other on the same core without a word.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import getpass
 import itertools
+import random
+import tempfile
 import time
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
+from harness.cache import held
 from harness.errors import CaseError
-from harness.measure.schedule import balanced_orders
-from harness.measure.session import WorkerDied, WorkerRefused, WorkerSession
-from harness.measure.values import Group, Loadable, Settings
+from harness.measure.session import Group, Loadable, Settings, WorkerDied, WorkerRefused, WorkerSession
 from harness.process import Limits
 from harness.records.run import Failure, Lost, Round, Turn
+
+
+def only_one_measures(on_wait: Callable[[], None]) -> AbstractContextManager[None]:
+    """Wait until no other harness of this user measures on this machine.
+
+    Args:
+        on_wait: Called once if another one is measuring now.
+    """
+    return held(Path(tempfile.gettempdir()) / f"iree-harness-{getpass.getuser()}-measures.lock", on_wait)
+
+
+def load_order(cases: Sequence[str], seed: str) -> tuple[str, ...]:
+    """The order in which a generation's cases are loaded: random, another one in each generation.
+
+    What is loaded first finds the heap as the process began with it, and where its buffers then lie is much the same
+    in every process: a case that is always loaded first can be several times slower than its equal in all of them.
+    """
+    generator = random.Random(f"load/{seed}")  # noqa: S311 (an order, not a secret)
+    order = list(cases)
+    generator.shuffle(order)
+    return tuple(order)
+
+
+def balanced_orders(cases: Sequence[str], seed: str) -> Iterator[tuple[str, ...]]:
+    """Endless orders of one turn each, in pairs: a random order, then the same backwards (ABBA for two cases).
+
+    Within a pair every case has the same mean position, so a machine that drifts steadily through the pair slows all
+    cases alike; drawing each pair anew keeps neighbours from being always the same.
+    """
+    generator = random.Random(seed)  # noqa: S311 (an order, not a secret)
+    while True:
+        order = list(cases)
+        generator.shuffle(order)
+        yield tuple(order)
+        yield tuple(reversed(order))
+
 
 # A calibration makes about this many calls where each is long; short ones do not come near the limit.
 _CALIBRATION_CALLS = 5

@@ -22,7 +22,7 @@ from harness.models.program import MLIR_NAME, Program, ProgramStore
 from harness.models.sources import from_builder, from_mlir, from_onnx, onnx_of
 from harness.models.tools import hash_parameters
 from harness.records.run import ArgumentRecord, ModelRecord
-from harness.toolchain.values import Toolchain
+from harness.toolchain.find import Toolchain
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from harness import process
 from harness.errors import CaseError, SuiteError, ToolchainError
 from harness.models.model import Input
 from harness.models.tools import run_tool
-from harness.toolchain.values import Toolchain
+from harness.toolchain.find import Toolchain
 
 # torch-mlir's ONNX lowerings are written for opset 17 and later; older files import but often fail to compile.
 LEAST_OPSET = 17

@@ -22,7 +22,7 @@ from harness.models.model import Model
 from harness.models.onnx_file import import_onnx, read_onnx, with_static_inputs
 from harness.models.program import MLIR_NAME, Program, ProgramStore
 from harness.models.tools import require_file, run_tool
-from harness.toolchain.values import Toolchain
+from harness.toolchain.find import Toolchain
 
 _T = TypeVar("_T")
 

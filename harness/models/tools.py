@@ -9,7 +9,7 @@ from pathlib import Path
 from harness import process
 from harness.errors import CaseError, SuiteError
 from harness.files import file_sha256
-from harness.toolchain.values import Toolchain
+from harness.toolchain.find import Toolchain
 
 _TAIL_LINES = 20
 _LINE_CHARACTERS = 300

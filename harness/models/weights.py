@@ -18,7 +18,7 @@ from harness.cache import cache_root, held, write_atomically
 from harness.errors import CaseError
 from harness.files import file_sha256
 from harness.process import Limits, run
-from harness.toolchain.index_output import DISK_FULL, NO_INDEX, UNREACHABLE
+from harness.toolchain.install import DISK_FULL, NO_INDEX, UNREACHABLE
 
 # 200 MB over a slow line.
 _LIMITS = Limits(seconds=3600)

@@ -19,8 +19,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from harness.machine.pinning import thread_variables
-from harness.measure.session import WorkerSession
-from harness.measure.values import Group
+from harness.measure.session import Group, WorkerSession
 from harness.measure.worker import Turns, serve
 from harness.models.inputs import from_bf16_bits
 from harness.peers.registry import AppliedPeer, find_peer

@@ -22,7 +22,7 @@ from harness.plugins.plugin import (
     TransformSpec,
     TuningSpec,
 )
-from harness.toolchain.flags import flag_name, merge_flags
+from harness.toolchain.tools import flag_name, merge_flags
 
 PIPELINE_FLAG = "iree-preprocessing-pass-pipeline"
 TRANSFORM_SPEC_FLAG = "iree-preprocessing-transform-spec-filename"

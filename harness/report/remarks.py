@@ -13,7 +13,7 @@ from harness.records.run import Build, Check, Failure, IrCounts, PluginEffect, R
 from harness.report.units import percent, with_unit
 from harness.report.values import Row, Status
 from harness.store.evidence import is_expected
-from harness.toolchain.flags import flag_name
+from harness.toolchain.tools import flag_name
 
 # Our median and iree-benchmark-module's come from different processes; on the machines this was written on, fresh
 # processes running one module differ by 6 to 14 %, so a smaller difference says nothing.

@@ -18,7 +18,7 @@ import tomli_w
 from harness.errors import RunError, UsageError
 from harness.plugins import load_plugin
 from harness.plugins.plugin import Plugin
-from harness.suite import load_suite
+from harness.suite.load import load_suite
 from harness.suite.schema import LONGEST_NAME, SuiteFile
 from harness.suite.toml_file import read_toml
 from harness.text import did_you_mean

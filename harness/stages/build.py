@@ -1,22 +1,84 @@
-"""[Case] -> [Build]."""
+"""[Case] -> models' MLIR and inputs -> [Build]."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.cache import cache_root
 from harness.compile import BuildCache, CompileRequest, Underway, compile_cases
-from harness.errors import RunError
-from harness.models.materialize import ModelArtifact
+from harness.errors import CaseError, RunError, SuiteError
+from harness.models.builder import check_params, find_builder
+from harness.models.materialize import ModelArtifact, materialize
+from harness.models.model import Model
+from harness.peers.values import PeerModel
+from harness.plugins.options import as_json
 from harness.process import Limits
+from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.stages.context import Context
 from harness.stages.prepare import Prepared
+
+
+def materialize_models(prepared: Prepared, limits: Limits, progress: Progress) -> dict[str, ModelArtifact | Failure]:
+    """Build or import the models of all cases that will run; by name, a failure where one could not be made.
+
+    Raises:
+        RunError: The cache cannot be written.
+    """
+    wanted = {case.model for case in prepared.cases if case.skip is None}
+    models = [model for model in prepared.suite.models if model.name in wanted]
+    progress.stage("Models", len(models))
+    artifacts: dict[str, ModelArtifact | Failure] = {}
+    for model in models:
+        progress.step(model.name, advance=0)
+        try:
+            artifacts[model.name] = materialize(
+                model,
+                store=cache_root() / "models",
+                toolchain=prepared.toolchain,
+                limits=limits,
+                with_onnx=bool(prepared.peers) or model.reference == "onnxruntime",
+            )
+        except SuiteError as error:  # such as an ONNX file whose inputs the suite has to give: the others go on
+            artifacts[model.name] = Failure(stage="model", message=f"{prepared.suite.path}: {error}")
+        except CaseError as error:
+            artifacts[model.name] = Failure(stage="model", message=str(error), stderr=error.stderr)
+        except OSError as error:
+            raise RunError(
+                f"{cache_root()}: the cache cannot be written ({error.strerror}); make room or set HARNESS_CACHE"
+            ) from None
+        progress.step(model.name)
+    return artifacts
+
+
+def skip_unfit_peers(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]) -> Prepared:
+    """The same plan, the cases of peers that have no program for their model being skipped, with the reason."""
+    models = {model.name: model for model in prepared.suite.models}
+
+    def checked(case: Case) -> Case:
+        artifact = artifacts.get(case.model)
+        if case.peer is None or case.skip is not None or not isinstance(artifact, ModelArtifact):
+            return case
+        applied = prepared.peers[case.variant]
+        reason = applied.refuses(peer_model(models[case.model], artifact))
+        return case if reason is None else replace(case, skip=reason)
+
+    return replace(prepared, cases=tuple(checked(case) for case in prepared.cases))
+
+
+def peer_model(model: Model, artifact: ModelArtifact) -> PeerModel:
+    """A model in the forms that peers read."""
+    params = {}
+    if model.builder is not None:
+        params = as_json(check_params(find_builder(model.builder), model.params))
+    onnx = artifact.onnx.absolute() if artifact.onnx is not None else None  # a peer's process has a folder of its own
+    return PeerModel(name=model.name, builder=model.builder, params=params, onnx=onnx, inputs=artifact.inputs)
+
 
 # Where nothing has been finished for so long, what is ready is measured before waiting on.
 _PATIENCE_S = 15.0

@@ -34,7 +34,7 @@ from harness.report.comparison import render_comparison
 from harness.report.comparison.json_ import json_document
 from harness.stats.rule import Rule
 from harness.store.comparison_directory import ComparisonDirectory
-from harness.suite.matching import matching
+from harness.suite.cases import matching
 
 if TYPE_CHECKING:
     from harness.compare.remeasure import MeasureOptions

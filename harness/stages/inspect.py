@@ -17,9 +17,8 @@ from harness.metrics import PHASES
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.run import Failure
-from harness.stages.build import host_cpu_of, request_for
-from harness.stages.ir import ir_flags, reached_phases
-from harness.stages.models import materialize_models
+from harness.stages.build import host_cpu_of, materialize_models, request_for
+from harness.stages.count import ir_flags, reached_phases
 from harness.stages.prepare import prepare
 from harness.suite.cases import Selection
 from harness.text import did_you_mean

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.measure import Group, Loadable, LoadableModule, Settings, measure_generation
-from harness.measure.schedule import load_order
+from harness.measure.generation import load_order
 from harness.models.bench_folder import MODULE_FILE
 from harness.records.run import Lost, Round
 from harness.stages.check import distinct

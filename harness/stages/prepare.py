@@ -15,16 +15,15 @@ from harness.peers.registry import AppliedPeer, apply_peer
 from harness.plugins import Applied, apply_plugin
 from harness.plugins.chain import Arranged, gives
 from harness.records.case import Case
-from harness.suite import LoadedSuite, load_suite
-from harness.suite.cases import Selection, plan_cases, unknown_flags
-from harness.suite.cell import chain_of, suits
+from harness.suite.cases import Selection, across_toolchains, plan_cases, unknown_flags
+from harness.suite.cells import chain_of, suits
 from harness.suite.flags import refusal
+from harness.suite.load import LoadedSuite, load_suite
 from harness.suite.present import find_devices
-from harness.suite.toolchains import across_toolchains
 from harness.suite.values import Suite, Variant
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain, compiler_flags, find_toolchain, runtime_flags
-from harness.toolchain.flags import flag_name
+from harness.toolchain.tools import flag_name
 
 
 @dataclass(frozen=True, kw_only=True)

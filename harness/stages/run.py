@@ -17,22 +17,18 @@ from harness import __version__
 from harness.cache import cache_root
 from harness.errors import Interrupted, RunError
 from harness.machine.environment import capture_environment, harness_commit
-from harness.measure.turn_lock import only_one_measures
+from harness.measure.generation import only_one_measures
 from harness.models.materialize import ModelArtifact, record
 from harness.process import hold_still
 from harness.progress import Progress
 from harness.records.run import SCHEMA_VERSION, Failure, Header, ModelRecord, ToolchainRecord
 from harness.report import render
-from harness.stages.build import Batch, compile_stage
-from harness.stages.check import reference_stage, verify_stage
+from harness.stages.build import Batch, compile_stage, materialize_models, skip_unfit_peers
+from harness.stages.check import lay_out_stage, reference_stage, verify_stage
 from harness.stages.context import Context, Done, RunOptions, done_in
-from harness.stages.ir import ir_stage
-from harness.stages.lay_out import lay_out_stage
+from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.measure import measure_stage
-from harness.stages.models import materialize_models
-from harness.stages.peers import skip_unfit_peers
 from harness.stages.prepare import Prepared, prepare
-from harness.stages.work import peak_stage, work_stage
 from harness.store.run_directory import RunDirectory, new_run_id, require_writable
 
 

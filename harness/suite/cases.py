@@ -1,8 +1,10 @@
-"""Suite -> cases: the matrix, its names and its identities."""
+"""Suite -> cases: the matrix, its names and its identities, under one toolchain or several side by side."""
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,12 +13,53 @@ from types import MappingProxyType
 from harness.errors import NothingSelected, SuiteError
 from harness.plugins import Applied
 from harness.records.case import ID_DIGITS, Case
-from harness.suite.cell import Cell, cell_of
+from harness.suite.cells import Cell, SuitePeer, cell_of, peer_cases
 from harness.suite.flags import find_trap
-from harness.suite.matching import matching
-from harness.suite.peers import SuitePeer, peer_cases
 from harness.suite.values import Suite
-from harness.toolchain.flags import flag_name
+from harness.toolchain.tools import flag_name
+
+
+def matching(patterns: Iterable[str]) -> re.Pattern[str]:
+    """One expression that matches a whole name if any of the patterns does; with no pattern, only the empty name."""
+    return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns))
+
+
+def across_toolchains(plans: Sequence[Sequence[Case]]) -> tuple[Case, ...]:
+    """The cases of one suite under several toolchains, each case followed by itself under the others.
+
+    A single plan is left as it is. In a plan of several, names end in the toolchain, as in `net/stock@cpu:3.12.0`, and
+    each group has one baseline: the suite's baseline variant under the first toolchain that runs it here. So the other
+    toolchains' cases, those of the baseline variant included, are compared with that. Peers know no toolchain, and are
+    there once.
+
+    Args:
+        plans: What `plan_cases` gave for each toolchain: the same cases in the same order.
+    """
+    if len(plans) == 1:
+        return tuple(plans[0])
+    compared_with = _baseline_toolchains(plans)
+    return tuple(
+        case
+        if case.peer is not None
+        else replace(
+            case,
+            name=f"{case.name}:{case.toolchain}",
+            baseline=case.baseline and compared_with[case.group] == case.toolchain,
+        )
+        for alike in zip(*plans, strict=True)
+        for case in (alike[:1] if alike[0].peer is not None else alike)
+    )
+
+
+def _baseline_toolchains(plans: Sequence[Sequence[Case]]) -> Mapping[str, str]:
+    """For each group, the first toolchain under which its baseline variant is not skipped; else the first of all."""
+    found: dict[str, str] = {}
+    for skipped_too in (False, True):
+        for plan in plans:
+            for case in plan:
+                if case.baseline and (skipped_too or case.skip is None):
+                    found.setdefault(case.group, case.toolchain)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

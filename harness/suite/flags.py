@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.toolchain.flags import flag_name
+from harness.toolchain.tools import flag_name
 
 
 def is_on(flag: str) -> bool:

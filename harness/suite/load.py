@@ -1,11 +1,13 @@
-"""From suite.toml to a checked Suite: every name in it refers to something that exists."""
+"""From suite.toml to a checked Suite, and from a list to a SuiteList: every name in them refers to what exists."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -14,21 +16,62 @@ from harness.ir.op_counts import check_wanted
 from harness.metrics import METRICS, PHASES
 from harness.models.model import Input, Model, Tolerance
 from harness.records.case import Gate, VariantGroup
-from harness.suite.expectations import case_expectation, model_expectation
-from harness.suite.lists import refuse_list
+from harness.suite.cells import case_expectation, model_expectation
 from harness.suite.schema import (
     DeviceTable,
     FlagSetFile,
     GateTable,
     InputTable,
+    ListFile,
     ModelTable,
     PeerTable,
     SuiteFile,
     VariantTable,
 )
 from harness.suite.toml_file import read_content, read_toml, shown, validated
-from harness.suite.values import Device, FlagSet, PeerUse, PluginUse, Suite, Variant
+from harness.suite.values import Device, FlagSet, PeerUse, PluginUse, Suite, SuiteList, Variant
 from harness.text import did_you_mean
+
+
+def find_list(path: Path) -> SuiteList | None:
+    """The list that a file holds; None where it is no list, but for example a suite.
+
+    Raises:
+        SuiteError: The file cannot be read, or the list is wrong; the message names file, table and key.
+    """
+    content, _ = read_content(path)
+    if not _is_list(content):
+        return None
+    table = validated(path, content, ListFile)
+    suites = tuple(path.parent / name for name in table.suites)
+    places = [os.path.normpath(name) for name in table.suites]
+    for name, place in zip(table.suites, places, strict=True):
+        if places.count(place) > 1:
+            raise SuiteError(f"{path}: suites: {shown(name)} is there twice; remove one of them")
+    return SuiteList(
+        name=table.name,
+        description=table.description,
+        path=path,
+        suites=suites,
+        budget_s=table.measure.budget_s,
+        generations=table.measure.generations,
+    )
+
+
+def refuse_list(path: Path, content: Mapping[str, Any]) -> None:
+    """Refuse a list where one suite is wanted.
+
+    Raises:
+        SuiteError: The content of the file is a list's.
+    """
+    if _is_list(content):
+        names = content["suites"]
+        example = f", such as {shown(names[0])}" if isinstance(names, list) and names else ""
+        raise SuiteError(f"{path}: is a list of suites; name one of its suites instead{example}")
+
+
+def _is_list(content: Mapping[str, Any]) -> bool:
+    return "suites" in content and "models" not in content
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,18 @@ from harness.errors import SuiteError
 from harness.process import Limits
 from harness.suite.values import Device, Suite
 from harness.text import did_you_mean
-from harness.toolchain.probe import DRIVERS, PROCESSORS, DeviceInfo, DeviceProbe, driver_of, probe_driver
-from harness.toolchain.values import Toolchain
-from harness.toolchain.vulkan_drivers import VULKAN_DRIVERS, environment_for, probe_vulkan_driver
+from harness.toolchain.devices import (
+    DRIVERS,
+    PROCESSORS,
+    VULKAN_DRIVERS,
+    DeviceInfo,
+    DeviceProbe,
+    driver_of,
+    environment_for,
+    probe_driver,
+    probe_vulkan_driver,
+)
+from harness.toolchain.find import Toolchain
 
 _PROBE_LIMITS = Limits(seconds=60)
 # Those of IREE's drivers that a runtime may be built without; any other that offers nothing is a misspelt one.

@@ -1,10 +1,8 @@
 """The compiler and runtime pairs that are driven."""
 
-from harness.toolchain.environments import Environment, installed_environments
-from harness.toolchain.find import find_toolchain
-from harness.toolchain.flags import compiler_flags, runtime_flags
+from harness.toolchain.find import Environment, Toolchain, find_toolchain, installed_environments
 from harness.toolchain.install import get_toolchains, install_toolchain, release_named
-from harness.toolchain.values import Toolchain
+from harness.toolchain.tools import compiler_flags, runtime_flags
 
 __all__ = [
     "Environment",

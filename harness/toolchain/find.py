@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
+import sysconfig
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from importlib.util import find_spec
@@ -12,7 +15,98 @@ from pathlib import Path
 
 from harness.cache import cache_root, read_memo, write_memo
 from harness.errors import ToolchainError
-from harness.toolchain.values import Toolchain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolchain:
+    """Where one compiler and runtime pair lives and what identifies it.
+
+    Attributes:
+        version: The pair's release, as both packages say it: `3.13.0`.
+        revision: The git commit that it was built from, or "".
+        compiler_sha256: Hash of the compiler's binary and library; part of every cache key.
+        python: The interpreter that has iree.runtime; workers run under it.
+        compiler_tools: Folder of the compiler's native tools.
+        runtime_tools: Folder of the runtime's.
+        python_options: What the interpreter is always started with. In an environment of its own it has to overlook
+            PYTHONPATH and the user's packages, or another release's modules could come first.
+    """
+
+    version: str
+    revision: str
+    compiler_sha256: str
+    python: Path
+    compiler_tools: Path
+    runtime_tools: Path
+    python_options: tuple[str, ...] = ()
+
+    @property
+    def python_command(self) -> tuple[str, ...]:
+        """How a command line that starts its interpreter begins."""
+        return (str(self.python), *self.python_options)
+
+    @property
+    def iree_compile(self) -> Path:
+        """The native iree-compile, not its Python wrapper."""
+        return self.compiler_tools / "iree-compile"
+
+    def runtime_tool(self, name: str) -> Path:
+        """Path of one of the runtime's tools, e.g. `iree-benchmark-module`."""
+        return self.runtime_tools / name
+
+
+_PREFIX = "iree-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """One pair that was installed for `--toolchain`.
+
+    Attributes:
+        disk_bytes: What its files take.
+    """
+
+    version: str
+    folder: Path
+    disk_bytes: int
+
+
+def environment_folder(root: Path, release: str) -> Path:
+    """Where a release's environment lies, complete or not there at all.
+
+    The release of Python is part of the name, since a worker drives its calls through Python: two toolchains under
+    different Pythons would differ by that too. So is the system, for caches that several machines share.
+    """
+    major, minor = sys.version_info[:2]
+    return root / f"{_PREFIX}{release}-python{major}.{minor}-{sysconfig.get_platform()}"
+
+
+def installed_environments(root: Path) -> tuple[Environment, ...]:
+    """All pairs that are kept there, by name of their folders; folders that hold no whole pair are passed over."""
+    return tuple(_examine(root))
+
+
+def _examine(root: Path) -> Iterator[Environment]:
+    for folder in sorted(root.glob(f"{_PREFIX}*")):
+        if not folder.is_dir():
+            continue
+        try:
+            version = pair_in_environment(folder).version
+        except ToolchainError:
+            continue
+        yield Environment(version=version, folder=folder, disk_bytes=_bytes_below(folder))
+
+
+def _bytes_below(folder: Path) -> int:
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 (thousands of files)
+            except OSError:
+                continue
+    return total
+
 
 COMPILER_PACKAGE = "iree-base-compiler"
 RUNTIME_PACKAGE = "iree-base-runtime"

@@ -1,10 +1,14 @@
-"""Getting the toolchains that a user asks for by version: each is installed once, into an environment of its own."""
+"""Getting the toolchains that a user asks for by version: uv or pip installs each into an environment of its own."""
 
 from __future__ import annotations
 
+import re
 import shutil
+import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -12,11 +16,181 @@ from packaging.version import InvalidVersion, Version
 from harness.cache import held
 from harness.errors import ToolchainError
 from harness.process import Limits, run
-from harness.toolchain.environments import environment_folder
-from harness.toolchain.find import environment_python, find_in_environment, find_toolchain, pair_in_environment
-from harness.toolchain.installer import choose_installer, why_it_failed
-from harness.toolchain.newest import NEWEST, newest_release
-from harness.toolchain.values import Toolchain
+from harness.toolchain.find import (
+    COMPILER_PACKAGE,
+    RUNTIME_PACKAGE,
+    Toolchain,
+    environment_folder,
+    environment_python,
+    find_in_environment,
+    find_toolchain,
+    pair_in_environment,
+)
+
+DISK_FULL = re.compile(r"No space left on device|os error 28\b|Errno 28\b|not enough space on the disk|quota exceeded")
+UNREACHABLE = re.compile(
+    r"Could not fetch URL \S+ (?:connection error|There was a problem)|connection broken by|tim(?:ed|e) ?out"
+    r"|Failed to (?:fetch|download)|error sending request"
+    r"|network (?:was|is) (?:disabled|unreachable)|name resolution|Name or service not known|ProxyError|SSLError",
+    re.IGNORECASE,
+)
+NO_INDEX = re.compile(r"from versions: none|was not found in the|index lookups were disabled")
+
+
+# pip lists the releases that fit this Python; uv only says that it found none.
+_PIP_HAS = re.compile(r"Could not find a version that satisfies .*\(from versions: (?P<releases>[^)]+)\)")
+_UV_HAS_NOT = re.compile(r"there (?:is|are) no versions? of\s+iree-base-", re.IGNORECASE)
+_UV_NO_WHEEL = re.compile(r"has no wheels with a matching|requires-python|does not satisfy Python", re.IGNORECASE)
+_NO_ENSUREPIP = re.compile(r"ensurepip|No module named '?venv")
+_SHOWN_RELEASES = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installer:
+    """A program that makes Python environments.
+
+    Attributes:
+        uv: The uv program; None: venv and pip of this Python.
+    """
+
+    uv: str | None
+
+    def commands(self, folder: Path, release: str) -> tuple[tuple[str, ...], ...]:
+        """The command lines that make an environment with a release's pair, to be run one after the other."""
+        python = str(environment_python(folder))
+        if self.uv is not None:
+            return (
+                (self.uv, "venv", "--no-project", "--python", sys.executable, str(folder)),
+                (self.uv, "pip", "install", "--python", python, "--only-binary", ":all:", *packages(release)),
+            )
+        return (
+            (sys.executable, "-I", "-m", "venv", str(folder)),
+            # With -vv, pip says which files it passed over and why.
+            (python, "-I", "-m", "pip", "install", "-vv", "--no-input", "--only-binary", ":all:", *packages(release)),
+        )
+
+    def by_hand(self, release: str) -> str:
+        """The command line that shows a user what goes wrong."""
+        words = " ".join(f"'{one}'" if "[" in one else one for one in packages(release))
+        return f"{'uv pip' if self.uv is not None else 'pip'} install {words}"
+
+
+def choose_installer() -> Installer:
+    """Choose uv where it is installed, since it takes a fraction of the time; else what comes with Python."""
+    return Installer(uv=shutil.which("uv"))
+
+
+def packages(release: str) -> tuple[str, ...]:
+    """What an environment gets: the pair, the importer's packages, and what the worker needs."""
+    return (f"{COMPILER_PACKAGE}[onnx]=={release}", f"{RUNTIME_PACKAGE}=={release}", "numpy")
+
+
+def why_it_failed(release: str, printed: str, how_it_ended: str, by_hand: str) -> str:
+    """One sentence about an installation that failed.
+
+    Args:
+        printed: All that uv or pip printed.
+        how_it_ended: A phrase, such as `exited with status 1`.
+        by_hand: The command line to try.
+    """
+    if DISK_FULL.search(printed):
+        return (
+            f"IREE {release} cannot be installed: the disk of the cache or of the temporary folder is full; make room "
+            "(an environment takes about 700 MB), or set HARNESS_CACHE or TMPDIR to another disk"
+        )
+    if _is_for_another_python(release, printed):
+        return (
+            f"IREE {release} has no packages for Python {sys.version_info[0]}.{sys.version_info[1]} on "
+            f"{sysconfig.get_platform()}; give another --toolchain, or run the harness under a Python that it is for"
+        )
+    found = _PIP_HAS.search(printed)
+    releases = [] if found is None or found["releases"] == "none" else found["releases"].split(", ")
+    if releases or _UV_HAS_NOT.search(printed):
+        return f"the package index has no IREE {release}; {_instead(releases)}"
+    if UNREACHABLE.search(printed):
+        return (
+            f"IREE {release} is not in the cache, and the package index cannot be reached; connect once to install it, "
+            "and later runs need no network"
+        )
+    if NO_INDEX.search(printed):
+        return (
+            f"IREE {release} is not in the cache, and no package index that is configured here has {COMPILER_PACKAGE}; "
+            "check the settings of pip and uv (PIP_NO_INDEX, UV_NO_INDEX, their configuration files)"
+        )
+    if _NO_ENSUREPIP.search(printed):
+        return "this Python cannot make environments; install its venv package (Debian's python3-venv), or uv"
+    return f"IREE {release} cannot be installed (the installer {how_it_ended}); see what `{by_hand}` says"
+
+
+def _is_for_another_python(release: str, printed: str) -> bool:
+    """Whether the release is there, but no file of it is for this interpreter or this system."""
+    passed_over = re.compile(
+        r"(?:none of the wheel's tags|requires a different Python).*iree_base_(?:compiler|runtime)-"
+        + re.escape(release)
+        + "-"
+    )
+    if _UV_NO_WHEEL.search(printed):
+        return True
+    return "Could not find a version" in printed and passed_over.search(printed) is not None
+
+
+def _instead(releases: Sequence[str]) -> str:
+    if not releases:
+        return "give a --toolchain that was released"
+    shown = releases[-_SHOWN_RELEASES:]
+    return f"give a --toolchain that it has, such as {', '.join(shown)}"
+
+
+NEWEST = "newest"
+
+_LIMITS = Limits(seconds=120)
+_AVAILABLE = re.compile(r"^Available versions: (?P<versions>.+)$", re.MULTILINE)
+_NO_PIP = re.compile(r"No module named '?pip")
+
+
+def newest_release() -> str:
+    """The newest release that both halves of the pair have, as pip's own settings see it.
+
+    A nightly build counts where pip is told so, with PIP_PRE=1 and with PIP_FIND_LINKS for where such builds are.
+
+    Raises:
+        ToolchainError: The index cannot be asked, or has no pair.
+    """
+    both = _versions(COMPILER_PACKAGE) & _versions(RUNTIME_PACKAGE)
+    if not both:
+        raise ToolchainError(
+            f"--toolchain {NEWEST}: no release has both {COMPILER_PACKAGE} and {RUNTIME_PACKAGE} for this Python; give "
+            "a version"
+        )
+    return str(max(both))
+
+
+def _versions(package: str) -> set[Version]:
+    """All releases of a package that fit this Python and this system."""
+    finished = run(
+        [sys.executable, "-I", "-m", "pip", "index", "versions", "-vv", "--no-input", package], limits=_LIMITS
+    )
+    found = _AVAILABLE.search(finished.stdout)
+    if not finished.ok or found is None:
+        raise ToolchainError(f"--toolchain {NEWEST}: {_why(finished.stdout + finished.stderr, package)}")
+    versions = set()
+    for text in found["versions"].split(","):
+        try:
+            versions.add(Version(text.strip()))
+        except InvalidVersion:  # of an index with files of old
+            continue
+    return versions
+
+
+def _why(printed: str, package: str) -> str:
+    if _NO_PIP.search(printed):
+        return "needs pip, which this Python does not have; install pip, or give a version"
+    if UNREACHABLE.search(printed):
+        return "the package index cannot be reached; connect, or give a version that is installed"
+    if NO_INDEX.search(printed) or "No matching distribution" in printed:
+        return f"no package index that is configured here has {package}; check pip's settings, or give a version"
+    return f"pip cannot say which releases {package} has; see what `pip index versions {package}` says"
+
 
 # 200 MB over a slow line; a start that takes minutes will not get better.
 _INSTALL_LIMITS = Limits(seconds=3600)

@@ -16,7 +16,7 @@ from harness.errors import CaseError
 from harness.process import Finished, Limits, run
 from harness.records.run import DeviceMemory, Failure, Reference
 from harness.toolchain import Toolchain
-from harness.toolchain.messages import status_text, tail
+from harness.toolchain.tools import status_text, tail
 
 REPETITIONS = 3
 MIN_TIME_S = 0.3

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.models.inputs import make_array
-from harness.suite import load_suite
+from harness.suite.load import load_suite
 
 Array = NDArray[Any]
 

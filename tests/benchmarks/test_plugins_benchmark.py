@@ -28,7 +28,7 @@ from benchmarks.plugins.recorded import (
 )
 from benchmarks.plugins.tables import render, write_tables
 from harness.models import residual_dense_block
-from harness.suite import load_suite
+from harness.suite.load import load_suite
 from tests.models.test_residual_dense_block import TINY, reference, text_of, weights_of
 
 ROOT = Path(__file__).parents[2]

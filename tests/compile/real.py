@@ -11,7 +11,7 @@ from harness.plugins import Applied, PluginFile
 from harness.plugins.chain import arrange
 from harness.process import Limits
 from harness.toolchain import Toolchain
-from harness.toolchain.flags import merge_flags
+from harness.toolchain.tools import merge_flags
 from tests.builders import CPU_FLAGS, make_case
 
 EXAMPLE = Path(__file__).parent.parent / "example_plugins"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.compile.blame import blamed_plugin
 from harness.compile.request import CompileRequest
+from harness.compile.tool import blamed_plugin
 from harness.plugins import (
     Applied,
     CompilerPlugin,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.compile.facts import exported_functions, module_sizes, parse_statistics
+from harness.compile.iree_compile import exported_functions, module_sizes, parse_statistics
 from harness.records.run import Sizes, Statistics
 
 STATISTICS: dict[str, Any] = {

@@ -12,7 +12,7 @@ import pytest
 from iree.compiler import ir
 
 from harness.compile import BuildCache, CompileRequest, cache_key
-from harness.compile.rewrite import Program, rewrite_model
+from harness.compile.program import Program, rewrite_model
 from harness.errors import CaseError
 from harness.plugins import Applied, PassPipeline, Rewrite
 from harness.process import Limits, run

@@ -10,7 +10,7 @@ import iree._runtime_libs
 import iree.compiler
 import pytest
 
-from harness.toolchain.values import Toolchain
+from harness.toolchain.find import Toolchain
 
 ScriptTool = Callable[[str], Toolchain]
 

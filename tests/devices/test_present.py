@@ -11,9 +11,8 @@ from harness.process import Limits
 from harness.suite import present
 from harness.suite.present import Presence, find_devices
 from harness.suite.values import Device
-from harness.toolchain.probe import DeviceInfo, DeviceProbe
-from harness.toolchain.values import Toolchain
-from harness.toolchain.vulkan_drivers import VulkanDriver
+from harness.toolchain.devices import DeviceInfo, DeviceProbe, VulkanDriver
+from harness.toolchain.find import Toolchain
 from tests.plan.conftest import a_device, a_suite
 
 Find = Callable[..., Presence]

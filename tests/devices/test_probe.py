@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.process import Limits
-from harness.toolchain.probe import DRIVERS, DeviceInfo, DeviceProbe, driver_of, parse_dump, probe_driver
-from harness.toolchain.values import Toolchain
+from harness.toolchain.devices import DRIVERS, DeviceInfo, DeviceProbe, driver_of, parse_dump, probe_driver
+from harness.toolchain.find import Toolchain
 
 ScriptTool = Callable[[str], Toolchain]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.process import Limits
-from harness.toolchain.values import Toolchain
-from harness.toolchain.vulkan_drivers import VULKAN_DRIVERS, environment_for, find_manifest, probe_vulkan_driver
+from harness.toolchain.devices import VULKAN_DRIVERS, environment_for, find_manifest, probe_vulkan_driver
+from harness.toolchain.find import Toolchain
 
 LAVAPIPE, SWIFTSHADER = VULKAN_DRIVERS["lavapipe"], VULKAN_DRIVERS["swiftshader"]
 LIMITS = Limits(seconds=60)
@@ -64,7 +64,7 @@ def test_loaders_old_and_new_are_shown_that_manifest_alone(tmp_path: Path, monke
 def test_a_driver_that_is_not_here_is_told_with_the_way_to_get_it(
     toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.toolchain.vulkan_drivers.find_manifest", lambda _: None)
+    monkeypatch.setattr("harness.toolchain.devices.find_manifest", lambda _: None)
     found = probe_vulkan_driver(toolchain, SWIFTSHADER, limits=LIMITS)
     assert found.devices == ()
     assert found.reason == "the Vulkan driver SwiftShader is not here"

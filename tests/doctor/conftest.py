@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from harness.doctor import Diagnosis, examine
-from harness.toolchain.environments import Environment as InstalledEnvironment
-from harness.toolchain.probe import DeviceInfo, DeviceProbe
-from harness.toolchain.values import Toolchain
+from harness.toolchain.devices import DeviceInfo, DeviceProbe
+from harness.toolchain.find import Environment as InstalledEnvironment
+from harness.toolchain.find import Toolchain
 
 Environment = dict[str, dict[str, Any]]
 

@@ -11,7 +11,7 @@ from harness.doctor import diagnose
 from harness.errors import ToolchainError
 from harness.peers.registry import registered_peers
 from harness.process import Limits
-from harness.toolchain.values import Toolchain
+from harness.toolchain.find import Toolchain
 
 LIMITS = Limits(seconds=30)
 

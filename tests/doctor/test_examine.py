@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from harness.doctor import Diagnosis, Finding, Level, examine
-from harness.doctor.values import KnownPeer
-from harness.toolchain.probe import DeviceInfo, DeviceProbe
+from harness.doctor.examine import KnownPeer
+from harness.toolchain.devices import DeviceInfo, DeviceProbe
 
 Environment = dict[str, dict[str, Any]]
 

@@ -16,7 +16,7 @@ import pytest
 
 from harness.records.run import IrCounts
 from harness.store.run_directory import load_run
-from harness.suite import load_suite
+from harness.suite.load import load_suite
 from tests.end_to_end.command import Harness, document, edit, timed
 from tests.end_to_end.conftest import Counted
 from tests.end_to_end.suites import COUNTED, LONG, MARKED, STOCK

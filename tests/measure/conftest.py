@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.measure.values import LoadableModule
+from harness.measure.session import LoadableModule
 from harness.toolchain import Toolchain
 
 _ON_TWO_DEVICES = """

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from harness.measure import Group, LoadableModule, Settings, measure_generation
-from harness.measure import values as values_module
+from harness.measure import session as values_module
 from harness.records.run import Lost, Round
 from harness.toolchain import Toolchain
 

@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.measure.schedule import balanced_orders, load_order
+from harness.measure.generation import balanced_orders, load_order
 
 CASES = st.lists(st.text(min_size=1), min_size=1, max_size=8, unique=True)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.measure.turn_lock import only_one_measures
+from harness.measure.generation import only_one_measures
 
 _HOLDER = """
 import sys
-from harness.measure.turn_lock import only_one_measures
+from harness.measure.generation import only_one_measures
 with only_one_measures(lambda: None):
     print("held", flush=True)
     sys.stdin.read()

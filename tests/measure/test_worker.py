@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from harness.measure import Group, LoadableModule, Settings, measure_generation
-from harness.measure.session import WorkerDied, WorkerRefused, WorkerSession
-from harness.measure.values import WORKER
+from harness.measure.session import WORKER, WorkerDied, WorkerRefused, WorkerSession
 from harness.measure.worker import Turns
 from harness.process import Limits
 from harness.records.run import Lost, Round

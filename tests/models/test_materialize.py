@@ -19,7 +19,7 @@ from harness.models import Builder, BuiltModel, materialize, record, sources
 from harness.models.model import Input, Model
 from harness.models.residual_dense_block import BUILDER
 from harness.records.run import ArgumentRecord, ModelRecord
-from harness.toolchain.values import Toolchain
+from harness.toolchain.find import Toolchain
 from tests.models.conftest import Make, RunMain
 
 ADD = """\

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.suite.flags import is_on, normalised, refusal, runs_code
-from harness.toolchain.flags import flag_name, merge_flags
+from harness.toolchain.tools import flag_name, merge_flags
 
 flag_names = st.sampled_from(["a", "b", "iree-opt-level", "iree-opt-data-tiling"])
 flags = st.builds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.records.case import Case
-from harness.suite.toolchains import across_toolchains
+from harness.suite.cases import across_toolchains
 from tests.builders import a_peer
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, names, plan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.records.case import Case
-from harness.suite.cell import suits
+from harness.suite.cells import suits
 from harness.suite.values import FlagSet
 from tests.plan.conftest import a_device, a_suite, a_variant, plan
 

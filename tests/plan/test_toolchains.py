@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.records.case import Case
-from harness.suite.toolchains import across_toolchains
+from harness.suite.cases import across_toolchains
 from harness.suite.values import FlagSet
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, names, plan
 

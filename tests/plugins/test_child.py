@@ -14,7 +14,7 @@ from typing import Any
 import iree.compiler
 import pytest
 
-from harness.compile.rewrite import CHILD
+from harness.compile.program import CHILD
 
 FAKES = Path(__file__).parent.parent / "fakes"
 PROGRAM = """

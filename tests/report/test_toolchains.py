@@ -14,7 +14,7 @@ from harness.records.run import Build, Run, ToolchainRecord
 from harness.report import render
 from harness.report.table import build_report
 from harness.report.values import Report, Row
-from harness.suite.toolchains import across_toolchains
+from harness.suite.cases import across_toolchains
 from tests.report.made import make_build, make_case, make_check, make_header, make_reference, make_rounds
 
 NEW, OLD = "3.13.0", "3.12.0"

@@ -15,7 +15,7 @@ import numpy as np
 from iree.compiler import ir
 from numpy.typing import NDArray
 
-from harness.compile.facts import parse_statistics
+from harness.compile.iree_compile import parse_statistics
 from harness.records.run import Statistics
 from harness.rewrites.share_concat import share_concat
 

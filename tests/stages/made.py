@@ -12,8 +12,8 @@ from harness.records.case import Case
 from harness.stages.context import Context, Done, RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory
-from harness.suite import LoadedSuite
 from harness.suite.cases import Selection
+from harness.suite.load import LoadedSuite
 from harness.suite.values import Suite
 from harness.toolchain import Toolchain
 from tests.plan.conftest import a_suite

@@ -15,11 +15,10 @@ from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, EncodedTensor, Failure, IrCounts, Storage
-from harness.stages import ir as room
-from harness.stages import storage as storage_room
+from harness.stages import count as room
+from harness.stages import count as storage_room
 from harness.stages.context import Done
-from harness.stages.ir import ir_flags, ir_stage, reached_phases
-from harness.stages.storage import storage_of
+from harness.stages.count import ir_flags, ir_stage, reached_phases, storage_of
 from harness.store.run_directory import RunDirectory, load_run
 from harness.toolchain import Toolchain
 from tests.builders import make_artifact, make_case, make_header

@@ -14,8 +14,8 @@ from harness.models.model import Model
 from harness.process import Limits
 from harness.progress import Silent
 from harness.records.run import Failure
-from harness.stages import models as room
-from harness.stages.models import materialize_models
+from harness.stages import build as room
+from harness.stages.build import materialize_models
 from harness.toolchain import Toolchain
 from tests.builders import a_peer, make_artifact, make_case
 from tests.fakes.fake_toolchain import make_fake_toolchain

@@ -13,9 +13,9 @@ from harness.ir import roofline
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Failure, Peak, Work
-from harness.stages import work as room
+from harness.stages import count as room
 from harness.stages.context import Context, Done
-from harness.stages.work import peak_stage, work_stage
+from harness.stages.count import peak_stage, work_stage
 from harness.store.run_directory import RunDirectory, load_run
 from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable, Runnable

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from harness.errors import SuiteError
-from harness.suite import load_suite
+from harness.suite.load import load_suite
 from harness.suite.schema import json_schema
 from tests.small_suite import FLAGS
 from tests.suite.conftest import SUITE

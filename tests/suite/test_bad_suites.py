@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ExitCode, SuiteError
-from harness.suite import load_suite
+from harness.suite.load import load_suite
 from tests.small_suite import FLAGS
 from tests.suite.bad_suites import FLAG_SET_FORM, FLAG_SET_MEANING, FORM, MEANING, Row
 from tests.suite.conftest import WriteSuite, replaced

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import SuiteError
-from harness.suite import find_list, load_suite
+from harness.suite.load import find_list, load_suite
 from harness.suite.values import SuiteList
 from tests.suite.conftest import WriteSuite
 

@@ -10,7 +10,7 @@ import pytest
 import tomli
 from jsonschema import Draft202012Validator
 
-from harness.suite import find_list, load_suite
+from harness.suite.load import find_list, load_suite
 from harness.suite.schema import Kind, json_schema
 from tests.small_suite import FLAGS
 from tests.suite.bad_suites import FLAG_SET_FORM, FLAG_SET_MEANING, FORM, MEANING, Row

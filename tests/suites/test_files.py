@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.suite import load_suite
+from harness.suite.load import load_suite
 
 ROOT = Path(__file__).parents[2]
 KNOWN = ROOT / "suites/known-issues"

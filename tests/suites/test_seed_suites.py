@@ -12,7 +12,7 @@ from harness.peers import PeerModel
 from harness.peers.registry import find_peer
 from harness.plugins.halide_schedule import Step
 from harness.plugins.options import as_json, check_options
-from harness.suite import load_suite
+from harness.suite.load import load_suite
 from harness.suite.values import Suite
 
 SUITES = Path(__file__).parents[2] / "suites"

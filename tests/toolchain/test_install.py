@@ -14,8 +14,8 @@ import pytest
 from harness.errors import ToolchainError
 from harness.process import run
 from harness.toolchain import Toolchain, install, install_toolchain, installed_environments
-from harness.toolchain.environments import environment_folder
-from harness.toolchain.installer import Installer
+from harness.toolchain.find import environment_folder
+from harness.toolchain.install import Installer
 from tests.fakes.fake_wheels import REVISION, write_wheels
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the installer is a shell script")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.toolchain.installer import Installer, why_it_failed
+from harness.toolchain.install import Installer, why_it_failed
 
 HERE = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {sysconfig.get_platform()}"
 PACKAGES = ("iree-base-compiler[onnx]==3.12.0", "iree-base-runtime==3.12.0", "numpy")

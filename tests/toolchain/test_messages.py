@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.toolchain.messages import error_lines, status_text, tail, warning_lines
+from harness.toolchain.tools import error_lines, status_text, tail, warning_lines
 
 # A pass that does not exist, and a parenthesis that is not closed: both exit with 0 and write a module.
 UNREGISTERED = """\

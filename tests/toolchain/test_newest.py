@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import ToolchainError
 from harness.toolchain import get_toolchains, install
-from harness.toolchain.newest import newest_release
+from harness.toolchain.install import newest_release
 from tests.fakes.fake_wheels import write_wheels
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.toolchain import Toolchain
-from harness.verify.module_devices import Place, misfit, module_devices
+from harness.verify.outputs import Place, misfit, module_devices
 
 TARGET = '[#hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", {ordinal = 7 : i64}>]'
 SECOND = f'#hal.device.target<"local", {{ordinal = 1 : index}}, {TARGET}>'

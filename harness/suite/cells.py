@@ -1,4 +1,4 @@
-"""One variant on one device: the flags, files and identity that all models share."""
+"""One variant, or one peer, on one device: the flags, files, identity and expected failures of its cases."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from packaging.specifiers import SpecifierSet
 
+from harness.errors import SuiteError
+from harness.models.model import Expectation, Model
 from harness.plugins import Applied
 from harness.plugins.chain import Arranged, arrange
+from harness.records.case import ID_DIGITS, Case
 from harness.suite.flags import normalised
+from harness.suite.schema import ExpectTable
+from harness.suite.toml_file import shown
 from harness.suite.values import Device, FlagSet, Suite, Variant
-from harness.toolchain.flags import merge_flags
+from harness.toolchain.tools import merge_flags
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,3 +135,105 @@ def _not_applicable(variant: Variant, device: Device, toolchain: str, plugins: S
         if not _covers(toolchains, toolchain):
             return f"{what} is for IREE {toolchains}, and this is {toolchain}"
     return None
+
+
+_MISMATCH = "mismatch"
+_FAIL = "fail:"
+
+
+def case_expectation(table: ExpectTable, where: str) -> Expectation:
+    """One [[expect]] table.
+
+    Args:
+        where: File and table, for error messages.
+
+    Raises:
+        SuiteError: It has both of fails and mismatch, or neither.
+    """
+    if (table.fails is not None) == table.mismatch:
+        found = "both" if table.mismatch else "neither"
+        raise SuiteError(f"{where} needs exactly one of fails and mismatch = true, and has {found}")
+    return Expectation(cases=table.cases, message=table.fails)
+
+
+def model_expectation(model: str, text: str | None, where: str) -> Expectation | None:
+    """What a model's `expect` says of all its cases; None where it has none.
+
+    Raises:
+        SuiteError: It is neither `mismatch` nor `fail: part of the message`.
+    """
+    if text is None:
+        return None
+    if text == _MISMATCH:
+        return Expectation(cases=f"{model}/*", message=None)
+    message = text.removeprefix(_FAIL).strip()
+    if not text.startswith(_FAIL) or not message:
+        raise SuiteError(f"{where}: {shown(text)} must be 'mismatch', or 'fail: ' and a part of the message")
+    return Expectation(cases=f"{model}/*", message=message)
+
+
+# Peers run on this machine's CPU: beside what llvm-cpu makes for one local device.
+_BACKEND = "llvm-cpu"
+_TAG = "peer"
+
+
+class SuitePeer(Protocol):
+    """What a case holds of a peer with the options that a suite gives it: harness.peers.registry.AppliedPeer."""
+
+    @property
+    def name(self) -> str:
+        """The peer's registered name."""
+
+    @property
+    def label(self) -> str:
+        """What its cases are called, in the place of a variant."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """All of them, defaults included, as values of JSON."""
+
+
+def peer_cases(
+    model: Model,
+    model_id: str,
+    device: Device,
+    peers: Sequence[SuitePeer],
+    missing: Mapping[str, str],
+    unavailable: str | None,
+) -> list[Case]:
+    """The cases of all peers for one model on one device; [] where peers do not run.
+
+    Args:
+        missing: Why a peer cannot be used here, as a sentence, by label.
+        unavailable: Why the device is not there.
+    """
+    if device.backend != _BACKEND or device.more_uris:
+        return []
+    return [
+        Case(
+            id=_identity(model_id, device, peer),
+            name=f"{model.name}/{peer.label}@{device.name}",
+            model=model.name,
+            variant=peer.label,
+            device=device.name,
+            toolchain="",
+            baseline=False,
+            uri=device.uri,
+            threads=threads_of(device),
+            backend=device.backend,
+            pin=device.pin,
+            compile_flags=(),
+            run_flags=(),
+            plugins=(),
+            tags=tuple(dict.fromkeys((*model.tags, _TAG, *device.tags))),
+            skip=unavailable or missing.get(peer.label),
+            peer=peer.name,
+        )
+        for peer in peers
+    ]
+
+
+def _identity(model_id: str, device: Device, peer: SuitePeer) -> str:
+    definition = [model_id, "peer", peer.name, dict(peer.options), device.uri, device.pin, threads_of(device)]
+    text = json.dumps(definition, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]

@@ -1,8 +1,11 @@
-"""[Build] -> how many of the ops that the suite names each case's IR has."""
+"""What is counted of a run: each case's operations and encoded tensors, each model's work, this machine's peaks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+import json
+import tempfile
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -12,15 +15,19 @@ from pydantic import TypeAdapter, ValidationError
 from harness.cache import cache_root, read_memo, write_memo
 from harness.compile import BuildCache
 from harness.errors import CaseError
-from harness.ir.dump import entry_phase
+from harness.ir.dump import dump_phases, entry_phase
 from harness.ir.op_counts import OpCounts, count_ops, select_counts
+from harness.ir.roofline import measure_peak, peak_threads
+from harness.ir.storage import read_storage
+from harness.ir.work import count_work
 from harness.metrics import ENCODINGS, PHASES
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits
-from harness.records.run import Build, Failure, IrCounts, Storage
+from harness.records.run import Build, Failure, IrCounts, Storage, Work
+from harness.stages.build import host_cpu_of
 from harness.stages.context import Context
-from harness.stages.storage import storage_of
 from harness.toolchain import Toolchain
+from harness.verify import AnyRunnable
 
 _COUNTS = TypeAdapter(dict[str, OpCounts])
 
@@ -139,3 +146,109 @@ def ir_flags(build: Build) -> tuple[str, ...]:
     position = build.command.index("-o")
     flags = (*build.command[2:position], *build.command[position + 2 :])
     return tuple(flag for flag in flags if not flag.startswith("--iree-scheduling-dump-statistics"))
+
+
+_STORAGE = TypeAdapter(Storage)
+
+
+def storage_of(
+    build: Build,
+    model: Path,
+    inputs: Sequence[Sequence[int]],
+    flags: Sequence[str],
+    *,
+    toolchain: Toolchain,
+    limits: Limits,
+) -> Storage | Failure:
+    """The encoded tensors of a build, kept in the cache.
+
+    Args:
+        model: The model's own program, for builds that plugins did not rewrite.
+        inputs: Shapes of the case's arguments.
+        flags: With which it was compiled, outputs aside.
+    """
+    shapes = hashlib.sha256(json.dumps([list(shape) for shape in inputs]).encode()).hexdigest()[:16]
+    memo = cache_root() / "ir" / f"{build.cache_key}-storage-{shapes}.json"
+    try:
+        return _STORAGE.validate_python(read_memo(memo))
+    except ValidationError:  # there is none, or it is damaged
+        pass
+    cache = BuildCache(cache_root())
+    try:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            files = dump_phases(
+                flags,
+                cache.program(build) or model,
+                [ENCODINGS],
+                toolchain=toolchain,
+                folder=Path(folder),
+                limits=limits,
+                files=cache.files(build),
+            )
+            found = read_storage(files[ENCODINGS], inputs, toolchain=toolchain, limits=limits)
+    except CaseError as error:
+        return Failure(stage="ir", message=str(error), stderr=error.stderr)
+    write_memo(memo, _STORAGE.dump_python(found, mode="json"))
+    return found
+
+
+def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], models: Collection[str]) -> None:
+    """Count the arithmetic and the bytes of these models, under the first toolchain, which made them.
+
+    Raises:
+        RunError: The run's directory cannot be written.
+    """
+    flags = {case.model: case.compile_flags for case in context.prepared.cases if case.baseline and case.skip is None}
+    todo = [
+        (artifact, flags[name])
+        for name, artifact in artifacts.items()
+        if name in models and name in flags and name not in context.done.work and isinstance(artifact, ModelArtifact)
+    ]
+    context.progress.stage("Count", len(todo))
+
+    def count(one: tuple[ModelArtifact, tuple[str, ...]]) -> Work:
+        artifact, given = one
+        try:
+            return count_work(
+                artifact.name,
+                artifact.mlir,
+                artifact.function,
+                [argument.shape for argument in artifact.inputs],
+                sha256=artifact.sha256,
+                flags=given,
+                toolchain=context.prepared.toolchain,
+                limits=context.options.compile_limits,
+                memos=cache_root() / "work",
+            )
+        except CaseError as error:
+            return Work(model=artifact.name, failure=Failure(stage="ir", message=str(error), stderr=error.stderr))
+
+    pool = ThreadPoolExecutor(max_workers=context.options.jobs, thread_name_prefix="work")
+    try:
+        for work in pool.map(count, todo):
+            context.directory.append(work)
+            context.progress.step(work.model)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # an interrupted run does not wait for a compiler
+
+
+def peak_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
+    """Measure the peaks that these cases are held against: once a run for each number of threads.
+
+    Raises:
+        RunError: The run's directory cannot be written.
+    """
+    devices = {one.case.device: peak_threads(one.case) for one in runnable if one.case.device not in context.peaks}
+    todo = {device: threads for device, threads in devices.items() if threads is not None}
+    if not todo:
+        return
+    context.progress.stage("Peaks", len(todo))
+    host_cpu = host_cpu_of(context.directory.header.environment)
+    for device, threads in todo.items():
+        peak = next((one for one in context.peaks.values() if one.threads == threads), None)
+        if peak is None:
+            toolchain, cache = context.prepared.toolchain, cache_root() / "peaks"
+            peak = measure_peak(device, threads, toolchain, host_cpu=host_cpu, cache=cache)
+        context.peaks[device] = replace(peak, device=device)
+        context.directory.append(context.peaks[device])
+        context.progress.step(device)
