@@ -39,19 +39,17 @@ def test_an_empty_folder_and_a_former_dashboard_are_replaced_whole(tmp_path: Pat
     assert there(tmp_path) == ["site"]
 
 
-@pytest.mark.parametrize("name", ["thesis.tex", ".git"])
-def test_other_files_are_left_alone(tmp_path: Path, name: str) -> None:
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / name).write_text("mine")
-    with pytest.raises(UsageError, match="holds other files than a dashboard; name a folder that is empty"):
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [("site/thesis.tex", "holds other files than a dashboard; name a folder that is empty"),
+     ("site/.git", "holds other files"), ("site", "is no folder")],
+)  # fmt: skip
+def test_what_is_no_dashboard_is_left_alone(tmp_path: Path, place: str, message: str) -> None:
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).write_text("mine")
+    with pytest.raises(UsageError, match=message):
         write(tmp_path / "site")
-    assert (tmp_path / "site" / name).read_text() == "mine"
-
-
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
-    (tmp_path / "site").write_text("mine")
-    with pytest.raises(UsageError, match="is no folder"):
-        write(tmp_path / "site")
+    assert (tmp_path / place).read_text() == "mine"
 
 
 def test_a_crash_leaves_the_old_dashboard_and_nothing_else(tmp_path: Path) -> None:
@@ -138,13 +136,12 @@ def test_a_dashboard_that_a_killed_process_had_set_aside_comes_back(tmp_path: Pa
     assert there(tmp_path) == ["site"]
 
 
-def test_only_what_a_dashboard_of_this_name_left_is_removed(tmp_path: Path) -> None:
-    others = [".site-making-notes", ".site-making-abcd1234.txt", ".site2-making-abcd1234", "site-making-abcd1234"]
+def test_what_is_called_otherwise_is_left_alone(tmp_path: Path) -> None:
+    others = [".site-new", ".site2.harness-new", "site.harness-new"]
     for name in others:
         (tmp_path / name).mkdir()
-    (tmp_path / ".site-making-abcdefgh").symlink_to(tmp_path / others[0])
     write(tmp_path / "site")
-    assert there(tmp_path) == sorted([*others, ".site-making-abcdefgh", "site"])
+    assert there(tmp_path) == sorted([*others, "site"])
 
 
 def test_a_second_dashboard_waits_for_the_first(tmp_path: Path) -> None:
