@@ -26,7 +26,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_site(tmp_path_factory.mktemp("dashboard") / "site", a_history())
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium; tests that need it are skipped without, and fail where CI says that there must be one."""
     path = find_chromium()
@@ -34,8 +34,8 @@ def browser() -> Iterator[Browser]:
         if os.environ.get("HARNESS_REQUIRE_BROWSER"):
             pytest.fail("HARNESS_REQUIRE_BROWSER is set, and there is no Chromium")
         pytest.skip("no Chromium; `sh scripts/install-chromium.sh` installs one")
-    with chromium(path) as one:
-        yield one
+    with chromium(path) as running:
+        yield running
 
 
 @pytest.fixture

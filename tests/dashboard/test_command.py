@@ -12,15 +12,13 @@ from harness.cli import run_command_line
 from tests.dashboard.reading import load, table
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Path:
-    write_history(tmp_path / "results", Size(series=16, runs=20))
-    return tmp_path / "results"
-
-
-def test_a_results_folder_becomes_a_site(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    site = tmp_path / "site"
-    assert run_command_line(["dashboard", str(results), "--out", str(site), "--title", "Our <b>nights</b>"]) == 0
+def test_a_results_folder_becomes_a_site_and_a_second_one_replaces_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results, site = tmp_path / "results", tmp_path / "site"
+    write_history(results, Size(series=16, runs=20))
+    for title in ("first", "Our <b>nights</b>"):
+        assert run_command_line(["dashboard", str(results), "--out", str(site), "--title", title]) == 0
     output = capsys.readouterr()
     assert output.out == ""
     assert "Writing pages" in output.err
@@ -28,23 +26,17 @@ def test_a_results_folder_becomes_a_site(results: Path, tmp_path: Path, capsys: 
     html = (site / "index.html").read_text()
     assert "Our &lt;b&gt;nights&lt;/b&gt;" in html
     assert "20 runs, 16 series" in html
-    series = table(load(site, "series")["series"])
-    assert set(series["points"]) == {20}
-
-
-def test_no_page_tells_where_the_results_lay(results: Path, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    assert run_command_line(["dashboard", str(results), "--out", str(site)]) == 0
+    assert set(table(load(site, "series")["series"])["points"]) == {20}
+    # No page tells where the results lay.
+    assert "None is kept in <code>results</code>" in html
     pages = [file for file in site.rglob("*") if file.suffix in (".html", ".js")]
-    assert "None is kept in <code>results</code>" in (site / "index.html").read_text()
     assert not any(str(tmp_path) in file.read_text() for file in pages)
 
 
-def test_a_second_one_replaces_the_first(results: Path, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    for title in ("first", "second"):
-        assert run_command_line(["dashboard", str(results), "--out", str(site), "--title", title]) == 0
-    assert "second" in (site / "index.html").read_text()
+def test_an_empty_results_folder_gives_a_site_that_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    assert run_command_line(["dashboard", str(tmp_path / "results"), "--out", str(tmp_path / "site")]) == 0
+    assert "There are no runs in" in (tmp_path / "site" / "index.html").read_text()
 
 
 def test_a_folder_of_somebody_elses_is_refused_before_anything_is_read(
@@ -55,12 +47,6 @@ def test_a_folder_of_somebody_elses_is_refused_before_anything_is_read(
     assert capsys.readouterr().err == (
         f"harness: --out {tmp_path}: holds other files than a dashboard; name a folder that is empty\n"
     )
-
-
-def test_an_empty_results_folder_gives_a_site_that_says_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "results").mkdir()
-    assert run_command_line(["dashboard", str(tmp_path / "results"), "--out", str(tmp_path / "site")]) == 0
-    assert "There are no runs in" in (tmp_path / "site" / "index.html").read_text()
 
 
 def test_a_results_folder_that_is_not_there_is_told_in_a_sentence(

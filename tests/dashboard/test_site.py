@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,12 +11,16 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from harness.dashboard.folder import MARKER
-from harness.dashboard.site import PAGES, POLICY
+from harness.dashboard.site import PAGES, POLICY, STATIC
 from tests.dashboard.made import EVIL, Made, make_site
 from tests.dashboard.reading import load, table
 
 _VOID = {"meta", "link", "input", "br", "img", "hr"}
 _FOLDERS = {"series.html": "series", "run.html": "run", "comparison.html": "comparison"}
+_UPLOT = STATIC / "vendor" / "uplot"
+# What makes markup or code of a text.
+_MARKUP = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function")
+_NOTED = dict(re.findall(r"^\| (\S+) \| ([0-9a-f]{64}) \|$", (_UPLOT / "README.md").read_text(), re.MULTILINE))
 
 
 class Reader(HTMLParser):
@@ -152,3 +157,23 @@ def test_every_link_that_lists_make_is_there(site: Path) -> None:
     ):
         missing = [key for key in keys if not (site / "data" / folder / f"{key}.js").is_file()]
         assert missing == []
+
+
+# --- Scripts ---
+
+
+@pytest.mark.parametrize("name", ["uPlot.iife.min.js", "uPlot.min.css", "LICENSE"])
+def test_a_vendored_file_has_its_noted_hash(name: str) -> None:
+    assert hashlib.sha256((_UPLOT / name).read_bytes()).hexdigest() == _NOTED[name]
+
+
+def test_nothing_else_is_vendored() -> None:
+    assert sorted(path.name for path in _UPLOT.iterdir()) == sorted([*_NOTED, "README.md"])
+
+
+def test_own_scripts_are_small_and_strict() -> None:
+    for path in STATIC.glob("*.js"):
+        text = path.read_text()
+        assert '"use strict";' in text, path
+        assert len(text.splitlines()) < 250, path
+        assert not _MARKUP.search(text), path

@@ -1,16 +1,24 @@
-"""What the pages of series, runs and comparisons load."""
+"""What pages load: columns lose nothing that anybody can see, and lists, series and runs say what they should."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from harness.dashboard.encode import column, key_of, script
+from harness.dashboard.tables import Commands
 from tests.dashboard.made import (
-    EVIL,
+    HOSTILE,
     NIGHTS,
     STEP_AT,
     Made,
@@ -18,15 +26,60 @@ from tests.dashboard.made import (
     digest,
     make_case,
     make_change,
-    make_comparison_key,
     make_point,
-    make_row,
     make_run,
     make_site,
     run_id,
-    toolchain,
 )
-from tests.dashboard.reading import load, table
+from tests.dashboard.reading import decode, load, table
+
+
+@given(st.lists(st.floats() | st.integers(0, 2**52), max_size=40))
+def test_figures_keep_six_digits_and_whole_numbers_all(values: list[float]) -> None:
+    for value, read in zip(values, decode(column(values), len(values)), strict=True):
+        if not math.isfinite(value):
+            assert read is None
+        elif value == int(value) and abs(value) < 2**53:
+            assert read == value
+        else:
+            assert read == pytest.approx(value, rel=5.1e-7)
+
+
+@given(st.lists(st.text() | st.none(), max_size=40))
+def test_texts_come_back_as_they_were(values: list[str | None]) -> None:
+    assert decode(column(values), len(values)) == values
+
+
+@pytest.mark.parametrize(
+    ("values", "form"),
+    [
+        ([math.nan, math.inf, None], None),
+        (pd.Series([1.5, 2.0, math.nan]), [1.5, 2, None]),
+        ([np.int64(3), np.bool_(True), False], [3, True, False]),
+        (["a", "b", "a", "a"], {"texts": ["a", "b"], "at": [0, 1, 0, 0]}),
+        (["a", "b"], ["a", "b"]),
+    ],
+    ids=["nothing", "pandas", "numpy", "few texts", "all different"],
+)
+def test_how_a_column_is_written(values: Any, form: Any) -> None:
+    assert column(values) == form
+    json.dumps(column(values), allow_nan=False)
+
+
+@given(st.text() | st.sampled_from(HOSTILE))
+def test_a_script_holds_nothing_that_could_end_it(text: str) -> None:
+    written = script("run/0123456789abcdef", {"name": text})
+    assert written.isascii()
+    assert "<" not in written
+    assert "\n" not in written[:-1]
+    assert json.loads(written.partition(",")[2][: -len(");\n")]) == {"name": text}
+
+
+@given(st.text() | st.sampled_from(["../../etc/passwd", "00ff00ff00ff00ff\n"]))
+def test_names_of_files_are_hex_whatever_is_named(text: str) -> None:
+    assert len(key_of(text)) == 16
+    assert set(key_of(text)) <= set("0123456789abcdef")
+    assert key_of(key_of(text)) == key_of(text)  # an id that is hex stays
 
 
 def test_a_series_has_its_points_changes_and_the_reference_beside_it(
@@ -45,19 +98,6 @@ def test_a_series_has_its_points_changes_and_the_reference_beside_it(
     (change,) = series["changes"]
     assert runs["run"][change["first_bad"]] == run_id(STEP_AT)
     assert change["worse"] is True
-
-
-def test_a_change_leads_to_the_comparison_that_is_kept_and_else_tells_how_to_make_it(
-    site: Path, key_of_series: Callable[[str], str]
-) -> None:
-    (kept,) = load(site, f"series/{key_of_series('rdb/stock@cpu')}")["changes"]
-    (other,) = load(site, f"series/{key_of_series('conv/stock@cpu')}")["changes"]
-    assert kept["comparison"] == make_comparison_key()
-    assert other["comparison"] is None
-    assert other["command"] == (
-        f"harness compare iree=={toolchain(19)} iree=={toolchain(20)} --suite suites/blocks.toml "
-        "--filter conv/stock@cpu"
-    )
 
 
 def test_from_nothing_to_something_has_no_ratio(site: Path, key_of_series: Callable[[str, str], str]) -> None:
@@ -100,42 +140,6 @@ def test_the_last_runs_commands_stand_on_the_page_of_a_series(site: Path, key_of
     assert repro == "harness export suites/blocks.toml rdb\n# IREE 3.14.0rc20260301\niree-compile m.mlir"
 
 
-def test_a_comparison_has_its_rows_and_a_command_for_each_whatever_its_name(site: Path) -> None:
-    comparison = load(site, f"comparison/{make_comparison_key()}")
-    rows = table(comparison["rows"])
-    assert comparison["command"] == comparison["command_of_all"]
-    assert comparison["command"] == f"harness compare results/{run_id(STEP_AT - 1)} results/{run_id(STEP_AT)}"
-    assert rows["verdict"].count("regressed") == 8
-    assert rows["control"].count(1) == 1
-    evil = next(at for at, case in enumerate(rows["case"]) if case.startswith(EVIL))
-    assert rows["filter"][evil].startswith("'<script>")  # quoted for a shell
-    assert rows["ratio"][rows["verdict"].index("identical")] is None
-
-
-def test_a_comparison_is_repeated_as_it_was_made_and_a_row_of_it_alone(tmp_path: Path) -> None:
-    command = "harness compare iree==3.12.0 iree==3.13.0 --suite x.toml --filter 'a/*' --filter=b --row-budget 3"
-    site = make_site(tmp_path / "site", Made(comparisons=[make_row("a/stock@cpu", 1.0, "unchanged", command=command)]))
-    comparison = load(site, f"comparison/{make_comparison_key()}")
-    assert comparison["command"] == "harness compare iree==3.12.0 iree==3.13.0 --suite x.toml --filter 'a/*' " + (
-        "--filter=b --row-budget 3"
-    )
-    assert comparison["command_of_all"] == "harness compare iree==3.12.0 iree==3.13.0 --suite x.toml --row-budget 3"
-
-
-def test_a_comparison_within_a_run_says_so_and_is_alarming_only_where_compare_would_fail(tmp_path: Path) -> None:
-    rows = [
-        make_row("a/winograd@cpu", 0.9, "improved", within=True, base_run="one", head_run="one"),
-        make_row("a/winograd@cpu", 2.0, "regressed", metric="dispatches", within=True, base_run="one", head_run="one"),
-    ]
-    site = make_site(tmp_path / "site", Made(runs=[make_run(0)], comparisons=rows))
-    (verdict,), (alarming,), (within,) = (
-        table(load(site, "comparisons"))[name] for name in ("verdict", "alarming", "within")
-    )
-    assert (verdict, alarming, within) == ("1 improvement; 1 other figure changed.", 0, 1)
-    assert load(site, f"comparison/{make_comparison_key()}")["command"] == "harness compare --within results/one"
-    assert "variants against baseline" in (site / "index.html").read_text()
-
-
 def test_whole_numbers_stay_as_they_are_on_every_page(tmp_path: Path) -> None:
     exact, huge = 19_003_904, 1_234_567_890_123
     points = [make_point(make_run(0), "a/b@cpu", "module-size", "bytes", exact),
@@ -175,3 +179,11 @@ def test_a_url_of_a_results_folder_stays_one_in_commands(tmp_path: Path) -> None
     site = make_site(tmp_path / "site", same, place="s3://bucket/our results/")
     changes = load(site, f"series/{digest('blocks conv/stock@cpu latency newest')}")["changes"]
     assert f"'s3://bucket/our results/{run_id(19)}'" in changes[0]["command"]
+
+
+def test_commands_that_change_every_night_are_not_kept_for_all_of_them() -> None:
+    commands = Commands()
+    numbers = [commands.number("s", "c", f"run {night}", "", is_newest=night == 30) for night in range(31)]
+    assert numbers == [*range(20), *[None] * 11]
+    assert commands.newest("s", "c") == "run 30"
+    assert commands.number("s", "c", "", "", is_newest=True) is None

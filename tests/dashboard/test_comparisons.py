@@ -1,0 +1,130 @@
+"""Comparisons as pages load them, and the command line that compares both sides of a change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.dashboard.comparisons import compare_command
+from harness.history.changes import Change
+from tests.dashboard.made import (
+    EVIL,
+    STEP_AT,
+    Made,
+    make_change,
+    make_comparison_key,
+    make_row,
+    make_run,
+    make_site,
+    run_id,
+    toolchain,
+)
+from tests.dashboard.reading import load, table
+
+CHANGE = make_change("block/stock@cpu", last_good="one", first_bad="two")
+RUNS = "harness compare results/one results/two"
+REFERENCES = ("3.12.0", "3.12.0")
+OTHER_RELEASE = "harness compare iree==3.11.0 iree==3.13.0 --suite 'suites/our smoke.toml' --filter block/stock@cpu"
+
+
+def command(
+    change: Change = CHANGE,
+    *,
+    before: str = "3.11.0",
+    after: str = "3.13.0",
+    references: tuple[str | None, str | None] = (None, None),
+    is_peer: bool = False,
+) -> str:
+    rows: list[dict[str, Any]] = [
+        {"run": run, "toolchain": release, "reference": reference, "suite_file": "suites/our smoke.toml"}
+        for run, release, reference in zip(("one", "two"), (before, after), references, strict=True)
+    ]
+    return compare_command(change, {row["run"]: row for row in rows}, "results/", is_peer=is_peer)
+
+
+@pytest.mark.parametrize(
+    ("facts", "line"),
+    [
+        # Toolchains that differ are compared on the suite, whatever else the runs had; under one, the two runs are.
+        ({}, OTHER_RELEASE),
+        ({"references": REFERENCES}, OTHER_RELEASE),
+        ({"before": "3.13.0"}, f"{RUNS} --filter block/stock@cpu"),
+        # Where runs have several toolchains, their cases' names end in them; other devices are left out.
+        ({"before": "3.13.0", "references": REFERENCES}, f"{RUNS} --filter 'block/stock@cpu:*'"),
+        (
+            {"before": "3.13.0", "references": (None, "3.12.0")},
+            f"{RUNS} --filter block/stock@cpu --filter 'block/stock@cpu:*'",
+        ),
+        # What happens to the reference is seen in the two runs.
+        (
+            {"change": replace(CHANGE, role="reference"), "references": REFERENCES},
+            f"{RUNS} --filter 'block/stock@cpu:*'",
+        ),
+        ({"is_peer": True}, ""),
+        # What cannot be installed by its name is not asked for.
+        *(
+            ({"before": release}, f"{RUNS} --filter block/stock@cpu")
+            for release in ("3.14.0.dev0+4fcc", "a build", "", "3.13.0; rm")
+        ),
+        # Runs that are gone are named all the same.
+        (
+            {"change": make_change("a[1]/stock@cpu", last_good="nobody", first_bad="two")},
+            "harness compare results/nobody results/two --filter 'a[[]1]/stock@cpu'",
+        ),
+    ],
+)
+def test_the_command_that_compares_both_sides_of_a_change(facts: dict[str, Any], line: str) -> None:
+    assert command(**facts) == line
+
+
+def test_a_change_leads_to_the_comparison_that_is_kept_and_else_tells_how_to_make_it(
+    site: Path, key_of_series: Callable[[str], str]
+) -> None:
+    (kept,) = load(site, f"series/{key_of_series('rdb/stock@cpu')}")["changes"]
+    (other,) = load(site, f"series/{key_of_series('conv/stock@cpu')}")["changes"]
+    assert kept["comparison"] == make_comparison_key()
+    assert other["comparison"] is None
+    assert other["command"] == (
+        f"harness compare iree=={toolchain(19)} iree=={toolchain(20)} --suite suites/blocks.toml "
+        "--filter conv/stock@cpu"
+    )
+
+
+def test_a_comparison_has_its_rows_and_a_command_for_each_whatever_its_name(site: Path) -> None:
+    comparison = load(site, f"comparison/{make_comparison_key()}")
+    rows = table(comparison["rows"])
+    assert comparison["command"] == comparison["command_of_all"]
+    assert comparison["command"] == f"harness compare results/{run_id(STEP_AT - 1)} results/{run_id(STEP_AT)}"
+    assert rows["verdict"].count("regressed") == 8
+    assert rows["control"].count(1) == 1
+    evil = next(at for at, case in enumerate(rows["case"]) if case.startswith(EVIL))
+    assert rows["filter"][evil].startswith("'<script>")  # quoted for a shell
+    assert rows["ratio"][rows["verdict"].index("identical")] is None
+
+
+def test_a_comparison_is_repeated_as_it_was_made_and_a_row_of_it_alone(tmp_path: Path) -> None:
+    command = "harness compare iree==3.12.0 iree==3.13.0 --suite x.toml --filter 'a/*' --filter=b --row-budget 3"
+    site = make_site(tmp_path / "site", Made(comparisons=[make_row("a/stock@cpu", 1.0, "unchanged", command=command)]))
+    comparison = load(site, f"comparison/{make_comparison_key()}")
+    assert comparison["command"] == "harness compare iree==3.12.0 iree==3.13.0 --suite x.toml --filter 'a/*' " + (
+        "--filter=b --row-budget 3"
+    )
+    assert comparison["command_of_all"] == "harness compare iree==3.12.0 iree==3.13.0 --suite x.toml --row-budget 3"
+
+
+def test_a_comparison_within_a_run_says_so_and_is_alarming_only_where_compare_would_fail(tmp_path: Path) -> None:
+    rows = [
+        make_row("a/winograd@cpu", 0.9, "improved", within=True, base_run="one", head_run="one"),
+        make_row("a/winograd@cpu", 2.0, "regressed", metric="dispatches", within=True, base_run="one", head_run="one"),
+    ]
+    site = make_site(tmp_path / "site", Made(runs=[make_run(0)], comparisons=rows))
+    (verdict,), (alarming,), (within,) = (
+        table(load(site, "comparisons"))[name] for name in ("verdict", "alarming", "within")
+    )
+    assert (verdict, alarming, within) == ("1 improvement; 1 other figure changed.", 0, 1)
+    assert load(site, f"comparison/{make_comparison_key()}")["command"] == "harness compare --within results/one"
+    assert "variants against baseline" in (site / "index.html").read_text()
