@@ -6,7 +6,7 @@ import dataclasses
 import gc
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ PEERS: dict[str, tuple[Peer[Any], Any]] = {
     "pytorch": (pytorch.PEER, pytorch.Options(mode="eager")),
     "tvm": (tvm.PEER, tvm.PEER.options()),
 }
-PACKAGES = {"pytorch": "torch"}
 
 
 @pytest.fixture(autouse=True)
@@ -63,32 +62,26 @@ def a_network(folder: Path, x: Array, y: Array) -> tuple[PeerModel, list[Array]]
     return model, [np.maximum(x @ w, 0), x + y]
 
 
-def test_results_come_in_order_and_are_the_same_at_every_call(peer: tuple[Peer[Any], Any], tmp_path: Path) -> None:
-    x, y = random(4, 5, seed=1), random(4, 5, seed=2)
-    model, expected = a_network(tmp_path, x, y)
-    ready = prepare(peer, model, [x, y], tmp_path)
-    ready.call()
-    first = ready.outputs()
-    for output, right in zip(first, expected, strict=True):
+def check(outputs: Sequence[Array], expected: list[Array]) -> None:
+    for output, right in zip(outputs, expected, strict=True):
         assert (output.shape, output.dtype) == (right.shape, right.dtype)
-        np.testing.assert_allclose(output, right, rtol=1e-5, atol=1e-6)
-    for output in first:
-        output[...] = 0  # they are copies
-    ready.call()
-    for output, right in zip(ready.outputs(), expected, strict=True):
-        np.testing.assert_allclose(output, right, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(output, right, rtol=1e-4, atol=1e-5)
 
 
-def test_arguments_are_kept_alive(peer: tuple[Peer[Any], Any], tmp_path: Path) -> None:
-    """Whoever calls `prepare` drops them, and their memory is soon another array's."""
+def test_results_come_in_order_and_are_the_same_at_every_call(peer: tuple[Peer[Any], Any], tmp_path: Path) -> None:
+    """Whoever calls `prepare` drops the arguments, and their memory is soon another array's."""
     x, y = random(256, 64, seed=1), random(256, 64, seed=2)
     model, expected = a_network(tmp_path, x, y)
     ready = prepare(peer, model, [x.copy(), y.copy()], tmp_path)
     gc.collect()
     others = [np.full_like(x, 1e9) for _ in range(50)]
     ready.call()
-    for output, right in zip(ready.outputs(), expected, strict=True):
-        np.testing.assert_allclose(output, right, rtol=1e-4, atol=1e-5)
+    first = ready.outputs()
+    check(first, expected)
+    for output in first:
+        output[...] = 0  # they are copies
+    ready.call()
+    check(ready.outputs(), expected)
     del others
 
 
@@ -181,8 +174,7 @@ def test_pytorch_compiles(tmp_path: Path) -> None:
         pytest.skip(reason)
     ready = found.prepare(model, [x, y], Setting(threads=1, cache=tmp_path), options)
     ready.call()
-    for output, right in zip(ready.outputs(), expected, strict=True):
-        np.testing.assert_allclose(output, right, rtol=1e-5, atol=1e-6)
+    check(ready.outputs(), expected)
     assert any((tmp_path / "inductor").iterdir()), "kept for the next process"
 
 

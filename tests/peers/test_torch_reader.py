@@ -14,7 +14,6 @@ from onnx import helper, numpy_helper
 
 from harness.models.onnx_file import run_onnx
 from harness.models.onnx_graph import OPSET
-from harness.peers import PeerModel
 from harness.peers.pytorch import MADE, PLAIN, unknown_ops
 from harness.peers.values import Array
 from tests.peers.onnx_models import random, write_model
@@ -37,6 +36,21 @@ def f32(*values: float) -> Array:
     return np.array(values, np.float32)
 
 
+def node_model(
+    folder: Path, kind: str, operands: Sequence[Array | None], attributes: dict[str, Any], results: int, opset: int
+) -> tuple[Path, list[Array]]:
+    """One node in a file: its first operand is given at each call, the others are weights; and the arguments."""
+    names = [f"w{place}" if operand is not None else "" for place, operand in enumerate(operands)]
+    names[:1] = ["x"] if operands else []
+    outputs = [f"y{place}" for place in range(results)]
+    arguments = {"x": x} if operands and (x := operands[0]) is not None else {"x": f32(0)}
+    weights = {name: value for name, value in zip(names[1:], operands[1:], strict=True) if value is not None}
+    node = helper.make_node(kind, names, outputs, **attributes)
+    model = write_model(folder, [node], arguments, weights, outputs, opset=opset)
+    assert model.onnx is not None
+    return model.onnx, list(arguments.values())
+
+
 def check(
     folder: Path,
     kind: str,
@@ -46,21 +60,13 @@ def check(
     results: int = 1,
     opset: int = OPSET,
 ) -> None:
-    """One node: its first operand is given at each call, the others are weights."""
+    """PyTorch gives what ONNX Runtime gives."""
     from harness.peers.torch_reader import read_module
 
-    names = [f"w{place}" if one is not None else "" for place, one in enumerate(operands)]
-    names[:1] = ["x"] if operands else []
-    outputs = [f"y{place}" for place in range(results)]
-    arguments = {"x": x} if operands and (x := operands[0]) is not None else {"x": f32(0)}
-    weights = {name: one for name, one in zip(names[1:], operands[1:], strict=True) if one is not None}
-    node = helper.make_node(kind, names, outputs, **attributes)
-    model = write_model(folder, [node], arguments, weights, outputs, opset=opset)
-    assert model.onnx is not None
-    expected = run_onnx(model.onnx, list(arguments.values()))
-    module = read_module(model.onnx, [np.zeros_like(one) for one in arguments.values()])
-    found = module(*(torch.from_numpy(one) for one in arguments.values()))
-    for output, right in zip(found, expected, strict=True):
+    path, arguments = node_model(folder, kind, operands, attributes, results, opset)
+    module = read_module(path, [np.zeros_like(argument) for argument in arguments])
+    found = module(*(torch.from_numpy(argument) for argument in arguments))
+    for output, right in zip(found, run_onnx(path, arguments), strict=True):
         assert (tuple(output.shape), output.numpy().dtype) == (right.shape, right.dtype)
         np.testing.assert_allclose(output.numpy(), right, rtol=1e-4, atol=1e-5)
 
@@ -69,14 +75,9 @@ UNARY = ["Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "Neg", "Reciprocal", "Relu
 BINARY = ["Add", "Sub", "Mul", "Div", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal", "Max", "Min"]
 
 
-@pytest.mark.parametrize("kind", [*UNARY, "HardSwish", "Identity", "Dropout"])
+@pytest.mark.parametrize("kind", [*UNARY, "HardSwish", "Identity", "Dropout", "Sqrt", "Log"])
 def test_of_one_operand(kind: str, tmp_path: Path) -> None:
-    check(tmp_path, kind, [IMAGE], {})
-
-
-@pytest.mark.parametrize("kind", ["Sqrt", "Log"])
-def test_of_one_positive_operand(kind: str, tmp_path: Path) -> None:
-    check(tmp_path, kind, [POSITIVE], {})
+    check(tmp_path, kind, [POSITIVE if kind in ("Sqrt", "Log") else IMAGE], {})
 
 
 @pytest.mark.parametrize("kind", BINARY)
@@ -208,7 +209,7 @@ WINDOWS: list[tuple[str, list[Array | None], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("kind", "operands", "attributes"), [*POINTWISE, *SHAPES, *WINDOWS])
 def test_an_operation(kind: str, operands: list[Array | None], attributes: dict[str, Any], tmp_path: Path) -> None:
-    check(tmp_path, kind, [None if one is None else np.asarray(one) for one in operands], attributes)
+    check(tmp_path, kind, [None if value is None else np.asarray(value) for value in operands], attributes)
 
 
 def test_splits(tmp_path: Path) -> None:
@@ -267,16 +268,7 @@ def test_shapes_are_computed_while_reading(tmp_path: Path) -> None:
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(start=st.integers(-9, 9), end=st.integers(-9, 9), step=st.sampled_from([-3, -2, -1, 1, 2, 3]))
 def test_slices_begin_and_end_anywhere(start: int, end: int, step: int, tmp_path: Path) -> None:
-    from harness.peers.torch_reader import read_module
-
-    x = random(7, 2)
-    weights = {"s": i64(start), "e": i64(end), "a": i64(0), "t": i64(step)}
-    node = helper.make_node("Slice", ["x", "s", "e", "a", "t"], ["y"])
-    model = write_model(tmp_path, [node], {"x": x}, weights)
-    assert model.onnx is not None
-    (output,) = read_module(model.onnx, [x])(torch.from_numpy(x))
-    expected = run_onnx(model.onnx, [x])[0]
-    np.testing.assert_array_equal(output.numpy(), expected)
+    check(tmp_path, "Slice", [random(7, 2), i64(start), i64(end), i64(0), i64(step)], {})
 
 
 @pytest.mark.parametrize(
@@ -292,21 +284,12 @@ def test_slices_begin_and_end_anywhere(start: int, end: int, step: int, tmp_path
 def test_forms_that_the_reader_does_not_know(
     kind: str, operands: list[Array | None], attributes: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ValueError, match=reason):
-        read_one(kind, operands, attributes, tmp_path)
-
-
-def read_one(kind: str, operands: Sequence[Array | None], attributes: dict[str, Any], folder: Path) -> PeerModel:
     from harness.peers.torch_reader import read_module
 
-    names = ["x", *(f"w{place}" if one is not None else "" for place, one in enumerate(operands[1:]))]
-    weights = {name: one for name, one in zip(names[1:], operands[1:], strict=True) if one is not None}
-    assert operands[0] is not None
-    node = helper.make_node(kind, names, ["y"], **attributes)
-    model = write_model(folder, [node], {"x": operands[0]}, weights, opset=19 if kind == "Pad" else OPSET)
-    assert model.onnx is not None
-    read_module(model.onnx, [operands[0]])
-    return model
+    opset = 19 if kind == "Pad" else OPSET
+    path, arguments = node_model(tmp_path, kind, operands, attributes, 1, opset)
+    with pytest.raises(ValueError, match=reason):
+        read_module(path, arguments)
 
 
 def test_every_operation_is_tested_and_the_others_are_named() -> None:
