@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.history.made import Size
-from harness.history.values import Role
+from harness.store.schema import Role
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "history.md"

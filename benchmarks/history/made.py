@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Literal
 
-from harness.history.values import Role
+from harness.store.schema import Role
 
 # What happens to the timings of a case, by its number modulo 10.
 Fate = Literal["quiet", "step", "drift", "spikes", "two states", "machine"]

@@ -11,7 +11,6 @@ import numpy as np
 
 from benchmarks.history import made
 from benchmarks.history.made import NOISE, MadeCase, Night, digest, made_cases, nights
-from harness.history.values import Role
 from harness.records.case import Case
 from harness.records.run import (
     SCHEMA_VERSION,
@@ -28,6 +27,7 @@ from harness.records.run import (
     Turn,
 )
 from harness.store.run_directory import RunDirectory
+from harness.store.schema import Role
 
 _FLAGS = (
     "--iree-hal-target-device=local",

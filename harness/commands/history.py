@@ -28,7 +28,7 @@ from harness.history.pages import (
 )
 from harness.history.series import SeriesRow, history_command_line, list_command_line, match_series, series_rows
 from harness.history.series_page import constant_table, series_page, series_table
-from harness.history.tables_page import column_records, columns_page, frame_records, query_page
+from harness.history.tables_page import columns_page, frame_records, query_page
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, is_exact, metric_named
 from harness.progress import Terminal
 from harness.report import Format
@@ -36,6 +36,7 @@ from harness.report.data import to_csv, to_json
 from harness.report.markdown import to_markdown
 from harness.report.page import Page
 from harness.report.terminal import to_terminal
+from harness.store.schema import column_records
 from harness.text import one_line
 
 _MOST_SERIES = 12

@@ -20,9 +20,9 @@ from harness.history.causes import Cause, commits_text, explain, toolchain_text
 from harness.history.evidence import Programs, RelatedSeries, Relations, gather_evidence, programs_needed, sides_of
 from harness.history.levels import SeriesChange
 from harness.history.series import Runs, SeriesRow, SeriesValues, load_programs, load_values, series_rows, usable_runs
-from harness.history.values import Role
 from harness.metrics import LATENCY, LATENCY_VS_REFERENCE, is_exact
 from harness.progress import Progress, Silent
+from harness.store.schema import Role
 
 if TYPE_CHECKING:
     from harness.history.open import History

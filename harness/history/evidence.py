@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from harness.history.levels import Movement, SeriesChange, movement_of
 from harness.history.series import Program, Runs, SeriesRow, SeriesValues
-from harness.history.values import Role
 from harness.metrics import (
     COMPILE_TIME,
     INSTRUCTIONS,
@@ -28,6 +27,7 @@ from harness.metrics import (
     is_exact,
     shows_the_program,
 )
+from harness.store.schema import Role
 
 # By series and id of the run.
 Programs = Mapping[tuple[str, str], Program]

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.history.values import Role
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.store.address import without_password
+from harness.store.schema import Role
 
 if TYPE_CHECKING:
     from harness.history.open import History

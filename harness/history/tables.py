@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from harness.compare.hosts import selfcheck_of
-from harness.history.clock import clock_fault, utc_text
 from harness.history.machine_class import machine_class
 from harness.history.points import CaseFacts, facts_of_cases, points_of
 from harness.history.values import CaseRow, ComparisonRow, Point, RunRow, TurnRow
@@ -16,6 +15,7 @@ from harness.records.comparison import Comparison
 from harness.records.run import Header, Run
 from harness.report.table import build_report
 from harness.report.values import Report, Row
+from harness.store.clock import clock_fault, utc_text
 from harness.store.evidence import gather
 
 

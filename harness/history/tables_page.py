@@ -2,84 +2,36 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.history.frames import TABLES, Kind, kinds_of
-from harness.history.series import SeriesRow
-from harness.history.values import Point
 from harness.report.page import Column, Page, Table
 from harness.report.page import Kind as ColumnKind
 from harness.report.units import NOTHING
+from harness.store.schema import TABLES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_ROWS = 1_000
-_ATTRIBUTE = re.compile(r"    (\w+): (.*)")
-_TYPES: Mapping[Kind, str] = {
-    "text": "text",
-    "integer": "integer",
-    "integer or none": "integer or null",
-    "number": "number",
-    "truth": "true or false",
-}
-
-VIEWS: Mapping[str, type[Any]] = {**{str(name): row for name, row in TABLES.items()}, "series": SeriesRow}
-
-
-def meanings(row: type[Any]) -> dict[str, str]:
-    """The sentence that a row's docstring has for each of its columns."""
-    found: dict[str, str] = {}
-    latest = ""
-    for line in (inspect.getdoc(row) or "").partition("Attributes:\n")[2].splitlines():
-        if (match := _ATTRIBUTE.fullmatch(line)) is not None:
-            latest = match[1]
-            found[latest] = match[2]
-        elif latest and line.strip():
-            found[latest] += f" {line.strip()}"
-    return found
-
-
-def _meaning(row: type[Any], column: str) -> str:
-    """A series has most of its columns from its points."""
-    return meanings(row).get(column) or meanings(Point)[column]
-
-
-def _summary(row: type[Any]) -> str:
-    what = (inspect.getdoc(row) or "").splitlines()[0].partition(":")[0]
-    return f"{what[:1].lower()}{what[1:]}"
-
-
-def column_records() -> list[dict[str, str]]:
-    """Table, name, type and meaning of each column of each table."""
-    return [
-        {"table": view, "column": column, "type": _TYPES[kind], "meaning": _meaning(row, column)}
-        for view, row in VIEWS.items()
-        for column, kind in kinds_of(row).items()
-    ]
 
 
 def columns_page() -> Page:
     """All tables and views with their columns."""
-    records = column_records()
-    tables = []
-    for view, row in VIEWS.items():
-        columns = [record for record in records if record["table"] == view]
-        tables.append(
+    return Page(
+        parts=tuple(
             Table(
-                title=f"{view}: a row is {_summary(row)}",
+                title=f"{table.name}: a row is {table.summary}",
                 columns=(
-                    Column("column", [column["column"] for column in columns], kind="name"),
-                    Column("type", [column["type"] for column in columns]),
-                    Column("meaning", [column["meaning"] for column in columns], kind="sentence"),
+                    Column("column", [column.name for column in table.columns], kind="name"),
+                    Column("type", [column.type for column in table.columns]),
+                    Column("meaning", [column.meaning for column in table.columns], kind="sentence"),
                 ),
             )
+            for table in TABLES.values()
         )
-    return Page(parts=tables)
+    )
 
 
 def query_page(frame: pd.DataFrame) -> Page:

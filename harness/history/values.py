@@ -90,7 +90,7 @@ class Point:
         run: Its run's id.
         started: When that began.
         series: 16 hex digits: a hash of suite, case id, metric, machine class and role; and of the release for roles
-            whose release stays the same, see harness.history.points.
+            whose release stays the same, see harness.report.rows.
         suite: Name of the suite.
         case: Its name without the toolchain.
         case_id: Of what is compiled and how it runs, without names and without the toolchain.

@@ -156,6 +156,7 @@ def compare_sides(
         directory.finish(
             json_document(comparison),
             render_comparison(comparison, "markdown", full=True),
+            comparison,
         )
     return comparison, directory.path
 

@@ -23,6 +23,7 @@ from harness.process import hold_still
 from harness.progress import Progress
 from harness.records.run import SCHEMA_VERSION, Failure, Header, ModelRecord, ToolchainRecord
 from harness.report import render
+from harness.report.rows import rows_of
 from harness.stages.build import Batch, compile_stage, materialize_models, skip_unfit_peers
 from harness.stages.check import lay_out_stage, reference_stage, verify_stage
 from harness.stages.context import Context, Done, RunOptions, done_in
@@ -48,7 +49,7 @@ def run_suite(options: RunOptions, progress: Progress) -> Path:
         context = Context(prepared=prepared, options=options, directory=directory, done=done, progress=progress)
         for batch in compile_stage(context, artifacts):
             _check_and_measure(context, artifacts, batch, Path(scratch))
-        directory.finish(lambda run: render(run, "markdown", full=True))
+        directory.finish(lambda run: render(run, "markdown", full=True), rows_of)
     return directory.path
 
 

@@ -6,8 +6,8 @@ import re
 from datetime import datetime, timedelta
 
 from harness.errors import UsageError
-from harness.history.clock import clock_fault, parse_time
 from harness.records.run import Round
+from harness.store.clock import clock_fault, parse_time
 
 _DAYS = {"d": 1, "w": 7, "y": 365}
 _AGE = re.compile(r"([0-9]{1,5})([dwy])")

@@ -14,7 +14,7 @@ from harness.report.comparison.json_ import SCHEMA_VERSION as COMPARISON_VERSION
 from harness.store.bounded import ends_in_newline, read_document
 from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.dropped import DROPPED_FILE, TURNS_FILE, read_dropped
-from harness.store.folders import HEADER_FILE, Contents, Kind, is_id, look_into
+from harness.store.folders import HEADER_FILE, Contents, Kind, is_id, is_table, look_into
 from harness.store.manifest import FINISHED_FILE, describe_file, read_manifest
 from harness.store.run_directory import load_run
 from harness.store.values import Finding, State
@@ -133,7 +133,8 @@ def _check_files(folder: Path, contents: Contents, name: str) -> Finding:
             return _finding(name, kind, "damaged", f"{folder / path}: is gone; take it from a backup")
         elif describe_file(folder / path) != record:
             return _finding(name, kind, "changed", f"{folder / path}: is not as it was when the {kind} was finished")
-    added = [path for path in contents.known if path not in manifest and path not in (FINISHED_FILE, DROPPED_FILE)]
+    later = (FINISHED_FILE, DROPPED_FILE)
+    added = [path for path in contents.known if path not in manifest and path not in later and not is_table(path)]
     if added:
         return _finding(name, kind, "changed", f"{folder / added[0]}: was not there when the {kind} was finished")
     return Finding(name=name, kind=kind, state="ok", why=remark, hashed=True)

@@ -5,6 +5,7 @@
     rounds.jsonl       every turn that was timed for it: one JSON line a round, its group the row's case
     compiles.jsonl     every compile that was timed for it
     report.md          the full report
+    tables/            its rows of a results folder's tables, see harness.store.tables
     finished.json      the hash of every file
     turns-dropped.json where `harness results gc` has deleted rounds.jsonl: when, and its hash
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +25,10 @@ from pydantic import TypeAdapter
 
 from harness.cache import write_atomically
 from harness.errors import RunError
+from harness.records.comparison import Comparison
 from harness.records.run import Round
+from harness.store.clock import utc_text
+from harness.store.database import try_to_write_tables
 from harness.store.dropped import DROPPED_FILE, TURNS_FILE
 from harness.store.manifest import FINISHED_FILE, describe_bytes, describe_folder, finished_document
 from harness.store.run_directory import new_run_id, require_writable
@@ -71,10 +76,16 @@ class ComparisonDirectory:
         """Keep what one generation of compiles took."""
         self._append("compiles.jsonl", json.dumps({"case": case, **fields}).encode())
 
-    def finish(self, document: bytes, report: str) -> None:
-        """Write the comparison itself, as JSON, and its report."""
+    def finish(self, document: bytes, report: str, comparison: Comparison | None = None) -> None:
+        """Write the comparison itself, as JSON, its report and its tables.
+
+        Args:
+            comparison: What the document says; None: it gets tables when it is read first.
+        """
         try:
             write_atomically(self.path / "report.md", report.encode())
+            if comparison is not None:
+                try_to_write_tables(self.path, {"comparisons": comparison_rows(comparison)})
             # comparison.json makes it a comparison, so it comes last, and what is one has its hashes.
             files = {**describe_folder(self.path, COMPARISON_FILES), COMPARISON_FILE: describe_bytes(document)}
             write_atomically(self.path / FINISHED_FILE, finished_document(files))
@@ -91,6 +102,25 @@ class ComparisonDirectory:
                 os.close(handle)
         except OSError as error:
             raise _unwritable(self.path, error) from None
+
+
+def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """The rows of the table `comparisons`: one for each of the comparison's."""
+    same = ("case", "model", "variant", "device", "metric", "verdict", "ratio", "ci_low", "ci_high", "p", "floor")
+    return [
+        {
+            "comparison": comparison.id,
+            "created": utc_text(comparison.created),
+            "base_run": comparison.base.run,
+            "head_run": comparison.head.run,
+            "machine": comparison.machine.description,
+            **{name: getattr(row, name) for name in (*same, "base_value", "head_value", "unit", "control", "reason")},
+            "gate": row.gate or "",
+            "command": shlex.join(comparison.command),
+            "within": comparison.within,
+        }
+        for row in comparison.rows
+    ]
 
 
 def is_comparison(path: Path) -> bool:

@@ -30,7 +30,12 @@ _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 # As users rename folders; nothing that means something to a file system or a shell.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@,-]{0,219}")
 _LOG = re.compile(r"logs/[A-Za-z0-9_+@,-][A-Za-z0-9._+@,-]{0,250}\.txt")
-_PART = re.compile(r"history/(index\.json|(runs|points|cases|turns|comparisons)/[A-Za-z0-9][A-Za-z0-9._+-]*\.parquet)")
+_TABLE = r"(runs|points|cases|turns|comparisons)"
+_TABLES = re.compile(rf"tables/{_TABLE}\.parquet")
+_PART = re.compile(
+    rf"history/(index\.json|{_TABLE}/[A-Za-z0-9][A-Za-z0-9._+-]*\.parquet"
+    rf"|tables-[0-9a-f]{{8}}/({_TABLE}\.parquet|finished\.json))"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +80,12 @@ def is_name(name: str) -> bool:
 
 def is_known(path: str) -> bool:
     """Whether a run or a comparison has such a file; `path` is relative to its folder, with slashes."""
-    return path in _KNOWN or _LOG.fullmatch(path) is not None
+    return path in _KNOWN or _LOG.fullmatch(path) is not None or is_table(path)
+
+
+def is_table(path: str) -> bool:
+    """Whether `path`, relative to its folder, is a file of its tables, which a run of an old harness gets later."""
+    return _TABLES.fullmatch(path) is not None
 
 
 def is_history_file(path: str) -> bool:

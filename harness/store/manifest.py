@@ -20,9 +20,10 @@ from harness.store.bounded import open_plain, read_document
 
 FINISHED_FILE = "finished.json"
 LOGS_FOLDER = "logs"
+TABLES_FOLDER = "tables"
 _CHUNK_BYTES = 2**20
-# Of the folder itself or of its logs; a later harness may have files that this one does not know.
-_PATH = re.compile(rf"({LOGS_FOLDER}/)?[A-Za-z0-9_+@,-][A-Za-z0-9._+@,-]{{0,254}}")
+# Of the folder itself, its logs or its tables; a later harness may have files that this one does not know.
+_PATH = re.compile(rf"(({LOGS_FOLDER}|{TABLES_FOLDER})/)?[A-Za-z0-9_+@,-][A-Za-z0-9._+@,-]{{0,254}}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -57,13 +58,14 @@ def describe_bytes(content: bytes) -> FileRecord:
 
 
 def describe_folder(folder: Path, names: Iterable[str]) -> dict[str, FileRecord]:
-    """Those of a folder's plain files that have these names, and its logs, by their paths in it.
+    """Those of a folder's plain files that have these names, its logs and its tables, by their paths in it.
 
     Raises:
         RunError: One cannot be read.
     """
     logs = sorted((folder / LOGS_FOLDER).glob("*.txt"))
-    files = [*(folder / name for name in names if name != FINISHED_FILE), *logs]
+    tables = sorted((folder / TABLES_FOLDER).glob("*.parquet"))
+    files = [*(folder / name for name in names if name != FINISHED_FILE), *logs, *tables]
     return {
         file.relative_to(folder).as_posix(): describe_file(file)
         for file in files

@@ -6,6 +6,7 @@
                            lost.jsonl, work.jsonl, peaks.jsonl
         logs/              what iree-compile printed for builds that failed
         report.md          the full report
+        tables/            its rows of a results folder's tables, see harness.store.tables
         finished.json      there once the run has finished, with the hash of every file; nothing is written after it
         turns-dropped.json where `harness results gc` has deleted rounds.jsonl: when, and its hash
 
@@ -32,6 +33,7 @@ from harness.cache import write_atomically
 from harness.errors import RunError
 from harness.records.run import SCHEMA_VERSION, Build, Check, Header, IrCounts, Lost, Peak, Reference, Round, Run, Work
 from harness.store.bounded import read_document, read_lines
+from harness.store.database import RowsOf, try_to_write_tables
 from harness.store.dropped import DROPPED_FILE, TURNS_FILE, read_dropped
 from harness.store.manifest import FINISHED_FILE, describe_folder, finished_document, read_manifest
 
@@ -194,11 +196,18 @@ class RunDirectory:
             write_atomically(path, text.encode())
         return path
 
-    def finish(self, report: Callable[[Run], str]) -> None:
-        """Write the report of the finished run and close it for good."""
-        text = report(replace(load_run(self.path), finished=True))
+    def finish(self, report: Callable[[Run], str], rows_of: RowsOf | None = None) -> None:
+        """Write the report and the tables of the finished run, and close it for good.
+
+        Args:
+            rows_of: Makes its rows; None: it gets tables when it is read first.
+        """
+        run = replace(load_run(self.path), finished=True)
+        text = report(run)
         with _told(self.path):
             write_atomically(self.path / "report.md", text.encode())
+            if rows_of is not None:
+                try_to_write_tables(self.path, rows_of(run))
             write_atomically(self.path / FINISHED_FILE, finished_document(describe_folder(self.path, file_names())))
 
 

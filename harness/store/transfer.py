@@ -14,7 +14,7 @@ from harness.errors import RunError
 from harness.store.bounded import open_plain
 from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.dropped import DROPPED_FILE, TURNS_FILE, read_dropped
-from harness.store.folders import FOLDER_LIMIT_BYTES, Contents, look_into
+from harness.store.folders import FOLDER_LIMIT_BYTES, Contents, is_table, look_into
 from harness.store.manifest import FINISHED_FILE, FileRecord, describe_file
 
 STAGING_PREFIX = ".copying-"
@@ -114,7 +114,9 @@ def same_content(one: Path, other: Path) -> bool:
 
 
 def _described(folder: Path) -> dict[str, FileRecord]:
-    found = {name: describe_file(folder / name) for name in look_into(folder).known if name != DROPPED_FILE}
+    # Tables follow from the records, and only one of two copies may have been read since.
+    names = [name for name in look_into(folder).known if name != DROPPED_FILE and not is_table(name)]
+    found = {name: describe_file(folder / name) for name in names}
     if (dropped := read_dropped(folder)) is not None:
         found[TURNS_FILE] = dropped.turns
     return found

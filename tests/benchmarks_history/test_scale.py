@@ -15,10 +15,10 @@ from benchmarks.history.scale import Measured, Scale, measure_scale
 from benchmarks.history.scale_probe import Cost
 from benchmarks.history.scale_tables import BEGIN, END, exponent, write_scale
 from harness.history.open import open_history
-from harness.history.values import Role
 from harness.report import render
 from harness.report.table import build_report
 from harness.store.run_directory import load_run
+from harness.store.schema import Role
 
 
 def test_run_folders_are_whole_runs_that_can_be_reported(tmp_path: Path) -> None:

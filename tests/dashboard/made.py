@@ -9,15 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.dashboard import make_dashboard
 from harness.history.changes import Change
-from harness.history.database import create_table
-from harness.history.frames import frame_of
-from harness.history.series_view import SERIES_VIEW
-from harness.history.values import CaseRow, ComparisonRow, Point, RunRow
 from harness.progress import Silent
+from harness.store.schema import create_tables, insert_rows
 
 if TYPE_CHECKING:
     import duckdb
@@ -59,14 +57,17 @@ def noise(*seed: object) -> float:
     return int(digest(repr(seed), 8), 16) / 2**31 - 1
 
 
+_DEFAULTS = {"devices": "", "command": "", "within": False}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Made:
     """Rows of a history, and the database that answers queries over them."""
 
-    runs: Sequence[RunRow] = ()
-    points: Sequence[Point] = ()
-    cases: Sequence[CaseRow] = ()
-    comparisons: Sequence[ComparisonRow] = ()
+    runs: Sequence[SimpleNamespace] = ()
+    points: Sequence[SimpleNamespace] = ()
+    cases: Sequence[SimpleNamespace] = ()
+    comparisons: Sequence[SimpleNamespace] = ()
     changes: Sequence[Change] = ()
     notes: tuple[str, ...] = ()
 
@@ -76,12 +77,9 @@ class Made:
 
         connection = duckdb.connect()
         connection.execute("SET threads = 1")
-        for name, row in (("runs", RunRow), ("points", Point), ("cases", CaseRow), ("comparisons", ComparisonRow)):
-            frame = frame_of(row, getattr(self, name))
-            create_table(connection, name, row)
-            connection.register("given", frame)
-            connection.execute(f"INSERT INTO {name} SELECT * FROM given")  # noqa: S608
-        connection.execute(SERIES_VIEW)
+        create_tables(connection)
+        for table in ("runs", "points", "cases", "comparisons"):
+            insert_rows(connection, table, [{**_DEFAULTS, **vars(row)} for row in getattr(self, table)])
         return connection
 
     def query(self, sql: str) -> pd.DataFrame:
@@ -89,7 +87,7 @@ class Made:
         return self._database.execute(sql).df()
 
 
-def make_run(night: int, suite: str = "blocks", **given: Any) -> RunRow:
+def make_run(night: int, suite: str = "blocks", **given: Any) -> SimpleNamespace:
     started = FIRST + timedelta(days=night)
     facts: dict[str, Any] = {
         "run": run_id(night, suite), "suite": suite, "suite_file": f"suites/{suite}.toml",
@@ -104,10 +102,10 @@ def make_run(night: int, suite: str = "blocks", **given: Any) -> RunRow:
         "clock": "",
         "command": f"harness run suites/{suite}.toml --toolchain {REFERENCE} --toolchain {toolchain(night)}",
     }  # fmt: skip
-    return RunRow(**{**facts, **given})
+    return SimpleNamespace(**{**facts, **given})
 
 
-def make_point(run: RunRow, case: str, metric: str, unit: str, value: float, **given: Any) -> Point:
+def make_point(run: SimpleNamespace, case: str, metric: str, unit: str, value: float, **given: Any) -> SimpleNamespace:
     model, _, rest = case.partition("/")
     variant, _, device = rest.rpartition("@")
     role = given.get("role", "newest")
@@ -119,17 +117,17 @@ def make_point(run: RunRow, case: str, metric: str, unit: str, value: float, **g
         "machine": run.machine, "metric": metric, "unit": unit, "value": value, "low": None, "high": None,
         "module_sha256": digest(f"{case} {role} {run.toolchain if role == 'newest' else ''}", 64),
     }  # fmt: skip
-    return Point(**{**facts, **given})
+    return SimpleNamespace(**{**facts, **given})
 
 
-def make_case(run: RunRow, case: str, **given: Any) -> CaseRow:
+def make_case(run: SimpleNamespace, case: str, **given: Any) -> SimpleNamespace:
     point = make_point(run, case, "latency", "ns", 1.0, **({"role": given["role"]} if "role" in given else {}))
     shared = ("run", "started", "suite", "case", "case_id", "model", "variant", "device", "peer", "role", "toolchain")
     facts: dict[str, Any] = {name: getattr(point, name) for name in shared} | {
         "status": "measured", "stage": "", "message": "", "flags": "--iree-opt-level=O3",
         "repro": f"harness export {run.suite_file} {point.model}\n# IREE {point.toolchain}\niree-compile m.mlir",
     }  # fmt: skip
-    return CaseRow(**{**facts, **given})
+    return SimpleNamespace(**{**facts, **given})
 
 
 def make_change(case: str, metric: str = "latency", unit: str = "ns", **given: Any) -> Change:
@@ -147,7 +145,7 @@ def make_change(case: str, metric: str = "latency", unit: str = "ns", **given: A
     return Change(**{**facts, **given})
 
 
-def make_row(case: str, ratio: float | None, verdict: str, **given: Any) -> ComparisonRow:
+def make_row(case: str, ratio: float | None, verdict: str, **given: Any) -> SimpleNamespace:
     point = make_point(make_run(0), case, "latency", "ns", 1.0)
     facts: dict[str, Any] = {
         "comparison": "20260212-080000-blocks-compare", "created": "2026-02-12T08:00:00+00:00",
@@ -157,7 +155,7 @@ def make_row(case: str, ratio: float | None, verdict: str, **given: Any) -> Comp
         "p": 0.0004, "floor": 0.01, "base_value": 4e7, "head_value": ratio and 4e7 * ratio, "unit": "ns",
         "control": False, "gate": "", "reason": "confirmed in 16 fresh generations",
     }  # fmt: skip
-    return ComparisonRow(**{**facts, **given})
+    return SimpleNamespace(**{**facts, **given})
 
 
 def make_comparison_key() -> str:
@@ -201,7 +199,7 @@ def _machine(model: str, night: int) -> float:
     return 1.066 if model == "conv" and night < 20 else 1.0
 
 
-def _points(run: RunRow, night: int) -> list[Point]:
+def _points(run: SimpleNamespace, night: int) -> list[SimpleNamespace]:
     found = []
     for model in ("rdb", "mlp", "conv"):
         times = {variant: _latency(model, variant, night) for variant in VARIANTS}
@@ -226,7 +224,7 @@ def _points(run: RunRow, night: int) -> list[Point]:
     return found
 
 
-def _cases(run: RunRow) -> list[CaseRow]:
+def _cases(run: SimpleNamespace) -> list[SimpleNamespace]:
     found = [
         make_case(run, f"{model}/{variant}@cpu", role=role)
         for model in ("rdb", "mlp", "conv")
@@ -239,7 +237,7 @@ def _cases(run: RunRow) -> list[CaseRow]:
     return [*found, broken]
 
 
-def _rows() -> list[ComparisonRow]:
+def _rows() -> list[SimpleNamespace]:
     rows = [
         make_row("rdb/stock@cpu", 1.081, "regressed"),
         make_row("rdb/data-tiling@cpu", 1.002, "unchanged", p=0.8),

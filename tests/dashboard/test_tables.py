@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,7 @@ def test_figures_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:
 
 def test_a_url_of_a_results_folder_stays_one_in_commands(tmp_path: Path) -> None:
     made = a_history()
-    same = replace(made, runs=[replace(run, toolchain="3.13.0") for run in made.runs])
+    same = replace(made, runs=[SimpleNamespace(**{**vars(run), "toolchain": "3.13.0"}) for run in made.runs])
     site = make_site(tmp_path / "site", same, place="s3://bucket/our results/")
     changes = load(site, f"series/{digest('blocks conv/stock@cpu latency newest')}")["changes"]
     assert f"'s3://bucket/our results/{run_id(19)}'" in changes[0]["command"]

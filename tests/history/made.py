@@ -16,6 +16,7 @@ from harness.history.parquet import write_parts
 from harness.history.tables import tables_of
 from harness.records.case import Case
 from harness.records.run import Header, Round, Run, ToolchainRecord, Turn
+from harness.store.database import RowsOf
 from harness.store.run_directory import Record, RunDirectory
 from tests.report.made import make_build, make_case, make_header
 
@@ -153,14 +154,14 @@ def compacted(results: Path, runs: Sequence[Run]) -> Path:
     return results
 
 
-def store(results: Path, run: Run) -> Path:
-    """A run's folder, as `harness run` leaves it behind."""
+def store(results: Path, run: Run, rows_of: RowsOf | None = None) -> Path:
+    """A run's folder, as `harness run` leaves it behind; without `rows_of`, as that of version 0.1 did."""
     with RunDirectory.create(results, run.header) as directory:
         kept: tuple[tuple[Record, ...], ...] = (run.builds, run.ir, run.checks, run.references, run.rounds, run.lost)
         for record in itertools.chain.from_iterable(kept):
             directory.append(record)
         if run.finished:
-            directory.finish(lambda _: "# The report\n")
+            directory.finish(lambda _: "# The report\n", rows_of)
         return directory.path
 
 

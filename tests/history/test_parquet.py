@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from harness.errors import RunError
-from harness.history import parquet
 from harness.history.frames import SORTED_BY
-from harness.history.index import part_file, read_index
+from harness.history.index import part_file
 from harness.history.open import open_history
 from harness.history.parquet import compacted_runs, merge_parts, write_parts
 from harness.history.tables import tables_of
@@ -73,21 +72,6 @@ def test_a_run_is_not_compacted_twice(tmp_path: Path) -> None:
 
     with pytest.raises(RunError, match="20260102-020000-nightly is compacted already"):
         write_parts(tmp_path, tables[1:])
-
-
-def test_a_disk_that_fills_up_leaves_everything_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_parts(tmp_path, [tables_of(run) for run in make_nights(2)])
-    before, index = everything(tmp_path), read_index(tmp_path)
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(parquet, "write_index", full)
-    with pytest.raises(RunError, match="cannot be written"):
-        write_parts(tmp_path, [tables_of(run) for run in make_nights(4)[2:]])
-
-    assert read_index(tmp_path) == index
-    assert_same(before, everything(tmp_path))
 
 
 def test_turns_of_some_runs_can_be_dropped_and_their_figures_stay(tmp_path: Path) -> None:

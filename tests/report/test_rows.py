@@ -6,14 +6,16 @@ import math
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from harness.history.tables import comparison_rows, tables_of
-from harness.history.values import Point
-from harness.records.comparison import Comparison, MachineFacts, SideFacts
-from harness.records.comparison import Row as ComparedRow
+from harness.records.case import Case
 from harness.records.run import Failure, IrCounts, Lost, Reference, Run
+from harness.report.rows import machine_class, rows_of, series_id, toolchain_role
 from harness.report.table import build_report
 from harness.store.run_directory import load_run
 from tests.history.made import NEWEST, REFERENCE, make_night, step
@@ -21,7 +23,13 @@ from tests.history.made import NEWEST, REFERENCE, make_night, step
 PUBLISHED = Path(__file__).parents[2] / "results" / "published" / "esrgan"
 
 
-def point(run: Run, metric: str, case: str = "net/tiled@cpu", role: str = "newest") -> Point:
+def tables_of(run: Run, **options: Any) -> Any:
+    """The rows of a run, by table; a row's columns are its attributes."""
+    rows = rows_of(run, **options)
+    return SimpleNamespace(**{table: [SimpleNamespace(**row) for row in rows[table]] for table in rows})
+
+
+def point(run: Run, metric: str, case: str = "net/tiled@cpu", role: str = "newest") -> Any:
     found = [one for one in tables_of(run).points if (one.case, one.metric, one.role) == (case, metric, role)]
     assert len(found) == 1
     return found[0]
@@ -163,16 +171,6 @@ def test_figures_that_no_clock_and_no_compiler_can_give_are_left_out() -> None:
     assert "compile-time" not in {one.metric for one in tables_of(replace(run, builds=builds)).points}
 
 
-def test_every_turn_is_a_row_in_the_order_they_ran() -> None:
-    run = make_night(generations=2, rounds=3)
-
-    turns = tables_of(run).turns
-
-    assert len(turns) == 2 * 3 * 4
-    assert [one.place for one in turns[:4]] == [0, 1, 2, 3]
-    assert [one.case for one in turns[:4]] == [turn.case for turn in run.rounds[0].turns]
-
-
 def test_a_run_from_the_future_says_so_in_its_row() -> None:
     (row,) = tables_of(make_night(), now=datetime(2025, 1, 1, tzinfo=timezone.utc)).runs
 
@@ -194,35 +192,131 @@ def test_the_published_run_becomes_the_rows_that_its_report_has() -> None:
     assert "llvmpipe" in tables.runs[0].devices
 
 
-def test_a_comparison_becomes_a_row_for_each_of_its_own() -> None:
-    side = SideFacts(label="a", run="20260101-020000-nightly", suite="s", started="", toolchains=(), machine="")
-    compared = Comparison(
-        id="20260102-020000-nightly-compare",
-        created="2026-01-02T02:00:00Z",
-        base=side,
-        head=replace(side, run="20260102-020000-nightly"),
-        within=False,
-        mode="remeasured",
-        rule="generations",
-        machine=MachineFacts(description="a machine"),
-        rows=(
-            ComparedRow(
-                case="net/stock@cpu",
-                model="net",
-                variant="stock",
-                device="cpu",
-                metric="latency",
-                verdict="regressed",
-                ratio=1.1,
-                gate="violated",
-                unit="ns",
-            ),
+# --- What makes points one series, and what makes them two ---
+
+texts = st.text(max_size=12)
+definitions = st.tuples(texts, texts, texts, texts, st.sampled_from(["newest", "reference", "other"]), texts)
+
+
+@given(definitions)
+def test_the_same_definition_is_the_same_series_in_every_process(definition: tuple[str, ...]) -> None:
+    found = series_id(*definition)  # type: ignore[arg-type]  # hypothesis gives text where a role is wanted
+
+    assert found == series_id(*definition)  # type: ignore[arg-type]
+    assert len(found) == 16
+    assert set(found) <= set("0123456789abcdef")
+
+
+def test_an_id_stays_what_it_is_since_histories_are_kept() -> None:
+    assert series_id("esrgan", "c0bca5be6afb3971", "latency", "AMD EPYC, 2 cores", "newest") == "a335a65fb23408a2"
+
+
+@given(definitions, definitions)
+def test_whatever_differs_makes_another_series(one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    same = series_id(*one) == series_id(*other)  # type: ignore[arg-type]  # as above
+
+    assert same == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("places", "roles"), [(1, ["newest"]), (2, ["reference", "newest"]), (3, ["reference", "other", "newest"])]
+)
+def test_the_last_toolchain_is_the_newest_and_the_first_of_several_the_reference(places: int, roles: list[str]) -> None:
+    assert [toolchain_role(place, places) for place in range(places)] == roles
+
+
+def points(**given: Any) -> list[Any]:
+    return list(tables_of(make_night(**given)).points)
+
+
+def series_of(found: list[Any], role: str, metric: str = "latency") -> set[str]:
+    return {point.series for point in found if point.role == role and point.metric == metric}
+
+
+def test_the_newest_release_may_change_within_a_series_and_the_reference_may_not() -> None:
+    before, after = points(toolchains=("3.11.0", "3.12.0")), points(toolchains=("3.12.0", "3.13.0"))
+
+    assert series_of(before, "newest") == series_of(after, "newest")
+    assert not series_of(before, "reference") & series_of(after, "reference")
+    assert not series_of(before, "newest", "latency-vs-reference") & series_of(after, "newest", "latency-vs-reference")
+
+
+def test_two_other_toolchains_of_one_run_are_two_series() -> None:
+    found = points(toolchains=("3.10.0", "3.11.0", "3.12.0", "3.13.0"))
+
+    others = [point for point in found if point.role == "other" and point.metric == "latency"]
+    assert len({point.series for point in others}) == len(others) == 4
+
+
+def test_no_run_has_two_points_of_one_series_even_where_two_variants_have_the_same_flags() -> None:
+    run = make_night(toolchains=(REFERENCE, NEWEST))
+    alike = tuple(replace(case, id="c0bca5be6afb3971") for case in run.header.cases)
+
+    found = tables_of(replace(run, header=replace(run.header, cases=alike))).points
+
+    assert len({point.series for point in found}) == len(found)
+
+
+def test_a_renamed_variant_goes_on_with_its_series() -> None:
+    run = make_night(toolchains=(NEWEST,))
+    renamed = {
+        case.name: replace(case, name=f"net/new-{case.variant}@cpu", variant=f"new-{case.variant}")
+        for case in run.header.cases
+    }
+
+    def swapped(case: Case) -> Case:
+        return renamed[case.name]
+
+    other = replace(
+        run,
+        header=replace(run.header, cases=tuple(map(swapped, run.header.cases)), baseline="new-stock"),
+        builds=tuple(replace(build, case=renamed[build.case].name) for build in run.builds),
+        rounds=tuple(
+            replace(one, turns=tuple(replace(turn, case=renamed[turn.case].name) for turn in one.turns))
+            for one in run.rounds
         ),
-        summary={},
     )
 
-    (row,) = comparison_rows(compared)
+    before, after = tables_of(run).points, tables_of(other).points
+    assert [point.series for point in before] == [point.series for point in after]
+    assert before != after
 
-    assert (row.comparison, row.created) == ("20260102-020000-nightly-compare", "2026-01-02T02:00:00+00:00")
-    assert (row.base_run, row.head_run) == ("20260101-020000-nightly", "20260102-020000-nightly")
-    assert (row.verdict, row.ratio, row.gate, row.ci_low) == ("regressed", 1.1, "violated", None)
+
+# --- Machines whose figures may be compared: the same processor, cores and system ---
+
+EPYC: dict[str, dict[str, Any]] = {
+    "machine": {"id": "3f2a91c04b7e", "system": "Linux", "architecture": "x86_64", "kernel": "6.1.0", "virtual": True},
+    "cpu": {"model": "AMD EPYC 7B13", "usable_cores": 2},
+}
+
+
+def changed(section: str, **given: Any) -> dict[str, dict[str, Any]]:
+    return {**EPYC, section: {**EPYC.get(section, {}), **given}}
+
+
+def test_it_is_in_words() -> None:
+    assert machine_class(EPYC) == "AMD EPYC 7B13, 2 cores, Linux x86_64 (virtual)"
+
+
+def test_another_processor_or_number_of_cores_is_another_class() -> None:
+    assert machine_class(changed("cpu", model="Intel Xeon")) != machine_class(EPYC)
+    assert machine_class(changed("cpu", usable_cores=1)) == "AMD EPYC 7B13, 1 core, Linux x86_64 (virtual)"
+
+
+def test_another_kernel_or_another_machine_of_the_same_kind_is_the_same_class_so_that_its_effect_is_seen() -> None:
+    assert machine_class(changed("machine", kernel="6.18.0", id="0123456789ab")) == machine_class(EPYC)
+
+
+def test_a_device_that_the_run_knows_by_name_is_in_the_class_of_its_points() -> None:
+    beside = changed("device_names", gpu="NVIDIA H200")
+
+    assert machine_class(beside, "gpu") == "AMD EPYC 7B13, 2 cores, Linux x86_64 (virtual), NVIDIA H200"
+    assert machine_class(beside, "cpu") == machine_class(beside) == machine_class(EPYC)
+
+
+def test_what_a_hostile_run_says_is_one_line_of_text() -> None:
+    assert machine_class({"cpu": {"model": "a\nb\x1b[31m", "usable_cores": {"x": 1}}}) == "a b, {'x': 1} cores"
+
+
+def test_a_run_that_says_nothing_has_a_class_too() -> None:
+    assert machine_class({}) == "a machine of which nothing is known"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.history.clock import clock_fault, utc_text
 from harness.records.run import Round
+from harness.store.clock import clock_fault, utc_text
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 

@@ -1,0 +1,351 @@
+"""A run and its report as rows of the tables `runs`, `points` and `cases`; harness.store.schema says what they hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shlex
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from harness.compare.hosts import selfcheck_of
+from harness.metrics import (
+    BUILD_FACTS,
+    COMPILE_TIME,
+    INSTRUCTIONS,
+    LATENCY,
+    LATENCY_VS_BASELINE,
+    LATENCY_VS_REFERENCE,
+    NOISY_METRICS,
+    REFERENCE_FACTS,
+    metric_named,
+)
+from harness.records.case import Case
+from harness.records.run import Header, Run
+from harness.report.table import build_report
+from harness.report.values import Report, Row
+from harness.stats import Estimate, GroupTimes, estimate_ratio, tabulate_rounds
+from harness.store.clock import clock_fault, utc_text
+from harness.store.evidence import Evidence, gather, stand_ins
+from harness.store.schema import Role
+from harness.text import one_line
+
+UNKNOWN_MACHINE = "a machine of which nothing is known"
+_ID_DIGITS = 16
+
+Record = dict[str, Any]
+
+
+def rows_of(run: Run, *, now: datetime | None = None) -> dict[str, list[Record]]:
+    """Everything that a results folder's tables have of a run, by table.
+
+    A case that was not measured on its own, since its module is another's, has that one's figures: its series goes on,
+    and `module_sha256` tells. A compile that was found in the cache gives no compile time, since nothing was timed.
+    `latency-vs-baseline` is the ratio to the suite's baseline variant under the same toolchain, and
+    `latency-vs-reference` that to the same case under the first of several toolchains; both are taken between turns of
+    the same rounds.
+
+    Args:
+        now: When this is asked (default: now); a run that started more than a day later has a clock that is wrong.
+    """
+    started = utc_text(run.header.started)
+    report = build_report(run)
+    facts = _facts_of_cases(run.header)
+    clock = clock_fault(run.header.started, run.rounds, now or datetime.now(timezone.utc))
+    return {
+        "runs": [_run_row(run, started, report, clock)],
+        "points": _points(run, started, report, facts),
+        "cases": [_case_row(run.header, started, row, facts[row.case]) for row in report.rows()],
+    }
+
+
+def machine_class(environment: Mapping[str, Mapping[str, Any]], device: str = "") -> str:
+    """`AMD EPYC 7B13, 2 cores, Linux x86_64 (virtual)`: which machines' figures may be compared; versions left out.
+
+    Two machines of a class may differ in speed, and one machine may change. A new kernel or driver begins no new class,
+    so that its effect is seen as a step; another processor or number of cores does.
+
+    Args:
+        environment: Of a run's header, see harness.machine.environment.
+        device: The suite's name for one; the class then has the device's name too, where the run knows it, so that two
+            GPUs beside the same processor are two classes.
+    """
+    machine, cpu = environment.get("machine", {}), environment.get("cpu", {})
+    cores = cpu.get("usable_cores")
+    system = " ".join(str(machine[key]) for key in ("system", "architecture") if key in machine)
+    virtual = " (virtual)" if machine.get("virtual") else ""
+    parts = [
+        str(cpu.get("model", "")),
+        "" if cores is None else f"{cores} core{'' if cores == 1 else 's'}",
+        f"{system}{virtual}" if system else "",
+        str(environment.get("device_names", {}).get(device, "")),
+    ]
+    return one_line(", ".join(part for part in parts if part)) or UNKNOWN_MACHINE
+
+
+def series_id(suite: str, case_id: str, metric: str, machine_class: str, role: Role, fixed: str = "") -> str:
+    """16 hex digits that tell one series from all others.
+
+    Args:
+        suite: Its name.
+        case_id: Of what is compiled and how it runs; the same after the variant was renamed.
+        fixed: What else has to stay the same: the release of a reference or of another fixed toolchain, or the case's
+            name where a suite has two cases of one id.
+    """
+    text = json.dumps([suite, case_id, metric, machine_class, role, fixed], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
+
+
+def toolchain_role(place: int, count: int) -> Role:
+    """What the toolchain at a place (from 0) is among so many: the last is the newest, the first of several fixed."""
+    if place == count - 1:
+        return "newest"
+    return "reference" if place == 0 else "other"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CaseFacts:
+    """What the rows of one case in one run share.
+
+    Attributes:
+        columns: Those that `points` and `cases` share. The name is without the toolchain; a peer has the role `newest`
+            and, as its toolchain, the engine's name and version as far as the run knows them.
+        revision: "" of a peer.
+        ambiguous: Whether the run has another case with the same id and the same toolchain, as of two variants with
+            the same flags.
+    """
+
+    case: Case
+    columns: Record
+    revision: str
+    ambiguous: bool
+
+
+def _facts_of_cases(header: Header) -> dict[str, _CaseFacts]:
+    """By name of the case, in the header's order."""
+    places = {toolchain.version: place for place, toolchain in enumerate(header.toolchains)}
+    peers = header.environment.get("peers", {})
+    seen: set[tuple[str, str]] = set()
+    facts = {}
+    for case in header.cases:
+        place = places.get(case.toolchain)
+        role: Role = "newest" if place is None else toolchain_role(place, len(header.toolchains))
+        columns = {
+            "case": f"{case.model}/{case.variant}@{case.device}",
+            "case_id": case.id,
+            "model": case.model,
+            "variant": case.variant,
+            "device": case.device,
+            "peer": case.peer or "",
+            "role": role,
+            "toolchain": case.toolchain if case.peer is None else str(peers.get(case.variant, "")),
+        }
+        facts[case.name] = _CaseFacts(
+            case=case,
+            columns=columns,
+            revision=header.toolchains[place].revision if place is not None else "",
+            ambiguous=(case.id, case.toolchain) in seen,
+        )
+        seen.add((case.id, case.toolchain))
+    return facts
+
+
+def _run_row(run: Run, started: str, report: Report, clock: str) -> Record:
+    header = run.header
+    environment = header.environment
+    machine, cpu = environment.get("machine", {}), environment.get("cpu", {})
+    newest = header.toolchains[-1] if header.toolchains else None
+    selfcheck = selfcheck_of(environment)
+    spreads = [
+        row.latency_spread
+        for row in report.rows()
+        if row.status == "measured" and row.latency_spread is not None and (row.generations or 0) > 1
+    ]
+    cores, load = cpu.get("usable_cores"), environment.get("load", {}).get("load_1min")
+    return {
+        "run": header.id,
+        "suite": header.suite_name,
+        "suite_file": header.suite,
+        "started": started,
+        "finished": run.finished,
+        "machine_class": machine_class(environment),
+        "machine": str(machine.get("id", "")),
+        "cpu": str(cpu.get("model", "")),
+        "cores": cores if isinstance(cores, int) else None,
+        "kernel": str(machine.get("kernel", "")),
+        "toolchain": newest.version if newest is not None else "",
+        "revision": newest.revision if newest is not None else "",
+        "reference": header.toolchains[0].version if len(header.toolchains) > 1 else None,
+        "harness_version": header.harness_version,
+        "harness_commit": header.harness_commit,
+        "cases": report.summary.planned,
+        "measured": report.summary.measured,
+        "failed": report.summary.failed,
+        "missing": report.summary.missing,
+        "noise": statistics.median(spreads) if spreads else None,
+        "load_1min": float(load) if isinstance(load, int | float) else None,
+        "selfcheck_flagged": selfcheck.flagged if selfcheck is not None else None,
+        "selfcheck_rows": selfcheck.rows if selfcheck is not None else None,
+        "selfcheck_bound": selfcheck.upper_bound if selfcheck is not None else None,
+        "selfcheck_detects": selfcheck.detects if selfcheck is not None else None,
+        "selfcheck_when": selfcheck.when if selfcheck is not None else None,
+        "command": shlex.join(header.command),
+        "clock": clock,
+        "devices": "; ".join(f"{name}: {text}" for name, text in environment.get("devices", {}).items()),
+    }
+
+
+def _case_row(header: Header, started: str, row: Row, facts: _CaseFacts) -> Record:
+    case = facts.case
+    return {
+        "run": header.id,
+        "started": started,
+        "suite": header.suite_name,
+        **facts.columns,
+        "status": row.status,
+        "stage": row.failure.stage if row.failure is not None else "",
+        "message": row.failure.message if row.failure is not None else case.skip or "",
+        "flags": shlex.join((*case.compile_flags, *case.run_flags)),
+        "repro": "\n".join(row.repro),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Figure:
+    """One value of a case.
+
+    Attributes:
+        reference: The release that it is a ratio to; "" where it is none to another toolchain.
+    """
+
+    metric: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    reference: str = ""
+
+
+def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFacts]) -> list[Record]:
+    """The points of a run, case by case."""
+    header, evidence = run.header, gather(run)
+    groups: dict[str, list[Case]] = {}
+    for case in header.cases:
+        groups.setdefault(case.group, []).append(case)
+    rows = {row.case: row for row in report.rows()}
+    machine = str(header.environment.get("machine", {}).get("id", ""))
+    points = []
+    for name, cases in groups.items():
+        group = _Group(header, name, cases, evidence)
+        classed = machine_class(header.environment, cases[0].device)
+        for case in cases:
+            row, of_case = rows[case.name], facts[case.name]
+            columns = of_case.columns
+            role = columns["role"]
+            for figure in group.figures(case, row):
+                fixed = [figure.reference or (columns["toolchain"] if role in ("reference", "other") else "")]
+                if of_case.ambiguous:
+                    fixed.append(columns["case"])
+                metric = metric_named(figure.metric)
+                points.append(
+                    {
+                        "run": header.id,
+                        "started": started,
+                        "series": series_id(
+                            header.suite_name, case.id, figure.metric, classed, role, " ".join(filter(None, fixed))
+                        ),
+                        "suite": header.suite_name,
+                        **columns,
+                        "revision": of_case.revision,
+                        "machine_class": classed,
+                        "machine": machine,
+                        "metric": figure.metric,
+                        "unit": metric.unit if metric is not None else "ratio",
+                        "value": figure.value,
+                        "low": figure.low,
+                        "high": figure.high,
+                        "module_sha256": row.module_sha256 or "",
+                    }
+                )
+    return points
+
+
+class _Group:
+    """The figures of the cases that were measured against each other."""
+
+    def __init__(self, header: Header, name: str, cases: Sequence[Case], evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._stand_ins = stand_ins(cases, evidence)
+        self._several = len(header.toolchains) > 1
+        self._times = tabulate_rounds(evidence.rounds.get(name, ())) if self._several else None
+        self._baselines = {case.toolchain: case for case in cases if case.variant == header.baseline and not case.peer}
+        first = header.toolchains[0].version if self._several else ""
+        self._references = {_across(case): case for case in cases if case.toolchain == first and not case.peer}
+        self._newest = header.toolchains[-1].version if header.toolchains else ""
+
+    def figures(self, case: Case, row: Row) -> Iterator[_Figure]:
+        """All of one case that are numbers which can be plotted and compared."""
+        for figure in (*self._timings(case, row), *self._counted(case)):
+            lowest = 0.0 if figure.metric not in NOISY_METRICS else math.ulp(0.0)
+            if math.isfinite(figure.value) and figure.value >= lowest:
+                yield figure
+
+    def _timings(self, case: Case, row: Row) -> Iterator[_Figure]:
+        if row.latency_ns is None:
+            return
+        yield _Figure(metric=LATENCY.name, value=row.latency_ns, low=row.latency_low_ns, high=row.latency_high_ns)
+        if row.instructions_per_call is not None:
+            yield _Figure(metric=INSTRUCTIONS.name, value=row.instructions_per_call)
+        if self._times is None:
+            if row.estimate is not None:
+                yield _ratio(LATENCY_VS_BASELINE, row.estimate)
+            elif row.kind == "same":  # its module is the baseline's
+                yield _Figure(metric=LATENCY_VS_BASELINE, value=1.0)
+            return
+        baseline = self._baselines.get(case.toolchain if case.peer is None else self._newest)
+        if baseline is not None and baseline is not case:
+            yield from self._against(self._times, LATENCY_VS_BASELINE, case, baseline)
+        reference = self._references.get(_across(case))
+        if reference is not None and case.toolchain != reference.toolchain:
+            yield from self._against(self._times, LATENCY_VS_REFERENCE, case, reference, reference.toolchain)
+
+    def _against(self, times: GroupTimes, metric: str, case: Case, other: Case, release: str = "") -> Iterator[_Figure]:
+        """The case's time divided by another's, from turns of the same rounds."""
+        timed, below = self._timed(times, case), self._timed(times, other)
+        if timed == below:
+            yield _Figure(metric=metric, value=1.0, reference=release)
+        elif (estimate := estimate_ratio(times.log_ratios(timed, below))) is not None:
+            yield _ratio(metric, estimate, release)
+
+    def _timed(self, times: GroupTimes, case: Case) -> str:
+        """The case whose turns are this one's: its own, unless another with its module stands for it."""
+        return case.name if case.name in times.columns else self._stand_ins.get(case.name, case).name
+
+    def _counted(self, case: Case) -> Iterator[_Figure]:
+        counts: dict[str, float | None] = {}
+        build = self._evidence.builds.get(case.name)
+        if build is not None and build.failure is None:
+            if not build.cached:
+                counts[COMPILE_TIME.name] = build.compile_ns
+            counts.update({metric.name: of_build(build) for metric, of_build in BUILD_FACTS.items()})
+        references = self._evidence.references
+        reference = references.get(case.name) or references.get(self._stand_ins.get(case.name, case).name)
+        if reference is not None:
+            counts.update({metric.name: of_reference(reference) for metric, of_reference in REFERENCE_FACTS.items()})
+        if (counted := self._evidence.ir.get(case.name)) is not None:
+            counts.update(counted.counts)
+        for name, count in counts.items():
+            if count is not None:
+                yield _Figure(metric=name, value=float(count))
+
+
+def _across(case: Case) -> tuple[str, str]:
+    """What a case has in common with itself under another toolchain; a group may have two variants of one id."""
+    return case.id, case.variant
+
+
+def _ratio(metric: str, estimate: Estimate, release: str = "") -> _Figure:
+    return _Figure(metric=metric, value=estimate.ratio, low=estimate.low, high=estimate.high, reference=release)

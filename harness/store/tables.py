@@ -1,0 +1,473 @@
+"""A results folder as tables to ask: each finished run and comparison keeps its own rows, and DuckDB reads them all.
+
+    <results>/<run>/tables/{runs,points,cases}.parquet        written before finished.json, which has their hashes
+    <results>/<comparison>/tables/comparisons.parquet
+    <results>/history/tables-<8 hex>/<table>.parquet          all of them once more, by `harness results compact`
+    <results>/history/<table>/<part>.parquet                  the same by a harness of version 0.1
+
+A finished run never changes, and neither do its tables. A run of a harness that wrote none gets them when it is read
+first; where its folder cannot be written, its rows stay in memory. Turns are in rounds.jsonl, and are read when a
+query names them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import HarnessError, RunError, UsageError
+from harness.progress import Progress
+from harness.records.run import Round
+from harness.report.comparison import comparison_from_json
+from harness.store.bounded import read_document
+from harness.store.comparison_directory import COMPARISON_FILE, comparison_rows
+from harness.store.database import (
+    ONLY_READS,
+    Rows,
+    RowsOf,
+    connect,
+    id_column,
+    lock,
+    only_reads,
+    parquet,
+    pattern,
+    text,
+    texts,
+    try_to_write_tables,
+)
+from harness.store.dropped import TURNS_FILE
+from harness.store.folders import HEADER_FILE, HISTORY_FOLDER, is_name
+from harness.store.manifest import FINISHED_FILE, TABLES_FOLDER, describe_file, read_manifest
+from harness.store.place import open_place
+from harness.store.run_directory import load_rounds, load_run
+from harness.store.schema import COMPARISON_TABLES, RUN_TABLES, SERIES_VIEW, TABLES, create_tables, insert_rows
+from harness.text import one_line, shown
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+
+STORED = (*RUN_TABLES, "turns", *COMPARISON_TABLES)
+NOTHING_YET = "There is no run here yet; `harness run SUITE` adds one, and from the second on there is a history."
+_SET = re.compile(r"tables-[0-9a-f]{8}")
+_PHYSICAL = {"VARCHAR": "BYTE_ARRAY", "BIGINT": "INT64", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN"}
+# Clocks of machines that know their time differ by far less, and time zones by at most 14 hours.
+_AHEAD = timedelta(days=1)
+_NAMED = 3
+_QUOTES = 'the columns "case" and "group" need their quotes, since they are words of SQL'
+_TURNS = re.compile(r"\bturns\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Rows in Parquet: a folder's own, or what was compacted.
+
+    Attributes:
+        name: Of the folder or the part, for messages.
+        files: By table; a table without rows may have none.
+        ids: Of the runs and comparisons that are read from here.
+        hidden: Of those in it that are read from an earlier source.
+    """
+
+    name: str
+    files: Mapping[str, Path]
+    ids: set[str] = field(default_factory=set)
+    hidden: set[str] = field(default_factory=set)
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a folder is a finished run or comparison, whose rows stay as they are."""
+    if (folder / COMPARISON_FILE).is_file():
+        return True
+    return (folder / HEADER_FILE).is_file() and (folder / FINISHED_FILE).is_file()
+
+
+def tables_of(folder: Path) -> dict[str, Path]:
+    """The Parquet files of a run's or a comparison's folder, by table; {} where one is missing or a link."""
+    wanted = COMPARISON_TABLES if (folder / COMPARISON_FILE).exists() else RUN_TABLES
+    found = _files_in(folder / TABLES_FOLDER)
+    return {table: found[table] for table in wanted} if all(table in found for table in wanted) else {}
+
+
+def compacted_sources(results: Path) -> list[Source]:
+    """What was compacted: sets of tables, and parts that a harness of version 0.1 wrote."""
+    folder = results / HISTORY_FOLDER
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    sets = [path for path in sorted(folder.iterdir()) if _SET.fullmatch(path.name)]
+    parts: dict[str, dict[str, Path]] = {}
+    for table in STORED:
+        if not (folder / table).is_symlink():
+            for file in sorted((folder / table).glob("[!.]*.parquet")):
+                if file.is_file() and not file.is_symlink():
+                    parts.setdefault(file.stem, {})[table] = file
+    found = {**{path.name: _files_in(path) for path in sets}, **parts}
+    return [Source(name=f"{HISTORY_FOLDER}/{name}", files=files) for name, files in found.items()]
+
+
+def _files_in(folder: Path) -> dict[str, Path]:
+    if folder.is_symlink():
+        return {}
+    files = {table: folder / f"{table}.parquet" for table in STORED}
+    return {table: file for table, file in files.items() if file.is_file() and not file.is_symlink()}
+
+
+def fault_of(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[Path]) -> str:
+    """Why Parquet files are not rows of a table; "" where all are.
+
+    Each has to have exactly the columns that this harness writes, so that no query fails later on what a file says.
+    """
+    import duckdb
+
+    wanted = {(column.name, _PHYSICAL[column.sql]) for column in TABLES[table].columns}
+    try:
+        columns = connection.execute(
+            f"SELECT file_name, name, type FROM parquet_schema([{texts([pattern(file) for file in files])}]) "  # noqa: S608
+            "WHERE num_children IS NULL"
+        ).fetchall()
+    except duckdb.Error as error:
+        return one_line(str(error))[:160]
+    found: dict[str, set[tuple[str, str]]] = {}
+    for file, name, kind in columns:
+        found.setdefault(file, set()).add((name, kind))
+    same = len(found) == len(files) and all(of_file == wanted for of_file in found.values())
+    return "" if same else "its columns are not those that this harness writes"
+
+
+def rows_in(folder: Path, rows_of: RowsOf) -> tuple[str, Rows, str]:
+    """A folder's own id, its rows made of its records, and when its raw turns were deleted ("": they were not).
+
+    Raises:
+        RunError: It cannot be read.
+    """
+    if (folder / COMPARISON_FILE).exists():
+        file = folder / COMPARISON_FILE
+        comparison = comparison_from_json(read_document(file).decode(errors="replace"), str(file))
+        return comparison.id, {"comparisons": comparison_rows(comparison)}, ""
+    run = load_run(folder)
+    return run.header.id, rows_of(run), run.turns_dropped
+
+
+class Tables:
+    """Every run and comparison of one results folder, as views to query; a context manager.
+
+    Attributes:
+        results: The folder; of a URL, its mirror.
+        connection: The database, which reads and writes no file outside the folder.
+        sources: Where rows in Parquet are from.
+    """
+
+    def __init__(
+        self, results: Path, names: Sequence[str], notes: Sequence[str], rows_of: RowsOf, progress: Progress
+    ) -> None:
+        import pandas  # noqa: F401 (an interruption while DuckDB imports it would read as if it were missing)
+
+        self.results = results
+        self.sources: list[Source] = []
+        self._rows_of = rows_of
+        self._progress = progress
+        self._notes = list(notes)
+        self._ids: set[str] = set()  # of all runs and comparisons that were read
+        self._folders: dict[str, Path] = {}  # of runs, by id
+        self._turns_loaded = False
+        self._spill = tempfile.TemporaryDirectory(prefix="harness-history-")
+        self.connection = connect(Path(self._spill.name))
+        try:
+            self._read_compacted()
+            self._read_folders(names)
+            self._make_views()
+            lock(self.connection, results)
+            self._notes += self._notes_on_runs()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Tables:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.connection.close()
+        self._spill.cleanup()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out and why, and what else bears on the figures, a sentence each."""
+        return tuple(self._notes)
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> pd.DataFrame:
+        """What a statement gives.
+
+        Args:
+            sql: Over the views runs, points, cases, turns, comparisons and series, in DuckDB's dialect.
+            parameters: Values for its `?`.
+
+        Raises:
+            UsageError: It is no statement that can be executed here, or one that would write.
+        """
+        import duckdb
+
+        try:
+            if not only_reads(self.connection, sql):
+                raise ValueError(ONLY_READS)
+            if _TURNS.search(sql):
+                self.load_turns()
+            frame: pd.DataFrame = self.connection.execute(sql, list(parameters) or None).df()
+        except (duckdb.Error, UnicodeError, ValueError) as error:
+            message = " ".join(str(error).split())[:300]
+            advice = _QUOTES if "Parser Error" in message else "`harness history --columns` lists the tables"
+            raise UsageError(f"the query cannot be answered: {message}; {advice}") from None
+        return frame
+
+    def runs(self) -> pd.DataFrame:
+        """All runs in order of time: the columns of the table `runs`."""
+        return self.query("SELECT * FROM runs ORDER BY started, run")
+
+    def series(self) -> pd.DataFrame:
+        """All series, in order of suite, case and metric: the columns of the view `series`."""
+        return self.query("SELECT * FROM series ORDER BY suite, case_id, metric, machine_class, role, series")
+
+    def points(self, series: str) -> pd.DataFrame:
+        """One series in order of time: the columns of the table `points`.
+
+        Args:
+            series: Its id.
+        """
+        return self.query("SELECT * FROM points WHERE series = ? ORDER BY started, run", [series])
+
+    def load_turns(self) -> None:
+        """Read the turns of all runs that have a folder: only when they are asked for, since they are many."""
+        if self._turns_loaded:
+            return
+        self._turns_loaded = True
+        compacted = {str(run) for (run,) in self.connection.execute("SELECT DISTINCT run FROM turns").fetchall()}
+        folders = {run: folder for run, folder in self._folders.items() if run not in compacted}
+        if folders:
+            self._progress.stage("Reading turns", len(folders))
+        for run, folder in folders.items():
+            with self._guarded(f"The turns of {run} are left out"):
+                insert_rows(self.connection, "turns", _turn_rows(run, load_rounds(folder)), schema="fresh")
+            self._progress.step(run)
+
+    def _read_compacted(self) -> None:
+        for source in compacted_sources(self.results):
+            faults = (
+                f"its {table}: {fault_of(self.connection, table, [file])}" for table, file in source.files.items()
+            )
+            if fault := next((fault for fault in faults if not fault.endswith(": ")), ""):
+                self._notes.append(
+                    f"{shown(source.name)} is left out: it cannot be read ({fault}); take it from a backup"
+                )
+                continue
+            for table in ("runs", "comparisons"):
+                if table in source.files:
+                    rows = f"SELECT DISTINCT {id_column(table)} FROM {parquet([source.files[table]])}"  # noqa: S608
+                    source.ids.update(str(name) for (name,) in self.connection.execute(rows).fetchall())
+            source.hidden.update(source.ids & self._ids)
+            source.ids.difference_update(source.hidden)
+            self._ids |= source.ids
+            self.sources.append(source)
+
+    def _read_folders(self, names: Sequence[str]) -> None:
+        """Take in the folders: of what is compacted the turns alone, of the others their tables or their records."""
+        self.connection.execute("CREATE SCHEMA fresh; USE fresh")
+        create_tables(self.connection)
+        self.connection.execute("USE main")
+        self._folders = {name: self.results / name for name in names if name in self._ids and self._has_turns(name)}
+        new = [self.results / name for name in names if name not in self._ids]
+        if new:  # of a compacted history there may be none
+            self._progress.stage("Reading runs", len(new))
+        stored: dict[Path, dict[str, Path]] = {}
+        for folder in new:
+            with self._guarded(f"{folder.name} is left out"):
+                if files := self._tables_or_rows(folder):
+                    stored[folder] = files
+            self._progress.step(folder.name)
+        owners = self._owners(stored)
+        for folder, files in stored.items():
+            with self._guarded(f"{folder.name} is left out"):
+                if folder in owners:
+                    self._claim(folder, owners[folder])
+                    self.sources.append(Source(name=folder.name, files=files, ids={owners[folder]}))
+                else:
+                    self._notes.append(
+                        f"The tables of {folder.name} are not its own or cannot be read, so its rows are made of its "
+                        "records; `harness results verify` says more"
+                    )
+                    self._insert(folder, *rows_in(folder, self._rows_of)[:2])
+
+    def _has_turns(self, name: str) -> bool:
+        return (self.results / name / HEADER_FILE).is_file() and (self.results / name / TURNS_FILE).is_file()
+
+    @contextlib.contextmanager
+    def _guarded(self, what: str) -> Iterator[None]:
+        """Make a note of what cannot be read: one folder costs no other."""
+        try:
+            yield
+        except HarnessError as error:
+            self._notes.append(f"{what}: {one_line(str(error))}")
+        except Exception as error:  # a folder may hold anything
+            detail = one_line(f"{type(error).__name__}: {error}")[:200]
+            self._notes.append(f"{what}: it cannot be put into tables ({detail})")
+
+    def _tables_or_rows(self, folder: Path) -> dict[str, Path]:
+        """A finished folder's tables, made where it has none; {}: its rows are in memory now.
+
+        Raises:
+            RunError: It cannot be read, or says that it is another.
+        """
+        finished = is_finished(folder)
+        if finished and (files := tables_of(folder)):
+            return files
+        name, rows, dropped = rows_in(folder, self._rows_of)
+        if dropped:  # these rows are not those that the run had when it was finished
+            self._notes.append(
+                f"{folder.name} has no latencies here: `harness results gc` deleted its turns ({dropped[:10]}), "
+                "and its tables, which had them, are gone"
+            )
+        elif finished and (changed := _changed_record(folder)):
+            self._notes.append(
+                f"{folder.name}: its {changed} is not as it was when it was finished, so its figures may be anything; "
+                "`harness results verify` says more"
+            )
+        elif finished:
+            try_to_write_tables(folder, rows)
+            if files := tables_of(folder):  # they may be another process's of this moment
+                return files
+        self._insert(folder, name, rows)
+        return {}
+
+    def _owners(self, stored: Mapping[Path, Mapping[str, Path]]) -> dict[Path, str]:
+        """Whose rows each folder's tables have; without folders whose tables cannot be read or have several owners."""
+        ids: dict[Path, set[str]] = {folder: set() for folder in stored}
+        for table in (*RUN_TABLES, *COMPARISON_TABLES):
+            folders = {files[table]: folder for folder, files in stored.items() if table in files}
+            if folders and fault_of(self.connection, table, list(folders)):  # of one of them
+                for file, folder in list(folders.items()):
+                    if fault_of(self.connection, table, [file]):
+                        ids.pop(folder, None)
+                        del folders[file]
+            if folders:
+                own, source = id_column(table), parquet(list(folders), ", filename = true")
+                rows = f"SELECT filename, min({own}), max({own}) FROM {source} GROUP BY filename"  # noqa: S608
+                for file, *ends in self.connection.execute(rows).fetchall():
+                    ids.get(folders[Path(file)], set()).update(map(str, ends))
+        return {folder: next(iter(found)) for folder, found in ids.items() if len(found) == 1}
+
+    def _insert(self, folder: Path, name: str, rows: Rows) -> None:
+        """Hold a folder's rows in memory: all of them, or none."""
+        self.connection.begin()
+        try:
+            for table, of_table in rows.items():
+                insert_rows(self.connection, table, of_table, schema="fresh")
+            self._claim(folder, name)
+        except BaseException:
+            self.connection.rollback()
+            raise
+        self.connection.commit()
+
+    def _claim(self, folder: Path, name: str) -> None:
+        """Let a folder be the run or the comparison that it says it is.
+
+        Raises:
+            RunError: Another is, or no run can have that name.
+        """
+        if not is_name(name):
+            raise RunError(f"it says that it is {shown(name)!r}, which is no name of a run")
+        if name in self._ids:
+            raise RunError(f"it says that it is {shown(name)}, which is there already")
+        self._ids.add(name)
+        if (folder / HEADER_FILE).is_file():
+            self._folders[name] = folder
+
+    def _make_views(self) -> None:
+        for table in STORED:
+            select = f"SELECT {', '.join(column.quoted for column in TABLES[table].columns)}"
+            sources = [source for source in self.sources if table in source.files]
+            whole = [source.files[table] for source in sources if not source.hidden]
+            selects = [f"{select} FROM fresh.{table}", *([f"{select} FROM {parquet(whole)}"] if whole else [])]
+            for source in sources:
+                if source.hidden:
+                    others = f"{id_column(table)} NOT IN ({texts(sorted(source.hidden))})"
+                    selects.append(f"{select} FROM {parquet([source.files[table]])} WHERE {others}")
+            rows = " UNION ALL ".join(selects)
+            if table == "runs":  # a run cannot know that its own clock is ahead
+                latest = text((datetime.now(timezone.utc) + _AHEAD).isoformat(timespec="seconds"))
+                future = "'it started on ' || started[:10] || ', which is in the future'"
+                clock = f"CASE WHEN clock = '' AND started > {latest} THEN {future} ELSE clock END AS clock"
+                rows = f"SELECT * REPLACE ({clock}) FROM ({rows})"  # noqa: S608 (no input in it)
+            self.connection.execute(f"CREATE VIEW {table} AS {rows}")
+        self.connection.execute(SERIES_VIEW)
+
+    def _notes_on_runs(self) -> list[str]:
+        wrong = self.query("SELECT run, clock FROM runs WHERE clock <> '' ORDER BY started, run")
+        notes = [
+            f"The clock of {run} was wrong ({clock}), so it is left out where change points are looked for."
+            for run, clock in zip(wrong["run"][:_NAMED], wrong["clock"][:_NAMED], strict=True)
+        ]
+        if len(wrong) > _NAMED:
+            notes.append(f"So are {len(wrong) - _NAMED:,} more, whose column `clock` says why.")
+        if self.query("SELECT run FROM runs LIMIT 1").empty:
+            notes.append(NOTHING_YET)
+        return notes
+
+
+def _changed_record(folder: Path) -> str:
+    """Name of a file of records that is not as it was when the folder was finished; "" where none is known to be."""
+    for path, record in (read_manifest(folder) or {}).items():
+        is_record = path.endswith(".jsonl") or path in (HEADER_FILE, COMPARISON_FILE)
+        if is_record and describe_file(folder / path) != record:
+            return path
+    return ""
+
+
+def _turn_rows(run: str, rounds: Sequence[Round]) -> list[dict[str, Any]]:
+    return [
+        {
+            "run": run,
+            "case": turn.case,
+            "group": each.group,
+            "generation": each.generation,
+            "round": each.round,
+            "place": place,
+            "started_unix_ns": each.started_unix_ns,
+            "calls": turn.calls,
+            "wall_ns": turn.wall_ns,
+            "cpu_ns": turn.cpu_ns,
+        }
+        for each in rounds
+        for place, turn in enumerate(each.turns)
+    ]
+
+
+def open_tables(place: str, rows_of: RowsOf, progress: Progress) -> Tables:
+    """Open a results folder as tables.
+
+    Args:
+        place: A folder, or any URL that fsspec knows.
+        rows_of: Makes the rows of a run that has no tables; see harness.report.rows.
+        progress: Draws how far it is.
+
+    Raises:
+        UsageError: There is no such folder, or no such protocol.
+        RunError: It cannot be read, or is a run and no folder of runs.
+    """
+    opened = open_place(place)
+    opened.fetch()
+    names = opened.names()
+    if (opened.local / HEADER_FILE).is_file():
+        raise RunError(f"{opened.address}: is one run; give the folder that it lies in")
+    refused = [f"{one_line(name)[:80]} is left out: {one_line(why)}" for name, why in opened.refused.items()]
+    return Tables(opened.local.resolve(), names, refused, rows_of, progress)

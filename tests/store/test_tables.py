@@ -1,0 +1,471 @@
+"""A results folder is opened whatever lies in it: what can be read is there, and a sentence says what cannot."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import RunError, UsageError
+from harness.history.open import open_history
+from harness.records.comparison import Comparison
+from harness.records.run import Round
+from harness.report.rows import rows_of
+from harness.store.comparison_directory import comparison_rows
+from harness.store.run_directory import load_rounds
+from harness.store.schema import TABLES, column_records
+from harness.store.tables import Tables
+from tests.archive.made import a_comparison, contents
+from tests.history.made import make_night, make_nights, night_id, store
+from tests.report.comparison.conftest import make_comparison, make_row
+
+VIEWS = ("runs", "points", "cases", "turns", "comparisons", "series")
+LATER = datetime(2100, 1, 1, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def opened(results: Path) -> Iterator[Callable[[], Tables]]:
+    def opening() -> Tables:
+        every.append(open_history(str(results)))
+        return every[-1]
+
+    every: list[Tables] = []
+    yield opening
+    for tables in every:
+        tables.close()
+
+
+def edit(run: Path, **fields: object) -> None:
+    """Change the header of a run on disk."""
+    header = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**header, **fields}))
+
+
+def ids(tables: Tables) -> list[str]:
+    return list(tables.runs()["run"])
+
+
+def everything(results: Path) -> str:
+    """All rows of all views, as text."""
+    with open_history(str(results)) as tables:
+        return "".join(tables.query(f"FROM {view} ORDER BY ALL").to_csv() for view in VIEWS)
+
+
+def nobody(*_: object) -> None:
+    raise AssertionError("a run was read again")
+
+
+# --- Columns ---
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_column_has_a_meaning_and_is_there_in_an_empty_folder(results: Path, opened: Any, table: str) -> None:
+    results.mkdir()
+
+    assert all(column.meaning for column in TABLES[table].columns)
+    assert list(opened().query(f"FROM {table}").columns) == [column.name for column in TABLES[table].columns]
+
+
+def test_the_documentation_lists_every_column() -> None:
+    documentation = (Path(__file__).parents[2] / "docs" / "history.md").read_text().replace("\\", "")
+
+    for record in column_records():
+        assert f"| `{record['column']}` | {record['type']} | {record['meaning']} |" in documentation
+
+
+def test_an_empty_folder_says_that_there_is_nothing_yet(results: Path, opened: Any) -> None:
+    results.mkdir()
+
+    assert opened().notes == (
+        "There is no run here yet; `harness run SUITE` adds one, and from the second on there is a history.",
+    )
+
+
+# --- A finished run has tables, and nobody reads its records again ---
+
+
+def test_a_run_writes_its_tables_before_the_hashes_of_its_files(results: Path) -> None:
+    run = make_night()
+    folder = store(results, run, rows_of)
+
+    assert {path.name for path in (folder / "tables").iterdir()} == {"runs.parquet", "points.parquet", "cases.parquet"}
+    assert "tables/points.parquet" in json.loads((folder / "finished.json").read_text())["files"]
+
+
+def test_rows_are_the_same_from_tables_and_from_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for run in make_nights(3):
+        store(tmp_path / "with", run, rows_of)
+        store(tmp_path / "without", run)
+    shutil.copytree(tmp_path / "without", tmp_path / "read-only")
+    monkeypatch.setattr("harness.store.database.write_tables", _fails)
+    from_memory = everything(tmp_path / "read-only")
+
+    assert not list((tmp_path / "read-only").glob("*/tables"))
+    assert everything(tmp_path / "with") == from_memory
+
+
+def _fails(*_: object) -> None:
+    raise OSError(30, "Read-only file system")
+
+
+def test_a_run_of_an_old_harness_gets_tables_when_it_is_read_first(
+    results: Path, opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for run in make_nights(3):
+        store(results, run)
+    a_comparison(results)
+    first = opened().query("FROM points ORDER BY ALL")
+    monkeypatch.setattr("harness.store.tables.load_run", nobody)
+    monkeypatch.setattr("harness.store.tables.comparison_from_json", nobody)
+    second = opened()
+
+    assert second.query("FROM points ORDER BY ALL").equals(first)
+    assert len(second.query("FROM comparisons")) == 1
+    assert second.notes == ()
+
+
+def test_a_run_that_goes_on_is_read_each_time_and_gets_no_tables(results: Path, opened: Any) -> None:
+    path = store(results, replace(make_night(), finished=False))
+    before = len(opened().query("FROM turns"))
+
+    with (path / "rounds.jsonl").open("a") as file:
+        file.write((path / "rounds.jsonl").read_text().splitlines()[0] + "\n")
+    after = opened()
+
+    assert len(after.query("FROM turns")) == before + 4
+    assert list(after.runs()["finished"]) == [False]
+    assert not (path / "tables").exists()
+
+
+def test_every_turn_is_a_row_in_the_order_they_ran(results: Path, opened: Any) -> None:
+    run = make_night(generations=2, rounds=3)
+    store(results, run)
+
+    turns = opened().query('FROM turns ORDER BY "group", generation, round, place')
+
+    assert len(turns) == 2 * 3 * 4
+    assert list(turns["place"][:4]) == [0, 1, 2, 3]
+    assert list(turns["case"][:4]) == [turn.case for turn in run.rounds[0].turns]
+
+
+def test_turns_are_read_once_and_only_when_a_query_names_them(
+    results: Path, opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(results, make_night())
+    tables = opened()
+    read: list[str] = []
+
+    def reading(path: Path) -> tuple[Round, ...]:
+        read.append(path.name)
+        return load_rounds(path)
+
+    monkeypatch.setattr("harness.store.tables.load_rounds", reading)
+
+    tables.query("SELECT * FROM points")
+    assert read == []
+    tables.query("SELECT * FROM TURNS")
+    tables.query("SELECT * FROM turns")
+    assert read == [night_id(0)]
+
+
+def test_points_are_in_order_of_time_whatever_their_runs_are_called(results: Path, opened: Any) -> None:
+    for night, name in enumerate(["z", "m", "a"]):
+        store(results, make_night(night)).rename(results / name)
+
+    tables = opened()
+    for series in tables.series().itertuples():
+        points = tables.points(series.series)
+        assert list(points["run"]) == [night_id(night) for night in range(3)]
+        assert len(points) == series.points
+
+
+def test_a_comparison_becomes_a_row_for_each_of_its_own() -> None:
+    row = make_row("net/stock@cpu", verdict="regressed", ratio=1.1, gate="violated")
+    comparison: Comparison = make_comparison(
+        [row], id="20260102-020000-nightly-compare", created="2026-01-02T02:00:00Z"
+    )
+
+    (record,) = comparison_rows(comparison)
+
+    assert list(record) and set(record) == {column.name for column in TABLES["comparisons"].columns}
+    assert (record["comparison"], record["created"]) == (comparison.id, "2026-01-02T02:00:00+00:00")
+    assert (record["base_run"], record["head_run"]) == (comparison.base.run, comparison.head.run)
+    assert (record["verdict"], record["ratio"], record["gate"]) == ("regressed", 1.1, "violated")
+
+
+# --- One folder costs no other ---
+
+
+def _two_of_a_name(run: Path) -> None:
+    cases = json.loads((run / "run.json").read_text())["cases"]
+    edit(run, cases=[*cases, {**cases[0], "model": "another", "device": "gpu"}])
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda run: (run / "run.json").write_text("{"), "is damaged; take the run from a backup"),
+        (lambda run: edit(run, schema_version=99), "has schema 99, and this harness reads 1; upgrade it"),
+        (lambda run: (run / "rounds.jsonl").write_text('{"group": 3}\n'), "line 1 is damaged"),
+        (lambda run: (run / "run.json").write_text("[" * 100_000), "is damaged"),
+        (lambda run: edit(run, environment={"cpu": 7}), "is damaged"),
+        (lambda run: edit(run, id="../../../etc/passwd"), "'../../../etc/passwd', which is no name of a run"),
+    ],
+)
+def test_a_run_that_cannot_be_read_is_one_note_and_costs_no_other(
+    results: Path, opened: Any, damage: Callable[[Path], object], why: str
+) -> None:
+    paths = [store(results, replace(run, finished=False)) for run in make_nights(3)]
+    damage(paths[1])
+
+    tables = opened()
+
+    assert ids(tables) == [night_id(0), night_id(2)]
+    (note,) = tables.notes
+    assert note.startswith(f"{night_id(1)} is left out: ")
+    assert why in note
+    assert "\n" not in note
+
+
+def test_a_run_with_two_cases_of_one_name_costs_no_other(results: Path, opened: Any) -> None:
+    paths = [store(results, run) for run in make_nights(2)]
+    _two_of_a_name(paths[0])
+
+    assert night_id(1) in ids(opened())
+
+
+def test_names_that_mean_something_to_sql_are_names(results: Path, opened: Any) -> None:
+    evil = "'; DROP TABLE runs; --\n\"<script>|`x` 😀" + "A" * 10_000
+    store(results, make_night(suite_name=evil, harness_commit=evil))
+
+    tables = opened()
+
+    assert list(tables.runs()["suite"]) == [evil]
+    assert set(tables.series()["suite"]) == {evil}
+
+
+@pytest.mark.parametrize("with_tables", [True, False])
+def test_a_copy_of_a_run_is_no_second_run(results: Path, opened: Any, with_tables: bool) -> None:
+    path = store(results, make_night(), rows_of if with_tables else None)
+    shutil.copytree(path, results / "zz-copy")
+
+    tables = opened()
+
+    assert ids(tables) == [night_id(0)]
+    assert tables.notes == (f"zz-copy is left out: it says that it is {night_id(0)}, which is there already",)
+
+
+def test_a_number_that_fits_nowhere_costs_a_run_its_turns_and_no_other(results: Path, opened: Any) -> None:
+    paths = [store(results, run, rows_of) for run in make_nights(2)]
+    text = (paths[0] / "rounds.jsonl").read_text()
+    (paths[0] / "rounds.jsonl").write_text(text.replace('"cpu_ns":', '"cpu_ns":9999999999999999999999'))
+
+    tables = opened()
+
+    assert set(tables.query("SELECT run FROM turns")["run"]) == {night_id(1)}
+    assert any(note.startswith(f"The turns of {night_id(0)} are left out") for note in tables.notes)
+    assert ids(tables) == [night_id(0), night_id(1)]
+
+
+def test_text_that_no_table_takes_costs_only_its_own_folder(results: Path, opened: Any) -> None:
+    good, bad = a_comparison(results), a_comparison(results, day=1)
+    document = json.loads((bad / "comparison.json").read_text())
+    document["rows"][0]["reason"] = "half \ud800"
+    (bad / "comparison.json").write_text(json.dumps(document))
+    shutil.rmtree(bad / "tables", ignore_errors=True)
+    store(results, make_night())
+
+    tables = opened()
+
+    assert set(tables.query("SELECT comparison FROM comparisons")["comparison"]) == {good.name}
+    assert tables.notes[0].startswith(f"{bad.name} is left out: ")
+    assert "is damaged (half a surrogate pair)" in tables.notes[0]
+
+
+def _of_another(folder: Path) -> None:
+    shutil.copy(folder.parent / night_id(1) / "tables" / "points.parquet", folder / "tables")
+
+
+def _other_columns(folder: Path) -> None:
+    shutil.copy(folder / "tables" / "runs.parquet", folder / "tables" / "points.parquet")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / "tables" / "points.parquet").write_bytes(b"PAR1, but no more"),
+        _of_another,
+        _other_columns,
+    ],
+)
+def test_tables_that_are_not_the_folder_s_own_are_not_believed(
+    results: Path, opened: Any, damage: Callable[[Path], object]
+) -> None:
+    folder, _ = (store(results, run, rows_of) for run in make_nights(2))
+    before = opened().query("FROM points ORDER BY ALL")
+    damage(folder)
+
+    tables = opened()
+
+    assert tables.query("FROM points ORDER BY ALL").equals(before)
+    (note,) = tables.notes
+    assert note.startswith(f"The tables of {folder.name} are not its own or cannot be read")
+
+
+def test_a_link_in_place_of_tables_is_not_followed(tmp_path: Path, results: Path) -> None:
+    other = store(tmp_path / "other", make_night(machine=lambda _: 9.0), rows_of)
+    folder = store(results, make_night())
+    (folder / "tables").symlink_to(other / "tables")
+    honest = store(tmp_path / "honest", make_night()).parent
+
+    assert everything(results) == everything(honest)
+
+
+def test_a_run_that_is_not_as_it_was_finished_gets_no_tables(results: Path, opened: Any) -> None:
+    folder = store(results, make_night())
+    file = folder / "rounds.jsonl"
+    file.write_text(file.read_text().replace('"wall_ns":1', '"wall_ns":9'))
+    note = (
+        f"{folder.name}: its rounds.jsonl is not as it was when it was finished, so its figures may be anything; "
+        "`harness results verify` says more"
+    )
+
+    assert opened().notes == (note,)
+    assert opened().notes == (note,)
+
+
+def test_a_wrong_clock_is_a_note_and_a_clock_ahead_shows_though_the_run_did_not_know(
+    results: Path, opened: Any
+) -> None:
+    for night in range(6):
+        store(
+            results, make_night(night, started=f"20{90 + night}-01-01T00:00:00Z"), lambda run: rows_of(run, now=LATER)
+        )
+
+    notes = opened().notes
+
+    assert notes[0] == (
+        f"The clock of {night_id(0)} was wrong (it started on 2090-01-01, which is in the future), so it is left out "
+        "where change points are looked for."
+    )
+    assert len(notes) == 4
+    assert notes[3] == "So are 3 more, whose column `clock` says why."
+
+
+# --- Names of folders are names ---
+
+
+@pytest.mark.parametrize(
+    "name", ["g*", "g?", "g[HX]", "g[", "{gX,gY}", "it's", 'we\'ird [b]*? ünd "so"', "suite=evil/case=boo/value=1"]
+)
+def test_a_folder_with_a_pattern_for_a_name_is_read_and_its_neighbour_is_not(tmp_path: Path, name: str) -> None:
+    store(tmp_path / name, make_night(0), rows_of)
+    store(tmp_path / name, make_night(1))
+    shutil.copytree(tmp_path / name, tmp_path / "gX")
+    with open_history(str(tmp_path / name)) as tables:
+        assert ids(tables) == [night_id(0), night_id(1)]
+        assert set(tables.query("SELECT DISTINCT run FROM turns")["run"]) == {night_id(0), night_id(1)}
+        assert set(tables.query("SELECT DISTINCT suite FROM points")["suite"]) == {"nightly"}
+        assert tables.query("SELECT count(*) FROM points GROUP BY run, series HAVING count(*) > 1").empty
+
+
+def test_what_is_no_folder_of_runs_is_an_error(tmp_path: Path, results: Path) -> None:
+    run = store(results, make_night())
+
+    with pytest.raises(RunError, match="is one run; give the folder that it lies in"):
+        open_history(str(run))
+    with pytest.raises(UsageError, match="there is no such folder"):
+        open_history(str(tmp_path / "nowhere"))
+
+
+def test_who_asks_hears_what_is_read(results: Path) -> None:
+    store(results, make_night())
+    heard: list[str] = []
+
+    open_history(str(results), on_progress=heard.append).close()
+
+    assert heard == ["Reading runs: 1"]
+
+
+# --- Queries read ---
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
+    results = tmp_path_factory.mktemp("queries")
+    store(results, make_night(), rows_of)
+    with open_history(str(results)) as tables:
+        yield tables
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "COPY (SELECT 1) TO '{}/index.json'",
+        "COPY (PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)) TO '{}/index.json'",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{}/index.json'",
+        "explain (analyze) COPY (SELECT 1) TO '{}/index.json'",
+        "EXPLAIN /* ( */ ANALYZE COPY (SELECT 1) TO '{}/index.json'",
+        "EXPLAIN ANALYZE EXPLAIN ANALYZE COPY (SELECT 1) TO '{}/index.json'",
+        "EXPLAIN ANALYZE COPY (PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)) TO '{}/index.json'",
+        "SELECT 1; COPY (SELECT 1) TO '{}/index.json'",
+        "EXPORT DATABASE '{}'",
+        "ATTACH '{}/other.db'",
+        "INSERT INTO fresh.runs SELECT * FROM runs",
+        "DROP VIEW points",
+        "PREPARE one AS COPY (SELECT 1) TO '{}/index.json'",
+        "SET memory_limit = '100GB'",
+        "SET enable_external_access = true",
+        "INSTALL httpfs",
+        "",
+        ";",
+        "-- nothing",
+    ],
+)
+def test_a_statement_that_would_write_is_refused_and_nothing_is_written(tables: Tables, statement: str) -> None:
+    before = contents(tables.results)
+    with pytest.raises(UsageError, match="the query cannot be answered") as caught:
+        tables.query(statement.format(tables.results))
+    assert "a query only reads: give one SELECT" in str(caught.value) or "Parser Error" in str(caught.value)
+    assert contents(tables.results) == before
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("SELECT * FROM read_text('/etc/passwd')", "the query cannot be answered"),
+        ("SELECT * FROM nothing", "`harness history --columns` lists the tables"),
+        ("SELECT case FROM points", 'the columns "case" and "group" need their quotes'),
+    ],
+)
+def test_a_statement_that_cannot_be_answered_says_why(tables: Tables, statement: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        tables.query(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT count(*) FROM points;",
+        "FROM runs",
+        "WITH chosen AS (FROM points) SELECT * FROM chosen",
+        "-- a word before\nSELECT 1",
+        "DESCRIBE points",
+        "SUMMARIZE points",
+        "SHOW TABLES",
+        "VALUES (1)",
+        "EXPLAIN SELECT * FROM points",
+        "EXPLAIN ANALYZE SELECT * FROM points",
+        "PIVOT points ON metric USING avg(value) GROUP BY suite",
+        "FROM (PIVOT points ON metric USING avg(value))",
+        "SELECT * FROM points WHERE suite = ?",
+    ],
+)
+def test_whatever_reads_is_answered(tables: Tables, statement: str) -> None:
+    assert len(tables.query(statement, ["nightly"] if "?" in statement else []))
