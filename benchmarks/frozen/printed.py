@@ -5,10 +5,12 @@ The rules:
 1. The call's folder, its cache and the harness's folder become <work>, <cache> and <bin>.
 2. A date with a time at or after the beginning of the recording becomes <now>, also in the id of a run. Dates of stored
    runs are older and stay.
-3. JSON is indented. Data of a dashboard's page is JSON too.
-4. Of calls that run the compiler, values of the keys in `_VARYING` become their type, and of the run folders that they
-   write only names of files and the structure of JSON are kept: the paths of its keys, with their types.
-5. Of an HTML page, text and links are kept; of an SVG, its texts; of other pictures, Parquet and a dashboard's static
+3. The random end of the name of a compacted history's part becomes <random>.
+4. Lines of progress that long work prints every few seconds are left out of stderr.
+5. JSON is indented. Data of a dashboard's page is JSON too.
+6. Of calls that run the compiler, values of the keys that `_VARYING` matches become their type, and of the run folders
+   that they write only names of files and the structure of JSON are kept: the paths of its keys, with their types.
+7. Of an HTML page, text and links are kept; of an SVG, its texts; of other pictures, Parquet and a dashboard's static
    files, whether they are empty.
 """
 
@@ -26,17 +28,21 @@ from typing import Any
 _TIME = re.compile(
     r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)[T -](\d\d):?(\d\d)(?::?(\d\d))?(?:\.\d+)?(?:\+00:00|Z)?(?!\d)",
 )
-_VARYING = frozenset({
-    "cached", "compile_ns", "compile_s", "cpu", "environment", "harness_commit", "harness_version", "id", "jobs",
-    "kernel", "load", "machine", "module_sha256", "peak_rss_bytes", "started",
-})  # fmt: skip
+_VARYING = re.compile(
+    r".*_ns|.*_rss_bytes|cached|compile_s|cpu|environment|harness_(commit|version)|id|jobs|kernel|load|machine|"
+    r"module_sha256|started"
+)
+# The name of a part of a compacted history ends at random.
+_PART = re.compile(r"(\d{8}-\d{6}-[a-z]+--\d{8}-\d{6}-[a-z]+)-[0-9a-f]{8}(?![0-9a-f])")
+# Said of long work, every few seconds.
+_PROGRESS = re.compile(r"^ +[a-z][^\n:]* \d+/\d+(:[^\n]*)?\n", re.MULTILINE)
 _DATA = re.compile(r'dashboard\.put\((".*?"),(.*)\);?\s*', re.DOTALL)
 _SVG_TEXT = re.compile(r"<(?:text|title|dc:title|dc:description)[^>]*>([^<]*)<")
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules 1 and 2.
+    """Rules 1 to 3.
 
     Attributes:
         places: What stands for each path.
@@ -50,7 +56,7 @@ class Rules:
         """The text by these rules."""
         for path, name in self.places.items():
             text = text.replace(path, name)
-        return _TIME.sub(self._time, text)
+        return _TIME.sub(self._time, _PART.sub(r"\1-<random>", text))
 
     def _time(self, found: re.Match[str]) -> str:
         try:
@@ -58,6 +64,11 @@ class Rules:
         except ValueError:
             return found[0]
         return "<now>" if time >= self.begin else found[0]
+
+
+def without_progress(text: str) -> str:
+    """Rule 4."""
+    return _PROGRESS.sub("", text)
 
 
 def printed(text: str, *, stable: bool) -> str:
@@ -104,7 +115,7 @@ def content(file: Path, *, made_now: bool) -> str:
 def _masked(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            key: type(each).__name__ if key in _VARYING and each is not None else _masked(each)
+            key: type(each).__name__ if _VARYING.fullmatch(key) and each is not None else _masked(each)
             for key, each in value.items()
         }
     return [_masked(each) for each in value] if isinstance(value, list) else value

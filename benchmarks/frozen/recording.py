@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from benchmarks.frozen.calls import Call
-from benchmarks.frozen.printed import Rules, content, printed, structure
+from benchmarks.frozen.printed import Rules, content, printed, structure, without_progress
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "0.1.0"
@@ -36,6 +36,7 @@ def record(calls: Sequence[Call], out: Path, harness: Path) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="frozen-") as folder:
         root = Path(folder).resolve()
         (root / "matplotlib").mkdir()
+        _copy_inputs(root / "inputs")  # once, since the repository may change while calls run
         recorder = _Recorder(root, out, harness)
         with ThreadPoolExecutor(2) as pool:
             waiting = [pool.submit(recorder.keep, [call for call in calls if call.compiles])]
@@ -63,7 +64,7 @@ class _Recorder:
     def _keep(self, call: Call) -> None:
         begin = time.monotonic()
         work = self._root / call.name / "work"
-        _copy_inputs(work)
+        shutil.copytree(self._root / "inputs", work)
         for edit in call.edits:
             edit(work)
         cache = self._root / ("compiled" if call.compiles else f"{call.name}/cache")
@@ -79,14 +80,14 @@ class _Recorder:
         else:
             only_keys = call.prints == "stable"
             parts += ["--- stdout", printed(rules(finished.stdout), stable=only_keys)]
-            parts += ["--- stderr", rules(finished.stderr)]
+            parts += ["--- stderr", rules(without_progress(finished.stderr))]
         after = _digests(work)
         for name in sorted(before.keys() - after.keys()):
             parts.append(f"--- deleted {name}")
         for name in sorted(name for name, digest in after.items() if before.get(name) != digest):
             word = "changed" if name in before else "wrote"
             parts.append(f"--- {word} {rules(name)}")
-            copied = after[name] in before.values()
+            copied = after[name] in before.values() and not call.compiles
             parts.append("(a copy of an input)" if copied else rules(content(work / name, made_now=call.compiles)))
         (self._out / f"{call.name}.txt").write_text("\n".join(parts) + "\n", encoding="utf-8")
         shutil.rmtree(self._root / call.name)
@@ -124,11 +125,11 @@ class _Recorder:
         }
 
 
-def _copy_inputs(work: Path) -> None:
-    shutil.copytree(FIXTURES, work)
-    shutil.copytree(ROOT / "results" / "published", work / "published")
-    shutil.copytree(ROOT / "suites", work / "suites")
-    shutil.copytree(ROOT / "flagsets", work / "flagsets")
+def _copy_inputs(folder: Path) -> None:
+    shutil.copytree(FIXTURES, folder)
+    shutil.copytree(ROOT / "results" / "published", folder / "published")
+    shutil.copytree(ROOT / "suites", folder / "suites")
+    shutil.copytree(ROOT / "flagsets", folder / "flagsets")
 
 
 def _digests(folder: Path) -> dict[str, str]:
