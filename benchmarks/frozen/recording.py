@@ -83,7 +83,7 @@ class _Recorder:
             parts += ["--- stderr", rules(without_progress(finished.stderr))]
         after = _digests(work)
         for name in sorted(before.keys() - after.keys()):
-            parts.append(f"--- deleted {name}")
+            parts.append(f"--- deleted {rules(name)}")
         for name in sorted(name for name, digest in after.items() if before.get(name) != digest):
             word = "changed" if name in before else "wrote"
             parts.append(f"--- {word} {rules(name)}")
