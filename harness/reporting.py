@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 from harness.compare.pairs import require_whole, side_of
@@ -121,31 +120,20 @@ def _folders_about(base_run: str, head_run: str, places: tuple[Path, ...]) -> It
 
 def _recorded(base: Run, head: Run, base_path: Path, head_path: Path, *, across_hosts: bool) -> Comparison:
     """As `harness compare --no-remeasure` compares them; it is not kept, and has no id."""
-    from harness.process import Limits
-    from harness.progress import Silent
-    from harness.stages.comparing import CompareOptions, compare_sides
+    from harness.compare.comparison import conclude, plan_comparison, recorded
+    from harness.compare.options import CompareOptions
+    from harness.machine.environment import capture_environment
 
     sides = side_of(base, str(base_path)), side_of(head, str(head_path))
     for side in sides:
         require_whole(side)
-    with tempfile.TemporaryDirectory(prefix="harness-report-") as folder:
-        options = CompareOptions(
-            results=Path(folder),
-            remeasure=False,
-            across_hosts=across_hosts,
-            row_budget_s=0.0,
-            compile_budget_s=0.0,
-            floor=None,
-            controls=0,
-            rule="generations",
-            patterns=(),
-            seed=0,
-            compile_limits=Limits(),
-            call_limit_s=0.0,
-            command=(
-                *("harness", "compare", str(base_path), str(head_path), "--no-remeasure"),
-                *(("--across-hosts",) if across_hosts else ()),
-            ),
-        )
-        comparison, _ = compare_sides(sides[0], sides[1], {}, options, Silent(), within=False)
-    return replace(comparison, id="")
+    options = CompareOptions(remeasure=False, across_hosts=across_hosts, row_budget=0.0, compile_budget=0.0)
+    plan = plan_comparison(*sides, options)
+    command = ("harness", "compare", str(base_path), str(head_path), "--no-remeasure")
+    return conclude(
+        plan,
+        recorded(plan),
+        capture_environment(),
+        created=datetime.now(timezone.utc),
+        command=(*command, *(("--across-hosts",) if across_hosts else ())),
+    )

@@ -10,8 +10,8 @@ from pydantic import JsonValue
 
 from harness.cache import cache_root
 from harness.commands.output import memory_limit
-from harness.compare.modules import find_module
 from harness.compare.pairs import side_of
+from harness.compare.samplers import find_module
 from harness.compare.sides import toolchains_here
 from harness.measure import LoadableModule
 from harness.models.model import Model

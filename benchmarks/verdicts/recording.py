@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.verdicts.programs import Workload, prepare, workloads
-from harness.compare.engine import Generation
-from harness.compare.latency import BASE, GENERATION_S, HEAD, LatencySampler, summarise_generation
-from harness.measure import Settings
+from harness.compare.engine import BASE, HEAD, Generation
+from harness.compare.samplers import GENERATION_S, LatencySampler, summarise_generation
+from harness.measure import Group, Settings
 from harness.measure.generation import only_one_measures
 from harness.records.run import Round, Turn
 from harness.toolchain import Toolchain
@@ -134,15 +134,13 @@ class _Tap:
     def __init__(self, workload: Workload, stream: Stream, toolchain: Toolchain) -> None:
         self._stream = stream
         self._rounds: list[Round] = []
-        self._sampler = LatencySampler(
+        group = Group(
             name=stream.name,
             uri=workload.uri,
-            base=prepare(workload, 0.0, BASE, toolchain),
-            head=prepare(workload, stream.slowdown, HEAD, toolchain),
+            cases=(prepare(workload, 0.0, BASE, toolchain), prepare(workload, stream.slowdown, HEAD, toolchain)),
             cpus=frozenset({max(os.sched_getaffinity(0))}) if workload.pin else None,
-            settings=Settings(seconds=GENERATION_S),
-            on_round=self._rounds.append,
         )
+        self._sampler = LatencySampler(group, Settings(seconds=GENERATION_S), self._rounds.append)
 
     def take(self, number: int) -> Recorded:
         self._rounds.clear()

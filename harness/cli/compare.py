@@ -62,10 +62,11 @@ def compare(
         full: Markdown without cuts.
         out: Write the report to this file instead of stdout.
     """
-    from harness.commands.compare import CompareArguments, compare_command
+    from harness.commands.compare import compare_command
+    from harness.compare.options import CompareOptions
 
     return compare_command(
-        CompareArguments(
+        CompareOptions(
             sides=sides,
             within=within,
             toolchains=tuple(toolchains or ()),
@@ -74,15 +75,15 @@ def compare(
             remeasure=remeasure,
             across_hosts=across_hosts,
             by_name=by_name,
-            row_budget_s=row_budget,
-            compile_budget_s=compile_budget,
+            row_budget=row_budget,
+            compile_budget=compile_budget,
             floor=floor,
             controls=controls,
             rule=rule,
             seed=seed,
             results=results,
-            compile_timeout_s=compile_timeout,
-            call_timeout_s=call_timeout,
+            compile_timeout=compile_timeout,
+            call_timeout=call_timeout,
         ),
         format,
         strict=strict,

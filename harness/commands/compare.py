@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from harness.commands.output import Format, memory_limit, print_text
-from harness.compare.pairs import Side, require_whole, side_of
-from harness.compare.sides import is_toolchain, require_two, resolve, suite_of, toolchains_here
+from harness.compare.options import CompareOptions
+from harness.compare.pairs import Side, is_toolchain, require_whole, side_of
+from harness.compare.sides import require_two, resolve, suite_of, toolchains_here
 from harness.errors import ExitCode, UsageError
 from harness.machine.environment import capture_environment
 from harness.process import Limits
 from harness.progress import Progress, Terminal
-from harness.records.comparison import Comparison, RuleName
+from harness.records.comparison import Comparison
 from harness.report.comparison import render_comparison
 from harness.report.outcome import comparison_exit_code
-from harness.stages.comparing import CompareOptions, compare_sides
+from harness.stages.comparing import compare_sides
 from harness.store.run_directory import load_run
 
 if TYPE_CHECKING:
@@ -31,58 +31,17 @@ _COMPILE_TIMEOUT_S = 900.0
 _CALL_TIMEOUT_S = 300.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompareArguments:
-    """The arguments of `harness compare`, as they were given."""
-
-    sides: tuple[str, ...]
-    within: Path | None
-    toolchains: tuple[str, ...]
-    suite: Path | None
-    patterns: tuple[str, ...]
-    remeasure: bool
-    across_hosts: bool
-    row_budget_s: float
-    compile_budget_s: float
-    floor: float | None
-    controls: int
-    rule: RuleName
-    seed: int
-    results: Path
-    compile_timeout_s: float
-    call_timeout_s: float
-    by_name: bool = False
-
-
 def compare_command(
-    arguments: CompareArguments, output_format: Format, *, strict: bool, full: bool, out: Path | None
+    options: CompareOptions, output_format: Format, *, strict: bool, full: bool, out: Path | None
 ) -> int:
     """`harness compare`: exit status 1 for a regression, 3 for a failed or missing row, 4 (strict) for an open one."""
-    if arguments.controls and not arguments.remeasure:
+    if options.controls and not options.remeasure:
         raise UsageError("--controls are measured, and --no-remeasure measures nothing; leave one of them out")
-    labels = require_two(arguments.sides, arguments.toolchains, arguments.within)
-    if not arguments.remeasure and any(is_toolchain(label) for label in labels):
+    labels = require_two(options.sides, options.toolchains, options.within)
+    if not options.remeasure and any(is_toolchain(label) for label in labels):
         raise UsageError("a toolchain has no recorded numbers to compare; leave --no-remeasure out, or give two runs")
-    suite = suite_of(labels, arguments.suite)
-    limits = Limits(seconds=arguments.compile_timeout_s, memory_bytes=memory_limit())
-    options = CompareOptions(
-        results=arguments.results,
-        remeasure=arguments.remeasure,
-        across_hosts=arguments.across_hosts,
-        row_budget_s=arguments.row_budget_s,
-        compile_budget_s=arguments.compile_budget_s,
-        floor=arguments.floor,
-        controls=arguments.controls,
-        rule=arguments.rule,
-        patterns=arguments.patterns,
-        seed=arguments.seed,
-        compile_limits=limits,
-        call_limit_s=arguments.call_timeout_s,
-        command=("harness", *sys.argv[1:]),
-        by_name=arguments.by_name,
-    )
     with Terminal() as progress:
-        comparison, path = _compare(labels, suite, arguments, options, progress)
+        comparison, path = _compare(labels, suite_of(labels, options.suite), options, progress)
     print_comparison(comparison, output_format, full=full, out=out)
     program = "harness" if shutil.which("harness") else os.path.relpath(sys.argv[0])
     sys.stderr.write(f"Kept in {path}; `{program} report {path} --format markdown` prints it for an issue.\n")
@@ -90,31 +49,26 @@ def compare_command(
 
 
 def _compare(
-    labels: tuple[str, str],
-    suite: Path | None,
-    arguments: CompareArguments,
-    options: CompareOptions,
-    progress: Progress,
+    labels: tuple[str, str], suite: Path | None, options: CompareOptions, progress: Progress
 ) -> tuple[Comparison, Path]:
-    if arguments.within is not None:
-        one = side_of(load_run(arguments.within), labels[0])
-        base, head = one, one
+    limits = Limits(seconds=options.compile_timeout, memory_bytes=memory_limit())
+    if options.within is not None:
+        base = head = side_of(load_run(options.within), labels[0])
     else:
 
         def compile_suite(path: Path, toolchain: Toolchain) -> Path:
             from harness.stages.run import run_suite
             from harness.suite.cases import Selection
 
-            selection = Selection(patterns=arguments.patterns)
-            return run_suite(
-                _unmeasured(path, arguments.results, selection, options.compile_limits, (toolchain,)), progress
-            )
+            selection = Selection(patterns=options.patterns)
+            return run_suite(_unmeasured(path, options.results, selection, limits, (toolchain,)), progress)
 
         base, head = resolve(labels, suite, compile_suite, progress.note)
     for side in (base, head):
         require_whole(side)
-    toolchains = toolchains_here((base, head), progress.note) if arguments.remeasure else {}
-    return compare_sides(base, head, toolchains, options, progress, within=arguments.within is not None)
+    toolchains = toolchains_here((base, head), progress.note) if options.remeasure else {}
+    command = ("harness", *sys.argv[1:])
+    return compare_sides(base, head, toolchains, options, progress, memory_bytes=limits.memory_bytes, command=command)
 
 
 def _unmeasured(

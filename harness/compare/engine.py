@@ -36,6 +36,9 @@ from harness.stats.rule import (
 # memory, and a row whose generations take no time by the clock has an end too.
 MOST_GENERATIONS = 1000
 
+# What the two sides of a row are called, in its rounds too.
+BASE, HEAD = "base", "head"
+
 Decision = Literal["regressed", "improved", "unchanged", "inconclusive", "failed"]
 
 

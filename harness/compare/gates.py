@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
+from harness.compare.pairs import Pair
+from harness.compare.rows import blank_row
 from harness.errors import UsageError
 from harness.metrics import LATENCY, metric_named
 from harness.records.case import Gate
@@ -45,6 +45,46 @@ def apply_gates(rows: Iterable[Row], gates: Sequence[Gate], *, suite: str, parti
     return tuple(_gated(row, [gate for gate in gates if decides(gate, row)]) for row in known)
 
 
+def require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: str, *, partial: bool) -> None:
+    """Refuse a gate that no case is of, before minutes are spent on measuring, and one that a run was damaged to have.
+
+    Raises:
+        UsageError: The gate and what is wrong with it.
+    """
+    for gate in gates:
+        limits = [limit for limit in (gate.relative, gate.absolute) if limit is not None]
+        if metric_named(gate.metric) is None or not all(0 <= limit < math.inf for limit in limits):
+            raise UsageError(f"{suite}: [gates.{gate.name}] names no metric, or a limit that is none; correct it")
+    apply_gates([_any_figure(pair) for pair in pairs], gates, suite=suite, partial=partial)
+
+
+def applicable_gates(
+    gates: Sequence[Gate], rows: Sequence[Row], left_out: Sequence[Pair], *, upstream: bool
+) -> tuple[list[Gate], list[str]]:
+    """The gates that can be held against these rows, and notes of those that cannot.
+
+    Args:
+        left_out: Pairs that no row is about.
+        upstream: Whether upstream's rule judges, which has no gates.
+    """
+    if upstream and gates:
+        return [], ["The suite's gates were not applied: upstream's rule has none"]
+    applied, notes = [], []
+    for gate in gates:
+        if not any(decides(gate, row) for row in rows) and any(is_of(gate, row) for row in rows):
+            notes.append(f"Gate {gate.name} was not applied: {gate.metric} was not measured")
+        elif not any(is_of(gate, row) for row in rows) and any(is_of(gate, _any_figure(pair)) for pair in left_out):
+            notes.append(f"Gate {gate.name} was not applied: its cases were left out")
+        else:
+            applied.append(gate)
+    return applied, notes
+
+
+def _any_figure(pair: Pair) -> Row:
+    """A row that stands for whatever may be measured of a pair."""
+    return blank_row(pair, LATENCY, "identical")
+
+
 def decides(gate: Gate, row: Row) -> bool:
     """Whether a gate is held against a row: its metric's, or an identical one, which stands for all exact figures."""
     stands = row.metric == gate.metric or (row.verdict == "identical" and _is_exact(gate.metric))
@@ -53,15 +93,10 @@ def decides(gate: Gate, row: Row) -> bool:
 
 def is_of(gate: Gate, row: Row) -> bool:
     """Whether a gate is of a row's case; in a run of several toolchains its pattern may leave the toolchain out."""
-    match = _matching(gate.cases).match
+    match = matching([gate.cases]).match
     if row.control:
         return False
     return bool(match(row.case) or match(f"{row.model}/{row.variant}@{row.device}"))
-
-
-@lru_cache(maxsize=64)  # gates are few, and rows are many
-def _matching(pattern: str) -> re.Pattern[str]:
-    return matching([pattern])
 
 
 def _require_rows(gate: Gate, rows: Sequence[Row], suite: str, *, partial: bool) -> None:

@@ -39,6 +39,10 @@ WORDS: Mapping[Standing, Words] = {
 }
 
 
+# Verdicts that a row has when its latency was found to differ; of a module against itself they are false alarms.
+CHANGED: frozenset[Verdict] = frozenset({"regressed", "improved"})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sample:
     """What was recorded of one row.

@@ -14,6 +14,13 @@ from harness.records.run import Build, Failure, Run, ToolchainRecord
 from harness.store.evidence import Evidence, find_failure, gather, is_expected, stand_ins
 from harness.store.run_directory import load_rounds
 
+TOOLCHAIN_PREFIX = "iree=="
+
+
+def is_toolchain(side: str) -> bool:
+    """Whether what a user calls a side is a release of IREE, as in `iree==3.12.0`, and not a directory."""
+    return side.startswith(TOOLCHAIN_PREFIX)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Side:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.compare.blank import blank_row
 from harness.compare.judge import Judgement, Sample, judge, rules_of
 from harness.compare.pairs import Known, Pair, Side, pair_peers, pair_variants, what_is_known
+from harness.compare.rows import blank_row
 from harness.metrics import LATENCY
 from harness.records.case import Case
 from harness.records.comparison import Row

@@ -1,39 +1,61 @@
-"""Outcomes -> rows, and what all rows together say."""
+"""Rows of a comparison: made from what is known, measured or counted, and what all of them say together."""
 
 from __future__ import annotations
 
+import glob
 import math
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from harness.compare.blank import blank_row
-from harness.compare.engine import Outcome
-from harness.compare.latency import BASE, HEAD
-from harness.compare.pairs import Known, Pair
-from harness.metrics import INSTRUCTIONS, LATENCY, Metric
-from harness.records.comparison import VERDICTS, GeometricMean, Kind, Row, Verdict, altered
+from harness.compare.engine import BASE, HEAD, Outcome
+from harness.compare.options import CompareOptions
+from harness.compare.pairs import Known, Pair, Side, is_toolchain
+from harness.metrics import BUILD_FACTS, INSTRUCTIONS, LATENCY, REFERENCE_FACTS, TIMED, Metric, ir_metric
+from harness.records.case import Case
+from harness.records.comparison import VERDICTS, GeometricMean, Kind, Row, Verdict
 from harness.records.run import Round
 from harness.stats import counter_per_call
 from harness.stats.estimate import ratio_of
 
+# One and many of what a metric counts; sizes count bytes.
+_NOUNS = {"dispatches": ("dispatch", "dispatches"), "copies": ("copy", "copies"), "fills": ("fill", "fills")}
+_HASH_DIGITS = 12  # as many as people compare by eye
 
-def known_row(pair: Pair, known: Known) -> Row:
+
+def blank_row(pair: Pair, metric: Metric, verdict: Verdict, floor: float = 0.0) -> Row:
+    """A row of a pair, by its name, that has a verdict and no figures yet."""
+    case = pair.case
+    return Row(
+        case=pair.name,
+        model=case.model,
+        variant=case.variant,
+        device=case.device,
+        metric=metric.name,
+        verdict=verdict,
+        floor=floor,
+        unit=metric.unit,
+    )
+
+
+def known_row(pair: Pair, known: Known, *, control: bool = False) -> Row:
     """The latency row of a pair that needs no measuring."""
-    return altered(blank_row(pair, LATENCY, known.verdict), reason=known.reason, stderr=known.stderr)
+    return replace(blank_row(pair, LATENCY, known.verdict), reason=known.reason, stderr=known.stderr, control=control)
 
 
-def measured_row(pair: Pair, metric: Metric, outcome: Outcome, floor: float) -> Row:
+def measured_row(pair: Pair, metric: Metric, outcome: Outcome, floor: float, *, control: bool = False) -> Row:
     """The row of a pair that was measured."""
     row = replace(
         blank_row(pair, metric, outcome.decision, floor),
         reason=outcome.reason,
         stderr=outcome.failure.stderr if outcome.failure is not None else "",
         generations=len(outcome.generations),
-        rounds=sum(one.rounds for one in outcome.generations),
-        seconds=round(sum(one.seconds for one in outcome.generations), 3),
+        rounds=sum(generation.rounds for generation in outcome.generations),
+        seconds=round(sum(generation.seconds for generation in outcome.generations), 3),
+        control=control,
     )
     if outcome.log_ratio is None:
         return row
@@ -43,17 +65,17 @@ def measured_row(pair: Pair, metric: Metric, outcome: Outcome, floor: float) -> 
         ci_low=None if outcome.low is None else ratio_of(outcome.low),
         ci_high=None if outcome.high is None else ratio_of(outcome.high),
         p=outcome.p,
-        base_value=_median(one.base for one in outcome.generations),
-        head_value=_median(one.head for one in outcome.generations),
+        base_value=_median(generation.base for generation in outcome.generations),
+        head_value=_median(generation.head for generation in outcome.generations),
     )
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.median(known)) if known else None
+    present = [value for value in values if value is not None]
+    return float(np.median(present)) if present else None
 
 
-def instructions_row(pair: Pair, rounds: Sequence[Round], floor: float) -> Row | None:
+def instructions_row(pair: Pair, rounds: Sequence[Round], floor: float, *, control: bool = False) -> Row | None:
     """What instructions per call say of a pair on one thread; None where they were not counted.
 
     They are exact to parts per million from one process to the next, so there is nothing to estimate: the row is
@@ -84,11 +106,12 @@ def instructions_row(pair: Pair, rounds: Sequence[Round], floor: float) -> Row |
         ratio=ratio_of(float(np.median(logs))),
         ci_low=ratio_of(low),
         ci_high=ratio_of(high),
-        base_value=float(np.median([base for base, _ in values])),
-        head_value=float(np.median([head for _, head in values])),
+        base_value=_median(base for base, _ in values),
+        head_value=_median(head for _, head in values),
         generations=len(logs),
         rounds=len(rounds),
         reason="counted, not timed: the interval is that of all generations",
+        control=control,
     )
 
 
@@ -108,10 +131,68 @@ def with_kind_of_change(latency: Row, instructions: Row | None) -> Row:
         return latency
     if latency.verdict == "inconclusive" and instructions.verdict == "unchanged":
         return replace(latency, reason=f"{latency.reason}; instructions per call are unchanged")
-    change = _CHANGES.get((latency.verdict, instructions.verdict))
-    if change is None:
-        return latency
-    return replace(latency, change=change)
+    return replace(latency, change=_CHANGES.get((latency.verdict, instructions.verdict)))
+
+
+def exact_rows(pair: Pair, base: Side, head: Side) -> list[Row]:
+    """One row for each exact metric of a pair (sizes, counts, peak memory) that both sides have a value of.
+
+    A value that only one side has gives no row: it comes from a tool that may not print it, and says nothing of the
+    code. What a case lacks altogether is told by its latency row.
+    """
+    if pair.base is None or pair.head is None:
+        return []
+    before, after = _exact_figures(pair.base, base), _exact_figures(pair.head, head)
+    return [_exact_row(pair, metric, before[metric], after[metric]) for metric in before if metric in after]
+
+
+def _exact_figures(case: Case, side: Side) -> dict[Metric, float]:
+    """In the order of the metrics; op counts come last."""
+    build, reference = side.evidence.builds.get(case.name), side.evidence.references.get(case.name)
+    figures = {metric: of(build) for metric, of in BUILD_FACTS.items()} if build is not None else {}
+    if reference is not None:
+        figures |= {metric: of_reference(reference) for metric, of_reference in REFERENCE_FACTS.items()}
+    counted = side.evidence.ir.get(case.name)
+    counts = {ir_metric(op): count for op, count in counted.counts.items()} if counted is not None else {}
+    return {metric: value for metric, value in (figures | counts).items() if value is not None}
+
+
+def _exact_row(pair: Pair, metric: Metric, base: float, head: float) -> Row:
+    singular, plural = _NOUNS.get(metric.name, ("op", "ops") if metric.unit == "count" else ("byte", "bytes"))
+    text = f"{head:,.0f} {singular if head == 1 else plural}"
+    verdict: Verdict = "unchanged" if head == base else "regressed" if head > base else "improved"
+    before = "on both sides" if head == base else f"where there {'was' if base == 1 else 'were'} {base:,.0f}"
+    return replace(
+        blank_row(pair, metric, verdict),
+        ratio=head / base if base else None,
+        base_value=base,
+        head_value=head,
+        reason=f"{text} {before}",
+    )
+
+
+def with_repro(row: Row, pair: Pair, base: Side, head: Side, options: CompareOptions) -> Row:
+    """The row with the command that repeats it and one comment line for each side; timed rows alone have any."""
+    if row.metric not in TIMED:
+        return row
+    sides = ["--within", head.label]
+    if options.within is None:
+        suites = [side.run.header.suite for side in (base, head) if is_toolchain(side.label)]
+        sides = [base.label, head.label, *(["--suite", suites[0]] if suites else [])]
+    control = ["--controls", "1"] if row.control else []
+    command = ["harness", "compare", *sides, "--filter", glob.escape(row.case), *control, *options.again()]
+    return replace(row, repro=(shlex.join(command), _module("base", pair.base, base), _module("head", pair.head, head)))
+
+
+def _module(word: str, case: Case | None, side: Side) -> str:
+    """A comment of one line, whatever a flag holds."""
+    if case is None:
+        return f"# {word}: has no such case"
+    build = side.evidence.builds.get(case.name)
+    if build is None or not build.command:
+        return f"# {word}: was never compiled"
+    module = f"module {build.module_sha256[:_HASH_DIGITS]}" if build.module_sha256 else "no module"
+    return f"# {word}: {module}, {' '.join(shlex.join(build.command).split())}"
 
 
 def summarise(rows: Sequence[Row]) -> dict[Verdict, int]:
@@ -122,28 +203,21 @@ def summarise(rows: Sequence[Row]) -> dict[Verdict, int]:
 
 def geometric_means(rows: Sequence[Row]) -> tuple[GeometricMean, ...]:
     """Of latency ratios, for each model, device and variant; identical rows count with 1, failed ones not at all."""
-    timed = [row for row in rows if row.metric == LATENCY.name]
-    counted = [row for row in timed if _counts(row)]
     kinds: tuple[tuple[Kind, Callable[[Row], str]], ...] = (
         ("model", lambda row: row.model),
         ("device", lambda row: row.device),
         ("variant", lambda row: row.variant),
     )
+    timed = [row for row in rows if row.metric == LATENCY.name]
     means = []
     for kind, name_of in kinds:
         ratios: dict[str, list[float]] = {name_of(row): [] for row in timed}
-        for row in counted:
-            ratios[name_of(row)].append(_ratio(row))
+        for row in timed:
+            ratio = 1.0 if row.verdict == "identical" else row.ratio
+            if ratio and not row.control and row.verdict != "failed":
+                ratios[name_of(row)].append(ratio)
         for name, found in ratios.items():
             if found:
                 mean = math.exp(float(np.mean(np.log(found))))
                 means.append(GeometricMean(kind=kind, name=name, ratio=mean, rows=len(found)))
     return tuple(means)
-
-
-def _counts(row: Row) -> bool:
-    return not row.control and row.verdict != "failed" and _ratio(row) > 0
-
-
-def _ratio(row: Row) -> float:
-    return 1.0 if row.verdict == "identical" else row.ratio or 0.0

@@ -19,12 +19,11 @@ import numpy as np
 
 from harness.cache import cache_root, write_atomically
 from harness.compare.engine import Outcome, Task, decide
-from harness.compare.latency import GENERATION_S, LatencySampler
-from harness.compare.modules import Gone, find_module
+from harness.compare.judge import CHANGED
 from harness.compare.pairs import Side
+from harness.compare.samplers import Gone, find_module, latency_task
 from harness.errors import RunError
 from harness.machine.selfchecked import selfcheck_file
-from harness.measure import Settings, last_core
 from harness.measure.generation import only_one_measures
 from harness.progress import Progress
 from harness.records.case import Case
@@ -33,8 +32,6 @@ from harness.stats.rates import rate_bounds
 from harness.stats.rule import Rule, detectable_change
 from harness.store.evidence import find_failure
 from harness.toolchain import Toolchain
-
-FLAGGED = ("regressed", "improved")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,21 +154,18 @@ def _measurable(side: Side) -> list[Case]:
 
 def _task(side: Side, case: Case, toolchain: Toolchain, rule: Rule, options: SelfcheckOptions) -> Task:
     try:
-        loadable = find_module(side, case, toolchain, cache_root()).loadable
+        module = find_module(side, case, toolchain, cache_root())
     except Gone as error:
         raise RunError(f"{error}; run it again") from None
-    sampler = LatencySampler(
-        name=case.name,
-        uri=case.uri,
-        more_uris=case.more_uris,
-        environment=case.environment,
-        base=loadable,
-        head=loadable,
-        cpus=last_core() if case.pin else None,
-        settings=Settings(seconds=GENERATION_S, seed=options.seed, call_limit_s=options.call_limit_s),
-        on_round=lambda _: None,
+    return latency_task(
+        case.name,
+        module,
+        module,
+        rule,
+        budget_s=options.row_budget_s,
+        seed=options.seed,
+        call_limit_s=options.call_limit_s,
     )
-    return Task(name=case.name, sampler=sampler, rule=rule, budget_s=options.row_budget_s)
 
 
 def _summary(name: str, outcomes: Sequence[Outcome], rule: Rule, options: SelfcheckOptions) -> CaseCheck:
@@ -184,7 +178,7 @@ def _summary(name: str, outcomes: Sequence[Outcome], rule: Rule, options: Selfch
     return CaseCheck(
         case=name,
         rows=len(outcomes),
-        flagged=sum(decision in FLAGGED for decision in decisions),
+        flagged=sum(decision in CHANGED for decision in decisions),
         inconclusive=decisions.count("inconclusive"),
         failed=decisions.count("failed"),
         spread=float(noise.std(ddof=1)) if noise.size > 1 else None,

@@ -1,24 +1,25 @@
-"""What a user calls a side -> a run: a run directory, or a toolchain that a suite is compiled with now."""
+"""The two sides: what a user calls them -> runs and toolchains, where these come from, and whether they compare."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from harness.cache import environments_root
-from harness.compare.pairs import Side, side_of
-from harness.errors import RunError, UsageError
+from harness.compare.judge import CHANGED
+from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair, Side, is_toolchain, side_of
+from harness.errors import RunError, ToolchainError, UsageError
+from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFacts
+from harness.records.run import ToolchainRecord
 from harness.store.run_directory import load_run
 from harness.toolchain import Toolchain, get_toolchains
 
-PREFIX = "iree=="
-
 RunSuite = Callable[[Path, Toolchain], Path]
-
-
-def is_toolchain(side: str) -> bool:
-    """Whether a side is a release of IREE, as in `iree==3.12.0`, and not a directory."""
-    return side.startswith(PREFIX)
+Environment = Mapping[str, Mapping[str, Any]]
+_SELFCHECK = TypeAdapter(SelfcheckFacts)
 
 
 def require_two(sides: Sequence[str], toolchains: Sequence[str], within: Path | None) -> tuple[str, str]:
@@ -27,7 +28,7 @@ def require_two(sides: Sequence[str], toolchains: Sequence[str], within: Path | 
     Raises:
         UsageError: There are not exactly two.
     """
-    given = [*sides, *(one if is_toolchain(one) else f"{PREFIX}{one}" for one in toolchains)]
+    given = [*sides, *(one if is_toolchain(one) else f"{TOOLCHAIN_PREFIX}{one}" for one in toolchains)]
     if within is not None:
         if given:
             raise UsageError(f"--within {within} compares the variants of that run; leave out {', '.join(given)}")
@@ -88,8 +89,6 @@ def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) ->
     Raises:
         ToolchainError: One cannot be had, or its compiler is another one than the run's.
     """
-    from harness.compare.modules import require_same
-
     versions = list(dict.fromkeys(version for side in sides for version in side.toolchains))
     found = get_toolchains(versions, root=environments_root(), on_install=on_install)
     if len(found) < len(versions):
@@ -97,5 +96,91 @@ def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) ->
     here = dict(zip(versions, found, strict=True))
     for side in sides:  # both may be of one release, and of two builds of it
         for version, record in side.toolchains.items():
-            require_same(here[version], record, side.label)
+            _require_same(here[version], record, side.label)
     return here
+
+
+def _require_same(toolchain: Toolchain, recorded: ToolchainRecord, label: str) -> Toolchain:
+    """The toolchain, if it is the one that a run recorded.
+
+    Raises:
+        ToolchainError: Its compiler has other bytes.
+    """
+    if toolchain.compiler_sha256 != recorded.compiler_sha256:
+        raise ToolchainError(
+            f"{label}: IREE {recorded.version} here has another compiler than the run's; make the run again"
+        )
+    return toolchain
+
+
+def describe_machine(environment: Environment) -> str:
+    """`machine 3f2a91c04b7e (virtual), AMD EPYC, 2 cores, Debian GNU/Linux 12`, as far as it is known."""
+    machine, cpu = environment.get("machine", {}), environment.get("cpu", {})
+    cores = cpu.get("usable_cores")
+    parts = [
+        f"machine {machine['id']}{' (virtual)' if machine.get('virtual') else ''}" if "id" in machine else "",
+        str(cpu.get("model", "")),
+        "" if cores is None else f"{cores} core{'' if cores == 1 else 's'}",
+        str(machine.get("distribution", machine.get("system", ""))),
+    ]
+    return ", ".join(part for part in parts if part) or "a machine of which nothing is known"
+
+
+def side_facts(side: Side, label: str) -> SideFacts:
+    """What a report says of a side."""
+    header = side.run.header
+    return SideFacts(
+        label=label,
+        run=header.id,
+        suite=header.suite,
+        started=header.started,
+        toolchains=tuple(
+            f"{one.version} ({one.revision[:10]})" if one.revision else one.version for one in header.toolchains
+        ),
+        machine=describe_machine(header.environment),
+    )
+
+
+def machine_facts(environment: Environment, rows: Iterable[Row]) -> MachineFacts:
+    """This machine, its rate of false alarms, and what the controls of this comparison showed."""
+    controls = [row for row in rows if row.control]
+    return MachineFacts(
+        description=describe_machine(environment),
+        selfcheck=selfcheck_of(environment),
+        controls=len(controls),
+        controls_flagged=sum(row.verdict in CHANGED for row in controls),
+    )
+
+
+def selfcheck_of(environment: Environment) -> SelfcheckFacts | None:
+    """What the machine's last selfcheck found, where the environment has it."""
+    facts = environment.get("selfcheck")
+    try:
+        return _SELFCHECK.validate_python(dict(facts)) if facts else None
+    except ValidationError:
+        return None
+
+
+def require_comparable(base: Side, head: Side, pairs: Sequence[Pair], *, across_hosts: bool) -> None:
+    """Refuse to compare recorded numbers of different machines or devices, unless that is what was asked for.
+
+    Raises:
+        UsageError: They differ; the message says how.
+    """
+    if across_hosts or base is head:
+        return
+    environments = [side.run.header.environment for side in (base, head)]
+    ids = [environment.get("machine", {}).get("id") for environment in environments]
+    advice = "measure both on one machine, or give --across-hosts to compare them all the same"
+    if None in ids:
+        raise UsageError(f"whether {base.label} and {head.label} were measured on one machine is not known; {advice}")
+    if ids[0] != ids[1]:
+        said = "; ".join(describe_machine(environment) for environment in environments)
+        raise UsageError(f"{base.label} and {head.label} were measured on different machines ({said}); {advice}")
+    for device in dict.fromkeys(pair.case.device for pair in pairs):
+        facts = [environment.get("devices", {}).get(device, "") for environment in environments]
+        if facts[0] != facts[1]:
+            raise UsageError(
+                f"device {device} was {facts[0] or 'not there'} in {base.label} and {facts[1] or 'not there'} in "
+                f"{head.label}; {advice}"
+            )

@@ -18,11 +18,13 @@ A threshold belongs to the first expression that matches a benchmark's *name*, s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
+from harness.compare.pairs import Pair
 from harness.records.case import Case
-from harness.records.comparison import Verdict
+from harness.records.comparison import Row, Verdict
 
 _NS_PER_MS = 1_000_000
 
@@ -146,3 +148,32 @@ def judge_upstream(metric: str, name: str, base: float, head: float) -> Upstream
         words = f"{percent:.1f} % against {threshold.percent:g} %"
     verdict: Verdict = "unchanged" if similar else "regressed" if head > base else "improved"
     return UpstreamVerdict(verdict=verdict, floor=floor, reason=f"upstream's rule: {words}")
+
+
+def judge_by_upstream(rows: Iterable[Row], pairs: Mapping[str, Pair], architecture: str) -> Iterator[Row]:
+    """The rows that upstream had, with its verdicts; what it did not judge is left out, and so are our intervals.
+
+    A row without figures, such as a failed or an identical one, keeps its verdict.
+
+    Args:
+        pairs: By name, as in the rows' `case`.
+        architecture: Of the machine, as platform.machine() has it.
+    """
+    for row in rows:
+        if row.metric not in UPSTREAM_METRICS:
+            continue
+        if row.base_value is None or row.head_value is None:
+            yield row
+            continue
+        name = upstream_name(pairs[row.case].case, architecture)
+        judged = judge_upstream(row.metric, name, row.base_value, row.head_value)
+        yield replace(
+            row,
+            verdict=judged.verdict,
+            floor=judged.floor,
+            reason=judged.reason,
+            ratio=row.head_value / row.base_value if row.base_value else None,
+            ci_low=None,
+            ci_high=None,
+            p=None,
+        )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.compare.sides import PREFIX
+from harness.compare.pairs import TOOLCHAIN_PREFIX
 from harness.dashboard.encode import Payload, key_of, table
 from harness.dashboard.figures import metric_title, signed
 from harness.dashboard.gather import Gathered, records
@@ -188,7 +188,7 @@ def compare_command(change: Change, runs: Mapping[str, Mapping[str, Any]], place
     known = len(releases) == 2 and all(_RELEASE.fullmatch(release) for release in releases)
     if change.role == "newest" and known and releases[0] != releases[1]:
         suite = str(runs[change.first_bad]["suite_file"])
-        sides = [f"{PREFIX}{release}" for release in releases]
+        sides = [f"{TOOLCHAIN_PREFIX}{release}" for release in releases]
         return shlex.join(["harness", "compare", *sides, "--suite", suite, _FILTER, case])
     # Where a run has several toolchains, the names of its cases end in them.
     several = {bool(run in runs and runs[run]["reference"]) for run in ends}

@@ -21,7 +21,7 @@ from harness.text import one_line
 _DRIVER = r"(?:/usr/share|/etc/vulkan)/[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*"
 _VARIABLE = re.compile(rf"(?:VK_ICD_FILENAMES|VK_DRIVER_FILES)={_DRIVER}(?::{_DRIVER})*")
 
-# The comments that harness.compare.repro and harness.report.repro write, and no others.
+# The comments that harness.compare.rows and harness.report.repro write, and no others.
 _NO_MODULE = re.compile(r"# (?:base|head): (?:has no such case|was never compiled)")
 _MODULE = re.compile(r"(# (?:base|head): (?:module [0-9a-f]{12}|no module))(?:, (.*))?")
 _RELEASE = r"[0-9][0-9A-Za-z.+-]{0,60}"

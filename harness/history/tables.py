@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from harness.compare.hosts import selfcheck_of
+from harness.compare.sides import selfcheck_of
 from harness.history.machine_class import machine_class
 from harness.history.points import CaseFacts, facts_of_cases, points_of
 from harness.history.values import CaseRow, ComparisonRow, Point, RunRow, TurnRow

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import chain
 from typing import Any, Literal
-
-from harness.metrics import TIMED
 
 Verdict = Literal["regressed", "improved", "unchanged", "inconclusive", "identical", "failed", "missing", "new"]
 VERDICTS: tuple[Verdict, ...] = (
@@ -137,60 +132,6 @@ class Row:
     repro: tuple[str, ...] = ()
 
 
-def altered(row: Row, **fields: Any) -> Row:
-    """The row with other values of these fields, as dataclasses.replace has it and ten times faster.
-
-    A comparison of thousands of cases has a hundred thousand rows.
-    """
-    other: Row = object.__new__(Row)
-    vars(other).update(vars(row), **fields)
-    return other
-
-
-class Rows(tuple[Row, ...]):
-    """Very many rows, of which a report asks dozens of times those of one verdict or metric."""
-
-    @cached_property
-    def _by_verdict(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for place, row in enumerate(self):
-            found.setdefault(row.verdict, []).append(place)
-        return found
-
-    @cached_property
-    def by_metric(self) -> dict[str, list[Row]]:
-        """In the order in which metrics come first."""
-        found: dict[str, list[Row]] = {}
-        for row in self:
-            found.setdefault(row.metric, []).append(row)
-        return found
-
-    @cached_property
-    def counted(self) -> list[Row]:
-        """Those of figures that are counted, not timed."""
-        return [row for row in self if row.metric not in TIMED]
-
-    @cached_property
-    def violated(self) -> list[Row]:
-        """Those that break a gate of the suite."""
-        return [row for row in self if row.gate == "violated"]
-
-    @cached_property
-    def are_finite(self) -> bool:
-        """Whether all figures are numbers, as nearly always; one that is none spoils a sum."""
-        for row in self:
-            timed = (row.ci_low or 0.0) + (row.ci_high or 0.0) + (row.p or 0.0)
-            values = (row.ratio or 0.0) + (row.base_value or 0.0) + (row.head_value or 0.0) + row.floor + row.seconds
-            if not math.isfinite(values + timed):
-                return False
-        return True
-
-    def of_verdict(self, *verdicts: Verdict) -> list[Row]:
-        """Those with one of the verdicts, in their order."""
-        places = [self._by_verdict.get(verdict, []) for verdict in verdicts]
-        return [self[place] for place in sorted(chain.from_iterable(places))]
-
-
 @dataclass(frozen=True, kw_only=True)
 class GeometricMean:
     """Of the latency ratios of all rows of one model, device or variant.
@@ -233,13 +174,3 @@ class Comparison:
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     command: tuple[str, ...] = ()
-
-    @cached_property
-    def real_rows(self) -> Rows:
-        """All rows but the A/A controls."""
-        return Rows(row for row in self.rows if not row.control)
-
-    @cached_property
-    def controls(self) -> Rows:
-        """Rows of equal modules that were measured all the same."""
-        return Rows(row for row in self.rows if row.control)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from harness.compare.hosts import selfcheck_of
+from harness.compare.sides import selfcheck_of
 from harness.metrics import (
     BUILD_FACTS,
     COMPILE_TIME,

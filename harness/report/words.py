@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from harness.compare.hosts import selfcheck_of
+from harness.compare.sides import selfcheck_of
 from harness.report.comparison.words import share
 from harness.report.machine import machine_line
 from harness.report.units import ratio_text

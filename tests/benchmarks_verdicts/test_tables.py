@@ -18,7 +18,7 @@ from benchmarks.verdicts.contest import Count, Score, beaten, contest
 from benchmarks.verdicts.recording import Recorded
 from benchmarks.verdicts.tables import BEGIN, END, render, write_tables
 from benchmarks.verdicts.trials import Streams
-from harness.compare.latency import GENERATION_S
+from harness.compare.samplers import GENERATION_S
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.stats.rule import Rule
 from harness.toolchain import Toolchain

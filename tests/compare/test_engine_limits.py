@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.compare.engine import MOST_GENERATIONS, Decision, Generation, Outcome
-from harness.compare.latency import summarise_generation
+from harness.compare.samplers import summarise_generation
 from harness.records.run import Round, Turn
 from tests.compare.scripted import NOISY, RULE, Step, a_generation, crash, decided, generations, outcome_of
 

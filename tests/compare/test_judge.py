@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.compare.comparison import conclude, plan_comparison, recorded
 from harness.compare.judge import WORDS, Judgement, Sample, judge, rules_of
+from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side, side_of
 from harness.errors import UsageError
-from harness.process import Limits
-from harness.progress import Silent
 from harness.records.comparison import Comparison
 from harness.records.run import Round
 from harness.report.table import build_report
 from harness.report.values import Report
-from harness.stages.comparing import CompareOptions, compare_sides
 from harness.stats.rule import Rule, Standing
 from harness.stats.student import paired_mean
 from harness.store.run_directory import load_run
@@ -104,23 +104,10 @@ def test_floors_of_the_user_come_before_the_suites_and_those_before_our_own() ->
     assert rules_of(header, "results/x", 0.5)["latency"].floor == 0.5
 
 
-def compared(side: Side, results: Path, *patterns: str) -> Comparison:
-    options = CompareOptions(
-        results=results,
-        remeasure=False,
-        across_hosts=False,
-        row_budget_s=1,
-        compile_budget_s=0,
-        floor=None,
-        controls=0,
-        rule="generations",
-        patterns=patterns,
-        seed=0,
-        compile_limits=Limits(seconds=1),
-        call_limit_s=1,
-        command=(),
-    )
-    return compare_sides(side, side, {}, options, Silent(), within=True)[0]
+def compared(side: Side, *patterns: str) -> Comparison:
+    options = CompareOptions(within=Path(side.label), remeasure=False, patterns=patterns)
+    plan = plan_comparison(side, side, options)
+    return conclude(plan, recorded(plan), {}, created=datetime.now(timezone.utc))
 
 
 def assert_they_agree(report: Report, comparison: Comparison) -> None:
@@ -166,15 +153,15 @@ def runs(draw: st.DrawFn) -> Side:
 
 @settings(max_examples=60)
 @given(side=runs())
-def test_a_report_and_a_comparison_within_the_run_agree(side: Side, tmp_path_factory: pytest.TempPathFactory) -> None:
-    assert_they_agree(build_report(side.run), compared(side, tmp_path_factory.mktemp("results")))
+def test_a_report_and_a_comparison_within_the_run_agree(side: Side) -> None:
+    assert_they_agree(build_report(side.run), compared(side))
 
 
-def test_they_agree_on_the_published_run(tmp_path: Path) -> None:
+def test_they_agree_on_the_published_run() -> None:
     run = load_run(PUBLISHED)
     report, side = build_report(run), side_of(run, str(PUBLISHED))
-    whole = compared(side, tmp_path)
+    whole = compared(side)
     assert_they_agree(report, whole)
     assert {row.kind for row in report.rows()} >= {"faster", "slower", "same", "unclear"}
-    alone = compared(side, tmp_path, "rdb/im2col@cpu")
+    alone = compared(side, "rdb/im2col@cpu")
     assert alone.rows[0] in whole.rows  # what is left out of a comparison is still judged with the rest

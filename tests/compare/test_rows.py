@@ -1,8 +1,12 @@
-"""Outcomes and counters -> rows, and what all rows together say."""
+"""Rows: of what is known, measured and counted, what repeats them, and what all of them together say."""
 
 from __future__ import annotations
 
+import hashlib
 import math
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,19 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.compare.engine import Generation, Outcome
-from harness.compare.pairs import Known, Pair
+from harness.compare.options import CompareOptions
+from harness.compare.pairs import Known, Pair, Side, side_of
 from harness.compare.rows import (
+    exact_rows,
     geometric_means,
     instructions_row,
     known_row,
     measured_row,
     summarise,
     with_kind_of_change,
+    with_repro,
 )
-from harness.metrics import INSTRUCTIONS, LATENCY
+from harness.metrics import EXACT, INSTRUCTIONS, LATENCY
 from harness.records.comparison import VERDICTS, Row, Verdict
-from harness.records.run import Failure, Round, Turn
-from tests.compare.runs import a_case
+from harness.records.run import Build, Failure, IrCounts, Reference, Round, Run, Sizes, Statistics, Turn
+from tests.builders import make_header
+from tests.compare.runs import a_case, a_side
 
 PAIR = Pair(name="net/fast@cpu", base=a_case("stock"), head=a_case("fast"))
 FLOOR = INSTRUCTIONS.floor
@@ -236,3 +244,216 @@ def test_rows_that_no_mean_is_of(row: Row) -> None:
 def test_a_mean_lies_between_its_ratios(ratios: list[float]) -> None:
     (mean, *_) = geometric_means([a_row("unchanged", ratio) for ratio in ratios])
     assert min(ratios) * (1 - 1e-9) <= mean.ratio <= max(ratios) * (1 + 1e-9)
+
+
+# --- Exact figures ---
+
+EXACT_PAIR = Pair(name="net/tiled@cpu", base=a_case("tiled"), head=a_case("tiled"))
+LINALG = "input/linalg.*"
+
+
+def figures(
+    *,
+    copies: int = 1,
+    transient: int = 0,
+    dispatches: int = 2,
+    fills: int = 0,
+    size: int = 4096,
+    host: int | None = 1000,
+    device: int | None = 2000,
+    built: bool = True,
+    referenced: bool = True,
+    ir: Mapping[str, int] | None = None,
+) -> Side:
+    """A side whose one case has these counts; without a build or a reference it lacks theirs."""
+    name = EXACT_PAIR.name
+    build = Build(
+        case=name,
+        command=("iree-compile",),
+        cache_key="ab",
+        sizes=Sizes(module_bytes=size, vm_bytes=512, constant_bytes=0, dispatch_bytes={"a.so": size - 1024, "b.so": 1}),
+        statistics=Statistics(
+            dispatches=dispatches,
+            copies=copies,
+            fills=fills,
+            awaits=1,
+            submissions=1,
+            executables=1,
+            transient_bytes=transient,
+            constant_bytes=0,
+            variable_bytes=0,
+        ),
+    )
+    reference = Reference(case=name, command=(), host_peak_bytes=host, device_peak_bytes=device)
+    run = Run(
+        header=make_header(cases=(EXACT_PAIR.case,)),
+        builds=(build,) if built else (Build(case=name, command=(), cache_key=""),),
+        references=(reference,) if referenced else (),
+        ir=() if ir is None else (IrCounts(case=name, counts=dict(ir)),),
+        finished=True,
+    )
+    return side_of(run, "x")
+
+
+def row_of(metric: str, base: Side, head: Side) -> Row:
+    (row,) = [row for row in exact_rows(EXACT_PAIR, base, head) if row.metric == metric]
+    return row
+
+
+def test_every_exact_metric_that_both_sides_have_is_a_row_and_op_counts_come_last() -> None:
+    counts = {"input/tensor.empty": 3, "flow/flow.tensor.update": 13, "bufferized/executables:memref.alloc*": 0}
+    rows = exact_rows(EXACT_PAIR, figures(ir=counts), figures(ir=counts))
+    assert [row.metric for row in rows] == [*(metric.name for metric in EXACT), *counts]
+    assert {row.verdict for row in rows} == {"unchanged"}
+
+
+def test_a_row_of_a_count_says_all_there_is_to_say() -> None:
+    common = {"case": "net/tiled@cpu", "model": "net", "variant": "tiled", "device": "cpu", "verdict": "improved"}
+    values = {"ratio": 1 / 13, "base_value": 13, "head_value": 1, "unit": "count"}
+    row = row_of("copies", figures(copies=13), figures(copies=1))
+    assert row == Row(**common, **values, metric="copies", reason="1 copy where there were 13")  # type: ignore[arg-type]
+    update = "flow/flow.tensor.update"
+    row = row_of(update, figures(ir={update: 13}), figures(ir={update: 1}))
+    assert row == Row(**common, **values, metric=update, reason="1 op where there were 13")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "base", "head", "verdict", "reason"),
+    [
+        (
+            "transient",
+            "transient-memory",
+            19_796_992,
+            10_235_904,
+            "improved",
+            "10,235,904 bytes where there were 19,796,992",
+        ),
+        ("transient", "transient-memory", 4096, 4097, "regressed", "4,097 bytes where there were 4,096"),
+        ("transient", "transient-memory", 1, 2, "regressed", "2 bytes where there was 1"),
+        ("transient", "transient-memory", 4096, 4096, "unchanged", "4,096 bytes on both sides"),
+        ("fills", "fills", 0, 0, "unchanged", "0 fills on both sides"),
+        ("fills", "fills", 0, 1, "regressed", "1 fill where there were 0"),
+        ("dispatches", "dispatches", 1, 0, "improved", "0 dispatches where there was 1"),
+        ("ir", LINALG, 0, 2, "regressed", "2 ops where there were 0"),
+        ("ir", LINALG, 1200, 1200, "unchanged", "1,200 ops on both sides"),
+    ],
+)
+def test_any_difference_is_a_change(name: str, metric: str, base: int, head: int, verdict: str, reason: str) -> None:
+    sides: list[Any] = [{name: {metric: value} if name == "ir" else value} for value in (base, head)]
+    row = row_of(metric, figures(**sides[0]), figures(**sides[1]))
+    assert (row.verdict, row.reason) == (verdict, reason)
+    assert row.ratio == (head / base if base else None)  # nothing is no base for a ratio
+
+
+def test_the_size_of_dispatches_is_that_of_all_executables() -> None:
+    row = row_of("dispatch-size", figures(size=4096), figures(size=5096))
+    assert (row.base_value, row.head_value) == (3073, 4073)
+
+
+def test_what_one_side_does_not_have_is_left_out() -> None:
+    """A tool may not print it; a plugin may rewrite a program after a phase, and a suite count other ops by now."""
+    bare: Any = {"built": False, "referenced": False}
+    here, there = (
+        figures(**bare, ir={LINALG: 1, "flow/flow.*": 2}),
+        figures(**bare, ir={"flow/flow.*": 2, "vm/vm.call": 3}),
+    )
+    assert [row.metric for row in exact_rows(EXACT_PAIR, here, there)] == ["flow/flow.*"]
+    assert exact_rows(EXACT_PAIR, here, figures(**bare)) == []
+    assert exact_rows(EXACT_PAIR, figures(built=False), figures(referenced=False)) == []
+    assert exact_rows(Pair(name="x", base=None, head=EXACT_PAIR.head), figures(), figures()) == []
+    rows = exact_rows(EXACT_PAIR, figures(built=False, host=None), figures(built=False, device=7))
+    assert [(row.metric, row.verdict) for row in rows] == [("device-peak-memory", "improved")]
+
+
+COUNTS = st.integers(min_value=0, max_value=2**40)
+SIDES = st.builds(
+    figures,
+    copies=COUNTS,
+    transient=COUNTS,
+    size=st.integers(1024, 2**40),
+    host=st.none() | COUNTS,
+    ir=st.dictionaries(st.sampled_from([LINALG, "flow/tensor.empty", "vm/vm.call"]), COUNTS),
+)
+
+
+@given(SIDES, SIDES)
+def test_swapping_the_sides_mirrors_every_row(base: Side, head: Side) -> None:
+    mirrored = {"regressed": "improved", "improved": "regressed", "unchanged": "unchanged"}
+    there = exact_rows(EXACT_PAIR, base, head)
+    back = {row.metric: row for row in exact_rows(EXACT_PAIR, head, base)}
+    assert {row.metric for row in there} == back.keys()
+    for row in there:
+        other = back[row.metric]
+        assert mirrored[row.verdict] == other.verdict
+        assert (row.base_value, row.head_value) == (other.head_value, other.base_value)
+        if row.ratio and other.ratio:
+            assert row.ratio * other.ratio == pytest.approx(1)
+
+
+# --- Repeating a row ---
+
+STOCK, FAST = a_case("stock"), a_case("fast")
+REPRO_PAIR = Pair(name=FAST.name, base=STOCK, head=FAST)
+COMMAND = "iree-compile model.mlir -o module.vmfb"
+
+
+def lines(row: Row, base: Side, head: Side, *, pair: Pair = REPRO_PAIR, **options: Any) -> tuple[str, ...]:
+    return with_repro(row, pair, base, head, CompareOptions(**options)).repro
+
+
+def digits(code: str) -> str:
+    return hashlib.sha256(code.encode()).hexdigest()[:12]
+
+
+def test_two_runs() -> None:
+    base, head = a_side(STOCK), a_side(FAST, label="results/my head")
+    assert lines(a_row(), base, head) == (
+        "harness compare results/base 'results/my head' --filter net/fast@cpu",
+        f"# base: module {digits(STOCK.name)}, {COMMAND}",
+        f"# head: module {digits(FAST.name)}, {COMMAND}",
+    )
+    assert lines(a_row(metric="compile-time"), base, head) == lines(a_row(), base, head)
+
+
+def test_within_a_run() -> None:
+    side = a_side(STOCK, FAST)
+    command = lines(a_row(), side, side, within=Path("results/base"), remeasure=False)[0]
+    assert command == "harness compare --within results/base --filter net/fast@cpu --no-remeasure"
+
+
+def test_a_toolchain_needs_its_suite() -> None:
+    base, head = a_side(STOCK), a_side(FAST, label="iree==3.13.0")
+    assert lines(a_row(), base, head)[0] == (
+        "harness compare results/base iree==3.13.0 --suite suites/small.toml --filter net/fast@cpu"
+    )
+
+
+def test_a_control_asks_for_itself() -> None:
+    assert lines(a_row(control=True), a_side(STOCK), a_side(FAST))[0].endswith("--filter net/fast@cpu --controls 1")
+
+
+def test_a_filter_matches_the_row_alone() -> None:
+    command = lines(a_row(case="net/[a-c]*@cpu (base)"), a_side(STOCK), a_side(FAST))[0]
+    assert shlex.split(command)[-1] == "net/[[]a-c][*]@cpu (base)"
+
+
+def test_a_side_without_a_module() -> None:
+    crash = Failure(stage="compile", message="it crashed")
+    base, head = a_side(STOCK, uncompiled=[STOCK.name]), a_side(FAST, failures={FAST.name: crash})
+    assert lines(a_row(), base, head)[1:] == ("# base: was never compiled", f"# head: no module, {COMMAND}")
+    alone = Pair(name=FAST.name, base=None, head=FAST)
+    assert lines(a_row(), base, head, pair=alone)[1] == "# base: has no such case"
+
+
+@pytest.mark.parametrize("metric", ["copies", "instructions", "module-size"])
+def test_what_is_counted_is_repeated_with_its_latency(metric: str) -> None:
+    assert lines(a_row(metric=metric), a_side(STOCK), a_side(FAST)) == ()
+
+
+def test_options_that_make_the_comparison_what_it_is_are_repeated() -> None:
+    sides = a_side(STOCK), a_side(FAST)
+    options: Any = {"across_hosts": True, "by_name": True, "floor": 0.02, "rule": "upstream"}
+    assert lines(a_row(), *sides, remeasure=False, **options)[0].endswith(
+        " --no-remeasure --across-hosts --by-name --floor 0.02 --rule upstream"
+    )
+    assert "--across-hosts" not in lines(a_row(), *sides, **options)[0]  # both are measured here

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from harness.compare import selfcheck as selfcheck_module
-from harness.compare.engine import Generation
-from harness.compare.modules import Gone
+from harness.compare.engine import Generation, Task
 from harness.compare.pairs import Side
+from harness.compare.samplers import Gone
 from harness.compare.selfcheck import CaseCheck, Selfcheck, SelfcheckOptions, check_machine
 from harness.errors import CaseError, RunError
 from harness.machine.environment import capture_environment
@@ -25,6 +25,7 @@ from harness.machine.selfchecked import last_selfcheck, selfcheck_file
 from harness.progress import Silent
 from harness.records.run import Failure
 from harness.report.selfcheck import render_selfcheck
+from harness.stats.rule import Rule
 from tests.compare.runs import a_case, a_side
 
 MACHINE = "3f2a91c04b7e"
@@ -46,7 +47,7 @@ class Machine:
     broken: set[str] = field(default_factory=set)
     order: list[str] = field(default_factory=list)
 
-    def sampler(self, *, name: str, **_: Any) -> Any:
+    def task(self, name: str, _base: Any, _head: Any, rule: Rule, *, budget_s: float, **_: Any) -> Task:
         """In place of the real one."""
 
         def sample(number: int) -> Generation:
@@ -59,7 +60,7 @@ class Machine:
             timed = None if log_ratio is None else 1000.0
             return Generation(log_ratio=log_ratio, base=timed, head=timed, rounds=20, seconds=1.0)
 
-        return SimpleNamespace(sample=sample)
+        return Task(name=name, sampler=SimpleNamespace(sample=sample), rule=rule, budget_s=budget_s)
 
     def check(self, side: Side, *, rows: int = 2, floor: float | None = None, machine: str = MACHINE) -> Selfcheck:
         """Rows of ten seconds, which have room for ten generations."""
@@ -73,8 +74,8 @@ class Machine:
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     scripted = Machine()
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(selfcheck_module, "find_module", lambda *_: SimpleNamespace(loadable=None))
-    monkeypatch.setattr(selfcheck_module, "LatencySampler", scripted.sampler)
+    monkeypatch.setattr(selfcheck_module, "find_module", lambda *_: None)
+    monkeypatch.setattr(selfcheck_module, "latency_task", scripted.task)
     monkeypatch.setattr(selfcheck_module, "only_one_measures", lambda _: contextlib.nullcontext())
     yield scripted
 

@@ -11,8 +11,6 @@ from harness.records.comparison import Comparison, Row
 def finite(comparison: Comparison) -> Comparison:
     """The comparison with None, or 0 where there has to be a number, in place of NaN and infinities."""
     means = tuple(mean for mean in comparison.means if math.isfinite(mean.ratio))
-    if len(means) == len(comparison.means) and comparison.real_rows.are_finite and comparison.controls.are_finite:
-        return comparison
     return replace(comparison, rows=tuple(_row(row) for row in comparison.rows), means=means)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 
 from harness.metrics import COMPILE_TIME, LATENCY, TIMED
-from harness.records.comparison import Comparison, Row, Rows, Verdict
+from harness.records.comparison import Comparison, Row, Verdict
 
 CHANGED: tuple[Verdict, ...] = ("regressed", "improved")
 LOST: tuple[Verdict, ...] = ("failed", "missing")
@@ -16,27 +16,23 @@ MOST_COUNTED = 1_000
 MEASURED: tuple[Verdict, ...] = (*CHANGED, "unchanged", "inconclusive")
 
 
-def real_rows(comparison: Comparison) -> Rows:
+def real_rows(comparison: Comparison) -> list[Row]:
     """All rows but the A/A controls."""
-    return comparison.real_rows
+    return [row for row in comparison.rows if not row.control]
 
 
-def controls(comparison: Comparison) -> Rows:
+def controls(comparison: Comparison) -> list[Row]:
     """Rows of equal modules that were measured all the same."""
-    return comparison.controls
+    return [row for row in comparison.rows if row.control]
 
 
 def of_verdict(rows: Iterable[Row], *verdicts: Verdict) -> list[Row]:
     """Those with one of the verdicts."""
-    if isinstance(rows, Rows):
-        return rows.of_verdict(*verdicts)
     return [row for row in rows if row.verdict in verdicts]
 
 
 def of_metric(rows: Iterable[Row], metric: str) -> list[Row]:
     """Those of one metric."""
-    if isinstance(rows, Rows):
-        return rows.by_metric.get(metric, [])
     return [row for row in rows if row.metric == metric]
 
 
@@ -55,14 +51,12 @@ def metrics_of(rows: Iterable[Row]) -> list[str]:
 
 def other_figures(rows: Iterable[Row]) -> list[Row]:
     """Rows of figures that are counted, not timed."""
-    if isinstance(rows, Rows):
-        return rows.counted
     return [row for row in rows if row.metric not in TIMED]
 
 
 def violated(comparison: Comparison) -> list[Row]:
     """Rows that break a gate of the suite."""
-    return real_rows(comparison).violated
+    return [row for row in real_rows(comparison) if row.gate == "violated"]
 
 
 def cases(rows: Iterable[Row]) -> list[str]:

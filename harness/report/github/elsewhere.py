@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath, PureWindowsPath
 
-from harness.records.comparison import Comparison, Row, SelfcheckFacts, SideFacts, altered
+from harness.records.comparison import Comparison, Row, SelfcheckFacts, SideFacts
 from harness.report.comparison.selection import is_relevant
 
 # Of `harness compare`: where it keeps what it found, and how it prints that; neither is part of what is measured.
@@ -73,7 +73,7 @@ def _row(row: Row) -> Row:
         return row
     if not any(map(_is_absolute, words)):
         return row
-    return altered(row, repro=(shlex.join(portable(words)), *rest))
+    return replace(row, repro=(shlex.join(portable(words)), *rest))
 
 
 def _side(side: SideFacts) -> SideFacts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.compare.hosts import selfcheck_of
+from harness.compare.sides import selfcheck_of
 from harness.errors import ExitCode
 from harness.report.comparison.form import Form, Part, fitted, size_bytes
 from harness.report.comparison.markdown_parts import shortened_step

@@ -1,0 +1,239 @@
+"""The line of a comparison, but for measuring and keeping it: two sides -> a plan -> rows -> a comparison.
+
+plan = plan_comparison(base, head, options)     # pairs, and what is known of each; all that may be wrong
+rows = recorded(plan), or those of harness.compare.remeasure
+comparison = conclude(plan, rows, ...)          # known and counted rows too, gates, order, commands
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from harness.compare.gates import applicable_gates, apply_gates, require_gated_cases
+from harness.compare.judge import rules_of
+from harness.compare.options import CompareOptions
+from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, what_is_known, with_rounds
+from harness.compare.recorded import Timings, judge_recorded, recorded_row
+from harness.compare.rows import exact_rows, geometric_means, known_row, summarise, with_repro
+from harness.compare.sides import Environment, machine_facts, require_comparable, side_facts
+from harness.compare.upstream import judge_by_upstream
+from harness.errors import UsageError
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
+from harness.records.case import Gate
+from harness.records.comparison import Comparison, Row
+from harness.stats.rule import Rule
+from harness.suite.cases import matching
+
+# Cases that a note has room for.
+_MOST_NAMES = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is to be compared.
+
+    Attributes:
+        every: All pairs of the two sides; within a run, each variant with its baseline.
+        pairs: Those of them that the user's patterns choose.
+        fates: By name of every pair: its verdict; None: its latency must be compared; a string: why it is left out.
+        rules: By metric.
+        gates: Of the head's suite; none within a run, since they are about a change of the compiler.
+        partial: Whether only some of the suite's cases were run or compared.
+    """
+
+    base: Side
+    head: Side
+    options: CompareOptions
+    every: tuple[Pair, ...]
+    pairs: tuple[Pair, ...]
+    fates: Mapping[str, Known | str | None]
+    rules: Mapping[str, Rule]
+    gates: tuple[Gate, ...]
+    partial: bool
+
+    @property
+    def within(self) -> bool:
+        """Whether both sides are variants of one run."""
+        return self.options.within is not None
+
+    @property
+    def open(self) -> list[Pair]:
+        """Pairs whose latency must be compared."""
+        return [pair for pair in self.pairs if self.fates[pair.name] is None]
+
+    @property
+    def left_out(self) -> list[Pair]:
+        """Pairs that no row is about."""
+        return [pair for pair in self.pairs if isinstance(self.fates[pair.name], str)]
+
+    @property
+    def controls(self) -> list[Pair]:
+        """Identical pairs that are measured all the same."""
+        return [pair for pair in self.pairs if _is_identical(self.fates[pair.name])][: self.options.controls]
+
+
+def plan_comparison(base: Side, head: Side, options: CompareOptions) -> Plan:
+    """Pair the cases of two sides, and say what is known without measuring; within a run, both sides are that run.
+
+    Raises:
+        UsageError: The sides cannot be compared as the options ask.
+    """
+    every = pair_runs(base, head, by_name=options.by_name) if options.within is None else pair_within(head)
+    pairs = _chosen(every, options.patterns)
+    header = head.run.header
+    plan = Plan(
+        base=base,
+        head=head,
+        options=options,
+        every=tuple(every),
+        pairs=tuple(pairs),
+        fates={pair.name: what_is_known(pair, base, head) for pair in every},
+        rules=rules_of(header, head.label, options.floor),
+        gates=header.gates if options.within is None else (),
+        partial=bool(options.patterns or header.settings.get("patterns") or header.settings.get("tags")),
+    )
+    require_gated_cases(pairs, plan.gates, header.suite, partial=plan.partial)
+    if not options.remeasure:
+        require_comparable(base, head, plan.open, across_hosts=options.across_hosts)
+    return plan
+
+
+def _chosen(pairs: list[Pair], patterns: Sequence[str]) -> list[Pair]:
+    if not patterns:
+        return pairs
+    match = matching(patterns).match
+    chosen = [pair for pair in pairs if match(pair.name)]
+    if not chosen:
+        asked = " ".join(f"--filter {pattern}" for pattern in patterns)
+        raise UsageError(f"{asked} matches no case of the comparison, such as {pairs[0].name}; correct the pattern")
+    return chosen
+
+
+def recorded(plan: Plan) -> list[Row]:
+    """Latency rows of the open pairs, from what the runs recorded.
+
+    They are judged together with all others that were recorded: leaving rows out after they were measured makes none
+    of the rest more certain. So the report of a run, a comparison within it and one that repeats a single row of it
+    say the same of a row.
+    """
+    if not plan.open:
+        return []
+    sides = [plan.head] if plan.within else [plan.base, plan.head]
+    timings, rule = [Timings(with_rounds(side)) for side in sides], plan.rules[LATENCY.name]
+    pairs = {pair.name: pair for pair in plan.every if plan.fates[pair.name] is None}
+    judgements = judge_recorded(pairs, timings[0], timings[-1], rule, within=plan.within)
+    return [recorded_row(pair, judgements.get(pair.name), timings[0], timings[-1], rule) for pair in plan.open]
+
+
+def conclude(
+    plan: Plan,
+    compared: Sequence[Row],
+    environment: Environment,
+    *,
+    created: datetime,
+    name: str = "",
+    command: tuple[str, ...] = (),
+) -> Comparison:
+    """The whole comparison: with what is known and counted, gates, notes and the commands that repeat each row.
+
+    Args:
+        compared: Rows of the open pairs and of the controls.
+        environment: Of this machine now.
+        created: When the comparison began, in UTC.
+        name: Of its directory; "" where it is not kept.
+        command: The command line.
+    """
+    base, head, options = plan.base, plan.head, plan.options
+    pairs = {pair.name: pair for pair in plan.pairs}
+    rows = [known_row(pair, fate) for pair in plan.pairs if isinstance(fate := plan.fates[pair.name], Known)]
+    rows += compared
+    rows += [row for pair in plan.pairs if _has_figures(plan.fates[pair.name]) for row in exact_rows(pair, base, head)]
+    gates, unused = applicable_gates(plan.gates, rows, plan.left_out, upstream=options.rule == "upstream")
+    rows = list(apply_gates(_in_order(rows, plan.pairs), gates, suite=head.run.header.suite, partial=plan.partial))
+    if options.rule == "upstream":
+        rows = list(judge_by_upstream(rows, pairs, str(environment.get("machine", {}).get("architecture", ""))))
+    rows = [with_repro(row, pairs[row.case], base, head, options) for row in rows]
+    return Comparison(
+        id=name,
+        created=created.isoformat(timespec="seconds"),
+        base=side_facts(base, "baseline" if plan.within else base.label),
+        head=side_facts(head, "variants" if plan.within else head.label),
+        within=plan.within,
+        mode="remeasured" if options.remeasure else "recorded",
+        rule=options.rule,
+        machine=machine_facts(environment, rows),
+        rows=tuple(rows),
+        summary=summarise(rows),
+        means=geometric_means(rows),
+        notes=(*_notes(plan), *unused),
+        settings=_settings(plan),
+        command=command,
+    )
+
+
+def _is_identical(fate: Known | str | None) -> bool:
+    return isinstance(fate, Known) and fate.verdict == "identical"
+
+
+def _has_figures(fate: Known | str | None) -> bool:
+    """Whether a pair's counted figures are compared: not where it is left out, nor where its row is `identical`.
+
+    Equal modules under the same runtime have equal sizes, counts and memory, so their one row stands for all of them.
+    Peaks of memory that differ all the same are noise of iree-benchmark-module, and ops that are only in an earlier
+    phase of the one compiler's program are not in what is run.
+    """
+    return not isinstance(fate, str) and not _is_identical(fate)
+
+
+def _in_order(rows: list[Row], pairs: Sequence[Pair]) -> list[Row]:
+    """By metric, then by case; controls last."""
+    names = dict.fromkeys([LATENCY.name, INSTRUCTIONS.name, COMPILE_TIME.name, *(row.metric for row in rows)])
+    metrics = {name: rank for rank, name in enumerate(names)}
+    places = {pair.name: place for place, pair in enumerate(pairs)}
+    return sorted(rows, key=lambda row: (row.control, metrics[row.metric], places[row.case]))
+
+
+def _notes(plan: Plan) -> list[str]:
+    """What bears on the whole comparison and is said nowhere else."""
+    notes = []
+    for name, run in (("base", plan.base.run), ("head", plan.head.run))[: 1 if plan.within else 2]:
+        if not run.finished:
+            notes.append(f"The {name}'s run {run.header.id} is not finished; what it lacks counts as missing")
+        if run.turns_dropped:
+            notes.append(
+                f"The raw turns of the {name}'s run {run.header.id} were dropped on {run.turns_dropped[:10]}; its "
+                "latencies are compared only where both sides are measured again"
+            )
+    counts = Counter(str(plan.fates[pair.name]) for pair in plan.left_out)
+    notes += [f"{_cases(number)} left out on both sides: {reason}" for reason, number in counts.items()]
+    redefined = [pair.name for pair in plan.pairs if pair.base and pair.head and pair.base.id != pair.head.id]
+    if redefined and not plan.within:
+        shown = ", ".join(redefined[:_MOST_NAMES]) + (", ..." if len(redefined) > _MOST_NAMES else "")
+        sides = f"The two sides define {_cases(len(redefined))} differently"
+        notes.append(f"{sides}, by flags, model, device or plugins: {shown}")
+    return notes
+
+
+def _cases(number: int) -> str:
+    return "1 case" if number == 1 else f"{number} cases"
+
+
+def _settings(plan: Plan) -> dict[str, Any]:
+    rule, options = plan.rules[LATENCY.name], plan.options
+    return {
+        "floors": {name: rule.floor for name, rule in plan.rules.items()},
+        "alpha": rule.alpha,
+        "confirm_alpha": rule.confirm_alpha,
+        "confidence": rule.confidence,
+        "first_look": rule.first_look,
+        "row_budget_s": options.row_budget,
+        "compile_budget_s": options.compile_budget,
+        "controls": options.controls,
+        "across_hosts": options.across_hosts,
+        "patterns": list(options.patterns),
+        "seed": options.seed,
+    }

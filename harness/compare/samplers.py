@@ -1,0 +1,224 @@
+"""Two compiled cases -> generations of one row: their modules timed in turns, or their compiles."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from harness import process
+from harness.compare.engine import BASE, HEAD, Generation, Task
+from harness.compare.pairs import Side
+from harness.compile import BuildCache
+from harness.compile.request import MODEL_FILE
+from harness.errors import CaseError
+from harness.measure import Group, LoadableModule, Settings, last_core, measure_generation
+from harness.models.inputs import Argument
+from harness.records.case import Case
+from harness.records.run import Build, Lost, ModelRecord, Round
+from harness.stats import tabulate_rounds
+from harness.stats.pairing import FloatArray
+from harness.stats.rule import Rule
+from harness.toolchain import Toolchain
+
+# Generations differ by their memory layout about as much as rounds within a quarter of a second do, and a fresh worker
+# costs a tenth of a second: longer generations would narrow a row's interval no more than more of them do.
+GENERATION_S = 0.25
+
+
+class Gone(Exception):
+    """Something that a run left in the cache is no longer there; the message says what, as part of a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Module:
+    """One side of a pair, ready to be measured here.
+
+    Attributes:
+        mlir: What was compiled: the model's program, or what plugins made of it.
+        files: That plugins gave to the tools.
+        build: What the run says of the module.
+    """
+
+    case: Case
+    loadable: LoadableModule
+    mlir: Path
+    files: tuple[Path, ...]
+    build: Build
+
+
+def find_module(side: Side, case: Case, toolchain: Toolchain, cache: Path) -> Module:
+    """Find a compiled case's module, arguments and weights in the cache.
+
+    Args:
+        toolchain: That of the case, on this machine.
+        cache: The cache folder.
+
+    Raises:
+        Gone: One of them is not there, or no longer what the run recorded.
+    """
+    build, model = side.evidence.builds[case.name], side.evidence.models[case.model]
+    builds = BuildCache(cache)
+    kept = builds.find(build.cache_key, case.name)
+    if kept is None or kept.module_sha256 != build.module_sha256:
+        raise Gone(f"the module of {case.name} in {side.label} is no longer in the cache")
+    if not model.mlir or not (cache / model.mlir).is_file():
+        raise Gone(f"the model of {case.name} in {side.label} is no longer in the cache")
+    return Module(
+        case=case,
+        build=build,
+        mlir=builds.program(build) or cache / model.mlir,
+        files=builds.files(build),
+        loadable=LoadableModule(
+            name=case.name,
+            module=builds.module(build),
+            function=model.function,
+            arguments=tuple(argument.for_worker() for argument in _arguments(side, case, model, cache)),
+            parameters=_parameters(side, case, model),
+            run_flags=case.run_flags,
+            toolchain=toolchain,
+        ),
+    )
+
+
+def _arguments(side: Side, case: Case, model: ModelRecord, cache: Path) -> list[Argument]:
+    if len(model.arguments) != len(model.inputs):
+        raise Gone(f"{side.label} was made by a harness that did not keep what {case.name} is called with")
+    arguments = [Argument(file=cache / one.file, flag="", shape=one.shape, dtype=one.dtype) for one in model.arguments]
+    if not all(argument.file.is_file() for argument in arguments):
+        raise Gone(f"the inputs of {case.name} in {side.label} are no longer in the cache")
+    return arguments
+
+
+def _parameters(side: Side, case: Case, model: ModelRecord) -> dict[str, Path]:
+    folder = Path(side.run.header.suite).parent
+    files = {scope: folder / file for scope, file in model.parameter_files.items()}
+    for scope, file in files.items():
+        if not file.is_file():
+            raise Gone(f"the weights {scope!r} of {case.name} in {side.label} are not at {file}")
+    return files
+
+
+class LatencySampler:
+    """Measures one row; every generation has fresh workers."""
+
+    def __init__(self, group: Group, settings: Settings, on_round: Callable[[Round], None]) -> None:
+        """Take a group of two cases, base and head; on_round gets each round as it ends, while nothing is timed."""
+        self._group = group
+        self._settings = settings
+        self._on_round = on_round
+
+    def sample(self, number: int) -> Generation:
+        """Measure one generation; the side that is loaded first changes each time, since it gets other addresses.
+
+        Raises:
+            CaseError: A side cannot be loaded or called; the message says which.
+        """
+        started = time.monotonic()
+        group = replace(self._group, cases=self._group.cases if number % 2 == 0 else self._group.cases[::-1])
+        rounds: list[Round] = []
+        for item in measure_generation(group, number, self._settings):
+            if isinstance(item, Lost):
+                failure = item.failure
+                raise CaseError(failure.stage, f"the {item.case}'s module: {failure.message}", failure.stderr)
+            rounds.append(item)
+            self._on_round(item)
+        return summarise_generation(rounds, time.monotonic() - started)
+
+
+def latency_task(
+    name: str,
+    base: Module,
+    head: Module,
+    rule: Rule,
+    *,
+    budget_s: float,
+    seed: int,
+    call_limit_s: float,
+    on_round: Callable[[Round], None] = lambda _: None,
+) -> Task:
+    """A latency row for the engine to decide.
+
+    Args:
+        name: Unique in the comparison; also the group of its rounds.
+        on_round: Gets each round as it ends, while nothing is timed.
+    """
+    case = head.case
+    group = Group(
+        name=name,
+        uri=case.uri,
+        more_uris=case.more_uris,
+        environment=case.environment,
+        cases=(replace(base.loadable, name=BASE), replace(head.loadable, name=HEAD)),
+        cpus=last_core() if case.pin else None,
+    )
+    settings = Settings(seconds=GENERATION_S, seed=seed, call_limit_s=call_limit_s)
+    return Task(name=name, sampler=LatencySampler(group, settings, on_round), rule=rule, budget_s=budget_s)
+
+
+def summarise_generation(rounds: list[Round], seconds: float) -> Generation:
+    """One generation's rounds as one sample; base and head are the medians in nanoseconds per call.
+
+    Args:
+        rounds: Of one generation, with cases named base and head.
+        seconds: Wall time that it took.
+    """
+    times = tabulate_rounds(rounds)
+    ratios = times.log_ratios(HEAD, BASE)
+    return Generation(
+        log_ratio=ratios[0].centre if ratios else None,
+        base=_median(times.ns_per_call(BASE)),
+        head=_median(times.ns_per_call(HEAD)),
+        rounds=ratios[0].logs.size if ratios else 0,
+        seconds=seconds,
+    )
+
+
+def _median(generations: tuple[FloatArray, ...]) -> float | None:
+    return float(np.median(generations[0])) if generations else None
+
+
+class CompileSampler:
+    """Compiles both sides once a generation, one after the other on the same core, and never from the cache."""
+
+    def __init__(self, *, base: Module, head: Module, cpus: frozenset[int] | None, limits: process.Limits) -> None:
+        """Take the sides as they are; `limits` are for each compile."""
+        self._sides = {BASE: base, HEAD: head}
+        self._cpus = cpus
+        self._limits = limits
+
+    def sample(self, number: int) -> Generation:
+        """Compile both; the side that comes first changes each time.
+
+        Raises:
+            CaseError: One of them does not compile any more.
+        """
+        order = list(self._sides) if number % 2 == 0 else list(self._sides)[::-1]
+        ns = {name: self._compile(name) for name in order}
+        return Generation(
+            log_ratio=math.log(ns[HEAD] / ns[BASE]) if min(ns.values()) > 0 else None,
+            base=ns[BASE],
+            head=ns[HEAD],
+            rounds=1,
+            seconds=sum(ns.values()) / 1e9,
+        )
+
+    def _compile(self, name: str) -> float:
+        """Nanoseconds of one compile."""
+        side = self._sides[name]
+        with tempfile.TemporaryDirectory(prefix="harness-compile-") as folder:
+            for file, link in ((side.mlir, MODEL_FILE), *((file, file.name) for file in side.files)):
+                (Path(folder) / link).symlink_to(file.resolve())
+            command = [str(side.loadable.toolchain.iree_compile), *side.build.command[1:]]
+            try:
+                done = process.run(command, cwd=Path(folder), limits=self._limits, cpus=self._cpus)
+            except OSError as error:
+                raise CaseError("compile", f"iree-compile cannot be started ({error.strerror})") from None
+        if not done.ok:
+            raise CaseError("compile", f"the {name}'s iree-compile {done.how_it_ended(self._limits)}", done.stderr)
+        return float(done.wall_ns)
