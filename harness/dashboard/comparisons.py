@@ -185,8 +185,8 @@ def compare_command(change: Change, runs: Mapping[str, Mapping[str, Any]], place
     ends = (change.last_good, change.first_bad)
     case = glob.escape(change.case)
     releases = [str(runs[run]["toolchain"]) for run in ends if run in runs]
-    known = len(releases) == 2 and all(_RELEASE.fullmatch(release) for release in releases)
-    if change.role == "newest" and known and releases[0] != releases[1]:
+    installable = len(releases) == 2 and all(_RELEASE.fullmatch(release) for release in releases)
+    if change.role == "newest" and installable and releases[0] != releases[1]:
         suite = str(runs[change.first_bad]["suite_file"])
         sides = [f"{TOOLCHAIN_PREFIX}{release}" for release in releases]
         return shlex.join(["harness", "compare", *sides, "--suite", suite, _FILTER, case])

@@ -25,10 +25,10 @@ _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 def metric_title(metric: str) -> str:
     """`Latency`, `Compilation time`; the name itself where it is not registered."""
-    known = metric_named(metric)
-    title = RATIO_TITLES.get(metric) or (known.title if known is not None else metric)
+    registered = metric_named(metric)
+    title = RATIO_TITLES.get(metric) or (registered.title if registered is not None else metric)
     words = one_line(title)
-    return words[:1] + words[1:].lower() if known is not None and "/" not in metric else words
+    return words[:1] + words[1:].lower() if registered is not None and "/" not in metric else words
 
 
 def cut(text: object, longest: int = _LONGEST) -> str:

@@ -47,7 +47,7 @@ def series_list(gathered: Gathered) -> Payload:
     points = [gathered.points_by_series[name] for name in series["series"]]
     ends = [frame.iloc[-1] for frame in points]
     changes = [gathered.changes_by_series.get(name, []) for name in series["series"]]
-    last = [found[-1] if found else None for found in changes]
+    last = [own[-1] if own else None for own in changes]
     keys = [key_of_case(suite, case) for suite, case in zip(names["suite"], names["case"], strict=True)]
     numbers = [gathered.name_numbers[pair] for pair in zip(series["suite"], series["case"], strict=True)]
     return {
@@ -60,7 +60,7 @@ def series_list(gathered: Gathered) -> Payload:
             **{name: series[name] for name in ("key", "metric", "unit", "role", "points")},
             run=[end["run_number"] for end in ends],
             **{name: [end[name] for end in ends] for name in ("toolchain", "value", "low", "high")},
-            changes=[len(found) for found in changes],
+            changes=[len(own) for own in changes],
             worse=[change and change.is_worse for change in last],
             change=[change and change.ratio for change in last],
             change_run=[change and gathered.run_numbers.get(change.first_bad, 0) for change in last],

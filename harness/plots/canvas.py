@@ -332,9 +332,9 @@ def width_px(text: str, size_px: float, *, bold: bool = False) -> float:
     """How wide a text is once it is drawable."""
     from matplotlib.textpath import text_to_path
 
-    if not (shown := drawable(text)):
+    if not (line := drawable(text)):
         return 0.0
-    width, _, _ = text_to_path.get_text_width_height_descent(shown, _font(bold=bold), False)
+    width, _, _ = text_to_path.get_text_width_height_descent(line, _font(bold=bold), False)
     return float(width) / _MEASURED_AT * size_px
 
 

@@ -111,8 +111,8 @@ def panels_of(report: Report) -> list[Panel]:
             for row in section.rows
             if row.status == "measured" and row.attained is not None
         )
-        known = section.peak is not None and section.peak.operations_per_s and section.peak.bytes_per_s
-        panel = Panel(device=section.device, points=(), peak=section.peak if known else None)
+        measured = section.peak is not None and section.peak.operations_per_s and section.peak.bytes_per_s
+        panel = Panel(device=section.device, points=(), peak=section.peak if measured else None)
         panel = panels.get(section.device, panel)
         panels[section.device] = replace(panel, points=(*panel.points, *points))
     return [panel for panel in panels.values() if panel.points]

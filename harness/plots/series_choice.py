@@ -19,8 +19,8 @@ def choose_series(rows: Sequence[SeriesRow], wanted: str | None, where: str) -> 
 
     Args:
         rows: All series of the history.
-        wanted: As match_series has it; a case without a metric is its latency. None is enough where
-            there is one series only.
+        wanted: As match_series has it; a case without a metric is its latency. None is enough where there is one
+            series only.
         where: The results folder, for messages.
 
     Raises:
@@ -30,20 +30,18 @@ def choose_series(rows: Sequence[SeriesRow], wanted: str | None, where: str) -> 
     where = without_password(where)
     if not rows:
         raise UsageError(f"{where}: has no series yet; put the runs of a suite into it")
-    if wanted is None:
-        found, asked = match_series(rows, "*"), "--series is missing"
-    else:
-        found, asked = _meant(rows, wanted), f"--series {tidy(wanted)}"
-    if len(found) == 1:
-        return found[0]
-    if found:
-        listed = ", ".join(f"{row.series} ({_described(row, found)})" for row in found[:_MOST_LISTED])
-        more = f" and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
-        count = f"there are {len(found):,} to choose from"
-        raise UsageError(f"{where}: {asked}, and {count}: {listed}{more}; give an id ({lists} lists all)")
+    meant = match_series(rows, "*") if wanted is None else _meant(rows, wanted)
+    if len(meant) == 1:
+        return meant[0]
+    option = "--series is missing" if wanted is None else f"--series {tidy(wanted)}"
+    if meant:
+        some = ", ".join(f"{row.series} ({_described(row, meant)})" for row in meant[:_MOST_LISTED])
+        more = f" and {len(meant) - _MOST_LISTED:,} more" if len(meant) > _MOST_LISTED else ""
+        number = f"there are {len(meant):,} to choose from"
+        raise UsageError(f"{where}: {option}, and {number}: {some}{more}; give an id ({lists} lists all)")
     near = difflib.get_close_matches(wanted or "", list(dict.fromkeys(row.case for row in rows)), n=3, cutoff=0.4)
     hint = f"; near are {', '.join(tidy(case) for case in near)}" if near else ""
-    raise UsageError(f"{where}: {asked}: is no series' id and no case of it{hint}; {lists} lists them")
+    raise UsageError(f"{where}: {option}: is no series' id and no case of it{hint}; {lists} lists them")
 
 
 def reference_of(rows: Sequence[SeriesRow], chosen: SeriesRow) -> SeriesRow | None:
@@ -60,17 +58,15 @@ def reference_of(rows: Sequence[SeriesRow], chosen: SeriesRow) -> SeriesRow | No
 
 def _meant(rows: Sequence[SeriesRow], wanted: str) -> list[SeriesRow]:
     """What matches; a case's latency, and the newest toolchain's, where there are others."""
-    found = match_series(rows, wanted)
-    if any(row.series == wanted for row in found):
-        return found
-    if any(names_case(row, wanted) for row in found):
-        found = [row for row in found if row.metric == LATENCY.name] or found
-    return [row for row in found if row.role == "newest"] or found
+    matches = match_series(rows, wanted)
+    if any(row.series == wanted for row in matches):
+        return matches
+    if any(names_case(row, wanted) for row in matches):
+        matches = [row for row in matches if row.metric == LATENCY.name] or matches
+    return [row for row in matches if row.role == "newest"] or matches
 
 
 def _described(row: SeriesRow, among: Sequence[SeriesRow]) -> str:
     """What tells it from the others."""
-    facts = ((one.case, one.metric, one.suite, one.machine_class, one.role) for one in among)
-    differing = [len(set(column)) > 1 for column in zip(*facts, strict=True)]
-    own = (row.case, row.metric, row.suite, row.machine_class, row.role)
-    return ", ".join(tidy(fact) for fact, differs in zip(own, differing, strict=True) if differs) or tidy(row.case)
+    facts = [(other.case, other.metric, other.suite, other.machine_class, other.role) for other in (row, *among)]
+    return ", ".join(tidy(column[0]) for column in zip(*facts, strict=True) if len(set(column)) > 1) or tidy(row.case)

@@ -110,9 +110,9 @@ def draw_timeline(
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
         canvas.upright(16, y + _PLOT / 2, cut(line.axis, _PLOT, SMALL))
         _draw_changes(axes, line, theme)
-        known = np.flatnonzero(np.isfinite(line.reference))
+        runs = np.flatnonzero(np.isfinite(line.reference))
         style: Any = {"color": theme.axis, "linewidth": 1.1, "marker": ".", "markersize": 3}
-        axes.plot(known, line.reference[known], alpha=0.8, zorder=3, **style)
+        axes.plot(runs, line.reference[runs], alpha=0.8, zorder=3, **style)
         _draw_values(axes, line, theme)
         _write_changes(canvas, line, y, per_run)
         _write_days(axes, line, int(width // _DAY))
@@ -150,8 +150,8 @@ def timeline_of(
     value = points["value"].to_numpy(dtype=float) / unit.size
     low, high = (points[name].to_numpy(dtype=float) / unit.size for name in ("low", "high"))
     low, high = np.where(np.isfinite(low), low, value), np.where(np.isfinite(high), high, value)
-    known = {} if reference is None else dict(zip(reference["run"], reference["value"], strict=True))
-    fixed = np.array([known.get(run, math.nan) for run in points["run"]], dtype=float) / unit.size
+    fixed_values = {} if reference is None else dict(zip(reference["run"], reference["value"], strict=True))
+    fixed = np.array([fixed_values.get(run, math.nan) for run in points["run"]], dtype=float) / unit.size
     scaled = tuple(
         replace(change, before=change.before / unit.size, after=change.after / unit.size) for change in changes
     )

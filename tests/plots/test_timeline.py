@@ -72,16 +72,13 @@ def test_causes_stand_behind_their_changes() -> None:
     assert second.endswith("; cause: machine.")
 
 
-def test_a_drift_in_words() -> None:
+def test_a_drift_and_no_change_in_words() -> None:
     line = timeline_of(make_points(VALUES), [DRIFT])
     assert line.verdict == "1 drift in 24 runs."
     assert "drifting from 2026-06-06 to 2026-06-19" in line.story[0]
-
-
-def test_nothing_changed() -> None:
-    line = timeline_of(make_points(VALUES[:1]), [])
-    assert line.verdict == "No step or drift in 1 run."
-    assert "1 run on 2026-06-01" in line.method
+    quiet = timeline_of(make_points(VALUES[:1]), [])
+    assert quiet.verdict == "No step or drift in 1 run."
+    assert "1 run on 2026-06-01" in quiet.method
 
 
 def test_the_reference_is_that_of_the_same_runs() -> None:
@@ -120,7 +117,7 @@ def test_a_picture_in_both_themes(theme: Theme) -> None:
     for shown in ("rdb/stock@cpu: median latency", "▲ +5.9 %", "median latency, ms", "2026-06-01", "3.13.0"):
         assert shown in texts
     assert any("Grey: the reference toolchain" in text for text in texts)
-    assert theme.tones["worse"] in {one.color for one in written_in(svg)}
+    assert theme.tones["worse"] in {text.color for text in written_in(svg)}
 
 
 def test_many_changes_and_many_toolchains_leave_no_text_on_another() -> None:
