@@ -81,14 +81,3 @@ def server(site: Path) -> Iterator[str]:
         threading.Thread(target=httpd.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{httpd.server_address[1]}"
         httpd.shutdown()
-
-
-@pytest.fixture(scope="session")
-def key_of_series(site: Path) -> Callable[[str, str], str]:
-    """The key of a series of suite `blocks` by case and metric."""
-    from tests.dashboard.made import digest
-
-    def key(case: str, metric: str = "latency") -> str:
-        return digest(f"blocks {case} {metric} newest")
-
-    return key

@@ -44,6 +44,11 @@ def digest(text: str, digits: int = 16) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:digits]
 
 
+def key_of_series(case: str, metric: str = "latency") -> str:
+    """The key of a series of suite `blocks` under the newest toolchain."""
+    return digest(f"blocks {case} {metric} newest")
+
+
 def run_id(night: int, suite: str = "blocks") -> str:
     return f"{FIRST + timedelta(days=night):%Y%m%d-%H%M%S}-{suite}"
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.dashboard.made import NIGHTS, STEP_AT, digest, run_id
+from tests.dashboard.made import NIGHTS, STEP_AT, digest, key_of_series, run_id
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 Open = Callable[..., "Page"]
-Key = Callable[..., str]
 
 # How many pixels of the first canvas are near a colour of the page, by its name.
 _INK = """(name) => {
@@ -34,7 +33,7 @@ _VIEW = "(() => { const { min, max } = dashboard.charts[0].scales.x; return [min
 
 
 @pytest.fixture
-def chart(open_page: Open, key_of_series: Key) -> Page:
+def chart(open_page: Open) -> Page:
     """The page of the series with a step."""
     return open_page(f"series.html?id={key_of_series('rdb/stock@cpu')}")
 
@@ -78,7 +77,7 @@ def test_a_chart_has_its_line_the_reference_and_the_change(chart: Page) -> None:
     assert "fastest to slowest generation" in (chart.text_content("#legend") or "")
 
 
-def test_a_series_that_never_moves_is_drawn_too(open_page: Open, key_of_series: Key) -> None:
+def test_a_series_that_never_moves_is_drawn_too(open_page: Open) -> None:
     page = open_page(f"series.html?id={key_of_series('conv/stock@cpu', 'dispatches')}")
     settle(page)
     assert page.evaluate(_INK, "line") > 300

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.dashboard.made import EVIL, HOSTILE, STEP_AT, Made, digest, make_comparison_key, make_site, run_id
+from tests.dashboard.made import (
+    EVIL,
+    HOSTILE,
+    STEP_AT,
+    Made,
+    digest,
+    key_of_series,
+    make_comparison_key,
+    make_site,
+    run_id,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -19,7 +29,7 @@ ADDRESSES = (
     "index.html",
     "changes.html",
     "all-series.html",
-    f"series.html?id={digest('blocks rdb/stock@cpu latency newest')}",
+    f"series.html?id={key_of_series('rdb/stock@cpu')}",
     "runs.html",
     f"run.html?id={digest(run_id(STEP_AT))}",
     "comparisons.html",

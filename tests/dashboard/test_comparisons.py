@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from tests.dashboard.made import (
     EVIL,
     STEP_AT,
     Made,
+    key_of_series,
     make_change,
     make_comparison_key,
     make_row,
@@ -81,9 +81,7 @@ def test_the_command_that_compares_both_sides_of_a_change(facts: dict[str, Any],
     assert command(**facts) == line
 
 
-def test_a_change_leads_to_the_comparison_that_is_kept_and_else_tells_how_to_make_it(
-    site: Path, key_of_series: Callable[[str], str]
-) -> None:
+def test_a_change_leads_to_the_comparison_that_is_kept_and_else_tells_how_to_make_it(site: Path) -> None:
     (kept,) = load(site, f"series/{key_of_series('rdb/stock@cpu')}")["changes"]
     (other,) = load(site, f"series/{key_of_series('conv/stock@cpu')}")["changes"]
     assert kept["comparison"] == make_comparison_key()

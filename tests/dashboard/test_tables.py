@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +24,7 @@ from tests.dashboard.made import (
     Made,
     a_history,
     digest,
+    key_of_series,
     make_case,
     make_change,
     make_point,
@@ -83,9 +83,7 @@ def test_names_of_files_are_hex_whatever_is_named(text: str) -> None:
     assert key_of(key_of(text)) == key_of(text)  # an id that is hex stays
 
 
-def test_a_series_has_its_points_changes_and_the_reference_beside_it(
-    site: Path, key_of_series: Callable[[str], str]
-) -> None:
+def test_a_series_has_its_points_changes_and_the_reference_beside_it(site: Path) -> None:
     series = load(site, f"series/{key_of_series('rdb/stock@cpu')}")
     points = table(series["points"])
     runs = table(load(site, "runs"))
@@ -101,13 +99,13 @@ def test_a_series_has_its_points_changes_and_the_reference_beside_it(
     assert change["worse"] is True
 
 
-def test_from_nothing_to_something_has_no_ratio(site: Path, key_of_series: Callable[[str, str], str]) -> None:
+def test_from_nothing_to_something_has_no_ratio(site: Path) -> None:
     (change,) = load(site, f"series/{key_of_series('mlp/stock@cpu', 'dispatches')}")["changes"]
     assert change["ratio"] is None
     assert (change["before"], change["after"]) == (0, 3)
 
 
-def test_a_series_of_another_engine_has_that_ones_version(site: Path, key_of_series: Callable[[str], str]) -> None:
+def test_a_series_of_another_engine_has_that_ones_version(site: Path) -> None:
     points = table(load(site, f"series/{key_of_series('rdb/onnxruntime@cpu')}")["points"])
     assert set(points["toolchain"]) == {"ONNX Runtime 1.31.1"}
 
@@ -136,7 +134,7 @@ def test_commands_are_kept_once_for_all_nights_with_each_ones_toolchain(site: Pa
     }
 
 
-def test_the_last_runs_commands_stand_on_the_page_of_a_series(site: Path, key_of_series: Callable[[str], str]) -> None:
+def test_the_last_runs_commands_stand_on_the_page_of_a_series(site: Path) -> None:
     repro = load(site, f"series/{key_of_series('rdb/stock@cpu')}")["repro"]
     assert repro == "harness export suites/blocks.toml rdb\n# IREE 3.14.0rc20260301\niree-compile m.mlir"
 
