@@ -47,7 +47,8 @@ def lay_out(folder: Path, module: Path, artifact: ModelArtifact, files: Sequence
         OSError: The folder cannot be written.
     """
     folder.mkdir(parents=True)
-    for name, file in {MODULE_FILE: module, **input_files(artifact), **{one.name: one for one in files}}.items():
+    plugin_files = {path.name: path for path in files}
+    for name, file in {MODULE_FILE: module, **input_files(artifact), **plugin_files}.items():
         (folder / name).symlink_to(file.resolve())
     scopes = zip(artifact.parameters, _weight_names(artifact), strict=True)
     return BenchFolder(

@@ -106,7 +106,7 @@ class Body:
             body: Its block, indented as it shall stand.
         """
         kinds = ", ".join(f'"{kind}"' for kind in loops)
-        names, types = ", ".join(one.name for one in inputs), ", ".join(one.type for one in inputs)
+        names, types = ", ".join(value.name for value in inputs), ", ".join(value.type for value in inputs)
         ins = f"ins({names} : {types}) " if inputs else ""
         return self.add(
             f"linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = [{kinds}]}} "

@@ -225,7 +225,7 @@ def _parse(line: str, where: str) -> Line:
 
 
 def _options(words: Sequence[str], kind: str, where: str) -> dict[str, Number]:
-    known = _KEYS[kind]
+    keys = _KEYS[kind]
     options: dict[str, Number] = {}
     for word in words:
         key, _, text = word.partition("=")
@@ -235,14 +235,14 @@ def _options(words: Sequence[str], kind: str, where: str) -> dict[str, Number]:
             raise FormatError(f"{where} has {word[:40]!r}, which is no key=value") from None
         is_list = number <= _FIRST_LIST
         position = _FIRST_LIST - number if is_list else number
-        name = known[position][0] if position in known else ""
+        name = keys[position][0] if position in keys else ""
         if not name or is_list != (name in _LISTS):
             raise FormatError(f"{where} has the key {key}, which is not supported for {kind}")
         try:
             options[name] = _list(text) if is_list else float(text) if name in _REALS else int(text)
         except ValueError:
             raise FormatError(f"{where} has {word[:40]!r}, whose value cannot be read") from None
-    for name, default in known.values():
+    for name, default in keys.values():
         if name not in options:
             if default is None:
                 raise FormatError(f"{where} does not say its {name.replace('_', ' ')}")

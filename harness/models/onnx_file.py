@@ -207,8 +207,8 @@ def _write_shapes(graph: Any, shapes: Sequence[Sequence[int]], where: str) -> No
         fits = len(fixed) == len(shape) and all(a in (None, b) for a, b in zip(fixed, shape, strict=True))
         if tensor.HasField("shape") and not fits:
             wanted = "x".join("?" if size is None else str(size) for size in fixed) or "a scalar"
-            given = "x".join(map(str, shape)) or "a scalar"
-            raise SuiteError(f"{where}: its input {value.name} is {wanted}, which {given} does not fit; correct inputs")
+            text = "x".join(map(str, shape)) or "a scalar"
+            raise SuiteError(f"{where}: its input {value.name} is {wanted}, which {text} does not fit; correct inputs")
         tensor.shape.Clear()
         tensor.shape.SetInParent()
         for size in shape:

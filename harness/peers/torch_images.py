@@ -136,11 +136,11 @@ def _sizes(node: Node) -> tuple[list[int], list[float]]:
         ValueError: The batch or the channels are scaled, or they are not known when the graph is read.
     """
     shape = list(node.operand(0).shape)
-    given, scales = node.constant(3), node.constant(2)
+    target, scales = node.constant(3), node.constant(2)
     axes = [axis % len(shape) for axis in node.attributes.get("axes", range(len(shape)))]
-    if given:
+    if target:
         node.choice("keep_aspect_ratio_policy", "stretch", "stretch")
-        sizes = dict(zip(axes, given, strict=True))
+        sizes = dict(zip(axes, target, strict=True))
         factors = {axis: size / shape[axis] for axis, size in sizes.items()}
     elif scales:
         factors = {axis: float(scale) for axis, scale in zip(axes, scales, strict=True)}

@@ -32,13 +32,13 @@ DTYPES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A node, and what is known of its operands when it is read.
+    """A node, and what its operands are when it is read.
 
     Attributes:
         attributes: By their names; tensors as PyTorch's, strings as str.
         operands: Values of the example that the graph is read with, None where one is left out; only their shapes
-            and types count, but for those in `known`.
-        known: Which operands are the same at every call.
+            and types count, but for the constant ones.
+        is_constant: Which operands are the same at every call.
         results: How many of its results have names.
         opset: Of the graph.
     """
@@ -46,7 +46,7 @@ class Node:
     kind: str
     attributes: Mapping[str, Any]
     operands: Sequence[torch.Tensor | None]
-    known: Sequence[bool]
+    is_constant: Sequence[bool]
     results: int
     opset: int
 
@@ -73,7 +73,7 @@ class Node:
         """
         if not self.has(position):
             return None
-        if not self.known[position]:
+        if not self.is_constant[position]:
             raise ValueError(f"operand {position} of {self.kind} is no constant")
         return self.operand(position).tolist()
 
@@ -109,7 +109,7 @@ def make_div(node: Node) -> Run:
 def make_pow(node: Node) -> Run:
     """The result has the base's type."""
     dtype = node.operand(0).dtype
-    if node.known[1] and node.operand(1).numel() == 1 and node.operand(1).dim() <= node.operand(0).dim():
+    if node.is_constant[1] and node.operand(1).numel() == 1 and node.operand(1).dim() <= node.operand(0).dim():
         exponent = node.operand(1).item()
         return lambda x, _: torch.pow(x, exponent).to(dtype)
     return lambda x, y: torch.pow(x, y).to(dtype)

@@ -77,14 +77,14 @@ class _Reader:
         self.graph, self.opset = graph, opset
         self.module = OnnxModule()
         self.example: dict[str, Tensor] = {}
-        self.known: set[str] = set()
+        self.constants: set[str] = set()
         self.place: dict[str, int] = {}
 
     def read(self, arguments: Sequence[Array]) -> OnnxModule:
         """The module."""
         for weight in self.graph.initializer:
             self._keep(weight.name, _tensor(weight))
-        names = [entry.name for entry in self.graph.input if entry.name not in self.known]
+        names = [entry.name for entry in self.graph.input if entry.name not in self.constants]
         for name, argument in zip(names, arguments, strict=True):
             self.example[name] = torch.from_numpy(np.array(argument))
             self.module.inputs.append(self._new_place(name))
@@ -97,14 +97,14 @@ class _Reader:
 
     def _keep(self, name: str, value: Tensor) -> None:
         self.example[name] = value
-        self.known.add(name)
+        self.constants.add(name)
 
     def _new_place(self, name: str) -> int:
         return self.place.setdefault(name, len(self.place))
 
     def _place_of(self, name: str) -> int:
-        """The place of a value; one that is known becomes a weight with its first use."""
-        if name in self.known and name not in self.place:
+        """The place of a value; a constant becomes a weight with its first use."""
+        if name in self.constants and name not in self.place:
             buffer = f"weight{len(self.module.weights)}"
             self.module.register_buffer(buffer, self.example[name].contiguous())
             self.module.weights.append((self._new_place(name), buffer))
@@ -115,12 +115,12 @@ class _Reader:
         outputs = list(proto.output)
         while outputs and not outputs[-1]:
             outputs.pop()
-        known = [name is None or name in self.known for name in names]
+        is_constant = [name is None or name in self.constants for name in names]
         node = Node(
             kind=proto.op_type,
             attributes={entry.name: _attribute(entry) for entry in proto.attribute},
             operands=[None if name is None else self.example[name] for name in names],
-            known=known,
+            is_constant=is_constant,
             results=len(outputs),
             opset=self.opset,
         )
@@ -128,11 +128,11 @@ class _Reader:
         result = run(*node.operands)
         several = (result,) if isinstance(result, Tensor) else tuple(result)
         for name, value in zip(outputs, several, strict=True):
-            if all(known) or node.kind == "Shape":
+            if all(is_constant) or node.kind == "Shape":
                 self._keep(name, value)
             else:
                 self.example[name] = value
-        if not all(known) and node.kind != "Shape":
+        if not all(is_constant) and node.kind != "Shape":
             operands = tuple(None if name is None else self._place_of(name) for name in names)
             results = tuple(self._new_place(name) for name in outputs)
             self.module.steps.append(_Step(run=run, operands=operands, results=results))

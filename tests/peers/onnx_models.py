@@ -40,7 +40,7 @@ def write_model(
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
     path = folder / "model.onnx"
     save(shape_inference.infer_shapes(model), str(path))
-    inputs = tuple(Input(shape=one.shape, dtype=_DTYPES[one.dtype.name]) for one in arguments.values())
+    inputs = tuple(Input(shape=value.shape, dtype=_DTYPES[value.dtype.name]) for value in arguments.values())
     return PeerModel(name="m", builder=None, onnx=path, inputs=inputs)
 
 
