@@ -9,7 +9,7 @@ import pytest
 
 from harness.models.channelled_convolution import Parameters, build, weights
 from harness.models.model import Input
-from tests.rewrites.tuned_tools import convolve, random, run
+from tests.rewrites.tools import convolve, random, run
 
 FORMS: tuple[Literal["named", "generic"], ...] = ("named", "generic")
 

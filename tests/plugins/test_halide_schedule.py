@@ -14,7 +14,7 @@ from harness.models.channelled_convolution import Parameters, build, weights
 from harness.plugins.builtin import HALIDE_SCHEDULE
 from harness.plugins.halide_schedule import HalideScheduleOptions, Step, transform_library
 from harness.plugins.options import check_options
-from tests.rewrites.tuned_tools import convolve, iree_compile, random, run
+from tests.rewrites.tools import convolve, iree_compile, random, run
 
 STEPS: tuple[Step, ...] = get_args(Step)
 LANES, VECTORS, COLUMNS = 4, 2, 5  # vectors that every machine has

@@ -1,17 +1,37 @@
-"""Plugins by registered name: what installed packages offer, and what can be wrong with it."""
+"""Plugins by registered name: what packages register, what a plugin does with options, and what can be wrong."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
 from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
 from types import ModuleType
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
-from harness.errors import ExitCode, UsageError
-from harness.plugins import Plugin, load_plugin, registered_plugins, registry
-from tests.builders import flag_plugin
+from harness.errors import ExitCode, SuiteError, UsageError
+from harness.plugins import (
+    ExecutablePlugin,
+    Flags,
+    Plugin,
+    PluginFile,
+    Rewrite,
+    Step,
+    TransformSpec,
+    apply_plugin,
+    load_plugin,
+    package_file,
+    registered_plugins,
+    registry,
+    written_file,
+)
+from tests.builders import a_plugin, flag_plugin
+from tests.plugins.conftest import PACKAGE
 
 SHARE = flag_plugin("share-concat", "--iree-share", version="2")
 
@@ -113,3 +133,185 @@ def test_a_plugin_that_does_not_import(value: str, reason: str, register: Regist
 def test_a_plugin_of_the_wrong_kind(something: object, register: Register) -> None:
     register(plugin_point("odd", "a_package:ODD"), ODD=something)
     assert refusal("odd") == ("plugin 'odd': a_package:ODD is not a harness.plugins.Plugin; ask its package's author")
+
+
+# --------------------------------------------------------------------------------------------------------- with options
+
+WHERE = "s.toml: [variants.wide] plugins"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileOptions:
+    """A bounded number and a list."""
+
+    width: Annotated[int, Field(ge=1, le=64)] = 8
+    sizes: tuple[int, ...] = (4, 4)
+
+
+def tiling(steps: Callable[[TileOptions], tuple[Step, ...]]) -> Plugin[TileOptions]:
+    return Plugin(name="tile", version="3", description="", options=TileOptions, steps=steps)
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Plugin[Any]], None]:
+    """Pretend that a package registers this plugin."""
+
+    def install(plugin: Plugin[Any]) -> None:
+        monkeypatch.setattr(registry, "load_plugin", lambda name: {plugin.name: plugin}[name])
+
+    return install
+
+
+Install = Callable[[Plugin[Any]], None]
+
+
+def applied_refusal(name: str, **options: Any) -> str:
+    with pytest.raises(SuiteError) as caught:
+        apply_plugin(name, options, WHERE)
+    message = str(caught.value)
+    assert message.startswith(f"{WHERE}: ")
+    assert "\n" not in message
+    return message.removeprefix(f"{WHERE}: ")
+
+
+def test_steps_are_made_of_the_options_and_options_are_json(installed: Install) -> None:
+    installed(tiling(lambda options: (Flags(compile=(f"--width={options.width}",)),)))
+    applied = apply_plugin("tile", {"width": 16, "sizes": [1, 2]}, WHERE)
+    assert applied.steps == (Flags(compile=("--width=16",)),)
+    assert applied.options == {"width": 16, "sizes": [1, 2]}
+    assert apply_plugin("tile", {}, WHERE).options == {"width": 8, "sizes": [4, 4]}
+    assert applied.sources_sha256 == ""
+
+
+def test_a_date_is_no_option(installed: Install) -> None:
+    installed(tiling(lambda _: ()))
+    assert (
+        applied_refusal("tile", width=date(2026, 11, 21))
+        == "tile: its options hold a date or a time; write that as a string"
+    )
+
+
+@pytest.mark.parametrize("steps", [Flags(compile=()), [Flags(compile=())], ("--flag",), None])
+def test_steps_are_a_tuple_of_steps(installed: Install, steps: Any) -> None:
+    installed(tiling(lambda _: steps))
+    assert applied_refusal("tile") == "plugin 'tile': its steps are no tuple of steps; ask its package's author"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"registres": 3}, "tuned.registres is not an option of plugin 'tuned'; did you mean \"registers\"?"),
+        ({"registers": 3}, "tuned: registers is 3, and no vector unit has fewer than 4"),
+        ({"configurations": [{"op": "linalg.matmul"}]}, "tuned: configurations[0].pipeline must be a string"),
+    ],
+)
+def test_options_are_checked_with_the_suite(options: dict[str, Any], sentence: str) -> None:
+    assert applied_refusal("tuned", **options) == sentence
+
+
+def test_a_plugin_is_registered_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cases are identified by it, and reports name it."""
+    monkeypatch.setattr(registry, "load_plugin", lambda _: a_plugin("fold"))
+    assert applied_refusal("unfold") == "plugin 'unfold' calls itself 'fold'; ask its package's author"
+
+
+def test_a_plugin_may_refuse_a_combination_of_options(installed: Install) -> None:
+    def steps(options: TileOptions) -> tuple[Step, ...]:
+        raise ValueError(f"width {options.width} is not\n a multiple of sizes {options.sizes}")
+
+    installed(tiling(steps))
+    assert applied_refusal("tile") == (
+        "plugin 'tile' refuses these options (ValueError: width 8 is not a multiple of sizes (4, 4)); "
+        "change them or repair it"
+    )
+
+
+def test_a_file_that_is_missing_from_the_plugins_package(installed: Install, package: Path) -> None:
+    installed(tiling(lambda _: (TransformSpec(file=package_file(PACKAGE, "spec.mlir")),)))
+    assert applied_refusal("tile") == (
+        f"plugin 'tile': package {PACKAGE} has no file spec.mlir; install it again, or ask its author"
+    )
+
+
+def test_a_file_that_is_gone_by_the_time_it_is_read(installed: Install, tmp_path: Path) -> None:
+    gone = PluginFile(name="kernel.so", path=tmp_path / "kernel.so")
+    installed(a_plugin("link", ExecutablePlugin(file=gone)))
+    assert applied_refusal("link") == (
+        f"plugin 'link': {tmp_path}/kernel.so cannot be read (No such file or directory); install its package again"
+    )
+
+
+def test_the_files_of_all_steps_are_known(installed: Install) -> None:
+    spec, kernel = written_file("spec.mlir", "module {}"), written_file("kernel.so", "x")
+    installed(a_plugin("link", TransformSpec(file=spec), Flags(compile=("--a",)), ExecutablePlugin(file=kernel)))
+    assert apply_plugin("link", {}).files == (spec, kernel)
+
+
+@pytest.mark.parametrize("function", ["no_such_package:fold", f"{PACKAGE}.none:fold", f"{PACKAGE}.rewrites", "", ":"])
+def test_a_rewrite_of_no_installed_package(installed: Install, package: Path, function: str) -> None:
+    installed(a_plugin("fold", Rewrite(function=function)))
+    assert applied_refusal("fold") == (
+        f"plugin 'fold': its rewrite {function!r} names no function of an installed package, "
+        "as in 'package.module:name'"
+    )
+
+
+@pytest.mark.parametrize("module", ["sys", "builtins"])
+def test_a_rewrite_in_no_file(installed: Install, module: str) -> None:
+    installed(a_plugin("fold", Rewrite(function=f"{module}:exit")))
+    assert f"its rewrite '{module}:exit' names no function of an installed package" in applied_refusal("fold")
+
+
+@pytest.mark.parametrize(
+    ("phase", "hint"),
+    [
+        ("inputs", 'did you mean "input"?'),
+        ("preprocess", 'did you mean "preprocessing"?'),
+        ("hal", "known: abi, dispatch-creation, flow, global-optimization, input, preprocessing, stream"),
+    ],
+)
+def test_a_phase_that_does_not_exist_or_comes_too_late(
+    installed: Install, package: Path, phase: str, hint: str
+) -> None:
+    installed(a_plugin("fold", Rewrite(function=f"{PACKAGE}.rewrites:fold", phase=phase)))
+    assert applied_refusal("fold") == f"plugin 'fold': its rewrite stands at phase '{phase}', where none can; {hint}"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("raise RuntimeError('no\\nluck')", "RuntimeError: no luck"),
+        ("import no_such_dependency", "ModuleNotFoundError: No module named 'no_such_dependency'"),
+        ("def", "SyntaxError: invalid syntax (__init__.py, line 1)"),
+    ],
+)
+def test_a_package_that_fails_to_import(installed: Install, package: Path, code: str, reason: str) -> None:
+    (package / "__init__.py").write_text(code)
+    installed(a_plugin("fold", Rewrite(function=f"{PACKAGE}.rewrites:fold")))
+    assert applied_refusal("fold") == (
+        f"plugin 'fold': its rewrite '{PACKAGE}.rewrites:fold' lies in a package that cannot be imported ({reason}); "
+        "repair or remove it"
+    )
+
+
+def test_the_rewrites_module_is_not_imported_by_the_harness(installed: Install, package: Path) -> None:
+    (package / "rewrites.py").write_text("raise RuntimeError('iree.compiler is in the toolchain, not here')\n")
+    installed(a_plugin("fold", Rewrite(function=f"{PACKAGE}.rewrites:fold")))
+    assert apply_plugin("fold", {}).sources_sha256
+
+
+def test_editing_a_source_of_the_rewrites_package_gives_another_hash(installed: Install, package: Path) -> None:
+    installed(a_plugin("fold", Rewrite(function=f"{PACKAGE}.rewrites:fold")))
+
+    def sources() -> str:
+        return apply_plugin("fold", {}).sources_sha256
+
+    before = sources()
+    assert sources() == before
+    (package / "rewrites.py").write_text("def fold(module):\n    return 1\n")
+    edited = sources()
+    (package / "helpers.py").write_text("FACTOR = 2\n")
+    with_helper = sources()
+    (package / "notes.txt").write_text("no Python")
+    assert len({before, edited, with_helper}) == 3
+    assert sources() == with_helper

@@ -7,14 +7,13 @@ contiguous span to stay out of dispatches, so that others can write the rest of 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from harness.rewrites.fuse_padding import fuse_padding
 from harness.rewrites.replicate_stores import replicate_stores
-from tests.rewrites.flow_programs import at_flow, compiled, lowered, random_arrays, rewrite
+from tests.rewrites.tools import VULKAN, compiled, lowered, random, rewritten
 
 IMAGE, FILTER, BIAS = (1, 8, 6, 10), (8, 8, 3, 3), (8,)
 CONSUMERS = "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops"
@@ -66,28 +65,28 @@ def captured(text: str) -> list[str]:
 
 def test_iree_fuses_what_is_only_padded() -> None:
     """As the seed asks: a fill by itself, and the convolution inserts into it; only the argument needs a copy."""
-    flow = at_flow(padded_convolutions(concatenated=False))
+    flow = lowered(padded_convolutions(concatenated=False), "flow")
     assert len(re.findall("flow.dispatch @", flow)) == 3
     assert captured(flow) == ["tensor<8x8x12xf32>"] * 2
-    assert rewrite(flow, fuse_padding)[0] == [0]
+    assert rewritten(flow, fuse_padding)[1] == [0]
 
 
-def test_what_is_padded_and_used_otherwise_is_fused_too(tmp_path: Path) -> None:
+def test_what_is_padded_and_used_otherwise_is_fused_too() -> None:
     """One dispatch less than IREE has; the fills stay; the bits are the same."""
-    flow = at_flow(padded_convolutions(concatenated=True))
-    matched, text = rewrite(flow, fuse_padding)
+    flow = lowered(padded_convolutions(concatenated=True), "flow")
+    text, matched = rewritten(flow, fuse_padding)
     assert matched == [1]
-    stock, fused = compiled(flow, tmp_path / "stock"), compiled(text, tmp_path / "fused")
-    assert stock.counts == {"dispatch": 4, "copy": 1, "fill": 2}
-    assert fused.counts == {"dispatch": 3, "copy": 1, "fill": 2}
-    arguments = random_arrays(IMAGE, FILTER, BIAS)
+    stock, fused = compiled(flow), compiled(text)
+    assert stock.counts == (4, 1, 2)
+    assert fused.counts == (3, 1, 2)
+    arguments = random([IMAGE, FILTER, BIAS])
     assert fused(*arguments) == stock(*arguments)
 
 
 def test_contiguous_insertions_stay_updates() -> None:
     """No dispatch holds on to the concatenation, before or after."""
-    flow = at_flow(padded_convolutions(concatenated=True))
-    _, text = rewrite(flow, fuse_padding)
+    flow = lowered(padded_convolutions(concatenated=True), "flow")
+    text, _ = rewritten(flow, fuse_padding)
     for program in (flow, text):
         assert program.count("= flow.tensor.update") == 2
         assert captured(program) == ["tensor<8x8x12xf32>"] * 2
@@ -132,7 +131,7 @@ def _half(number: int, *, is_fused: bool) -> str:
 @pytest.mark.parametrize("flag", [CONSUMERS, PRODUCERS])
 def test_iree_s_flags_leave_contiguous_insertions_alone_as_well(flag: str) -> None:
     """They fuse even the fill: then nothing is captured at all, and the code must compute the border."""
-    flow = at_flow(padded_convolutions(concatenated=True), "local-sync", flag)
+    flow = lowered(padded_convolutions(concatenated=True), "flow", flag)
     assert flow.count("= flow.tensor.update") == 2
     assert "flow.tensor.splat" not in flow
     assert captured(flow) == []
@@ -142,38 +141,38 @@ def test_iree_s_flags_leave_contiguous_insertions_alone_as_well(flag: str) -> No
 @pytest.mark.xfail(
     raises=AssertionError, strict=True, reason="IREE 3.13 pads a fused convolution's result wrongly, without a word"
 )
-def test_iree_s_flag_for_producers_gives_the_right_numbers(tmp_path: Path) -> None:
+def test_iree_s_flag_for_producers_gives_the_right_numbers() -> None:
     program = padded_convolutions(concatenated=False)
-    stock = compiled(at_flow(program), tmp_path / "stock")
-    fused = compiled(at_flow(program, "local-sync", PRODUCERS), tmp_path / "fused")
-    arguments = random_arrays(IMAGE, FILTER, BIAS)
+    stock = compiled(lowered(program, "flow"))
+    fused = compiled(lowered(program, "flow", PRODUCERS))
+    arguments = random([IMAGE, FILTER, BIAS])
     right, padded = (np.frombuffer(one(*arguments)[0], np.float32) for one in (stock, fused))
     np.testing.assert_allclose(padded, right, rtol=1e-3, atol=1e-3)
 
 
-def test_together_with_replicated_stores(tmp_path: Path) -> None:
+def test_together_with_replicated_stores() -> None:
     """A dispatch that writes into a padded tensor is not given more results."""
-    flow = at_flow(padded_convolutions(concatenated=True))
-    matched, text = rewrite(flow, fuse_padding, replicate_stores)
+    flow = lowered(padded_convolutions(concatenated=True), "flow")
+    text, matched = rewritten(flow, fuse_padding, replicate_stores)
     assert matched == [1, 0]
-    arguments = random_arrays(IMAGE, FILTER, BIAS)
-    assert compiled(text, tmp_path / "both")(*arguments) == compiled(flow, tmp_path / "stock")(*arguments)
+    arguments = random([IMAGE, FILTER, BIAS])
+    assert compiled(text)(*arguments) == compiled(flow)(*arguments)
 
 
 @pytest.mark.vulkan
-def test_on_vulkan(tmp_path: Path) -> None:
+def test_on_vulkan() -> None:
     """Where IREE's flag for producers fails to compile ("unresolved target materialization")."""
-    flow = at_flow(padded_convolutions(concatenated=True), "vulkan")
-    matched, text = rewrite(flow, fuse_padding)
-    stock, fused = compiled(flow, tmp_path / "stock", "vulkan"), compiled(text, tmp_path / "fused", "vulkan")
-    assert (matched, fused.counts["dispatch"]) == ([1], stock.counts["dispatch"] - 1)
-    arguments = random_arrays(IMAGE, FILTER, BIAS)
+    flow = lowered(padded_convolutions(concatenated=True), "flow", target=VULKAN)
+    text, matched = rewritten(flow, fuse_padding)
+    stock, fused = compiled(flow, VULKAN), compiled(text, VULKAN)
+    assert (matched, fused.counts[0]) == ([1], stock.counts[0] - 1)
+    arguments = random([IMAGE, FILTER, BIAS])
     assert fused(*arguments) == stock(*arguments)
 
 
 def test_insertions_into_what_is_no_fill_are_left_alone() -> None:
     """Others may write other parts of that tensor at the same time."""
-    flow = at_flow(padded_convolutions(concatenated=True))
+    flow = lowered(padded_convolutions(concatenated=True), "flow")
     value, type_ = re.findall(r"(%\w+) = flow\.tensor\.splat [^\n]*: (tensor<8x8x12xf32>)", flow)[0]
     filled = re.sub(rf"{value} = flow\.tensor\.splat [^\n]*", f"{value} = flow.tensor.empty : {type_}", flow)
-    assert rewrite(filled, fuse_padding)[0] == [0]
+    assert rewritten(filled, fuse_padding)[1] == [0]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.rewrites.ingress_programs import MAPS, Array, Compiled, assert_left_alone, assert_rewritten, rewrite
+from harness.rewrites.ingress_relu import relu_to_maximum
+from tests.rewrites.tools import Array, Program, assert_left_alone, assert_rewritten, rewritten
+
+MAPS = "#whole = affine_map<(d0, d1) -> (d0, d1)>\n"
 
 
 def function(body: str, name: str = "main", element_type: str = "f32", slope: str = "0.2 : f32") -> str:
@@ -64,12 +67,12 @@ LEAKY = {
 @pytest.mark.parametrize("form", RELUS)
 def test_relu_becomes_a_maximum(form: str) -> None:
     maximum = "%y0 = arith.maximumf %in, %zero : f32\nlinalg.yield %y0 : f32"
-    assert_rewritten(MAPS + function(RELUS[form]), MAPS + function(maximum), "relu_to_maximum", places=1)
+    assert_rewritten(MAPS + function(RELUS[form]), MAPS + function(maximum), relu_to_maximum)
 
 
 def test_relu_that_updates_its_init_becomes_a_maximum() -> None:
     text = MAPS + function(RELUS["as_exported"]).replace("%in,", "%out,").replace("outs(%empty", "outs(%x")
-    matched, after = rewrite(text, "relu_to_maximum")
+    after, (matched,) = rewritten(text, relu_to_maximum)
     assert matched == 1
     assert "arith.maximumf %out, %cst" in after
 
@@ -80,9 +83,7 @@ def test_leaky_relu_becomes_a_maximum(form: str) -> None:
     maximum = f"""%scaled = arith.mulf {factors} : f32
     %y0 = arith.maximumf %in, %scaled : f32
     linalg.yield %y0 : f32"""
-    assert_rewritten(
-        MAPS + function(LEAKY[form]), MAPS + function(maximum).replace(ZERO, ""), "relu_to_maximum", places=1
-    )
+    assert_rewritten(MAPS + function(LEAKY[form]), MAPS + function(maximum).replace(ZERO, ""), relu_to_maximum)
 
 
 def test_a_slope_may_be_rounded_on_the_spot() -> None:
@@ -93,13 +94,13 @@ def test_a_slope_may_be_rounded_on_the_spot() -> None:
     %y0 = arith.maximumf %in, %scaled : f32
     linalg.yield %y0 : f32"""
     before, after = (MAPS + function(text, slope="0.2 : f64") for text in (rounded + body, after))
-    assert_rewritten(before, after.replace(ZERO, ""), "relu_to_maximum", places=1)
+    assert_rewritten(before, after.replace(ZERO, ""), relu_to_maximum)
 
 
 @pytest.mark.parametrize("slope", ["0.0", "-0.5", "1.5", "1.0e-5", "0x7FC00000"])
 @pytest.mark.parametrize("form", ["selected", "summed_the_other_way"])
 def test_other_slopes_are_left_alone(form: str, slope: str) -> None:
-    assert_left_alone(MAPS + function(LEAKY[form], slope=f"{slope} : f32"), "relu_to_maximum")
+    assert_left_alone(MAPS + function(LEAKY[form], slope=f"{slope} : f32"), relu_to_maximum)
 
 
 @pytest.mark.parametrize(
@@ -116,14 +117,14 @@ def test_other_slopes_are_left_alone(form: str, slope: str) -> None:
     ],
 )
 def test_other_selections_are_left_alone(body: str) -> None:
-    assert_left_alone(MAPS + function(body), "relu_to_maximum")
+    assert_left_alone(MAPS + function(body), relu_to_maximum)
 
 
 def test_halves_that_treat_nan_differently_are_left_alone() -> None:
     body = SUMMED.replace("%below =", "%q = arith.cmpf ugt, %in, %zero : f32\n%below =").replace(
         "%p, %zero", "%q, %zero"
     )
-    assert_left_alone(MAPS + function(body.format("ogt", "%below, %slope", "%above, %scaled")), "relu_to_maximum")
+    assert_left_alone(MAPS + function(body.format("ogt", "%below, %slope", "%above, %scaled")), relu_to_maximum)
 
 
 def edge_cases() -> Array:
@@ -145,9 +146,9 @@ def test_no_value_changes() -> None:
     before = MAPS + "".join(function(body, name) for name, body in functions.items())
     for old, new in fixed.items():
         before = before.replace(old, new)
-    matched, after = rewrite(before, "relu_to_maximum")
+    after, (matched,) = rewritten(before, relu_to_maximum)
     assert matched == len(functions)
-    selecting, maximum = Compiled(before), Compiled(after)
+    selecting, maximum = Program(before), Program(after)
     for name in functions:
-        expected, actual = (flushed(program(name, edge_cases())) for program in (selecting, maximum))
+        expected, actual = (flushed(program(edge_cases(), function=name)[0]) for program in (selecting, maximum))
         np.testing.assert_array_equal(actual, expected, err_msg=name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rewrites.share_concat_tools import printed, rewrite
+from harness.rewrites.share_concat import share_concat
+from tests.rewrites.tools import assert_left_alone, assert_rewritten, rewritten
 
 # Two concatenations, the first a part of the second; %p2 is computed from the first one.
 PREFIX = """
@@ -34,11 +35,11 @@ func.func @main(%p: tensor<2x3xf32>, %q: tensor<1x3xf32>) -> tensor<6x3xf32> {
 
 
 def test_every_part_is_inserted_once_and_the_smaller_is_a_slice() -> None:
-    assert rewrite(PREFIX) == (1, printed(PREFIX_SHARED))
+    assert_rewritten(PREFIX, PREFIX_SHARED, share_concat)
 
 
 def test_what_was_rewritten_is_left_alone() -> None:
-    assert rewrite(PREFIX_SHARED) == (0, printed(PREFIX_SHARED))
+    assert_left_alone(PREFIX_SHARED, share_concat)
 
 
 def test_tensor_concat_is_the_same() -> None:
@@ -51,7 +52,7 @@ def test_tensor_concat_is_the_same() -> None:
       return %1 : tensor<6x3xf32>
     }
     """
-    assert rewrite(concat) == (1, printed(PREFIX_SHARED))
+    assert_rewritten(concat, PREFIX_SHARED, share_concat)
 
 
 def test_a_concatenation_inside_another_is_the_same() -> None:
@@ -63,14 +64,14 @@ def test_a_concatenation_inside_another_is_the_same() -> None:
       return %1 : tensor<6x3xf32>
     }
     """
-    assert rewrite(nested) == (1, printed(PREFIX_SHARED))
+    assert_rewritten(nested, PREFIX_SHARED, share_concat)
 
 
 def test_util_functions_are_functions() -> None:
     def as_util(text: str) -> str:
         return text.replace("func.func @", "util.func public @").replace(" return ", " util.return ")
 
-    assert rewrite(as_util(PREFIX)) == (1, printed(as_util(PREFIX_SHARED)))
+    assert_rewritten(as_util(PREFIX), as_util(PREFIX_SHARED), share_concat)
 
 
 def test_parts_are_inserted_as_they_come_to_exist_whatever_their_order_in_the_buffer() -> None:
@@ -96,7 +97,7 @@ def test_parts_are_inserted_as_they_come_to_exist_whatever_their_order_in_the_bu
       return %4 : tensor<2x9xf32>
     }
     """
-    assert rewrite(newest_first) == (1, printed(shared))
+    assert_rewritten(newest_first, shared, share_concat)
 
 
 def test_a_chain_may_insert_in_any_order() -> None:
@@ -119,7 +120,7 @@ def test_a_chain_may_insert_in_any_order() -> None:
       return %4, %3 : tensor<3xf32>, tensor<5xf32>
     }
     """
-    assert rewrite(backwards) == (1, printed(shared))
+    assert_rewritten(backwards, shared, share_concat)
 
 
 def test_each_reader_gets_a_slice_of_the_newest_state() -> None:
@@ -146,7 +147,7 @@ def test_each_reader_gets_a_slice_of_the_newest_state() -> None:
       return %4, %s : tensor<4xf32>, tensor<2xf32>
     }
     """
-    assert rewrite(twice) == (1, printed(shared))
+    assert_rewritten(twice, shared, share_concat)
 
 
 def test_the_one_of_most_parts_takes_all_that_it_can() -> None:
@@ -161,8 +162,8 @@ def test_the_one_of_most_parts_takes_all_that_it_can() -> None:
       return %1, %2, %3 : tensor<2xf32>, tensor<4xf32>, tensor<3xf32>
     }
     """
-    matched, text = rewrite(overlapping)
-    assert matched == 1
+    text, matched = rewritten(overlapping, share_concat)
+    assert matched == [1]
     assert "tensor.extract_slice %inserted_slice_2[1] [2] [1] : tensor<4xf32> to tensor<2xf32>" in text
     assert "tensor.concat dim(0) %arg1, %arg2, %arg1" in text
 
@@ -177,8 +178,8 @@ def test_families_along_different_dimensions_are_apart() -> None:
       return %0, %1, %2, %3 : tensor<4x2xf32>, tensor<6x2xf32>, tensor<2x4xf32>, tensor<2x6xf32>
     }
     """
-    matched, text = rewrite(both)
-    assert matched == 2
+    text, matched = rewritten(both, share_concat)
+    assert matched == [2]
     assert text.count("tensor.empty() : tensor<6x2xf32>") == text.count("tensor.empty() : tensor<2x6xf32>") == 1
 
 
@@ -194,8 +195,8 @@ def test_a_buffer_does_not_open_long_before_it_is_read() -> None:
       return %two, %three : tensor<2xf32>, tensor<3xf32>
     }}
     """
-    matched, text = rewrite(text)
-    assert matched == 1
+    text, matched = rewritten(text, share_concat)
+    assert matched == [1]
     assert 50 < text[: text.index("tensor.empty")].count("arith.mulf") < 99
 
 
@@ -214,13 +215,15 @@ def test_a_reader_inside_a_region_gets_its_slice_outside() -> None:
       return %2, %1 : f32, tensor<3xf32>
     }
     """
-    matched, text = rewrite(inside)
-    assert matched == 1
+    text, matched = rewritten(inside, share_concat)
+    assert matched == [1]
     assert text.index("tensor.extract_slice") < text.index("scf.if")
 
 
 def test_a_family_that_nothing_reads_is_no_trouble() -> None:
-    assert rewrite(PREFIX.replace("tensor<6x3xf32> {", "() {").replace("return %6 : tensor<6x3xf32>", "return"))[0] == 1
+    assert rewritten(
+        PREFIX.replace("tensor<6x3xf32> {", "() {").replace("return %6 : tensor<6x3xf32>", "return"), share_concat
+    )[1] == [1]
 
 
 def test_a_reader_in_a_later_block_gets_its_slice_before_the_branch() -> None:
@@ -233,8 +236,8 @@ def test_a_reader_in_a_later_block_gets_its_slice_before_the_branch() -> None:
       return %0, %1 : tensor<2xf32>, tensor<3xf32>
     }
     """
-    matched, text = rewrite(later)
-    assert matched == 1
+    text, matched = rewritten(later, share_concat)
+    assert matched == [1]
     assert text.index("tensor.extract_slice") < text.index("cf.br")
 
 
@@ -291,7 +294,7 @@ def test_what_cannot_share_is_left_alone(why: str) -> None:
       return
     }}
     """
-    assert rewrite(text) == (0, printed(text))
+    assert_left_alone(text, share_concat)
 
 
 def test_repeated_doubling_is_not_taken_apart_without_end() -> None:
@@ -308,6 +311,6 @@ def test_repeated_doubling_is_not_taken_apart_without_end() -> None:
       return %v{levels} : tensor<{2**levels}xf32>
     }}
     """
-    matched, after = rewrite(text)
-    assert 0 < matched <= levels
+    after, matched = rewritten(text, share_concat)
+    assert 0 < matched[0] <= levels
     assert len(after.splitlines()) < 1_000

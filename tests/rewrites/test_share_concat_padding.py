@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.rewrites.share_concat_tools import printed, rewrite
+from harness.rewrites.share_concat import share_concat
+from tests.rewrites.tools import assert_rewritten, rewritten
 
 DATA = Path(__file__).parent / "data"
 
@@ -45,12 +47,12 @@ TWO = (concat("%two", "%p", "%q"), concat("%three", "%p", "%q", "%p"))
 def test_the_block_of_the_issue() -> None:
     """All of its tensor.pad go, of the first convolution's input as well, which is a part and no concatenation."""
     before, after = ((DATA / name).read_text() for name in ("esrgan_issue.mlir", "esrgan_issue.shared.mlir"))
-    assert rewrite(before) == (1, printed(after))
+    assert_rewritten(before, after, share_concat)
 
 
 def test_without_the_option_every_reader_adds_its_padding() -> None:
-    matched, text = rewrite((DATA / "esrgan_issue.mlir").read_text(), padding=False)
-    assert matched == 1
+    text, matched = rewritten((DATA / "esrgan_issue.mlir").read_text(), partial(share_concat, padding=False))
+    assert matched == [1]
     assert text.count("tensor.pad") == 3
     assert "linalg.fill" not in text
     assert "tensor.extract_slice %inserted_slice_1[0, 0, 0, 0] [1, 3, 4, 3] [1, 1, 1, 1]" in text
@@ -60,8 +62,8 @@ def test_without_the_option_every_reader_adds_its_padding() -> None:
 def test_elements_may_be_of_any_kind(kind: str, zero: str) -> None:
     text = program(*TWO, pad("%a", "%two", 2), results={"%a": "tensor<4x2xf32>"})
     text = text.replace("%one = arith.constant 1.0 : f32", "").replace("0.0 : f32", f"{zero} : {kind}")
-    matched, shared = rewrite(text.replace("f32", kind))
-    assert matched == 1
+    shared, matched = rewritten(text.replace("f32", kind), share_concat)
+    assert matched == [1]
     assert "tensor.pad" not in shared
 
 
@@ -69,8 +71,8 @@ def test_padding_in_a_block_before_the_buffer_stays() -> None:
     """%p is a part of the family, and is padded where there is no buffer yet."""
     before, after = pad("%early", "%p", 1), pad("%a", "%two", 2) + pad("%b", "%three", 3)
     kinds = {"%early": "tensor<4x1xf32>", "%a": "tensor<4x2xf32>", "%b": "tensor<4x3xf32>"}
-    matched, text = rewrite(program(before, "cf.br ^later\n^later:\n", *TWO, after, results=kinds))
-    assert matched == 1
+    text, matched = rewritten(program(before, "cf.br ^later\n^later:\n", *TWO, after, results=kinds), share_concat)
+    assert matched == [1]
     assert text.count("tensor.pad") == 1
     assert text.count("linalg.fill") == 1
 
@@ -98,7 +100,7 @@ def test_a_reader_without_padding_gets_the_inside() -> None:
       return %a, %4, %two : tensor<4x2xf32>, tensor<4x3xf32>, tensor<2x2xf32>
     }
     """
-    assert rewrite(before) == (1, printed(after))
+    assert_rewritten(before, after, share_concat)
 
 
 NOT_FRAMED = {
@@ -128,8 +130,8 @@ NOT_FRAMED = {
 @pytest.mark.parametrize("why", NOT_FRAMED)
 def test_without_a_majority_for_one_constant_padding_the_buffer_has_none(why: str) -> None:
     readers, results = NOT_FRAMED[why]
-    matched, text = rewrite(program(*TWO, readers, results=results))
-    assert matched == 1
+    text, matched = rewritten(program(*TWO, readers, results=results), share_concat)
+    assert matched == [1]
     assert text.count("tensor.pad") == readers.count("tensor.pad")
     assert "linalg.fill" not in text
 
@@ -154,8 +156,8 @@ NEXT = {"%next1": "tensor<2x1xf32>", "%next2": "tensor<2x1xf32>"}
 
 def test_a_block_that_follows_goes_on_with_the_buffer() -> None:
     """Its columns are overwritten before they are read, and its padding is there already."""
-    matched, text = rewrite(program(block(1, "%p"), block(2, "%next1"), results=NEXT))
-    assert matched == 2
+    text, matched = rewritten(program(block(1, "%p"), block(2, "%next1"), results=NEXT), share_concat)
+    assert matched == [2]
     assert text.count("linalg.fill") == 1
     lines = [line.strip() for line in text.splitlines()]
     inserted = [line for line in lines if "tensor.insert_slice" in line]
@@ -173,6 +175,6 @@ NEW_BUFFER = {
 
 @pytest.mark.parametrize("why", NEW_BUFFER)
 def test_otherwise_a_block_has_a_buffer_of_its_own(why: str) -> None:
-    matched, text = rewrite(NEW_BUFFER[why])
-    assert matched == 2
+    text, matched = rewritten(NEW_BUFFER[why], share_concat)
+    assert matched == [2]
     assert text.count("linalg.fill") == 2

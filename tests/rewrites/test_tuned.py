@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.rewrites.tuned import tune
-from tests.rewrites.tuned_tools import attributes, configurations_taken, convolve, random, rewritten, run
+from tests.rewrites.tools import attributes, configurations_taken, convolve, random, rewritten, run
 
 CONVOLUTION = {
     "op": "linalg.conv_2d_nhwc_hwcf",

@@ -1,0 +1,301 @@
+"""Rewriting, compiling and running small programs, and pieces of programs, for the tests of all rewrites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import iree.runtime as rt
+import numpy as np
+from iree.compiler import compile_str, ir
+from numpy.typing import NDArray
+
+from harness.compile.iree_compile import parse_statistics
+from harness.process import Limits
+from harness.records.run import Statistics
+from harness.toolchain import find_toolchain
+from harness.verify.outputs import run_command, run_once
+
+Array = NDArray[Any]
+Rewrite = Callable[[ir.Module], int]
+
+CPU = (
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+)
+VULKAN = ("--iree-hal-target-device=vulkan",)
+_DTYPES = {
+    int(rt.HalElementType.FLOAT_32): np.dtype(np.float32),
+    int(rt.HalElementType.BFLOAT_16): np.dtype(np.uint16),
+}
+
+
+# ----------------------------------------------------------------------------------------------------------- rewriting
+
+
+def rewritten(text: str, *rewrites: Rewrite) -> tuple[str, list[int]]:
+    """The module after some rewrites, verified and printed, and how many places each has matched."""
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        matched = [rewrite(module) for rewrite in rewrites]
+        module.operation.verify()
+        return str(module), matched
+
+
+def printed(text: str) -> str:
+    """The same program with names and layout as MLIR prints them."""
+    return rewritten(text)[0]
+
+
+def assert_rewritten(before: str, after: str, *rewrites: Rewrite, places: int = 1) -> None:
+    """Check the exact result, all names apart, and how many places all rewrites matched."""
+    text, matched = rewritten(before, *rewrites)
+    assert text == printed(after)
+    assert sum(matched) == places
+
+
+def assert_left_alone(text: str, *rewrites: Rewrite) -> None:
+    """Check that nothing is matched and nothing changed."""
+    assert_rewritten(text, text, *rewrites, places=0)
+
+
+def attributes(text: str, op: str, name: str) -> list[str]:
+    """An attribute of all operations of that name that carry it."""
+    found: list[str] = []
+
+    def visit(operation: ir.Operation) -> ir.WalkResult:
+        if operation.name == op and name in list(operation.attributes):
+            found.append(str(operation.attributes[name]))
+        return ir.WalkResult.ADVANCE
+
+    with ir.Context(), ir.Location.unknown():
+        ir.Module.parse(text).operation.walk(visit)
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------- compiling
+
+
+def iree_compile(text: str, *flags: str, target: Sequence[str] = CPU) -> bytes:
+    """What iree-compile makes of a module; one of util.func is at phase `input`, one of flow.executable at `flow`."""
+    phase = "flow" if "flow.executable" in text else "input" if "util.func" in text else ""
+    begin = [f"--compile-from={phase}"] if phase else []
+    compiled: bytes = compile_str(text, extra_args=[*target, *begin, *flags])
+    return compiled
+
+
+def lowered(text: str, phase: str, *flags: str, target: Sequence[str] = CPU) -> str:
+    """The module when the compiler has come to a phase."""
+    return iree_compile(text, f"--compile-to={phase}", *flags, target=target).decode(errors="replace")
+
+
+def configurations_taken(text: str) -> list[str]:
+    """The lowering configurations of all operations as the CPU backend has them before it generates code."""
+    return re.findall(r"#iree_cpu\.lowering_config<[^>]*>", lowered(text, "executable-configurations"))
+
+
+class Program:
+    """A program on the CPU, whose functions are called with arrays; uint16 arrays are bf16."""
+
+    def __init__(self, text: str, *flags: str) -> None:
+        self._device = rt.get_device("local-sync")
+        instance = rt.VmInstance()
+        self._module = rt.VmModule.copy_buffer(instance, iree_compile(text, *flags))
+        self._context = rt.VmContext(instance, [rt.create_hal_module(instance, self._device), self._module])
+
+    def __call__(self, *arguments: Array, function: str = "main") -> list[Array]:
+        """The function's results."""
+        values, results = rt.VmVariantList(len(arguments)), rt.VmVariantList(1)
+        for argument in arguments:
+            values.push_ref(self._put(argument))
+        self._context.invoke(self._module.lookup_function(function), values, results)
+        views = [results.get_as_object(number, rt.HalBufferView) for number in range(len(results))]
+        return [view.map().asarray(list(view.shape), _DTYPES[view.element_type]).copy() for view in views]
+
+    def _put(self, argument: Array) -> Any:
+        return self._device.allocator.allocate_buffer_copy(
+            memory_type=int(rt.MemoryType.DEVICE_LOCAL),
+            allowed_usage=int(rt.BufferUsage.DEFAULT),
+            device=self._device,
+            buffer=np.require(argument, requirements="C"),
+            element_type=next(kind for kind, dtype in _DTYPES.items() if argument.dtype == dtype),
+        )
+
+
+def run(text: str, *arguments: Array, flags: Sequence[str] = ()) -> Array:
+    """The first result of `main` on the CPU."""
+    return Program(text, *flags)(*arguments)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """A module for a device, with what the compiler says of it.
+
+    Attributes:
+        results: How many `main` has.
+    """
+
+    module: bytes
+    statistics: Statistics
+    uri: str
+    results: int
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Dispatches, copies and fills."""
+        return self.statistics.dispatches, self.statistics.copies, self.statistics.fills
+
+    def __call__(self, *arguments: Array) -> list[bytes]:
+        """The bytes of the results of `main`; read back by the tool, as not all drivers let Python do it."""
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "module.vmfb").write_bytes(self.module)
+            for number, argument in enumerate(arguments):
+                np.save(folder / f"input{number}.npy", argument)
+            command = run_command(
+                function="main",
+                inputs=[f"@input{number}.npy" for number in range(len(arguments))],
+                parameters=[],
+                uri=self.uri,
+                run_flags=[],
+                outputs=self.results,
+            )
+            arrays = run_once(find_toolchain(), command, folder, limits=Limits(seconds=60), cpus=None)
+            return [array.tobytes() for array in arrays]
+
+
+def compiled(text: str, target: Sequence[str] = CPU) -> Compiled:
+    """Compile a program, with IREE's scheduling statistics."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "statistics.json"
+        dump = ("--iree-scheduling-dump-statistics-format=json", f"--iree-scheduling-dump-statistics-file={file}")
+        module = iree_compile(text, *dump, target=target)
+        statistics = parse_statistics(file.read_text())
+    assert statistics is not None
+    results = text.count("hal.tensor.export") or len(re.findall(r"\S+", text.rpartition("return ")[2].split(":")[0]))
+    uri = "vulkan" if target == VULKAN else "local-sync"
+    return Compiled(module=module, statistics=statistics, uri=uri, results=results)
+
+
+# -------------------------------------------------------------------------------------------------------------- arrays
+
+
+def random(shapes: Sequence[Sequence[int]]) -> list[Array]:
+    """Arrays of order 1, the same every time."""
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape, dtype=np.float32) for shape in shapes]
+
+
+def agree(text: str, shapes: Sequence[Sequence[int]], *rewrites: Rewrite) -> list[int]:
+    """Check that a program gives the same before and after some rewrites; what each has matched."""
+    after, matched = rewritten(text, *rewrites)
+    arguments = random(shapes)
+    expected = run(text, *arguments)
+    np.testing.assert_allclose(run(after, *arguments), expected, rtol=1e-5, atol=1e-5 * float(abs(expected).max()))
+    return matched
+
+
+def convolve(
+    image: Array, filter_: Array, *, strides: Sequence[int] = (1, 1), dilations: Sequence[int] = (1, 1)
+) -> Array:
+    """A convolution of channels-last images in double precision; the filter is [kh, kw, channels_in, channels_out]."""
+    image, filter_ = image.astype(np.float64), filter_.astype(np.float64)
+    kernel = filter_.shape[:2]
+    height, width = (
+        (image.shape[1 + axis] - dilations[axis] * (kernel[axis] - 1) - 1) // strides[axis] + 1 for axis in (0, 1)
+    )
+    total = np.zeros((image.shape[0], height, width, filter_.shape[3]))
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            top, left = i * dilations[0], j * dilations[1]
+            bottom, right = top + strides[0] * (height - 1) + 1, left + strides[1] * (width - 1) + 1
+            total += image[:, top : bottom : strides[0], left : right : strides[1]] @ filter_[i, j]
+    return total
+
+
+# ----------------------------------------------------------------------------------------- pieces of image programs
+
+MAPS = """\
+#channel = affine_map<(n, c, h, w) -> (c)>
+#same = affine_map<(n, c, h, w) -> (n, c, h, w)>
+"""
+ALL_PARALLEL = 'iterator_types = ["parallel", "parallel", "parallel", "parallel"]'
+
+
+def tensor(shape: Sequence[int]) -> str:
+    """The type of a tensor."""
+    return f"tensor<{'x'.join(map(str, shape))}xf32>"
+
+
+def constant(name: str, shape: Sequence[int], seed: int = 0) -> str:
+    """A tensor of random numbers."""
+    values = np.random.default_rng(seed).standard_normal(shape, dtype=np.float32) / np.float32(np.sqrt(np.prod(shape)))
+    return f'%{name} = arith.constant dense<"0x{values.tobytes().hex()}"> : {tensor(shape)}'
+
+
+def convolution(
+    result: str,
+    image: str,
+    weights: str,
+    shapes: Sequence[Sequence[int]],
+    *,
+    strides: Sequence[int] = (1, 1),
+    dilations: Sequence[int] = (1, 1),
+    name: str = "linalg.conv_2d_nchw_fchw",
+) -> str:
+    """A convolution that starts from %zero; the shapes are those of the image, the weights and the result."""
+    image_type, weights_type, type_ = map(tensor, shapes)
+    steps = f"strides = dense<{list(strides)}> : vector<2xi64>, dilations = dense<{list(dilations)}> : vector<2xi64>"
+    return f"""
+    %{result}_empty = tensor.empty() : {type_}
+    %{result}_start = linalg.fill ins(%zero : f32) outs(%{result}_empty : {type_}) -> {type_}
+    %{result} = {name} {{{steps}}}
+      ins(%{image}, %{weights} : {image_type}, {weights_type}) outs(%{result}_start : {type_}) -> {type_}
+    """
+
+
+def elementwise(
+    result: str, body: str, operands: Sequence[tuple[str, str, Sequence[int]]], shape: Sequence[int]
+) -> str:
+    """Four parallel loops over operands of given map and shape; the body computes %r of %a0, %a1, ..."""
+    names = ", ".join(f"%{name}" for name, _, _ in operands)
+    types = ", ".join(tensor(one) for _, _, one in operands)
+    maps = ", ".join([*(one for _, one, _ in operands), "#same"])
+    arguments = ", ".join(f"%a{number}: f32" for number in range(len(operands)))
+    return f"""
+    %{result}_e = tensor.empty() : {tensor(shape)}
+    %{result} = linalg.generic {{indexing_maps = [{maps}], {ALL_PARALLEL}}}
+      ins({names} : {types}) outs(%{result}_e : {tensor(shape)}) {{
+    ^bb0({arguments}, %out: f32):
+      {body}
+      linalg.yield %r : f32
+    }} -> {tensor(shape)}
+    """
+
+
+def pad(result: str, image: str, shape: Sequence[int], *, value: str = "zero") -> str:
+    """One row above, none below, one column left, two columns right."""
+    n, c, h, w = shape
+    return f"""
+    %{result} = tensor.pad %{image} low[0, 0, 1, 1] high[0, 0, 0, 2] {{
+    ^bb0(%{result}_n: index, %{result}_c: index, %{result}_h: index, %{result}_w: index):
+      tensor.yield %{value} : f32
+    }} : {tensor(shape)} to {tensor((n, c, h + 1, w + 3))}
+    """
+
+
+def function(body: str, arguments: Mapping[str, Sequence[int]], result: str, shape: Sequence[int]) -> str:
+    """A module with `main`; %zero and %two are there for all."""
+    parameters = ", ".join(f"%{name}: {tensor(one)}" for name, one in arguments.items())
+    return f"""{MAPS}
+  func.func @main({parameters}) -> {tensor(shape)} {{
+    %zero = arith.constant 0.0 : f32
+    %two = arith.constant 2.0 : f32
+    {body}
+    return %{result} : {tensor(shape)}
+  }}"""
