@@ -261,7 +261,7 @@ def _kind(shape: Sequence[int]) -> str:
 # --------------------------------------------------------------------------------------------------------------- tests
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(program=programs(), padding=st.booleans())
 def test_the_results_are_the_same(program: Program, padding: bool) -> None:
     """By an interpreter to which unwritten memory is NaN: a slice that is read too early, or garbage, would show."""
