@@ -9,9 +9,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks.history.detection_series import Noise, heavy, slow, white
-from harness.stats.change_points.search import evidence, path
-from harness.stats.change_points.spikes import pull_in_spikes
-from harness.stats.change_points.table import ALPHA
+from harness.stats.change_points.model import evidence, path
+from harness.stats.change_points.noise import ALPHA, pull_in_spikes
 from harness.stats.pairing import FloatArray
 
 SIZES = (8, 10, 12, 15, 20, 30, 50, 100, 200, 400, 1000, 2000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.verdicts.trials import Streams, Trials, as_sampled, play_disjoint, play_overlapping
 from benchmarks.verdicts.words import between, percent
 from harness.report.markdown_text import table
-from harness.stats.rates import rate_bounds
+from harness.stats.intervals import rate_bounds
 
 BUDGET_S = 15.0
 LONG_BUDGET_S = 30.0

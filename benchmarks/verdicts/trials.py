@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.verdicts.recording import Recorded
 from harness.compare.engine import Generation, Outcome, Task, decide
-from harness.stats.rates import rate_bounds
+from harness.stats.intervals import rate_bounds
 from harness.stats.rule import CONFIRMING_LOOKS, Rule
 
 Streams = Mapping[str, tuple[Recorded, ...]]

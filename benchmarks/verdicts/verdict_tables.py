@@ -21,7 +21,7 @@ from benchmarks.verdicts.trials import (
 )
 from benchmarks.verdicts.words import between, percent
 from harness.report.markdown_text import blocks, details, table
-from harness.stats.rates import rate_bounds
+from harness.stats.intervals import rate_bounds
 from harness.stats.rule import Rule
 
 HOG = " beside a hog"

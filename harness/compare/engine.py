@@ -16,13 +16,13 @@ import numpy as np
 
 from harness.errors import CaseError
 from harness.records.run import Failure
-from harness.stats.multiplicity import adjust_p
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import (
     CONFIRMING_LOOKS,
     Look,
     Rule,
     Standing,
+    adjust_p,
     combine_p,
     confirmation_p,
     confirmation_size,

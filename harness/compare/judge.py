@@ -18,9 +18,8 @@ from harness.records.comparison import Verdict
 from harness.records.run import Header
 from harness.stats import Change, Estimate
 from harness.stats.estimate import estimate_of
-from harness.stats.multiplicity import adjust_p
-from harness.stats.rule import Look, Rule, Standing, standing
-from harness.stats.student import Mean
+from harness.stats.intervals import Mean
+from harness.stats.rule import Look, Rule, Standing, adjust_p, standing
 
 
 @dataclass(frozen=True, kw_only=True)

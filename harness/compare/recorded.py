@@ -14,9 +14,9 @@ from harness.metrics import LATENCY
 from harness.records.case import Case
 from harness.records.comparison import Row
 from harness.stats import GroupTimes, tabulate_rounds
+from harness.stats.intervals import paired_mean, unpaired_difference
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import Rule
-from harness.stats.student import paired_mean, unpaired_difference
 
 
 class Timings:

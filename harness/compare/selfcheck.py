@@ -28,7 +28,7 @@ from harness.measure.generation import only_one_measures
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.comparison import SelfcheckFacts
-from harness.stats.rates import rate_bounds
+from harness.stats.intervals import rate_bounds
 from harness.stats.rule import Rule, detectable_change
 from harness.store.evidence import find_failure
 from harness.toolchain import Toolchain

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.dashboard.comparisons import ComparisonFacts
 from harness.dashboard.gather import Gathered
-from harness.stats.rates import rate_bounds
+from harness.stats.intervals import rate_bounds
 
 _RECENT = 10  # runs whose noise stands for the machine today
 # Columns of a run that tell what the machine and the harness on it are, in words.

@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
+from harness.stats.intervals import Mean, paired_mean
 from harness.stats.pairing import FloatArray, Ratios
-from harness.stats.student import Mean, paired_mean
 
 CONFIDENCE = 0.95
 

@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -72,31 +71,12 @@ class GroupTimes:
         return _finite(times[:, self.columns[case]] for times in self.generations.values())
 
     def medians(self, case: str) -> FloatArray:
-        """The median over rounds of what one call took, for each generation that measured the case."""
-        if case not in self.columns:
-            return np.empty(0)
-        found: FloatArray = self._medians[0][:, self.columns[case]]
-        return found[np.isfinite(found)]
+        """The median over rounds of what one call took; shape (generations that measured the case,)."""
+        return np.array([np.median(ns) for ns in self.ns_per_call(case)], dtype=np.float64)
 
     def rounds(self, case: str) -> int:
         """In how many rounds, over all generations, the case was measured."""
-        return int(self._medians[1][:, self.columns[case]].sum()) if case in self.columns else 0
-
-    @cached_property
-    def _medians(self) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Medians of all cases at once, and the rounds behind them, both of shape (generations, cases)."""
-        longest = max((len(times) for times in self.generations.values()), default=0)
-        if not longest:
-            return np.empty((0, len(self.columns))), np.empty((0, len(self.columns)), dtype=np.int64)
-        padded = np.full((len(self.generations), longest, len(self.columns)), np.nan)
-        for place, times in enumerate(self.generations.values()):
-            padded[place, : len(times)] = times
-        padded.sort(axis=1)  # NaN last
-        rounds = np.isfinite(padded).sum(axis=1, keepdims=True)
-        middle = [
-            np.take_along_axis(padded, np.maximum(place, 0), axis=1) for place in ((rounds - 1) // 2, rounds // 2)
-        ]
-        return ((middle[0] + middle[1]) / 2)[:, 0], rounds[:, 0]
+        return sum(ns.size for ns in self.ns_per_call(case))
 
     def log_ratios(self, case: str, baseline: str) -> tuple[Ratios, ...]:
         """log(case / baseline) in each round that has both, for each generation that has such a round."""

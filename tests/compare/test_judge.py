@@ -21,8 +21,8 @@ from harness.records.comparison import Comparison
 from harness.records.run import Round
 from harness.report.table import build_report
 from harness.report.values import Report
+from harness.stats.intervals import paired_mean
 from harness.stats.rule import Rule, Standing
-from harness.stats.student import paired_mean
 from harness.store.run_directory import load_run
 from tests.builders import make_header
 from tests.compare.runs import a_case, a_round, a_side

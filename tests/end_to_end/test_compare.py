@@ -48,7 +48,9 @@ def test_a_slow_variant_is_found_and_an_inert_one_is_identical(runs: Harness) ->
     kept = [json.loads(line) for line in (path / "rounds.jsonl").read_text().splitlines()]
     assert len(kept) == slow["rounds"]
     assert {turn["case"] for one in kept for turn in one["turns"]} == {"base", "head"}
-    assert str(runs.folder) not in "".join(file.read_text(errors="replace") for file in path.iterdir())
+    assert str(runs.folder) not in "".join(
+        file.read_text(errors="replace") for file in path.rglob("*") if file.is_file()
+    )
 
 
 def test_a_rows_commands_repeat_it(runs: Harness) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import astuple
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ttest_ind
 
 from harness.records.run import Round, Turn
 from harness.stats import (
@@ -21,7 +19,6 @@ from harness.stats import (
 )
 from harness.stats.estimate import ratio_of
 from harness.stats.pairing import Ratios
-from harness.stats.student import unpaired_difference
 
 Pairs = list[list[tuple[int, int]]]
 
@@ -163,29 +160,6 @@ def test_latency_is_the_median_of_medians_between_its_extremes() -> None:
     assert latency is not None
     assert (latency.median_ns, latency.low_ns, latency.high_ns) == (5.0, 3.0, 10.0)
     assert (latency.generations, latency.rounds) == (3, 6)
-
-
-SAMPLES = st.lists(st.floats(min_value=-3, max_value=3), min_size=2, max_size=8)
-
-
-@given(SAMPLES, SAMPLES)
-def test_two_runs_are_compared_as_welch_has_it(base: Sequence[float], head: Sequence[float]) -> None:
-    assume(max(base) - min(base) > 1e-3 and max(head) - min(head) > 1e-3)
-    found = unpaired_difference(np.array(base), np.array(head), confidence=0.95)
-    theirs = ttest_ind(head, base, equal_var=False)
-    interval = theirs.confidence_interval(0.95)
-    assert found.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-12)
-    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), rel=1e-6, abs=1e-9)
-    assert found.samples == min(len(base), len(head))
-
-
-@pytest.mark.parametrize(("base", "head"), [([1.0], [1.5, 1.6]), ([1.0] * 5, [1.55] * 5)])
-def test_one_generation_or_none_that_varies_says_nothing_of_the_difference(
-    base: list[float], head: list[float]
-) -> None:
-    found = unpaired_difference(np.array(base), np.array(head), confidence=0.95)
-    assert found.centre == pytest.approx(0.55)
-    assert (found.low, found.high, found.p, found.samples) == (-math.inf, math.inf, 1.0, len(base))
 
 
 def test_a_ratio_stays_a_number() -> None:

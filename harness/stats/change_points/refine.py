@@ -1,29 +1,42 @@
-"""A model's changes put where they fit best, and those taken out that do not pay for themselves."""
+"""A model's changes put where they fit best, and those taken out that are noise or do not pay for themselves."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from harness.stats.change_points.levels import flapping_steps
-from harness.stats.change_points.noise import lag_one, power_at
-from harness.stats.change_points.search import Model, clear_of, edges, fit, gained
-from harness.stats.change_points.shapes import (
+from harness.stats.change_points.model import (
     SHORTEST_DRIFT,
     Drift,
+    Model,
     Shape,
     Step,
     Sums,
+    clear_of,
     drift_places,
+    edges,
+    fit,
+    gained,
     step_places,
 )
+from harness.stats.change_points.noise import lag_one, power_at
 from harness.stats.pairing import FloatArray
 
 _PASSES = 2
 # A change that gains more than so many times its price is not made up for by moving the others.
 _WEAK = 4.0
+# So many changes back and forth between the same two levels are one noise with two levels. Two are a step and its
+# repair, three the same with a second try.
+FLAPS = 4
+# Levels that differ by less than this share of the steps between them are the same.
+_SAME_LEVEL = 0.35
+# Values are at a level where noise puts so many in a row on its side less often than this.
+_BY_CHANCE, _FEWEST = 1e-5, 2
+# Two levels describe a series where its values lie hardly further from them than from the whole model.
+_DESCRIBED = 1.2
 
 
 def refine(logs: FloatArray, values: FloatArray, model: Model, least: float) -> Model:
@@ -36,19 +49,19 @@ def refine(logs: FloatArray, values: FloatArray, model: Model, least: float) -> 
     """
     model = _settle(values, _moved(values, model), least)
     while flapping := flapping_steps(logs, model):
-        kept = [one for one in model.shapes if one not in flapping]
+        kept = [shape for shape in model.shapes if shape not in flapping]
         model = _settle(values, fit(values, kept), least)
     return model
 
 
 def drop_gains(values: FloatArray, model: Model) -> list[float]:
     """What each change of the model gains beyond what slow noise asks for: what is lost without it."""
-    without = (fit(values, _without(model.shapes, one)) for one in model.shapes)
-    return [gained(values.size, one.power, model.power) - model.extra for one in without]
+    without = (fit(values, _without(model.shapes, shape)) for shape in model.shapes)
+    return [gained(values.size, rest.power, model.power) - model.extra for rest in without]
 
 
 def _without(shapes: Sequence[Shape], left_out: Shape) -> list[Shape]:
-    return [one for one in shapes if one is not left_out]
+    return [shape for shape in shapes if shape is not left_out]
 
 
 def _settle(values: FloatArray, model: Model, least: float) -> Model:
@@ -87,9 +100,9 @@ def _moved(values: FloatArray, model: Model) -> Model:
     """Each shape moved to where it fits best beside the others; a step may become a drift, and the reverse."""
     for _ in range(_PASSES):
         before = model.shapes
-        for one in before:
-            without = fit(values, _without(model.shapes, one))
-            model = fit(values, [*without.shapes, _best_single(without, one)])
+        for shape in before:
+            without = fit(values, _without(model.shapes, shape))
+            model = fit(values, [*without.shapes, _best_single(without, shape)])
         if model.shapes == before:
             break
     return model
@@ -117,7 +130,7 @@ def best_drift(sums: Sums) -> tuple[Drift | None, float]:
     at = int(sums.drifts(starts, ends).argmax())
     reach = max(1, int(ends[at] - starts[at]) // 8)
     near = np.arange(-reach, reach + 1)[:: max(1, reach // 8)]
-    first, last = (one.ravel() for one in np.meshgrid(starts[at] + near, ends[at] + near))
+    first, last = (grid.ravel() for grid in np.meshgrid(starts[at] + near, ends[at] + near))
     valid = (first >= 0) & (last < sums.size) & (last - first >= SHORTEST_DRIFT)
     if not valid.any():
         return None, 0.0
@@ -125,3 +138,68 @@ def best_drift(sums: Sums) -> tuple[Drift | None, float]:
     gains = sums.drifts(first, last)
     best = int(gains.argmax())
     return Drift(start=int(first[best]), end=int(last[best])), float(gains[best])
+
+
+def flapping_steps(logs: FloatArray, model: Model) -> set[Shape]:
+    """The steps of a model that are four or more changes back and forth between two levels.
+
+    Either the model has as many steps between the two, or it has one, and the series shows shorter visits besides.
+
+    Args:
+        logs: The series with its spikes.
+    """
+    return _alternating(model) | _visited_often(logs, model)
+
+
+def _alternating(model: Model) -> set[Shape]:
+    pairs = zip(model.shapes, model.coefficients[1:].tolist(), strict=True)
+    steps = [(shape, height) for shape, height in pairs if isinstance(shape, Step)]
+    heights = [height for _, height in steps]
+    found: set[Shape] = set()
+    first = 0
+    while first < len(steps):
+        last = first + 1
+        while last < len(steps) and _two_levels(heights[first : last + 1]):
+            last += 1
+        if last - first >= FLAPS:
+            found.update(shape for shape, _ in steps[first:last])
+        first = last
+    return found
+
+
+def _two_levels(heights: Sequence[float]) -> bool:
+    """Whether these steps in a row lead to two levels only, there and back."""
+    levels = np.concatenate([[0.0], np.cumsum(heights)])
+    apart = _SAME_LEVEL * float(np.median(np.abs(heights)))
+    turns = all(one * other < 0 for one, other in pairwise(heights))
+    return turns and max(np.ptp(levels[::2]), np.ptp(levels[1::2])) <= apart
+
+
+def _visited_often(logs: FloatArray, model: Model) -> set[Shape]:
+    edges = [0, *(shape.index for shape in model.shapes if isinstance(shape, Step)), logs.size]
+    parts = [logs[start:end] for start, end in pairwise(edges) if end > start]
+    steps = [shape for shape in model.shapes if isinstance(shape, Step)]
+    noise = float(np.median(np.abs(model.residuals)))
+    return {
+        step
+        for step, (before, after) in zip(steps, pairwise(parts), strict=True)
+        if _visits(logs, float(np.median(before)), float(np.median(after)), noise) >= FLAPS
+    }
+
+
+def _visits(logs: FloatArray, one: float, other: float, noise: float) -> int:
+    """How often the series goes from one of two levels to the other; none where two levels do not describe it."""
+    low, high = min(one, other), max(one, other)
+    off = float(np.median(np.minimum(np.abs(logs - low), np.abs(logs - high))))
+    if off > _DESCRIBED * noise + 1e-12:
+        return 0
+    width = 1.4826 * off  # of normal noise, from its median
+    chance = 0.5 * math.erfc((high - low) / 2 / max(width, 1e-12) / math.sqrt(2))
+    in_a_row = max(_FEWEST, math.ceil(math.log(_BY_CHANCE) / math.log(max(chance, 1e-300))))
+    if in_a_row > logs.size:
+        return 0
+    middle, reach = (low + high) / 2, max((high - low) / 2, 3 * width)
+    sides = np.where(logs > middle, 1, -1) * ((logs > low - reach) & (logs < high + reach))
+    sums = np.lib.stride_tricks.sliding_window_view(sides, in_a_row).sum(axis=1)
+    certain = np.sign(sums[np.abs(sums) == in_a_row])
+    return int(np.count_nonzero(np.diff(certain)))

@@ -9,18 +9,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.stats.change_points.noise import innovation_power, lag_one, noise_width
-from harness.stats.change_points.search import evidence, fit, path
-from harness.stats.change_points.shapes import (
+from harness.stats.change_points.model import (
     Drift,
     Shape,
     Step,
     drift_places,
+    evidence,
+    fit,
+    path,
     plateau_places,
     step_places,
 )
-from harness.stats.change_points.spikes import pull_in_spikes
-from harness.stats.change_points.table import ALPHA, least_gain, p_of
+from harness.stats.change_points.noise import (
+    ALPHA,
+    innovation_power,
+    lag_one,
+    least_gain,
+    noise_width,
+    p_of,
+    pull_in_spikes,
+)
 from harness.stats.pairing import FloatArray
 
 

@@ -1,29 +1,30 @@
-"""Which changes a series has: a path of better and better fits, and how far along it the series pays for them."""
+"""A model of a series: a level with steps and drifts on top, and the path of better and better fits to it.
+
+A model is a sum of shapes. What another shape would take off its sum of squares is known in closed form from running
+sums of the residuals and of the model's orthonormal columns, for all places at once.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.stats.change_points.noise import SMALLEST_WIDTH, innovation_power, lag_one
-from harness.stats.change_points.shapes import (
-    INNER_POINTS,
-    Drift,
-    IntArray,
-    Shape,
-    Step,
-    Sums,
-    drift_places,
-    plateau_places,
-    step_places,
-    sums_of,
-)
 from harness.stats.pairing import FloatArray
 
+IntArray = NDArray[np.intp]
+
+# A level counts after so many points at an end of the series, where a change has to be seen soon; between two changes
+# it has to last longer.
+END_POINTS, INNER_POINTS = 3, 5
+# A change that took fewer runs than this is called a step: noise hardly tells them apart.
+SHORTEST_DRIFT = 20
+_LEAST_NORM = 0.05
 # What a plateau has to gain beyond a step, in log likelihood, since there are more places to choose from: on noise
 # alone each is then about as often the best. A drift is smooth and has fewer places that differ, so it costs no more.
 PLATEAU_PRICE = 3.0
@@ -36,13 +37,129 @@ _LEAST_GAIN, _PATIENCE, _MOST = 4.0, 4, 40
 
 
 @dataclass(frozen=True, kw_only=True)
+class Step:
+    """0 before `index`, 1 from there on."""
+
+    index: int
+
+    def column(self, size: int) -> FloatArray:
+        """Its values at the points of the series."""
+        return (np.arange(size) >= self.index).astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift:
+    """0 up to `start`, then straight up to 1 at `end`, and 1 from there on."""
+
+    start: int
+    end: int
+
+    def column(self, size: int) -> FloatArray:
+        """Its values at the points of the series."""
+        return np.clip((np.arange(size) - self.start) / (self.end - self.start), 0.0, 1.0)
+
+
+Shape = Step | Drift
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sums:
+    """Running sums of the rows of a matrix: residuals first, then the model's orthonormal columns.
+
+    Attributes:
+        plain: Sum of the values before each place; shape (2 + shapes, 1 + points).
+        weighted: The same of values times their place.
+    """
+
+    plain: FloatArray
+    weighted: FloatArray
+
+    @property
+    def size(self) -> int:
+        """Of the series."""
+        return int(self.plain.shape[1]) - 1
+
+    def steps(self, index: IntArray) -> FloatArray:
+        """What steps at these places would take off the sum of squares."""
+        products = self.plain[:, -1:] - self.plain[:, index]
+        return _gains(products, (self.size - index).astype(np.float64))
+
+    def plateaus(self, start: IntArray, end: IntArray) -> FloatArray:
+        """What levels that hold from `start` to before `end` and go back would take off the sum of squares."""
+        return _gains(self.plain[:, end] - self.plain[:, start], (end - start).astype(np.float64))
+
+    def drifts(self, start: IntArray, end: IntArray) -> FloatArray:
+        """What drifts from `start` to `end` would take off the sum of squares."""
+        length = (end - start).astype(np.float64)
+        plain = self.plain[:, end] - self.plain[:, start]
+        weighted = self.weighted[:, end] - self.weighted[:, start]
+        products = (weighted - start * plain) / length + self.plain[:, -1:] - self.plain[:, end]
+        return _gains(products, (length - 1) * (2 * length - 1) / (6 * length) + self.size - end)
+
+
+def sums_of(residuals: FloatArray, columns: FloatArray) -> Sums:
+    """The running sums of residuals, shape (points,), and orthonormal rows, shape (1 + shapes, points)."""
+    rows = np.vstack([residuals, columns])
+    plain = np.zeros((rows.shape[0], rows.shape[1] + 1))
+    weighted = np.zeros_like(plain)
+    np.cumsum(rows, axis=1, out=plain[:, 1:])
+    np.cumsum(rows * np.arange(rows.shape[1]), axis=1, out=weighted[:, 1:])
+    return Sums(plain=plain, weighted=weighted)
+
+
+def _gains(products: FloatArray, norms: FloatArray) -> FloatArray:
+    """Squared product with the residuals over the squared length of what the model does not span yet."""
+    left = norms - np.einsum("ij,ij->j", products[1:], products[1:])
+    return np.where(left > _LEAST_NORM, products[0] ** 2 / np.maximum(left, _LEAST_NORM), 0.0)
+
+
+@lru_cache(maxsize=64)
+def step_places(size: int) -> IntArray:
+    """Where a step may lie in a series of this size."""
+    return np.arange(END_POINTS, size - END_POINTS + 1)
+
+
+@lru_cache(maxsize=64)
+def plateau_places(size: int) -> tuple[IntArray, IntArray]:
+    """Starts and ends of plateaus to be tried: every place for short ones, an eighth of the length apart for longer."""
+    return _spans(_lengths(INNER_POINTS, size // 2, 1.25), 8, END_POINTS, size - END_POINTS)
+
+
+@lru_cache(maxsize=64)
+def drift_places(size: int) -> tuple[IntArray, IntArray]:
+    """Starts and ends of drifts to be tried, an eighth of the length apart."""
+    return _spans([*_lengths(SHORTEST_DRIFT, size - 2, 1.25), size - 1], 8, 0, size - 1)
+
+
+def _lengths(least: int, most: int, factor: float) -> list[int]:
+    lengths, length = [], float(least)
+    while length <= most:
+        lengths.append(round(length))
+        length = max(length * factor, length + 1)
+    return lengths
+
+
+def _spans(lengths: list[int], parts: int, first: int, last: int) -> tuple[IntArray, IntArray]:
+    starts, ends = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
+    for length in lengths:
+        if length < 1 or first + length > last:
+            continue
+        start = np.arange(first, last - length + 1, max(1, length // parts))
+        starts.append(start)
+        ends.append(start + length)
+    return np.concatenate(starts), np.concatenate(ends)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Model:
     """A level and the shapes on top of it, fitted by least squares.
 
     Attributes:
-        coefficients: The level, then each shape's height.
-        design: A row for the level and one for each shape.
-        squares: Products of these rows with each other.
+        shapes: In the order of their places.
+        coefficients: The level, then each shape's height; shape (1 + shapes,).
+        residuals: What the model leaves of each point; shape (points,).
+        design: A row for the level and one for each shape; (1 + shapes, points).
+        squares: Products of these rows with each other; (1 + shapes, 1 + shapes).
         power: Sum of squares of innovations, see `innovation_power`.
         extra: What each change has to gain more, since the noise is slow.
     """
@@ -62,9 +179,9 @@ class Model:
 
 
 def fit(values: FloatArray, shapes: Sequence[Shape]) -> Model:
-    """The least-squares fit of a level and these shapes, in order of their places."""
+    """The least-squares fit of a level and these shapes to values of shape (points,)."""
     ordered = tuple(sorted(shapes, key=_place))
-    design = np.vstack([np.ones(values.size), *(one.column(values.size) for one in ordered)])
+    design = np.vstack([np.ones(values.size), *(shape.column(values.size) for shape in ordered)])
     # Sums rather than products of matrices: BLAS would start threads for them, which takes longer than they do.
     squares = np.einsum("in,jn->ij", design, design)
     coefficients = np.linalg.solve(squares, np.einsum("in,n->i", design, values))
@@ -138,7 +255,7 @@ def path(values: FloatArray, least: float, *, drifts: bool = True) -> list[Stop]
 
 def evidence(stops: Sequence[Stop]) -> float:
     """The highest price for each change at which the series has any: what is tabulated for noise alone."""
-    return max((one.surplus(0.0) / one.changes for one in stops[1:]), default=0.0)
+    return max((stop.surplus(0.0) / stop.changes for stop in stops[1:]), default=0.0)
 
 
 def choose(stops: Sequence[Stop], least: float) -> Model:
@@ -187,7 +304,7 @@ def _white_gain(squares: float, total: float, size: int) -> float:
 
 def edges(shapes: Sequence[Shape]) -> tuple[int, ...]:
     """Where steps lie."""
-    return tuple(one.index for one in shapes if isinstance(one, Step))
+    return tuple(shape.index for shape in shapes if isinstance(shape, Step))
 
 
 def clear_of(places: IntArray, taken: Sequence[int]) -> NDArray[np.bool_]:

@@ -1,7 +1,7 @@
-"""Student's and Welch's intervals, for the few generations that a run records by itself.
+"""Textbook intervals: Student's and Welch's of the few generations that a run records, and of rates that were counted.
 
-Unlike the signed-rank test they say something of two or three samples, and in return suppose that generations vary
-normally; a verdict that has to hold comes from measuring both sides again, side by side (harness.stats.rule).
+Unlike the signed-rank test the first two say something of two or three samples, and in return suppose that generations
+vary normally; a verdict that has to hold comes from measuring both sides again, side by side (harness.stats.rule).
 
 Samples that agree to the last bit come from a clock too coarse to show how they vary, so they have no interval either.
 """
@@ -77,3 +77,19 @@ def _mean(centre: float, error: float, freedom: float, confidence: float, sample
     margin = float(stdtrit(freedom, 0.5 + confidence / 2)) * error
     p = 2 * float(stdtr(freedom, -abs(centre) / error))
     return Mean(centre=centre, low=centre - margin, high=centre + margin, p=p, samples=samples)
+
+
+def rate_bounds(hits: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
+    """Clopper and Pearson's exact binomial interval (1934) of a rate; (0, 1) without trials.
+
+    With no hit or nothing but hits the whole error goes to the one open side, so that 0 of 300 has the upper bound
+    1 - 0.05 ** (1 / 300) = 0.99 %.
+    """
+    from scipy.special import betaincinv  # scipy.stats takes a second to import
+
+    if trials <= 0:
+        return 0.0, 1.0
+    tail = 1 - confidence if hits in (0, trials) else (1 - confidence) / 2
+    low = 0.0 if hits == 0 else float(betaincinv(hits, trials - hits + 1, tail))
+    high = 1.0 if hits == trials else float(betaincinv(hits + 1, trials - hits, 1 - tail))
+    return low, high

@@ -1,13 +1,40 @@
-"""Intervals of counted rates: Clopper and Pearson's, as scipy has it, with the ends' error on the open side."""
+"""Textbook intervals, beside SciPy's: Welch's of two runs, and Clopper and Pearson's of counted rates."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.stats.rates import rate_bounds
+from harness.stats.intervals import rate_bounds, unpaired_difference
+
+SAMPLES = st.lists(st.floats(min_value=-3, max_value=3), min_size=2, max_size=8)
+
+
+@given(SAMPLES, SAMPLES)
+def test_two_runs_are_compared_as_welch_has_it(base: Sequence[float], head: Sequence[float]) -> None:
+    assume(max(base) - min(base) > 1e-3 and max(head) - min(head) > 1e-3)
+    found = unpaired_difference(np.array(base), np.array(head), confidence=0.95)
+    theirs = scipy.stats.ttest_ind(head, base, equal_var=False)
+    interval = theirs.confidence_interval(0.95)
+    assert found.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-12)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), rel=1e-6, abs=1e-9)
+    assert found.samples == min(len(base), len(head))
+
+
+@pytest.mark.parametrize(("base", "head"), [([1.0], [1.5, 1.6]), ([1.0] * 5, [1.55] * 5)])
+def test_one_generation_or_none_that_varies_says_nothing_of_the_difference(
+    base: list[float], head: list[float]
+) -> None:
+    found = unpaired_difference(np.array(base), np.array(head), confidence=0.95)
+    assert found.centre == pytest.approx(0.55)
+    assert (found.low, found.high, found.p, found.samples) == (-math.inf, math.inf, 1.0, len(base))
+
 
 COUNTS = st.integers(min_value=1, max_value=2000).flatmap(
     lambda trials: st.tuples(st.integers(min_value=0, max_value=trials), st.just(trials))

@@ -1,0 +1,311 @@
+"""Steps and slow drifts in the history of one benchmark: one value a run, in time order.
+
+How it works:
+
+1. Everything is done on logarithms, so a change is a ratio and no unit matters.
+2. Single spikes and pairs are pulled in (`noise.pull_in_spikes`), so that a new level counts after its third point and
+   not before; later where spikes are frequent.
+3. Changes are added one by one, the one that fits best next: a step, a level that is left again, or a straight drift
+   (`model.path`).
+4. How many the series pays for is decided by likelihood, with autocorrelated noise as the other explanation. The price
+   of a change was simulated for the best of all places, on white, heavy-tailed and autocorrelated noise
+   (`noise.least_gain`), since the best of many splits looks significant on any noise.
+5. Each is put where it fits best beside the others, those that do not pay are taken out, weakest first, and changes
+   back and forth between two levels are the noise that they are (`refine.refine`).
+6. Its range holds all places that fit nearly as well (`_place_range`), and its levels are medians of the points
+   on either side (`_sides`).
+
+How often it is right is measured in docs/history.md. Counted values need none of this (`_exact_changes`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.stats.change_points.model import (
+    END_POINTS,
+    SHORTEST_DRIFT,
+    Drift,
+    IntArray,
+    Model,
+    Shape,
+    Step,
+    choose,
+    fit,
+    path,
+    surplus,
+)
+from harness.stats.change_points.noise import (
+    SHORTEST,
+    SMALLEST_WIDTH,
+    lag_one,
+    least_gain,
+    p_of,
+    pull_in_spikes,
+)
+from harness.stats.change_points.refine import FLAPS, drop_gains, refine
+from harness.stats.pairing import FloatArray
+
+# Points of either side that tell its level: no more than the last ones before it and the first after it.
+SIDE_POINTS = 30
+# 95 % quantile of the likelihood ratio of a step's true place: -2 log(1 - sqrt(0.95)). The limit is the maximum of a
+# two-sided random walk with drift (Yao 1987, Annals of Statistics 15; Hansen 2000, Econometrica 68, table 1).
+_STEP_CUT = -2 * math.log(1 - math.sqrt(0.95))
+# Chi-squared with two degrees of freedom, since a drift has two places (Feder 1975, Annals of Statistics 3: kinks).
+_DRIFT_CUT = -2 * math.log(0.05)
+# A step that fits nearly as well as a drift, or the reverse, may be the truth as well: chi-squared with one degree.
+_OTHER_CUT = 3.841458820694124
+_PLACES = 64
+# A value that is left again after fewer points was a slip: another build, a failed measurement.
+_SLIP_BELOW = 3
+# With more changes than one in so many points they are noise, whatever the series is called.
+_POINTS_A_CHANGE, _ALWAYS_CHANGES = 4, 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangePoint:
+    """A lasting change in a series.
+
+    Attributes:
+        kind: A step is there from one point to the next, a drift goes on over ten points or more.
+        index: The first point of the new level; of a drift, the first that has left the old one.
+        low: First of the points that may be `index` (95 % range).
+        high: Last of them.
+        end: Last point of a drift; `index` for a step.
+        before: Level before it, in the series' unit: the median of up to 30 points since the change before.
+        after: Level after it, likewise up to the next change; of a drift, at its end.
+        p: How often noise alone would show as much anywhere in a series of this length; 0 for exact values.
+    """
+
+    kind: Literal["step", "drift"]
+    index: int
+    low: int
+    high: int
+    end: int
+    before: float
+    after: float
+    p: float
+
+    @property
+    def ratio(self) -> float:
+        """The level after it, divided by that before it; infinite where that was 0."""
+        return self.after / self.before if self.before else float("inf")
+
+
+def find_changes(values: FloatArray, *, exact: bool = False) -> tuple[ChangePoint, ...]:
+    """The lasting changes of a series, in time order.
+
+    Args:
+        values: One a run, in time order, in any unit; positive, or at least 0 where they are exact.
+        exact: They are counted (bytes, operations), so equal programs give equal values, and any difference is one.
+
+    Raises:
+        ValueError: Values are not one row of finite numbers, or not positive.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise ValueError("a series is one row of finite numbers")
+    if (values < 0).any() or (not exact and (values == 0).any()):
+        raise ValueError("the values of a series are positive")
+    if exact:
+        changes = _exact_changes(values)
+        if changes is not None:
+            return changes
+    return _find_noisy_changes(values)
+
+
+def _find_noisy_changes(values: FloatArray) -> tuple[ChangePoint, ...]:
+    if values.size < SHORTEST:
+        return ()
+    # Only counted values can be 0, and only those that vary like noise come here.
+    offset = 0.0 if (values > 0).all() else 1.0
+    logs = np.log(values + offset)
+    middle = float(np.median(logs))
+    logs = logs - middle
+    cleaned = pull_in_spikes(logs)
+    least = least_gain(values.size)
+    model = refine(logs, cleaned, choose(path(cleaned, least), least), least)
+    if any(isinstance(shape, Drift) for shape in model.shapes):
+        steps = refine(logs, cleaned, choose(path(cleaned, least, drifts=False), least), least)
+        model = max(model, steps, key=lambda one: surplus(cleaned, one, least))
+    changes = []
+    gains = drop_gains(cleaned, model)
+    for shape, gain in zip(model.shapes, gains, strict=True):
+        index = _first_point(shape)
+        low, high = _place_range(cleaned, cleaned != logs, model, shape)
+        before, after = _sides(logs, cleaned, model, shape)
+        changes.append(
+            ChangePoint(
+                kind="step" if isinstance(shape, Step) else "drift",
+                index=index,
+                low=low,
+                high=high,
+                end=index if isinstance(shape, Step) else shape.end,
+                before=max(math.exp(middle + before) - offset, 0.0),
+                after=max(math.exp(middle + after) - offset, 0.0),
+                p=p_of(gain, values.size),
+            )
+        )
+    return tuple(sorted(changes, key=lambda one: one.index))
+
+
+def _sides(logs: FloatArray, cleaned: FloatArray, model: Model, shape: Shape) -> tuple[float, float]:
+    """Logarithms of the level before a change and after it.
+
+    Each is the median of the points between the change and its neighbours, up to 30 of them. Where a drift passes under
+    them, they are taken as if it stood still at the change. A side of fewer than three points (a drift that goes on to
+    the last one) has the level that was fitted.
+
+    Args:
+        logs: The series with its spikes.
+        cleaned: The same without them, which the model was fitted to.
+    """
+    fitted = cleaned - model.residuals
+    height = float(model.coefficients[1 + [other is shape for other in model.shapes].index(True)])
+    # Last point of the level before it, and first of that after it.
+    last, first = (shape.index - 1, shape.index) if isinstance(shape, Step) else (shape.start, shape.end)
+    edges = [edge for other in model.shapes if other is not shape for edge in _edges(other)]
+    since = max((edge for edge in edges if edge <= last), default=0)
+    until = min((edge for edge in edges if edge > first), default=logs.size)
+    before = slice(max(since, last + 1 - SIDE_POINTS), last + 1)
+    after = slice(first, min(until, first + SIDE_POINTS))
+    off = logs - fitted
+    return float(fitted[last]) + _median(off[before]), float(fitted[last]) + height + _median(off[after])
+
+
+def _edges(shape: Shape) -> tuple[int, ...]:
+    """Points from which on another level or slope may hold."""
+    return (shape.index,) if isinstance(shape, Step) else (shape.start + 1, shape.end)
+
+
+def _median(off: FloatArray) -> float:
+    """Of what the points lie off their fit; none where they are too few to tell."""
+    return float(np.median(off)) if off.size >= END_POINTS else 0.0
+
+
+def _place_range(values: FloatArray, spiked: NDArray[np.bool_], model: Model, shape: Shape) -> tuple[int, int]:
+    """First and last point that may be the first of the new level, with 95 % confidence.
+
+    Autocorrelated noise tells less of a place, so the likelihood ratio is divided by the noise's long-run variance over
+    its variance (as in Bai 1997, Review of Economics and Statistics 79). A spike tells of no level, so those next to
+    the range are in it too.
+
+    Args:
+        values: The series without spikes.
+        spiked: Where they were.
+    """
+    without = fit(values, [other for other in model.shapes if other is not shape])
+    sums = without.sums()
+    total = float(without.residuals @ without.residuals)
+    best = max(float(model.residuals @ model.residuals), values.size * SMALLEST_WIDTH**2)
+    lag = lag_one(model.residuals)
+    longer = (1 + lag) / (1 - lag)
+
+    def fits(gains: FloatArray, cut: float) -> FloatArray:
+        left = np.maximum(total - gains, best * 1e-9)
+        return np.asarray(values.size * np.log(left / best) <= cut * longer)
+
+    steps = _steps_between_others(model, shape, values.size)
+    starts, ends = _drift_places(shape, values.size)
+    is_step = isinstance(shape, Step)
+    as_steps = steps[fits(sums.steps(steps), _STEP_CUT if is_step else _OTHER_CUT)]
+    as_drifts = starts[fits(sums.drifts(starts, ends), _OTHER_CUT if is_step else _DRIFT_CUT)] + 1
+    index = _first_point(shape)
+    inside = np.concatenate([as_steps, as_drifts, [index]])
+    low, high = int(inside.min()), int(inside.max())
+    while low > 1 and spiked[low - 1]:
+        low -= 1
+    while high < values.size - 1 and spiked[high]:
+        high += 1
+    return low, high
+
+
+def _first_point(shape: Shape) -> int:
+    """The first point that differs from the level before."""
+    return shape.index if isinstance(shape, Step) else shape.start + 1
+
+
+def _steps_between_others(model: Model, shape: Shape, size: int) -> IntArray:
+    here = _first_point(shape)
+    others = [other.index for other in model.shapes if isinstance(other, Step) and other is not shape]
+    low = max((place + 1 for place in others if place < here), default=1)
+    high = min((place for place in others if place > here), default=size)
+    return np.arange(low, high)
+
+
+def _drift_places(shape: Shape, size: int) -> tuple[IntArray, IntArray]:
+    """Starts and ends over the whole series, no more of either than is quick."""
+    apart = max(1, size // _PLACES)
+    own = (shape.start, shape.end) if isinstance(shape, Drift) else (0, size - 1)
+    starts = np.unique(np.append(np.arange(0, size, apart), own[0]))
+    ends = np.unique(np.append(np.arange(0, size, apart), (own[1], size - 1)))
+    first, last = (grid.ravel() for grid in np.meshgrid(starts, ends))
+    valid = last - first >= SHORTEST_DRIFT
+    return first[valid], last[valid]
+
+
+def _exact_changes(values: FloatArray) -> tuple[ChangePoint, ...] | None:
+    """Every change of value that lasts, a new last value included; None where the values vary like noise.
+
+    A value that is left for another and taken up again within two points counts as one that stayed. Four or more
+    changes back and forth between two values are none: the program has two outcomes by chance. Such a series is quiet
+    until it shows a third value.
+    """
+    starts, levels = _runs(values)
+    starts, levels = _without_slips(starts, levels)
+    if len(starts) - 1 > max(_ALWAYS_CHANGES, values.size / _POINTS_A_CHANGE):
+        return None
+    flapping = _flapping(levels)
+    return tuple(
+        ChangePoint(
+            kind="step",
+            index=starts[number],
+            low=starts[number],
+            high=starts[number],
+            end=starts[number],
+            before=levels[number - 1],
+            after=levels[number],
+            p=0.0,
+        )
+        for number in range(1, len(starts))
+        if number not in flapping
+    )
+
+
+def _runs(values: FloatArray) -> tuple[list[int], list[float]]:
+    """Where each run of equal values starts, and its value."""
+    if not values.size:
+        return [], []
+    starts = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist()]
+    return starts, values[starts].tolist()
+
+
+def _without_slips(starts: list[int], levels: list[float]) -> tuple[list[int], list[float]]:
+    kept_starts: list[int] = []
+    kept_levels: list[float] = []
+    for start, level in zip(starts, levels, strict=True):
+        while len(kept_levels) >= 2 and kept_levels[-2] == level and start - kept_starts[-1] < _SLIP_BELOW:
+            kept_starts.pop()
+            kept_levels.pop()
+        if not kept_levels or kept_levels[-1] != level:
+            kept_starts.append(start)
+            kept_levels.append(level)
+    return kept_starts, kept_levels
+
+
+def _flapping(levels: list[float]) -> set[int]:
+    """Numbers of the runs whose start is one of four or more changes back and forth in a row."""
+    found: set[int] = set()
+    first = 1
+    for number in range(2, len(levels) + 1):
+        if number < len(levels) and levels[number] == levels[number - 2]:
+            continue
+        if number - first >= FLAPS:
+            found.update(range(first, number))
+        first = number
+    return found
