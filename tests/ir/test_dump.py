@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+import harness
 from harness.errors import CaseError, UsageError
 from harness.ir.dump import dump_phases, print_ir
 from harness.metrics import PHASES
@@ -257,3 +259,12 @@ def test_what_is_not_ir_is_a_failed_case(real_toolchain: Toolchain, tmp_path: Pa
         "ir",
         "iree-opt exited with status 1 on net.mlir: expected non-function type; take another phase",
     )
+
+
+def test_what_runs_under_a_toolchains_python_needs_nothing_but_iree(real_toolchain: Toolchain) -> None:
+    modules = ", ".join(f"harness.ir.{name}" for name in ("counter", "layouts", "program"))
+    code = f"import sys, {modules}; print({{name.partition('.')[0] for name in sys.modules}} - sys.stdlib_module_names)"
+    finished = run([*real_toolchain.python_command, "-c", code], cwd=Path(harness.__file__).parents[1], limits=LIMITS)
+    assert finished.ok, finished.stderr
+    foreign = {name for name in ast.literal_eval(finished.stdout) if not name.startswith("_")}
+    assert foreign <= {"harness", "iree", "numpy", "sitecustomize", "usercustomize"}
