@@ -205,7 +205,7 @@ def _multiply_add_loop(elements: int) -> str:
     for number in range(_SUMS):
         body += [f"%k{number} = arith.constant {number + 1}.0 : f32", f"%y{number}_0 = arith.mulf %x, %k{number} : f32"]
     for step in range(1, _STEPS + 1):  # the sums take turns, so that neighbours do not wait for each other
-        body += [f"%y{one}_{step} = math.fma %y{one}_{step - 1}, %half, %one : f32" for one in range(_SUMS)]
+        body += [f"%y{n}_{step} = math.fma %y{n}_{step - 1}, %half, %one : f32" for n in range(_SUMS)]
     total = f"%y0_{_STEPS}"
     for number in range(1, _SUMS):
         body.append(f"%t{number} = arith.addf {total}, %y{number}_{_STEPS} : f32")

@@ -147,7 +147,7 @@ def _compile_flags(step: Step) -> Iterator[str]:
             yield f"--{TRANSFORM_LIBRARY_FLAG}={step.file.unique_name}{'@' + step.entry if step.entry else ''}"
         case CompilerPlugin():
             yield f"--iree-load-plugin=./{step.file.unique_name}"
-            yield from (f"--iree-plugin={one}" for one in step.activate)
+            yield from (f"--iree-plugin={name}" for name in step.activate)
             yield from step.flags
 
 

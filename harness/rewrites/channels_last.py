@@ -15,7 +15,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
-from harness.rewrites.operations import body_of, erase, find, is_parallel, producer, transposed
+from harness.rewrites.operations import body_of, erase, find, is_parallel, operations_of, producer, transposed
 from harness.rewrites.regions import in_region
 
 # Dimension i of NHWC is dimension TO_LAST[i] of NCHW, and the other way round.
@@ -63,14 +63,14 @@ def _is_straight(op: ir.Operation) -> bool:
     return (
         function.name in _FUNCTIONS
         and len(function.regions[0].blocks) == 1
-        and not any(one.operation.name.startswith("scf.") for one in function.regions[0].blocks[0].operations)
+        and not any(inner.name.startswith("scf.") for inner in operations_of(function))
     )
 
 
 def _by_block(ops: Sequence[ir.Operation]) -> list[list[ir.Operation]]:
     groups: list[list[ir.Operation]] = []
     for op in ops:
-        group = next((one for one in groups if one[0].block == op.block), None)
+        group = next((group for group in groups if group[0].block == op.block), None)
         if group is None:
             groups.append([op])
         else:
@@ -145,7 +145,7 @@ def _neighbours(op: ir.Operation) -> list[ir.Operation]:
     """What computes the images that an operation reads, and what reads the image that it computes."""
     before = [producer(op.operands[number]) for number in image_operands(op)]
     after = [use.owner.operation for use in op.result.uses if use.operand_number in image_operands(use.owner.operation)]
-    return [one for one in before if one is not None] + after
+    return [op for op in before if op is not None] + after
 
 
 def is_known(op: ir.Operation) -> bool:
@@ -197,7 +197,7 @@ def _images_of_generic(op: ir.Operation) -> tuple[int, ...]:
     identity = ir.AffineMap.get_identity(_RANK)
     if len(op.results) != 1 or not is_parallel(op) or maps[-1] != identity or _knows_position(op):
         return ()
-    return tuple(number for number, one in enumerate(maps) if one == identity)
+    return tuple(number for number, indexing in enumerate(maps) if indexing == identity)
 
 
 def _knows_position(op: ir.Operation) -> bool:
@@ -271,7 +271,7 @@ def _generic(op: ir.Operation, twins: Twins) -> ir.Value:
         twin = twins.of(operand) if attribute.value == identity else twins.known(operand)
         operands.append(operand if twin is None else twin)
         maps.append(ir.AffineMap.get(len(TO_LAST), 0, results if twin is None else to_last(results)))
-    attributes = {"indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(one) for one in maps])}
+    attributes = {"indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(indexing) for indexing in maps])}
     return _rewrite(op, operands, attributes=attributes)
 
 

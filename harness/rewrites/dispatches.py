@@ -16,7 +16,9 @@ def has_own_result(dispatch: ir.Operation) -> bool:
     """Whether a dispatch has one result, in a tensor of its own, and no sizes that are known only when it runs."""
     _, _, sizes, result_sizes = dispatch.attributes["operandSegmentSizes"]
     tied = dispatch.attributes.get("tied_operands", ())
-    return len(dispatch.results) == 1 and not sizes and not result_sizes and all(one.value == -1 for one in tied)
+    return (
+        len(dispatch.results) == 1 and not sizes and not result_sizes and all(operand.value == -1 for operand in tied)
+    )
 
 
 def with_results(dispatch: ir.Operation, wholes: int, target: ir.Value | None = None) -> list[ir.Value]:
@@ -33,10 +35,12 @@ def with_results(dispatch: ir.Operation, wholes: int, target: ir.Value | None = 
     attributes = {name: dispatch.attributes[name] for name in dispatch.attributes}
     attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([workload, operands + len(targets), 0, 0])
     with ir.InsertionPoint(dispatch), dispatch.location:
-        attributes["tied_operands"] = ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IndexType.get(), one) for one in tied])
+        attributes["tied_operands"] = ir.ArrayAttr.get(
+            [ir.IntegerAttr.get(ir.IndexType.get(), operand) for operand in tied]
+        )
         new = ir.Operation.create(
             dispatch.name,
-            results=[*(one.type for one in targets), *[dispatch.result.type] * wholes],
+            results=[*(value.type for value in targets), *[dispatch.result.type] * wholes],
             operands=[*dispatch.operands, *targets],
             attributes=attributes,
         )
@@ -153,13 +157,13 @@ def add_stores(code: Code, wholes: int, part: Part | None = None) -> None:
         types.insert(0, ir.Type.parse(f"{TENSOR}<readwrite:{part.whole}>"))
         places.insert(0, part.place)
         inits.append(generic.operands[len(generic.operands) - 1])
-    targets = [block.add_argument(one, store.location) for one in types]
+    targets = [block.add_argument(type_, store.location) for type_ in types]
     with ir.InsertionPoint(generic), store.location:
         read = targets[len(inits) :]
         inits += [_create(LOAD, [target], place, [1, 0, 0, 0, 0], [value.type]).result for target in read]
     with ir.InsertionPoint(store), store.location:
-        for one, target, where in zip(_repeat(generic, inits), targets, places, strict=True):
-            _create(STORE, [one, target], where, [1, 1, 0, 0, 0, 0], [])
+        for result, target, where in zip(_repeat(generic, inits), targets, places, strict=True):
+            _create(STORE, [result, target], where, [1, 1, 0, 0, 0, 0], [])
     store.erase()
     generic.erase()
     block.erase_argument(len(block.arguments) - len(targets) - 1)

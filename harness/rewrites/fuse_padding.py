@@ -73,7 +73,7 @@ def _is_padding(use: ir.OpOperand) -> bool:
     fill = user.operands[1].owner
     return (
         list(user.attributes["operandSegmentSizes"]) == [0, 2, 0, 0]
-        and [one.value for one in user.attributes.get("tied_operands", ())] == [1]
+        and [operand.value for operand in user.attributes.get("tied_operands", ())] == [1]
         and not isinstance(fill, ir.Block)
         and fill.name == "flow.tensor.splat"
         and len(fill.operands) == 1

@@ -195,12 +195,12 @@ def _permutation(op: ir.Operation) -> tuple[int, ...] | None:
     if not (
         len(maps) == 2
         and is_parallel(op)
-        and all(one.is_permutation for one in maps)
+        and all(indexing.is_permutation for indexing in maps)
         and len(body.operations) == 1
         and body.operations[0].operands[0] == body.arguments[0]
     ):
         return None
-    read, written = ([ir.AffineDimExpr(one).position for one in indexing.results] for indexing in maps)
+    read, written = ([ir.AffineDimExpr(result).position for result in indexing.results] for indexing in maps)
     permutation = tuple(read.index(loop) for loop in written)
     return permutation if permutation != tuple(range(len(permutation))) else None
 

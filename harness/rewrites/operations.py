@@ -128,14 +128,14 @@ def erase(op: ir.Operation) -> None:
     waiting = _producers(op)
     op.erase()
     while waiting:
-        one = waiting.pop()
-        if one.name in _TIDIED and not any(list(result.uses) for result in one.results):
-            waiting |= _producers(one)
-            one.erase()
+        unused = waiting.pop()
+        if unused.name in _TIDIED and not any(list(result.uses) for result in unused.results):
+            waiting |= _producers(unused)
+            unused.erase()
 
 
 def _producers(op: ir.Operation) -> set[ir.Operation]:
-    return {one for operand in op.operands if (one := producer(operand)) is not None}
+    return {source for operand in op.operands if (source := producer(operand)) is not None}
 
 
 # ---------------------------------------------------------------------------------------------------------------- loops

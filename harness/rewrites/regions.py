@@ -63,8 +63,8 @@ def isolate(op: ir.Operation) -> ir.Operation:
     # All that the chain reads is defined before its last operation, so before the region.
     last.result.replace_all_uses_with(region.result)
     body = region.regions[0].blocks.append()
-    for one in chain:
-        body.append(one)
+    for member in chain:
+        body.append(member)
     ir.Operation.create("flow.return", operands=[last.result], loc=op.location, ip=ir.InsertionPoint(body))
     return region
 

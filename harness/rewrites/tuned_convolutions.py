@@ -286,7 +286,7 @@ def _letters(axes: Sequence[int | _Window | None], out: Sequence[int], kinds: Se
     plain = [axis for axis in axes if isinstance(axis, int)]
     if len(windows) != 2 or len(plain) != 2 or {kinds[loop] for loop in plain} != {"parallel", "reduction"}:
         return None
-    if any(kinds[one.output] != "parallel" or kinds[one.kernel] != "reduction" for one in windows):
+    if any(kinds[window.output] != "parallel" or kinds[window.kernel] != "reduction" for window in windows):
         return None
     letters = {loop: "n" if kinds[loop] == "parallel" else "i" for loop in plain}
     for window, (output, kernel) in zip(windows, (("y", "v"), ("x", "u")), strict=True):
