@@ -1,168 +1,359 @@
-"""Made-up histories of which the truth is known: each change is found, dated and given its cause."""
+"""Made-up histories of which the truth is known: each change is found, dated and given its cause.
+
+A night is a run of two variants under a reference toolchain and the newest, see tests.history.made. Some histories
+mislead: two things change at once or nearly, or something looks like the compiler's.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.history.changes import Change, history_changes
+from harness.history.events import group_changes, run_order
 from harness.history.open import open_history
 from harness.records.run import Run
-from tests.history.made import NEWEST, compacted, make_night, make_nights, night_id, step, store
+from tests.history import made
+from tests.history.made import (
+    NEWEST,
+    compacted,
+    level,
+    night_id,
+    of_other_programs,
+    scaled,
+    step,
+    store,
+    with_compile_times,
+    with_peer,
+)
 
-AT = 40
+AT, COUNT = 20, 32
+STOCK, TILED = "net/stock@cpu", "net/tiled@cpu"
+Search = Callable[..., list[Change]]
+
+# Noise between generations is what matters to a history, and this much of it takes half the time.
+make_night = partial(made.make_night, generations=2, rounds=2)
 
 
-def changes_of(results: Path, runs: list[Run], **given: object) -> list[Change]:
-    compacted(results, runs)
-    with open_history(str(results)) as history:
-        return history_changes(history, **given)  # type: ignore[arg-type]  # keywords of history_changes
+def nights(count: int = COUNT, **facts: Any) -> list[Run]:
+    return [make_night(night, **facts) for night in range(count)]
 
 
-def causes(changes: list[Change], metric: str = "latency", role: str = "newest") -> set[str]:
+def nights_after(change: Callable[[Run], Run], **facts: Any) -> list[Run]:
+    """Nights of which those from AT on are changed."""
+    return [change(run) if night >= AT else run for night, run in enumerate(nights(**facts))]
+
+
+@pytest.fixture
+def search(tmp_path: Path) -> Search:
+    """The changes of a history of these runs."""
+
+    def search_runs(runs: Sequence[Run], **options: Any) -> list[Change]:
+        compacted(tmp_path, runs)
+        with open_history(str(tmp_path)) as history:
+            return history_changes(history, **options)
+
+    return search_runs
+
+
+def only(changes: Sequence[Change], metric: str, role: str = "newest", case: str = STOCK, **facts: object) -> Change:
+    wanted = {"metric": metric, "role": role, "case": case, **facts}
+    (found,) = [change for change in changes if all(getattr(change, name) == wanted[name] for name in wanted)]
+    return found
+
+
+def causes(changes: Sequence[Change], metric: str = "latency", role: str = "newest") -> set[str]:
     return {change.cause for change in changes if (change.metric, change.role) == (metric, role)}
 
 
-def test_a_machine_that_becomes_4_percent_slower_is_told_from_the_compiler(tmp_path: Path) -> None:
-    changes = changes_of(tmp_path, make_nights(60, machine=step(AT, 1.04)))
+@pytest.mark.parametrize(
+    ("machine", "compiler", "newest", "reference", "ratio"),
+    [
+        (1.04, 1.0, {"machine"}, {"machine"}, set()),
+        (1.0, 1.04, {"compiler"}, set(), {"slower"}),
+        (1.04, 1.04, {"compiler"}, {"machine"}, {"slower"}),
+        (1.06, 0.97, {"machine"}, {"machine"}, {"faster"}),  # a faster compiler on a slower machine
+        (1.0, 1.0, set(), set(), set()),
+    ],
+)
+def test_the_reference_tells_the_machine_from_the_compiler(
+    search: Search, machine: float, compiler: float, newest: set[str], reference: set[str], ratio: set[str]
+) -> None:
+    changes = search(nights(36, machine=step(24, machine), compiler=step(24, compiler)))
 
-    assert causes(changes) == {"machine"}
-    assert causes(changes, role="reference") == {"machine"}
-    assert not [one for one in changes if one.metric == "latency-vs-reference"]
-    assert {one.case for one in changes} == {"net/stock@cpu", "net/tiled@cpu"}
-
-
-def test_a_compiler_that_becomes_4_percent_slower_is_told_from_the_machine(tmp_path: Path) -> None:
-    changes = changes_of(tmp_path, make_nights(60, compiler=step(AT, 1.04)))
-
-    assert causes(changes) == causes(changes, "latency-vs-reference") == {"compiler"}
-    assert not [one for one in changes if one.role == "reference"]
-    ratios = [one for one in changes if one.metric == "latency-vs-reference"]
-    assert [one.ratio for one in ratios] == pytest.approx([1.04, 1.04], abs=0.005)
-    assert all("and 3.13.0 (" in one.evidence for one in ratios)
-
-
-def test_where_both_become_slower_in_one_night_both_are_told(tmp_path: Path) -> None:
-    changes = changes_of(tmp_path, make_nights(60, machine=step(AT, 1.04), compiler=step(AT, 1.04)))
-
-    assert causes(changes) == {"compiler"}
-    assert causes(changes, role="reference") == {"machine"}
-    assert all(
-        one.evidence.endswith("which is the machine's part")
-        for one in changes
-        if one.role == "newest" and one.metric == "latency"
-    )
+    assert causes(changes) == newest
+    assert causes(changes, role="reference") == reference
+    ratios = [change for change in changes if change.metric == "latency-vs-reference"]
+    assert {change.direction for change in ratios} == ratio
+    assert {change.cause for change in ratios} <= {"compiler"}
+    assert {change.case for change in changes} in ({STOCK, TILED}, set())
 
 
-def test_a_faster_compiler_on_a_slower_machine_is_not_blamed(tmp_path: Path) -> None:
-    changes = changes_of(tmp_path, make_nights(36, machine=step(24, 1.06), compiler=step(24, 0.97)))
+@pytest.mark.parametrize(
+    ("facts", "cause", "evidence"),
+    [
+        ({"machine": step(AT, 1.04), "same_modules": True}, "machine", "the same module ran"),
+        ({"compiler": step(AT, 1.04)}, "compiler", "instructions"),
+    ],
+)
+def test_without_a_reference_modules_and_instructions_decide(
+    search: Search, facts: dict[str, Any], cause: str, evidence: str
+) -> None:
+    changes = search(nights(toolchains=(NEWEST,), **facts))
 
-    assert causes(changes) == {"machine"}
-    assert {one.direction for one in changes if one.metric == "latency-vs-reference"} == {"faster"}
-
-
-def test_the_first_bad_run_and_those_around_it_are_named(tmp_path: Path) -> None:
-    changes = changes_of(tmp_path, make_nights(60, compiler=step(AT, 1.1)), metrics={"latency"})
-
-    assert len(changes) == 2
-    for one in changes:
-        assert (one.kind, one.direction, one.points) == ("step", "slower", 60)
-        assert (one.last_good, one.first_bad, one.until) == (night_id(AT - 1), night_id(AT), night_id(AT))
-        assert one.earliest <= one.first_bad <= one.latest
-        assert one.started == "2026-02-10T02:00:00+00:00"
-        assert one.ratio == pytest.approx(1.1, abs=0.01)
-        assert one.after / one.before == one.ratio
+    assert causes(changes) == {cause}
+    assert all(evidence in change.evidence for change in changes if change.metric == "latency")
 
 
-def test_a_drift_of_the_machine_is_a_drift_of_the_machine(tmp_path: Path) -> None:
-    def worse(night: int) -> float:
-        return 1 + 0.1 * min(max(night - 20, 0), 30) / 30
+def test_the_first_bad_run_and_those_around_it_are_named(search: Search) -> None:
+    changes = search(nights(36, compiler=step(24, 1.1)), metrics={"latency"})
 
-    changes = changes_of(tmp_path, make_nights(60, machine=worse), metrics={"latency"})
-
-    assert {(one.kind, one.cause) for one in changes} == {("drift", "machine")}
-    assert all(one.first_bad < night_id(30) < one.until for one in changes)
-
-
-def test_a_quiet_history_has_no_changes(tmp_path: Path) -> None:
-    assert changes_of(tmp_path, make_nights(36)) == []
-
-
-def test_a_machine_whose_modules_never_change_cannot_blame_the_compiler(tmp_path: Path) -> None:
-    runs = make_nights(36, machine=step(24, 1.04), same_modules=True, toolchains=(NEWEST,))
-
-    changes = changes_of(tmp_path, runs)
-
-    assert {one.cause for one in changes} == {"machine"}
+    assert [change.case for change in changes] == [STOCK, TILED]
+    for change in changes:
+        assert (change.kind, change.direction, change.points) == ("step", "slower", 36)
+        assert (change.last_good, change.first_bad, change.until) == (night_id(23), night_id(24), night_id(24))
+        assert change.earliest <= change.first_bad <= change.latest
+        assert change.started == "2026-01-25T02:00:00+00:00"
+        assert change.ratio == pytest.approx(1.1, abs=0.01)
+        assert change.after / change.before == change.ratio
 
 
-def test_without_a_reference_the_instructions_tell(tmp_path: Path) -> None:
-    changes = changes_of(tmp_path, make_nights(36, compiler=step(24, 1.04), toolchains=(NEWEST,)))
-
-    assert causes(changes) == {"compiler"}
-    assert all("instructions" in one.evidence for one in changes if one.metric == "latency")
-
-
-def test_a_count_that_changes_once_is_found_at_its_run(tmp_path: Path) -> None:
-    runs = [make_night(night, dispatches=7 if night < 12 else 9, reference_dispatches=7) for night in range(20)]
-
-    changes = [one for one in changes_of(tmp_path, runs) if one.metric == "dispatches" and one.role == "newest"]
-
-    assert [(one.before, one.after, one.first_bad, one.direction) for one in changes] == [
-        (7.0, 9.0, night_id(12), "more")
-    ] * 2
-    assert {one.cause for one in changes} == {"compiler"}
-
-
-def test_a_count_that_changes_under_the_reference_too_is_not_the_compilers(tmp_path: Path) -> None:
-    runs = [make_night(night, dispatches=7 if night < 12 else 9) for night in range(20)]
-
-    changes = [one for one in changes_of(tmp_path, runs) if one.metric == "dispatches"]
-
-    assert {one.role for one in changes} == {"newest", "reference"}
-    assert {one.cause for one in changes} == {"unknown"}
-    assert all("the program is another too" in one.evidence for one in changes if one.role == "newest")
-
-
-def test_only_series_of_some_ids_can_be_searched(tmp_path: Path) -> None:
-    found = changes_of(tmp_path, make_nights(60, compiler=step(AT, 1.1)))
-    one = next(one for one in found if one.metric == "latency")
+def test_only_series_of_some_ids_can_be_searched_and_in_several_processes(tmp_path: Path) -> None:
+    compacted(tmp_path, nights(compiler=step(AT, 1.2)))
 
     with open_history(str(tmp_path)) as history:
-        assert history_changes(history, series=[one.series]) == [one]
-
-
-def test_a_count_that_was_zero_has_no_finite_ratio(tmp_path: Path) -> None:
-    runs = [make_night(night, copies=0 if night < 12 else 2) for night in range(20)]
-
-    changes = [one for one in changes_of(tmp_path, runs, metrics={"copies"}) if one.role == "newest"]
-
-    assert {one.ratio for one in changes} == {math.inf}
+        changes = history_changes(history)
+        change = only(changes, "latency")
+        assert history_changes(history, series=[change.series]) == [change]
+        assert history_changes(history, jobs=2) == changes
 
 
 def test_runs_with_a_wrong_clock_and_unfinished_ones_are_left_out(tmp_path: Path) -> None:
-    compacted(tmp_path, make_nights(24))
+    compacted(tmp_path, nights(24))
     for number in range(10):
-        odd = {"machine": step(0, 2.0), "started": f"20{90 + number}-01-01T00:00:00Z"}
-        store(tmp_path, make_night(50 + number, **odd))  # type: ignore[arg-type]  # keywords of make_night
-    for night in range(61, 70):
-        run = make_night(night, machine=step(0, 2.0))
-        store(tmp_path, type(run)(**{**vars(run), "finished": False}))
+        store(tmp_path, make_night(50 + number, machine=step(0, 2.0), started=f"20{90 + number}-01-01T00:00:00Z"))
+        store(tmp_path, replace(make_night(60 + number, machine=step(0, 2.0)), finished=False))
 
     with open_history(str(tmp_path)) as history:
-        assert len(history.runs()) == 43
+        assert len(history.runs()) == 44
         assert history_changes(history) == []
-
-
-def test_several_processes_find_what_one_finds(tmp_path: Path) -> None:
-    compacted(tmp_path, make_nights(30, compiler=step(20, 1.2)))
-
-    with open_history(str(tmp_path)) as history:
-        assert history_changes(history, jobs=2) == history_changes(history, jobs=1) != []
 
 
 def test_an_empty_history_has_no_changes(tmp_path: Path) -> None:
     with open_history(str(tmp_path)) as history:
         assert history_changes(history) == []
+
+
+def test_a_drift_of_the_machine_is_a_drift_of_the_machine(search: Search) -> None:
+    changes = search(nights(60, machine=lambda night: 1 + 0.1 * min(max(night - 20, 0), 30) / 30), metrics={"latency"})
+
+    assert {(change.kind, change.cause) for change in changes} == {("drift", "machine")}
+    assert all(change.first_bad < night_id(30) < change.until for change in changes)
+
+
+@pytest.mark.parametrize("whose", ["compiler", "machine"])
+def test_a_step_inside_a_drift_of_the_machine_has_a_cause_of_its_own(search: Search, whose: str) -> None:
+    inside = step(45, 1.05)
+    facts: dict[str, Any] = {
+        "machine": lambda night: (1 + 0.06 * night / 90) * (inside(night) if whose == "machine" else 1)
+    }
+    if whose == "compiler":
+        facts["compiler"] = inside
+
+    changes = search(nights(90, **facts))
+
+    drift, found = only(changes, "latency", kind="drift"), only(changes, "latency", kind="step")
+    assert (drift.cause, found.cause) == ("machine", whose)
+    assert found.first_bad == night_id(45)
+
+
+@pytest.mark.parametrize(
+    ("reference", "roles", "found"),
+    [(7, {"newest"}, {"compiler"}), (None, {"newest", "reference"}, {"unknown"})],
+)
+def test_a_count_is_the_compilers_unless_it_changed_under_the_reference_too(
+    search: Search, reference: int | None, roles: set[str], found: set[str]
+) -> None:
+    runs = [make_night(night, dispatches=7 if night < 12 else 9, reference_dispatches=reference) for night in range(20)]
+
+    changes = search(runs, metrics={"dispatches"})
+
+    assert {change.role for change in changes} == roles
+    assert {change.cause for change in changes} == found
+    assert {(change.before, change.after, change.first_bad, change.direction) for change in changes} == {
+        (7.0, 9.0, night_id(12), "more")
+    }
+
+
+def test_a_count_that_was_zero_has_no_finite_ratio(search: Search) -> None:
+    runs = [make_night(night, copies=0 if night < 12 else 2) for night in range(20)]
+
+    assert {change.ratio for change in search(runs, metrics={"copies"})} == {math.inf}
+
+
+def test_two_references_are_never_compared_with_each_other(search: Search) -> None:
+    """The machine is level; the newest became slower as the reference gave way to a slower release."""
+    runs = []
+    for night in range(COUNT):
+        run = make_night(night, toolchains=("3.12.0" if night < AT else "3.13.0", "3.14.0"))
+        runs.append(scaled(run, lambda _: 1.06) if night >= AT else run)
+
+    change = only(search(runs), "latency")
+
+    assert change.cause == "unknown"
+    assert change.evidence.endswith("the reference toolchain itself changed from 3.12.0 to 3.13.0 at these runs")
+
+
+def test_another_reference_long_before_does_no_harm(search: Search) -> None:
+    runs = [
+        make_night(night, toolchains=("3.12.0" if night < 12 else "3.13.0", "3.14.0"), machine=step(24, 1.06))
+        for night in range(36)
+    ]
+
+    assert only(search(runs), "latency").cause == "machine"
+
+
+def test_a_peers_upgrade_is_no_regression_of_the_compiler(search: Search) -> None:
+    engines = ("onnxruntime 1.20.0", "onnxruntime 1.21.0")
+    runs = [with_peer(run, engines[night >= AT], 1.2 if night >= AT else 1.0) for night, run in enumerate(nights())]
+
+    changes = search(runs)
+
+    assert {(change.peer, change.metric, change.cause) for change in changes} == {
+        ("onnxruntime", "latency", "unknown"),
+        ("onnxruntime", "latency-vs-baseline", "unknown"),
+    }
+    assert {change.evidence for change in changes} == {
+        "the engine itself changed from onnxruntime 1.20.0 to onnxruntime 1.21.0"
+    }
+
+
+def test_a_peers_ratio_to_a_baseline_that_another_compiler_made_is_the_compilers(search: Search) -> None:
+    runs = [with_peer(run, "onnxruntime 1.20.0") for run in nights(compiler=step(AT, 0.85))]
+
+    change = only(search(runs), "latency-vs-baseline", case="net/ort@cpu")
+
+    assert change.cause == "compiler"
+    assert "the engine is the same, and the baseline variant's toolchain changed between 3.13.0 (" in change.evidence
+
+
+def test_a_baseline_that_became_faster_is_told_in_the_other_variants_ratios(search: Search) -> None:
+    runs = nights_after(lambda run: scaled(run, lambda case: 0.9 if case == f"{STOCK}:3.13.0" else 1.0))
+
+    change = only(search(runs), "latency-vs-baseline", case=TILED)
+
+    assert change.evidence.endswith("what changed is the baseline")
+
+
+@pytest.mark.parametrize(
+    ("reference_too", "measured", "cause"),
+    [(True, True, "machine"), (False, True, "compiler"), (True, False, "unknown")],
+)
+def test_compile_times_are_held_against_the_references_own(
+    search: Search, reference_too: bool, measured: bool, cause: str
+) -> None:
+    runs = []
+    for night, run in enumerate(nights()):
+        factor = 1.5 if night >= AT else 1.0
+        timed = with_compile_times(run, factor if reference_too else 1.0, all_toolchains=True) if measured else run
+        runs.append(_newest_compiled(timed, factor) if not (measured and reference_too) else timed)
+
+    assert only(search(runs), "compile-time").cause == cause
+
+
+def _newest_compiled(run: Run, factor: float) -> Run:
+    timed = with_compile_times(run, factor, all_toolchains=True)
+    newest = {case.name for case in run.header.cases if case.toolchain == run.header.toolchains[-1].version}
+    pairs = zip(run.builds, timed.builds, strict=True)
+    return replace(run, builds=tuple(new if new.case in newest else old for old, new in pairs))
+
+
+@pytest.mark.parametrize("same_modules", [True, False])
+def test_a_model_that_was_edited_is_nobodys(search: Search, same_modules: bool) -> None:
+    """The program is another one under both toolchains; machine, compiler and harness are what they were."""
+    runs = nights_after(lambda run: of_other_programs(scaled(run, lambda _: 1.3)), same_modules=same_modules)
+
+    changes = search(runs)
+
+    assert {change.cause for change in changes} == {"unknown"}
+    assert {change.role for change in changes} == {"newest", "reference"}
+
+
+def test_a_plugin_of_another_harness_is_the_harness(search: Search) -> None:
+    runs = []
+    for night in range(COUNT):
+        after = night >= AT
+        run = make_night(night, dispatches=5 if after else 7, harness_commit=("b" if after else "a") * 20)
+        runs.append(of_other_programs(scaled(run, lambda _: 0.8)) if after else run)
+
+    assert {change.cause for change in search(runs)} == {"harness"}
+
+
+@pytest.mark.parametrize("later", [2, 3, 5])
+def test_the_compilers_part_of_two_near_changes_is_dated_by_the_ratio(tmp_path: Path, later: int) -> None:
+    runs = nights(60, machine=step(40, 1.05), compiler=step(40 + later, 1.05))
+    with open_history(str(compacted(tmp_path, runs))) as history:
+        changes = history_changes(history)
+        of_latencies = history_changes(history, metrics={"latency"})
+    latency, ratio = only(changes, "latency"), only(changes, "latency-vs-reference")
+
+    dates = ("kind", "first_bad", "last_good", "earliest", "latest", "toolchain_before", "toolchain_after")
+    assert latency.cause == "compiler"
+    assert [getattr(latency, name) for name in dates] == [getattr(ratio, name) for name in dates]
+    assert latency.first_bad == night_id(40 + later)
+    assert f"between {ratio.toolchain_before} and {ratio.toolchain_after}" in latency.evidence
+    assert latency in of_latencies  # the ratio dates it where only latencies are asked for, too
+    order = run_order((run.header.id, "nightly", latency.machine_class) for run in runs)
+    (event,) = [
+        event for event in group_changes(changes, order, 20) if event.cause == "compiler" and STOCK in event.cases
+    ]
+    assert {latency.series, ratio.series} <= {change.series for change in event.changes}
+
+
+def environment(machine: str, kernel: str) -> dict[str, object]:
+    return {
+        "machine": {"id": machine, "system": "Linux", "architecture": "x86_64", "kernel": kernel},
+        "cpu": {"model": "EPYC", "usable_cores": 2},
+    }
+
+
+def test_a_machine_that_was_replaced_is_told_beside_the_compiler(search: Search) -> None:
+    runs = []
+    for night in range(COUNT):
+        after = night >= AT
+        run = make_night(night, environment=environment("b" * 12 if after else "a" * 12, "6.8" if after else "6.1"))
+        runs.append(scaled(run, lambda case: 1.05 if case.endswith("3.13.0") else 1.0) if after else run)
+
+    changes = search(runs)
+
+    for metric in ("latency", "latency-vs-reference"):
+        change = only(changes, metric)
+        assert change.cause == "compiler"
+        assert change.evidence.endswith(
+            "; meanwhile the machine changed from aaaaaaaaaaaa to bbbbbbbbbbbb and the kernel changed from 6.1 to 6.8, "
+            "and another machine can move a ratio too"
+        )
+
+
+def test_a_machine_that_is_another_every_night_explains_nothing(search: Search) -> None:
+    runs = [
+        make_night(
+            night,
+            same_modules=True,
+            environment=environment(f"{night:012x}", f"6.1.{night}"),
+            harness_commit=("b" if night >= AT else "a") * 20,
+            machine=step(AT, 1.05) if night else level,
+        )
+        for night in range(COUNT)
+    ]
+
+    changes = search(runs)
+
+    assert {change.cause for change in changes} == {"harness"}
+    assert not any("meanwhile" in change.evidence for change in changes)
