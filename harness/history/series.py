@@ -164,9 +164,7 @@ class SeriesValues:
 
     def values_at(self, places: NDArray[np.int64]) -> list[float]:
         """The values of those of these runs `(runs,)` that have one, in order of time."""
-        found = np.searchsorted(self.places, places)
-        found = found[found < self.places.size]
-        return [float(value) for value in self.values[found[np.isin(self.places[found], places)]]]
+        return [float(value) for value in self.values[np.isin(self.places, places)]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -140,7 +140,7 @@ def timeline_of(
     """What to draw of a series.
 
     Args:
-        points: In time order, at least one; the columns of harness.history.values.Point.
+        points: In time order, at least one; the columns of the table `points`.
         changes: As harness.stats.change_points found them in these points.
         reference: Points of the same case under a fixed toolchain; those of other runs are left out.
         causes: Whose each of the changes is; () where nobody asked.

@@ -10,14 +10,18 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 
 from harness.history.parquet import write_parts
 from harness.history.tables import tables_of
 from harness.records.case import Case
 from harness.records.run import Header, Round, Run, ToolchainRecord, Turn
+from harness.report.rows import rows_of
 from harness.store.database import RowsOf
 from harness.store.run_directory import Record, RunDirectory
+from harness.store.schema import create_tables, insert_rows
+from harness.store.tables import Tables
 from tests.report.made import make_build, make_case, make_header
 
 REFERENCE, NEWEST = "3.12.0", "3.13.0"
@@ -152,6 +156,19 @@ def compacted(results: Path, runs: Sequence[Run]) -> Path:
     """A results folder that has these runs in Parquet alone."""
     write_parts(results, [tables_of(run) for run in runs])
     return results
+
+
+class InMemory(Tables):
+    """A history of runs that lie in no folder: the tables of a results folder, without files."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.connection = duckdb.connect()
+        self._notes = []
+        self._turns_loaded = True
+        create_tables(self.connection)
+        rows = [rows_of(run) for run in runs]
+        for table in rows[0] if rows else ():
+            insert_rows(self.connection, table, [row for of_run in rows for row in of_run[table]])
 
 
 def store(results: Path, run: Run, rows_of: RowsOf | None = None) -> Path:

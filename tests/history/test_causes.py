@@ -40,8 +40,8 @@ def by(ratio: float | None) -> Movement | None:
 
 
 def with_reference(after: Side, *, reference: float, versus: float, **facts: Any) -> ChangeEvidence:
-    movements = {"reference": by(reference), "versus": by(versus)}
-    return evidence(after, references=("3.12.0", "3.12.0"), **movements, **facts)
+    facts |= {"reference": by(reference), "versus": by(versus), "references": ("3.12.0", "3.12.0")}
+    return evidence(after, **facts)
 
 
 def later(side: Side) -> Side:
@@ -133,7 +133,7 @@ def test_without_a_reference_programs_and_counts_decide(change: ChangeEvidence, 
 def test_a_compile_time_is_held_against_the_references_first(
     compile_time: float | None, latency: float | None, cause: str, why: str
 ) -> None:
-    movements = {"reference_compile": by(compile_time), "reference": by(latency)}
+    movements: dict[str, Any] = {"reference_compile": by(compile_time), "reference": by(latency)}
     change = evidence(NEW_COMPILER, metric="compile-time", ratio=1.2, references=("3.12.0", "3.12.0"), **movements)
 
     found, sentence = explain(change)
@@ -220,7 +220,7 @@ def test_a_peers_ratio_to_the_baseline_is_held_against_the_baseline(
     baseline: tuple[Program, Program] | None, moved: float | None, cause: str, why: str
 ) -> None:
     same = engine("ort 1.20.0")
-    facts = {"baseline_program": baseline, "baseline": by(moved)}
+    facts: dict[str, Any] = {"baseline_program": baseline, "baseline": by(moved)}
 
     found, sentence = explain(evidence(same, before=same, peer="onnxruntime", metric="latency-vs-baseline", **facts))
 

@@ -10,32 +10,28 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.history.changes import Change, history_changes
 from harness.history.events import group_changes, run_order
-from harness.history.open import open_history
 from harness.records.run import Run
 from tests.history import made
 from tests.history.made import (
     NEWEST,
-    compacted,
+    InMemory,
     level,
     night_id,
     of_other_programs,
     scaled,
     step,
-    store,
     with_compile_times,
     with_peer,
 )
 
 AT, COUNT = 20, 32
 STOCK, TILED = "net/stock@cpu", "net/tiled@cpu"
-Search = Callable[..., list[Change]]
 
 # Noise between generations is what matters to a history, and this much of it takes half the time.
 make_night = partial(made.make_night, generations=2, rounds=2)
@@ -50,16 +46,9 @@ def nights_after(change: Callable[[Run], Run], **facts: Any) -> list[Run]:
     return [change(run) if night >= AT else run for night, run in enumerate(nights(**facts))]
 
 
-@pytest.fixture
-def search(tmp_path: Path) -> Search:
+def search(runs: Sequence[Run], **options: Any) -> list[Change]:
     """The changes of a history of these runs."""
-
-    def search_runs(runs: Sequence[Run], **options: Any) -> list[Change]:
-        compacted(tmp_path, runs)
-        with open_history(str(tmp_path)) as history:
-            return history_changes(history, **options)
-
-    return search_runs
+    return history_changes(InMemory(runs), **options)
 
 
 def only(changes: Sequence[Change], metric: str, role: str = "newest", case: str = STOCK, **facts: object) -> Change:
@@ -83,7 +72,7 @@ def causes(changes: Sequence[Change], metric: str = "latency", role: str = "newe
     ],
 )
 def test_the_reference_tells_the_machine_from_the_compiler(
-    search: Search, machine: float, compiler: float, newest: set[str], reference: set[str], ratio: set[str]
+    machine: float, compiler: float, newest: set[str], reference: set[str], ratio: set[str]
 ) -> None:
     changes = search(nights(36, machine=step(24, machine), compiler=step(24, compiler)))
 
@@ -102,16 +91,14 @@ def test_the_reference_tells_the_machine_from_the_compiler(
         ({"compiler": step(AT, 1.04)}, "compiler", "instructions"),
     ],
 )
-def test_without_a_reference_modules_and_instructions_decide(
-    search: Search, facts: dict[str, Any], cause: str, evidence: str
-) -> None:
+def test_without_a_reference_modules_and_instructions_decide(facts: dict[str, Any], cause: str, evidence: str) -> None:
     changes = search(nights(toolchains=(NEWEST,), **facts))
 
     assert causes(changes) == {cause}
     assert all(evidence in change.evidence for change in changes if change.metric == "latency")
 
 
-def test_the_first_bad_run_and_those_around_it_are_named(search: Search) -> None:
+def test_the_first_bad_run_and_those_around_it_are_named() -> None:
     changes = search(nights(36, compiler=step(24, 1.1)), metrics={"latency"})
 
     assert [change.case for change in changes] == [STOCK, TILED]
@@ -124,33 +111,31 @@ def test_the_first_bad_run_and_those_around_it_are_named(search: Search) -> None
         assert change.after / change.before == change.ratio
 
 
-def test_only_series_of_some_ids_can_be_searched_and_in_several_processes(tmp_path: Path) -> None:
-    compacted(tmp_path, nights(compiler=step(AT, 1.2)))
+def test_only_series_of_some_ids_can_be_searched_and_in_several_processes() -> None:
+    history = InMemory(nights(compiler=step(AT, 1.2)))
+    changes = history_changes(history)
+    change = only(changes, "latency")
 
-    with open_history(str(tmp_path)) as history:
-        changes = history_changes(history)
-        change = only(changes, "latency")
-        assert history_changes(history, series=[change.series]) == [change]
-        assert history_changes(history, jobs=2) == changes
+    assert history_changes(history, series=[change.series]) == [change]
+    assert history_changes(history, jobs=2) == changes
 
 
-def test_runs_with_a_wrong_clock_and_unfinished_ones_are_left_out(tmp_path: Path) -> None:
-    compacted(tmp_path, nights(24))
+def test_runs_with_a_wrong_clock_and_unfinished_ones_are_left_out() -> None:
+    runs = nights(24)
     for number in range(10):
-        store(tmp_path, make_night(50 + number, machine=step(0, 2.0), started=f"20{90 + number}-01-01T00:00:00Z"))
-        store(tmp_path, replace(make_night(60 + number, machine=step(0, 2.0)), finished=False))
+        runs.append(make_night(50 + number, machine=step(0, 2.0), started=f"20{90 + number}-01-01T00:00:00Z"))
+        runs.append(replace(make_night(60 + number, machine=step(0, 2.0)), finished=False))
+    history = InMemory(runs)
 
-    with open_history(str(tmp_path)) as history:
-        assert len(history.runs()) == 44
-        assert history_changes(history) == []
-
-
-def test_an_empty_history_has_no_changes(tmp_path: Path) -> None:
-    with open_history(str(tmp_path)) as history:
-        assert history_changes(history) == []
+    assert len(history.runs()) == 44
+    assert history_changes(history) == []
 
 
-def test_a_drift_of_the_machine_is_a_drift_of_the_machine(search: Search) -> None:
+def test_an_empty_history_has_no_changes() -> None:
+    assert search([]) == []
+
+
+def test_a_drift_of_the_machine_is_a_drift_of_the_machine() -> None:
     changes = search(nights(60, machine=lambda night: 1 + 0.1 * min(max(night - 20, 0), 30) / 30), metrics={"latency"})
 
     assert {(change.kind, change.cause) for change in changes} == {("drift", "machine")}
@@ -158,7 +143,7 @@ def test_a_drift_of_the_machine_is_a_drift_of_the_machine(search: Search) -> Non
 
 
 @pytest.mark.parametrize("whose", ["compiler", "machine"])
-def test_a_step_inside_a_drift_of_the_machine_has_a_cause_of_its_own(search: Search, whose: str) -> None:
+def test_a_step_inside_a_drift_of_the_machine_has_a_cause_of_its_own(whose: str) -> None:
     inside = step(45, 1.05)
     facts: dict[str, Any] = {
         "machine": lambda night: (1 + 0.06 * night / 90) * (inside(night) if whose == "machine" else 1)
@@ -178,7 +163,7 @@ def test_a_step_inside_a_drift_of_the_machine_has_a_cause_of_its_own(search: Sea
     [(7, {"newest"}, {"compiler"}), (None, {"newest", "reference"}, {"unknown"})],
 )
 def test_a_count_is_the_compilers_unless_it_changed_under_the_reference_too(
-    search: Search, reference: int | None, roles: set[str], found: set[str]
+    reference: int | None, roles: set[str], found: set[str]
 ) -> None:
     runs = [make_night(night, dispatches=7 if night < 12 else 9, reference_dispatches=reference) for night in range(20)]
 
@@ -191,13 +176,13 @@ def test_a_count_is_the_compilers_unless_it_changed_under_the_reference_too(
     }
 
 
-def test_a_count_that_was_zero_has_no_finite_ratio(search: Search) -> None:
+def test_a_count_that_was_zero_has_no_finite_ratio() -> None:
     runs = [make_night(night, copies=0 if night < 12 else 2) for night in range(20)]
 
     assert {change.ratio for change in search(runs, metrics={"copies"})} == {math.inf}
 
 
-def test_two_references_are_never_compared_with_each_other(search: Search) -> None:
+def test_two_references_are_never_compared_with_each_other() -> None:
     """The machine is level; the newest became slower as the reference gave way to a slower release."""
     runs = []
     for night in range(COUNT):
@@ -210,7 +195,7 @@ def test_two_references_are_never_compared_with_each_other(search: Search) -> No
     assert change.evidence.endswith("the reference toolchain itself changed from 3.12.0 to 3.13.0 at these runs")
 
 
-def test_another_reference_long_before_does_no_harm(search: Search) -> None:
+def test_another_reference_long_before_does_no_harm() -> None:
     runs = [
         make_night(night, toolchains=("3.12.0" if night < 12 else "3.13.0", "3.14.0"), machine=step(24, 1.06))
         for night in range(36)
@@ -219,7 +204,7 @@ def test_another_reference_long_before_does_no_harm(search: Search) -> None:
     assert only(search(runs), "latency").cause == "machine"
 
 
-def test_a_peers_upgrade_is_no_regression_of_the_compiler(search: Search) -> None:
+def test_a_peers_upgrade_is_no_regression_of_the_compiler() -> None:
     engines = ("onnxruntime 1.20.0", "onnxruntime 1.21.0")
     runs = [with_peer(run, engines[night >= AT], 1.2 if night >= AT else 1.0) for night, run in enumerate(nights())]
 
@@ -234,7 +219,7 @@ def test_a_peers_upgrade_is_no_regression_of_the_compiler(search: Search) -> Non
     }
 
 
-def test_a_peers_ratio_to_a_baseline_that_another_compiler_made_is_the_compilers(search: Search) -> None:
+def test_a_peers_ratio_to_a_baseline_that_another_compiler_made_is_the_compilers() -> None:
     runs = [with_peer(run, "onnxruntime 1.20.0") for run in nights(compiler=step(AT, 0.85))]
 
     change = only(search(runs), "latency-vs-baseline", case="net/ort@cpu")
@@ -243,7 +228,7 @@ def test_a_peers_ratio_to_a_baseline_that_another_compiler_made_is_the_compilers
     assert "the engine is the same, and the baseline variant's toolchain changed between 3.13.0 (" in change.evidence
 
 
-def test_a_baseline_that_became_faster_is_told_in_the_other_variants_ratios(search: Search) -> None:
+def test_a_baseline_that_became_faster_is_told_in_the_other_variants_ratios() -> None:
     runs = nights_after(lambda run: scaled(run, lambda case: 0.9 if case == f"{STOCK}:3.13.0" else 1.0))
 
     change = only(search(runs), "latency-vs-baseline", case=TILED)
@@ -255,9 +240,7 @@ def test_a_baseline_that_became_faster_is_told_in_the_other_variants_ratios(sear
     ("reference_too", "measured", "cause"),
     [(True, True, "machine"), (False, True, "compiler"), (True, False, "unknown")],
 )
-def test_compile_times_are_held_against_the_references_own(
-    search: Search, reference_too: bool, measured: bool, cause: str
-) -> None:
+def test_compile_times_are_held_against_the_references_own(reference_too: bool, measured: bool, cause: str) -> None:
     runs = []
     for night, run in enumerate(nights()):
         factor = 1.5 if night >= AT else 1.0
@@ -275,7 +258,7 @@ def _newest_compiled(run: Run, factor: float) -> Run:
 
 
 @pytest.mark.parametrize("same_modules", [True, False])
-def test_a_model_that_was_edited_is_nobodys(search: Search, same_modules: bool) -> None:
+def test_a_model_that_was_edited_is_nobodys(same_modules: bool) -> None:
     """The program is another one under both toolchains; machine, compiler and harness are what they were."""
     runs = nights_after(lambda run: of_other_programs(scaled(run, lambda _: 1.3)), same_modules=same_modules)
 
@@ -285,7 +268,7 @@ def test_a_model_that_was_edited_is_nobodys(search: Search, same_modules: bool) 
     assert {change.role for change in changes} == {"newest", "reference"}
 
 
-def test_a_plugin_of_another_harness_is_the_harness(search: Search) -> None:
+def test_a_plugin_of_another_harness_is_the_harness() -> None:
     runs = []
     for night in range(COUNT):
         after = night >= AT
@@ -296,11 +279,11 @@ def test_a_plugin_of_another_harness_is_the_harness(search: Search) -> None:
 
 
 @pytest.mark.parametrize("later", [2, 3, 5])
-def test_the_compilers_part_of_two_near_changes_is_dated_by_the_ratio(tmp_path: Path, later: int) -> None:
+def test_the_compilers_part_of_two_near_changes_is_dated_by_the_ratio(later: int) -> None:
     runs = nights(60, machine=step(40, 1.05), compiler=step(40 + later, 1.05))
-    with open_history(str(compacted(tmp_path, runs))) as history:
-        changes = history_changes(history)
-        of_latencies = history_changes(history, metrics={"latency"})
+    history = InMemory(runs)
+    changes = history_changes(history)
+    of_latencies = history_changes(history, metrics={"latency"})
     latency, ratio = only(changes, "latency"), only(changes, "latency-vs-reference")
 
     dates = ("kind", "first_bad", "last_good", "earliest", "latest", "toolchain_before", "toolchain_after")
@@ -323,7 +306,7 @@ def environment(machine: str, kernel: str) -> dict[str, object]:
     }
 
 
-def test_a_machine_that_was_replaced_is_told_beside_the_compiler(search: Search) -> None:
+def test_a_machine_that_was_replaced_is_told_beside_the_compiler() -> None:
     runs = []
     for night in range(COUNT):
         after = night >= AT
@@ -341,7 +324,7 @@ def test_a_machine_that_was_replaced_is_told_beside_the_compiler(search: Search)
         )
 
 
-def test_a_machine_that_is_another_every_night_explains_nothing(search: Search) -> None:
+def test_a_machine_that_is_another_every_night_explains_nothing() -> None:
     runs = [
         make_night(
             night,

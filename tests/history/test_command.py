@@ -13,6 +13,7 @@ import pytest
 
 from harness.cli import run_command_line
 from tests.history.made import compacted, make_night, make_nights, night_id, step, store
+from tests.history.test_failures import failing
 
 Ask = Callable[..., tuple[int, str, str]]
 
@@ -203,6 +204,26 @@ def test_it_can_be_kept_in_a_file(ask: Ask, slower: Path, tmp_path: Path) -> Non
 
     assert (status, out) == (1, "")
     assert (tmp_path / "summary.md").read_text().startswith("**2 cases became slower by the compiler")
+
+
+def test_failures_come_first_and_exit_with_3(ask: Ask, tmp_path: Path) -> None:
+    runs = [make_night(night, generations=2, rounds=2) for night in range(4)]
+    compacted(tmp_path, [*runs[:2], *map(failing, runs[2:])])
+
+    for options in ([], ["--changes"]):
+        status, out, _ = ask(tmp_path, *options)
+        assert status == (3 if options else 0)
+        assert out.startswith(f"1 case fails: net/tiled@cpu since {night_id(2)} (3.13.0): compile: ")
+        assert "Cases that fail\n" in out
+    assert ask(tmp_path, "--changes", "--last", 1)[0] == 0  # it failed before
+    for options, key in ([], "suites"), (["--changes"], "changes"):
+        document = json.loads(ask(tmp_path, *options, "--format", "json")[1])
+        (case,) = document["cases"]
+        assert (case["state"], case["since"], case["recent"]) == ("fails", night_id(2), True)
+        assert key in document
+    _, out, err = ask(tmp_path, "--format", "csv")
+    assert [row["failing"] for row in csv.DictReader(io.StringIO(out))] == ["1"]
+    assert "1 case fails: " in err
 
 
 def test_an_empty_history_is_no_error(ask: Ask, tmp_path: Path) -> None:

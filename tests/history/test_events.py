@@ -12,7 +12,7 @@ RUNS = [f"run{number:02d}" for number in range(30)]
 ORDER = run_order((run, "nightly", "AMD EPYC, 2 cores") for run in RUNS)
 
 
-def change(**given: Any) -> Change:
+def change(**changes: Any) -> Change:
     facts: dict[str, Any] = {
         "series": "a335a65fb23408a2",
         "suite": "nightly",
@@ -40,11 +40,11 @@ def change(**given: Any) -> Change:
         "points": 30,
         "until": "run25",
     }
-    return Change(**{**facts, **given})
+    return Change(**{**facts, **changes})
 
 
-def test_figures_of_one_case_that_changed_together_are_one_finding_led_by_the_latency() -> None:
-    (found,) = group_changes(
+def test_figures_of_one_case_that_changed_together_are_one_event_led_by_the_latency() -> None:
+    (event,) = group_changes(
         [
             change(metric="dispatches", unit="count", direction="more"),
             change(metric="latency-vs-reference", unit="ratio", first_bad="run26", earliest="run24", latest="run27"),
@@ -54,40 +54,40 @@ def test_figures_of_one_case_that_changed_together_are_one_finding_led_by_the_la
         last=10,
     )
 
-    assert [one.metric for one in found.changes] == ["latency", "latency-vs-reference", "dispatches"]
-    assert found.fails
+    assert [change.metric for change in event.changes] == ["latency", "latency-vs-reference", "dispatches"]
+    assert event.fails
 
 
-def test_the_machine_is_one_finding_however_many_cases_it_slows() -> None:
+def test_the_machine_is_one_event_however_many_cases_it_slows() -> None:
     cases = [f"net/{number}@cpu" for number in range(5)]
 
-    (found,) = group_changes(
+    (event,) = group_changes(
         [change(case=case, cause="machine", ratio=1.03 + 0.01 * place) for place, case in enumerate(cases)], ORDER, 10
     )
 
-    assert found.cases == tuple(cases)
-    assert found.ratio == 1.05
-    assert not found.fails
+    assert event.cases == tuple(cases)
+    assert event.ratio == 1.05
+    assert not event.fails
 
 
 def test_two_events_of_one_case_stay_two() -> None:
     early = {"first_bad": "run05", "earliest": "run04", "latest": "run06", "until": "run05"}
 
-    found = group_changes([change(**early), change()], ORDER, 10)
+    events = group_changes([change(**early), change()], ORDER, 10)
 
-    assert [one.lead.first_bad for one in found] == ["run25", "run05"]
+    assert [event.lead.first_bad for event in events] == ["run25", "run05"]
 
 
 def test_a_case_that_the_machine_and_the_compiler_changed_has_both() -> None:
-    found = group_changes([change(), change(role="reference", cause="machine")], ORDER, 10)
+    events = group_changes([change(), change(role="reference", cause="machine")], ORDER, 10)
 
-    assert {one.cause for one in found} == {"compiler", "machine"}
+    assert {event.cause for event in events} == {"compiler", "machine"}
 
 
 def test_only_a_recent_time_that_became_longer_by_the_compiler_is_a_reason_to_stop() -> None:
-    def fails(**given: Any) -> bool:
-        (found,) = group_changes([change(**given)], ORDER, last=10)
-        return found.fails
+    def fails(**changes: Any) -> bool:
+        (event,) = group_changes([change(**changes)], ORDER, last=10)
+        return event.fails
 
     assert fails()
     assert fails(metric="compile-time")
@@ -102,13 +102,13 @@ def test_only_a_recent_time_that_became_longer_by_the_compiler_is_a_reason_to_st
     assert fails(first_bad="run20", earliest="run20", latest="run20", until="run20")
 
 
-def test_what_leads_a_finding_is_what_is_a_reason_to_stop() -> None:
-    (found,) = group_changes(
+def test_what_leads_an_event_is_what_is_a_reason_to_stop() -> None:
+    (event,) = group_changes(
         [change(direction="faster", ratio=0.9), change(metric="compile-time", ratio=1.5)], ORDER, 10
     )
 
-    assert found.lead.metric == "compile-time"
-    assert found.fails
+    assert event.lead.metric == "compile-time"
+    assert event.fails
 
 
 def test_a_drift_is_recent_as_long_as_it_goes_on() -> None:

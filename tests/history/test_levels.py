@@ -1,4 +1,4 @@
-"""How far a figure moved, and whether it explains a change."""
+"""Where the two levels of a change are, how far another figure moved between them, and whether that explains it."""
 
 from __future__ import annotations
 
@@ -9,61 +9,105 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.history.levels import movement_between
+from harness.history.levels import Movement, SeriesChange, movement_between, movement_of
+from harness.history.series import SeriesValues
+from harness.stats.change_points import find_changes
+from tests.plots.test_series_choice import make_series
 
-quiet = [1.0, 1.002, 0.998, 1.001, 0.999, 1.003]
-
-
-def test_a_level_that_moved_by_more_than_its_noise_explains_a_change_of_that_size() -> None:
-    shift = movement_between(quiet, [1.04 * value for value in quiet])
-
-    assert shift is not None
-    assert shift.ratio == pytest.approx(1.04)
-    assert shift.explains(math.log(1.04))
-    assert shift.explains(math.log(1.08))
+QUIET = [1.0, 1.002, 0.998, 1.001, 0.999, 1.003]
+NOISY = [1.0, 1.1, 0.9, 1.07, 0.95, 1.02]
 
 
-def test_it_explains_nothing_that_went_the_other_way_or_was_far_larger() -> None:
-    shift = movement_between(quiet, [1.04 * value for value in quiet])
-
-    assert shift is not None
-    assert not shift.explains(math.log(0.96))
-    assert not shift.explains(math.log(1.5))
+def moved(before: list[float], after: list[float]) -> Movement:
+    found = movement_between(before, after)
+    assert found is not None
+    return found
 
 
-def test_a_level_within_its_noise_explains_nothing() -> None:
-    noisy = [1.0, 1.1, 0.9, 1.07, 0.95, 1.02]
-
-    shift = movement_between(noisy, [1.02 * value for value in noisy])
-
-    assert shift is not None
-    assert not shift.explains(math.log(1.02))
-
-
-def test_two_points_alone_explain_large_changes_only() -> None:
-    small, large = movement_between([1.0], [1.04]), movement_between([1.0], [1.5])
-
-    assert small is not None
-    assert large is not None
-    assert not small.explains(math.log(1.04))
-    assert large.explains(math.log(1.5))
-
-
-def test_without_points_on_both_sides_nothing_is_known() -> None:
-    assert movement_between([], quiet) is None
-    assert movement_between(quiet, []) is None
-
-
-@given(
-    st.lists(st.floats(0.5, 2.0), min_size=1, max_size=8),
-    st.lists(st.floats(0.5, 2.0), min_size=1, max_size=8),
-    st.floats(0.01, 100.0),
+@pytest.mark.parametrize(
+    ("movement", "change", "explains", "is_most", "is_little"),
+    [
+        (moved(QUIET, [1.04 * value for value in QUIET]), 1.04, True, True, False),
+        (moved(QUIET, [1.04 * value for value in QUIET]), 1.12, True, False, True),  # a good part, and not the most
+        (moved(QUIET, [1.04 * value for value in QUIET]), 0.96, False, False, True),  # the other way
+        (moved(QUIET, [1.04 * value for value in QUIET]), 1.5, False, False, True),  # far too little
+        (moved(NOISY, [1.02 * value for value in NOISY]), 1.02, False, False, False),  # within its noise
+        (moved([1.0], [1.04]), 1.04, False, False, False),  # two points alone explain large changes only
+        (moved([1.0], [1.5]), 1.5, True, True, False),
+    ],
 )
-def test_no_unit_matters(before: list[float], after: list[float], unit: float) -> None:
-    one = movement_between(before, after)
-    other = movement_between([unit * value for value in before], [unit * value for value in after])
+def test_what_a_movement_explains(
+    movement: Movement, change: float, explains: bool, is_most: bool, is_little: bool
+) -> None:
+    log_change = math.log(change)
 
-    assert one is not None
-    assert other is not None
-    assert np.isclose(one.log, other.log, atol=1e-9)
-    assert np.isclose(one.error, other.error, atol=1e-9)
+    assert movement.explains(log_change) == explains
+    assert movement.is_most_of(log_change) == is_most
+    assert movement.is_little_of(log_change) == is_little
+
+
+def test_a_movement_is_that_of_medians_and_unknown_without_points_on_both_sides() -> None:
+    assert moved(QUIET, [1.04 * value for value in QUIET]).ratio == pytest.approx(1.04)
+    assert movement_between([], QUIET) is None
+    assert movement_between(QUIET, []) is None
+
+
+levels = st.lists(st.floats(0.5, 2.0), min_size=1, max_size=8)
+
+
+@given(levels, levels, st.floats(0.01, 100.0))
+def test_no_unit_matters(before: list[float], after: list[float], unit: float) -> None:
+    movement = moved(before, after)
+    scaled = moved([unit * value for value in before], [unit * value for value in after])
+
+    assert np.isclose(movement.log, scaled.log, atol=1e-9)
+    assert np.isclose(movement.error, scaled.error, atol=1e-9)
+
+
+def changes_in(values: np.ndarray, runs: np.ndarray | None = None) -> tuple[SeriesValues, list[SeriesChange]]:
+    """A series with a point in every run, or in these, and its changes."""
+    places = np.arange(values.size) if runs is None else runs
+    series = SeriesValues(series="aa", places=places, values=values)
+    points = find_changes(values)
+    row = make_series("aa")
+    return series, [SeriesChange(row=row, values=series, points=points, place=place) for place in range(len(points))]
+
+
+def noise(size: int) -> np.ndarray:
+    return 1 + 0.002 * np.random.default_rng(7).standard_normal(size)
+
+
+def test_levels_reach_up_to_thirty_runs_and_to_the_changes_next_to_them() -> None:
+    values = noise(90) * np.repeat([1.0, 1.1, 1.0], [50, 20, 20])
+
+    _, (first, second) = changes_in(values, runs=2 * np.arange(90))
+
+    assert (first.run(first.last_good), first.run(first.point.index)) == (98, 100)
+    assert first.levels[0].tolist() == list(range(40, 100, 2))
+    assert first.levels[1].tolist() == list(range(100, 140, 2))
+    assert second.levels[0].tolist() == list(range(100, 140, 2))
+    assert second.levels[1].tolist() == list(range(140, 180, 2))
+
+
+def test_what_a_step_inside_a_drift_did_is_taken_off_the_drift() -> None:
+    inside = np.where(np.arange(90) >= 45, 1.05, 1.0)
+    series, changes = changes_in(noise(90) * (1 + 0.08 * np.arange(90) / 90) * inside)
+
+    (drift,) = [change for change in changes if change.point.kind == "drift"]
+    (step,) = drift.steps_inside
+    whole, of_step = movement_of(series, drift), movement_of(series, step)
+
+    assert step.point.index == 45
+    assert all(level.size <= 6 for level in step.levels)  # inside a drift a level does not stay
+    assert whole is not None
+    assert of_step is not None
+    assert of_step.ratio == pytest.approx(1.05, abs=0.01)
+    assert whole.ratio == pytest.approx(1.07, abs=0.015)
+    assert movement_of(SeriesValues(series="bb", places=series.places[:40], values=series.values[:40]), drift) is None
+
+
+def test_values_of_some_runs_are_those_of_the_runs_that_have_one() -> None:
+    series = SeriesValues(series="aa", places=np.array([1, 3, 5]), values=np.array([10.0, 30.0, 50.0]))
+
+    assert series.values_at(np.array([0, 1, 2, 5, 9])) == [10.0, 50.0]
+    assert series.values_at(np.array([], dtype=np.int64)) == []

@@ -1,12 +1,13 @@
-"""Which series a text means, and in which order they are shown."""
+"""Which series a text means, in which order they are shown, and what runs recorded of their machine."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
 import pytest
 
-from harness.history.series import history_command_line, match_series
+from harness.history.series import RunFacts, history_command_line, match_series
 from tests.plots.test_series_choice import make_series
 
 LATENCY = make_series("aa")
@@ -48,3 +49,26 @@ def test_a_hint_names_the_folder_so_that_a_shell_takes_it() -> None:
     assert shlex.split(line) == ["harness", "history", "my nights", "--sql", "SELECT 'x'"]
     assert history_command_line("results", "--columns") == "`harness history --columns`"
     assert "secret" not in history_command_line("https://user:secret@host/x")
+
+
+FACTS = RunFacts(
+    started="2026-01-01T02:00:00+00:00",
+    machine="3f2a91c04b7e",
+    kernel="6.1.0",
+    devices="cpu: this CPU; gpu: Radeon; driver: 24.1; gpu-2: A4000, Vulkan 1.3",
+    commit="35217dcf00",
+    load=0.4,
+    reference="",
+)
+
+
+@pytest.mark.parametrize(
+    ("device", "driver"),
+    [("cpu", "this CPU"), ("gpu-2", "A4000, Vulkan 1.3"), ("2", ""), ("tpu", "")],
+)
+def test_a_case_is_explained_by_the_driver_of_its_own_device_alone(device: str, driver: str) -> None:
+    assert FACTS.driver(device) == driver
+
+
+def test_runs_that_record_no_device_say_nothing_of_it() -> None:
+    assert replace(FACTS, devices="").driver("cpu") == ""
