@@ -31,6 +31,11 @@ def shown(name: str) -> str:
     return line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}..."
 
 
+def plural(number: int, noun: str, nouns: str = "") -> str:
+    """A number of things: `1 row`, `2,000 rows`; `nouns` where the plural does not end in s."""
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
 def did_you_mean(word: str, known: Sequence[str], otherwise: str | None = None) -> str:
     """`; did you mean "x"?` when a known word is close, else `otherwise`, else `; known: a, b, c`."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)

@@ -87,7 +87,7 @@ def issue_command(arguments: IssueArguments) -> int:
 
 
 def _wanted(arguments: PostArguments) -> Wanted:
-    from harness.report.github.values import Links
+    from harness.report.links import Links
 
     repository = _repository(arguments.repo)
     if (arguments.pr is None) == (arguments.event is None):
@@ -130,7 +130,7 @@ def _repository(repo: str | None) -> Repository:
 
 
 def _web_address(url: str | None, option: str) -> str | None:
-    from harness.report.github.links import web_address
+    from harness.report.markdown_text import web_address
 
     if not url:
         return None

@@ -16,9 +16,10 @@ from harness.errors import ExitCode, UsageError
 from harness.ir.op_counts import check_ops
 from harness.process import Limits
 from harness.progress import Terminal
-from harness.report.ablation import render_ablation
 from harness.report.inspected import TELLING_OPS, render_counts, render_counts_json
+from harness.report.markdown import to_markdown
 from harness.report.outcome import exit_code
+from harness.report.run_page import ablation_page
 from harness.report.table import build_report
 from harness.stages.ablating import Ablation, write_ablation
 from harness.stages.inspect import inspect_case
@@ -80,7 +81,7 @@ def ablate_command(suite: Path, ablation: Ablation, results: Path, output_format
     )
     if output_format == "markdown":
         report = build_report(load_run(run))
-        print_text(render_ablation(report), None)
+        print_text(to_markdown(ablation_page(report)), None)
         status = int(exit_code(report.summary))
     else:
         status = report_command(run, output_format, full=False, out=None)

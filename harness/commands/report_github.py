@@ -94,7 +94,7 @@ def write_github(
 
 def _room_bytes(summary: Path) -> int:
     """What GitHub still takes of this step's summary; 0: nothing that says anything."""
-    from harness.report.github.limits import STEP_SUMMARY_BYTES
+    from harness.report.github import STEP_SUMMARY_BYTES
 
     try:
         left = STEP_SUMMARY_BYTES - 1 - (summary.stat().st_size if summary.exists() else 0)
@@ -147,7 +147,7 @@ def _repository_url() -> str:
 
 
 def _address(option: str, url: str | None) -> str:
-    from harness.report.github.links import web_address
+    from harness.report.markdown_text import web_address
 
     if url is None:
         return ""
@@ -157,7 +157,7 @@ def _address(option: str, url: str | None) -> str:
 
 
 def _commit(option: str, commit: str | None, repository: str) -> str:
-    from harness.report.github.links import commit_link
+    from harness.report.links import commit_name
 
     if commit is None:
         return ""
@@ -168,7 +168,7 @@ def _commit(option: str, commit: str | None, repository: str) -> str:
                 "whole address, or set GITHUB_SERVER_URL and GITHUB_REPOSITORY"
             )
         return f"{repository}/commit/{commit.lower()}"
-    if not commit_link(commit):
+    if not commit_name(commit):
         raise UsageError(f"{option} {commit[:100]!r}: is no hash of a commit, and no address that ends in one")
     return commit
 

@@ -17,7 +17,7 @@ from harness.dashboard.gather import Gathered, records
 from harness.errors import ExitCode
 from harness.history.changes import Change
 from harness.records.comparison import VERDICTS, Comparison, MachineFacts, Row, SideFacts
-from harness.report.comparison.words import headline
+from harness.report.comparison_words import headline
 from harness.report.outcome import comparison_exit_code
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from harness.dashboard.tables import Commands, change_list, run_files, run_list,
 from harness.history.changes import Change
 from harness.progress import Progress
 from harness.records.comparison import VERDICTS
-from harness.report.comparison.words import MARKS
+from harness.report.verdicts import MARKS
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -37,10 +37,10 @@ def with_known_commands(comparison: Comparison) -> Comparison:
 
     Its suite and its name become words of commands too; such as would be options or other folders do not.
     """
-    from harness.report.comparison.selection import is_relevant
-    from harness.report.github.elsewhere import as_read_elsewhere
+    from harness.report.github.portable import portable_comparison
+    from harness.report.verdicts import is_relevant
 
-    elsewhere = as_read_elsewhere(comparison)  # first: it takes paths of the machine out, and so changes commands
+    elsewhere = portable_comparison(comparison)  # first: it takes paths of the machine out, and so changes commands
     return replace(
         elsewhere,
         id=_id(elsewhere.id),

@@ -21,7 +21,7 @@ from harness.text import one_line
 
 if TYPE_CHECKING:
     from harness.records.comparison import Comparison
-    from harness.report.github.values import Images, Links
+    from harness.report.links import Images, Links
     from harness.report.values import Report
 
 # A comparison of 10,000 cases has some 40 MB.
@@ -83,8 +83,7 @@ def read_material(path: Path) -> Material:
 
 def _of_comparison(folder: Path) -> Material:
     from harness.plots.pictures import alt_text
-    from harness.report.comparison.finite import finite
-    from harness.report.comparison.words import headline
+    from harness.report.comparison_words import finite, headline
     from harness.report.github import render_comment
     from harness.reporting import load_comparison
     from harness.store.comparison_directory import COMPARISON_FILE
@@ -116,8 +115,8 @@ def _base_digits(comparison: Comparison) -> str:
 def _of_run(folder: Path) -> Material:
     from harness.plots.pictures import alt_text
     from harness.report.github import render_run_comment
+    from harness.report.run_words import verdict
     from harness.report.table import build_report
-    from harness.report.words import verdict
     from harness.store.run_directory import load_run
 
     files = sorted(file for file in folder.iterdir() if not file.is_dir() or file.is_symlink())

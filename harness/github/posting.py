@@ -16,7 +16,7 @@ from harness.github.values import Comment, Posted, Repository, Thread, comments_
 from harness.report.markdown_text import COMMENT_LIMIT
 
 if TYPE_CHECKING:
-    from harness.report.github.values import Images, Links
+    from harness.report.links import Images, Links
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ def _images(
 def images_at(material: Material, url: Callable[[str], str]) -> Images:
     """The pictures as a comment shows them, under the address that each name has."""
     from harness.plots.pictures import TITLES
-    from harness.report.github.values import Image, Images
+    from harness.report.links import Image, Images
 
     light, dark = (url(picture_name(material.kind, theme)) for theme in ("light", "dark"))
     return Images(entries=(Image(title=TITLES[material.kind], alt=material.alt, light_url=light, dark_url=dark),))

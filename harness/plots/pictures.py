@@ -13,10 +13,10 @@ from harness.plots.memory import draw_memory
 from harness.plots.roofline import draw_roofline
 from harness.plots.variants import draw_variants
 from harness.records.comparison import Comparison
-from harness.report.comparison.words import headline
+from harness.report.comparison_words import headline
 from harness.report.names import tidy
+from harness.report.run_words import verdict
 from harness.report.values import Report
-from harness.report.words import verdict
 
 Kind = Literal["forest", "variants", "memory", "roofline", "timeline"]
 COMPARISON_KINDS: tuple[Kind, ...] = ("forest",)

@@ -28,8 +28,8 @@ from harness.plots.canvas import (
     paint,
     width_px,
 )
-from harness.report.comparison.words import figure_title
 from harness.report.units import Unit, byte_unit, count_unit, percent, time_unit
+from harness.report.verdicts import figure_title
 
 if TYPE_CHECKING:
     import pandas as pd

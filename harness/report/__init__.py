@@ -22,18 +22,16 @@ def render(run: Run, format: Format, *, full: bool = False, width: int = 100, co
     from harness.report.table import build_report
 
     report = build_report(run)
+    if format in ("json", "csv"):
+        from harness.report.run_fields import run_csv, run_json
+
+        return run_json(report) if format == "json" else run_csv(report)
+    from harness.report.run_page import comment_page, full_page, terminal_page
+
     if format == "terminal":
-        from harness.report.run_terminal import render_terminal
+        from harness.report.terminal import to_terminal
 
-        return render_terminal(report, width=width, color=color)
-    if format == "markdown":
-        from harness.report.run_markdown import render_markdown
+        return to_terminal(terminal_page(report), width=width, color=color)
+    from harness.report.markdown import COMMENT, to_markdown
 
-        return render_markdown(report, full=full)
-    if format == "csv":
-        from harness.report.csv_ import render_csv
-
-        return render_csv(report)
-    from harness.report.json_ import render_json
-
-    return render_json(report)
+    return to_markdown(full_page(report)) if full else to_markdown(comment_page(report), COMMENT)

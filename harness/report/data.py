@@ -67,9 +67,9 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Records of the same names as CSV with a line of heads; "" without records."""
     text = StringIO()
     if rows:
-        writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({column: _csv_cell(value) for column, value in row.items()} for row in rows)
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([one_line(column) for column in rows[0]])
+        writer.writerows([_csv_cell(value) for value in row.values()] for row in rows)
     return text.getvalue()
 
 

@@ -1,25 +1,40 @@
-"""What a forest plot shows, as values: ratios with their intervals, row by row; drawn by pictures and by plain text."""
+"""Judged rows -> forest: ratios with their intervals, the largest changes first; drawn as pictures and as text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Literal
 
-from harness.report.comparison.words import share
+from harness.metrics import TIMED
+from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
+from harness.report.changes import figure_unit
+from harness.report.comparison_words import finite, headline, sides_line
 from harness.report.names import tidy
 from harness.report.ratio_axis import Extent, RatioAxis, ratio_axis
+from harness.report.units import Unit, interval_text, share
+from harness.report.verdicts import CHANGED, LOST, by_metric, change_size, figure_title, interval_title, real_rows
 
 # What a row says, whatever it is called there: how it is marked and coloured.
 Tone = Literal["worse", "better", "same", "open", "lost"]
 TONES: tuple[Tone, ...] = ("worse", "better", "same", "open", "lost")
+_TONES: Mapping[Verdict, Tone] = {
+    "regressed": "worse",
+    "improved": "better",
+    "unchanged": "same",
+    "inconclusive": "open",
+    "failed": "lost",
+    "missing": "lost",
+}
 
 # Rows that a reader takes in at one sight, and that a picture in a comment has room for.
 USUAL_ROWS = 30
 # Of rows without a ratio: lists of failures are elsewhere, and should not push out what can be drawn.
 _MOST_LOST = 5
-
-_T = TypeVar("_T")
+_NEXT_TO_NOTHING = 1e-300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +45,13 @@ class ForestRow:
         word: What it is called: a comparison's verdict, or `faster` and its like.
         ratio: None where it has none; `beyond` then says at which end it would lie.
         low: Lower end of its interval; None: no interval, as of figures that are counted.
-        exact: Whether it is counted, and needs no interval.
         floor: Relative change below which it is not called changed.
-        remark: What else is to be known of it, in two words; "" mostly.
-        peer: Whether another engine's time is divided by IREE's.
-        beyond: Nothing became something or the other way round: no ratio on the axis is large or small enough.
         figure: The ratio in digits, or why there is none.
         values: Both values in the block's unit.
+        remark: What else is to be known of it, in two words; "" mostly.
+        peer: Whether another engine's time is divided by IREE's.
+        exact: Whether it is counted, and needs no interval.
+        beyond: Nothing became something or the other way round: no ratio on the axis is large or small enough.
     """
 
     label: str
@@ -80,7 +95,7 @@ class ForestBlock:
 
     @property
     def rows(self) -> tuple[ForestRow, ...]:
-        """Of all groups."""
+        """The rows of all groups."""
         return tuple(row for group in self.groups for row in group.rows)
 
     @property
@@ -89,14 +104,14 @@ class ForestBlock:
         return tuple(sorted({row.floor for row in self.rows if row.ratio is not None}))
 
     def axis(self, most_ticks: int = 7) -> RatioAxis:
-        """One that serves most of its rows."""
+        """An axis that serves most of its rows."""
         extents = [Extent(ratio=row.ratio, low=row.low, high=row.high) for row in self.rows if row.ratio is not None]
         return ratio_axis(extents, max(self.floors, default=0.0), most_ticks=most_ticks)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forest:
-    """All of it.
+    """All blocks of a picture.
 
     Attributes:
         title: What is compared with what.
@@ -112,7 +127,7 @@ class Forest:
     rest: str
 
     def rows(self) -> Iterator[ForestRow]:
-        """Of all blocks."""
+        """The rows of all blocks."""
         return (row for block in self.blocks for row in block.rows)
 
     @property
@@ -121,7 +136,171 @@ class Forest:
         return any(row.ratio is not None or row.beyond is not None for row in self.rows())
 
 
-def rest_text(counts: dict[str, int]) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Wording:
+    """How a forest names what it shows: of a comparison, or of a run against its baseline.
+
+    Attributes:
+        words: Of the verdicts that are not called by their own names.
+        sides: The two values of a row.
+        intervals: What the brackets beside a ratio hold, by metric.
+        labels: Of cases that are not called by their variant inside a group.
+        peers: Cases of other engines.
+    """
+
+    intervals: Callable[[str], str]
+    words: Mapping[Verdict, str]
+    sides: str = "base → head"
+    labels: Mapping[str, str]
+    peers: Collection[str] = ()
+
+
+def forest_of(comparison: Comparison, rows: Sequence[Row] | None = None, *, top: int | None = USUAL_ROWS) -> Forest:
+    """What to draw of a comparison.
+
+    Args:
+        rows: Those to choose from; None: all but the A/A controls.
+        top: How many are drawn at most; the others are counted. None: all that have something to show.
+    """
+    known = finite(comparison if rows is None else replace(comparison, rows=tuple(rows)))
+    given = real_rows(known)
+    drawn = chosen(given, top)
+    left = Counter(row.verdict for row in given)
+    left.subtract(row.verdict for row in drawn)
+    wording = Wording(intervals=lambda metric: interval_title(known, metric), words={}, labels={})
+    return Forest(
+        title=_title(known),
+        verdict=headline(finite(comparison)),
+        method=tidy(sides_line(known)),
+        blocks=blocks_of(drawn, wording),
+        rest=rest_text({verdict: left[verdict] for verdict in VERDICTS}),
+    )
+
+
+def _title(comparison: Comparison) -> str:
+    """`esrgan: results/new against iree==3.12.0`; a run by its id alone."""
+    base, head = (
+        tidy(side.run if side.run and side.label.rstrip("/").endswith(side.run) else side.label)
+        for side in (comparison.base, comparison.head)
+    )
+    suite = tidy(PurePath(comparison.head.suite).stem)
+    return f"{suite}: {head} against {base}" if suite else f"{head} against {base}"
+
+
+def chosen(rows: Sequence[Row], top: int | None) -> list[Row]:
+    """Rows with something to show: timed changes first, then what is lost or open, other changes, the unchanged."""
+    ranked = [(rank, row) for row in rows if (rank := _rank(row)) is not None]
+    ordered = [row for _, row in sorted(ranked, key=lambda pair: (pair[0], -change_size(pair[1])))]
+    lost = [row for row in ordered if row.verdict in LOST][_MOST_LOST:]
+    return [row for row in ordered if row not in lost][:top]
+
+
+def _rank(row: Row) -> int | None:
+    """None: there is nothing to see, as where two values are equal or the modules are."""
+    if row.verdict in LOST:
+        return 1
+    if _ratio(row) is None and _beyond(row) is None:
+        return None
+    if row.gate == "violated":
+        return 0
+    timed = row.metric in TIMED
+    if row.verdict in CHANGED:
+        return 0 if timed else 2
+    if not timed:
+        return None
+    return {"inconclusive": 1, "unchanged": 3}.get(row.verdict)
+
+
+def _ratio(row: Row) -> float | None:
+    return row.ratio if row.ratio is not None and 0 < row.ratio < math.inf else None
+
+
+def _beyond(row: Row) -> Literal["left", "right"] | None:
+    """Where a row lies that no logarithmic axis has a place for."""
+    base, head = row.base_value, row.head_value
+    if base is None or head is None:
+        return "left" if row.ratio == 0 else None
+    if base == 0 and head > 0:
+        return "right"
+    return "left" if head == 0 and base > 0 else None
+
+
+def blocks_of(rows: Sequence[Row], wording: Wording) -> tuple[ForestBlock, ...]:
+    """A block for each metric of the rows."""
+    return tuple(_block(group, wording) for group in by_metric(rows).values())
+
+
+def _block(rows: Sequence[Row], wording: Wording) -> ForestBlock:
+    metric, unit = rows[0].metric, figure_unit(rows)
+    valued = any(row.base_value is not None or row.head_value is not None for row in rows)
+    return ForestBlock(
+        title=tidy(figure_title(metric)),
+        interval=wording.intervals(metric) if any(row.ci_low is not None for row in rows) else "",
+        values=f"{wording.sides}{f', {unit.name}' if unit.name else ''}" if valued else "",
+        ends=("faster", "slower") if metric in TIMED else ("less", "more"),
+        groups=tuple(
+            ForestGroup(
+                title=title,
+                rows=tuple(
+                    _row(row, unit, _label(row, group, wording) if title else tidy(row.case), wording) for row in group
+                ),
+            )
+            for title, group in _grouped(rows)
+        ),
+    )
+
+
+def _grouped(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """Rows by model and device, each under its title; all under none where most would stand alone."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.model, row.device), []).append(row)
+    if len(rows) < 2 * len(groups):
+        return [("", list(rows))]
+    return [(f"{tidy(model)} @ {tidy(device)}", group) for (model, device), group in groups.items()]
+
+
+def _label(row: Row, group: Sequence[Row], wording: Wording) -> str:
+    """Its variant, where that tells it from the others of its group."""
+    if row.case in wording.labels:
+        return tidy(wording.labels[row.case])
+    alike = sum(other.variant == row.variant for other in group)
+    return tidy(row.variant if alike == 1 and row.variant else row.case)
+
+
+def _row(row: Row, unit: Unit, label: str, wording: Wording) -> ForestRow:
+    ratio = _ratio(row)
+    lost = row.verdict in LOST
+    beyond = _beyond(row) if ratio is None and not lost else None
+    figure = {"left": "0", "right": "from nothing", None: interval_text(row.ratio, row.ci_low, row.ci_high)}[beyond]
+    low, high = _interval(row) if ratio is not None and not lost else (None, None)
+    valued = not lost and (row.base_value is not None or row.head_value is not None)
+    word = wording.words.get(row.verdict, row.verdict)
+    return ForestRow(
+        label=label,
+        word=word,
+        tone=_TONES.get(row.verdict, "open"),
+        ratio=None if lost else ratio,
+        low=low,
+        high=high,
+        floor=row.floor if row.floor > 0 else 0.0,
+        figure=row.verdict if lost else figure,
+        values=f"{unit.text(row.base_value)} → {unit.text(row.head_value)}" if valued else "",
+        remark="gate violated" if row.gate == "violated" else "",
+        exact=row.metric not in TIMED,
+        beyond=beyond,
+        peer=row.case in wording.peers,
+    )
+
+
+def _interval(row: Row) -> tuple[float | None, float | None]:
+    """Both ends; an end at 0 or below lies beyond the left end of any logarithmic axis."""
+    if row.ci_low is None or row.ci_high is None:
+        return None, None
+    return max(row.ci_low, _NEXT_TO_NOTHING), max(row.ci_high, _NEXT_TO_NOTHING)
+
+
+def rest_text(counts: Mapping[str, int]) -> str:
     """`Not drawn: 12 unchanged, 6 identical.`; "" where every row is."""
     parts = [f"{number:,} {word}" for word, number in counts.items() if number]
     return f"Not drawn: {', '.join(parts)}." if parts else ""
@@ -129,27 +308,7 @@ def rest_text(counts: dict[str, int]) -> str:
 
 def floors_text(floors: Sequence[float]) -> str:
     """`1 %`, `1 % or 5 %`, and of many the smallest and the largest; "" where none is above 0."""
-    found = sorted({floor for floor in floors if floor > 0})
-    if len(found) > 2:
-        return f"{share(found[0])} to {share(found[-1])}"
-    return " or ".join(share(floor) for floor in found)
-
-
-def without_most_lost(rows: Sequence[_T], is_lost: Callable[[_T], bool]) -> list[_T]:
-    """The rows in their order, with the first few of those that failed or are missing."""
-    left_out = set([index for index, row in enumerate(rows) if is_lost(row)][_MOST_LOST:])
-    return [row for index, row in enumerate(rows) if index not in left_out]
-
-
-def grouped(rows: Sequence[_T], place: Callable[[_T], tuple[str, str]]) -> list[tuple[str, list[_T]]]:
-    """Rows by model and device, each under its title; all under none where most would stand alone.
-
-    Args:
-        place: Of a row, its model and its device.
-    """
-    groups: dict[tuple[str, str], list[_T]] = {}
-    for row in rows:
-        groups.setdefault(place(row), []).append(row)
-    if len(rows) < 2 * len(groups):
-        return [("", list(rows))]
-    return [(f"{tidy(model)} @ {tidy(device)}", group) for (model, device), group in groups.items()]
+    above = sorted({floor for floor in floors if floor > 0})
+    if len(above) > 2:
+        return f"{share(above[0])} to {share(above[-1])}"
+    return " or ".join(share(floor) for floor in above)

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from rich.console import Console
-from rich.text import Text
-
 from harness.ir.op_counts import Inspected, OpCounts
-from harness.report.columns import Column
-from harness.report.json_ import SCHEMA_VERSION, json_text
-from harness.report.terminal_text import drawn, empty_table, fitting, print_left_out
+from harness.report.data import to_json
+from harness.report.page import Column, Page, Paragraph, Table
+from harness.report.terminal import to_terminal
 from harness.report.units import PLAIN
-from harness.text import one_line
 
 # What tells how a program's tensors become buffers, dispatches and copies; --ops '*' shows everything.
 TELLING_OPS = ("linalg.*", "tensor.*", "flow.*", "stream.cmd.*", "memref.alloc*", "memref.copy", "llvm.alloca")
@@ -23,9 +19,8 @@ _LONGEST_NAME = 60
 def render_counts_json(inspected: Inspected) -> str:
     """All counts of all ops."""
     case = inspected.case
-    return json_text(
+    return to_json(
         {
-            "schema_version": SCHEMA_VERSION,
             "case": case.name,
             "id": case.id,
             "phases": {phase: asdict(counts) for phase, counts in inspected.counts.items()},
@@ -41,29 +36,18 @@ def render_counts(inspected: Inspected, ops: Sequence[str], *, width: int, color
     """
     rows = _rows(inspected.counts, ops)
     columns = [
-        Column(title="operation", cells=tuple(map(_shown, rows)), number=False),
+        Column("operation", [_cut(op) for op in rows]),
         *(
-            Column(title=phase, cells=tuple(PLAIN.text(row.get(phase)) for row in rows.values()), rank=place)
+            Column(phase, [PLAIN.text(row.get(phase)) for row in rows.values()], kind="number", rank=place)
             for place, phase in enumerate(inspected.counts, start=1)
         ),
     ]
-
-    def draw(console: Console) -> None:
-        console.print(Text(one_line(inspected.case.name), style="bold"))
-        if not rows:
-            console.print(Text(f"No operation matches {', '.join(map(_shown, ops))}; --ops '*' shows all."))
-            return
-        shown = fitting(columns, console.width)
-        table = empty_table(shown)
-        for cells in zip(*(column.cells for column in shown), strict=True):
-            table.add_row(*map(Text, cells))
-        console.print(table)
-        print_left_out(console, columns, shown)
-        if not all(":" in pattern for pattern in ops):
-            both = "Inside executables and on the host together; --ops 'executables:*' and 'host:*' tell them apart."
-            console.print(Text(both, style="dim"))
-
-    return drawn(draw, width=width, color=color)
+    after = []
+    if not all(":" in pattern for pattern in ops):
+        after = ["Inside executables and on the host together; --ops 'executables:*' and 'host:*' tell them apart."]
+    nothing = Paragraph(f"No operation matches {', '.join(map(_cut, ops))}; --ops '*' shows all.")
+    part = Table(columns=columns, after=after) if rows else nothing
+    return to_terminal(Page(verdict=inspected.case.name, parts=(part,)), width=width, color=color)
 
 
 def _rows(counts: Mapping[str, OpCounts], patterns: Sequence[str]) -> dict[str, dict[str, int]]:
@@ -77,6 +61,5 @@ def _rows(counts: Mapping[str, OpCounts], patterns: Sequence[str]) -> dict[str, 
     return dict(sorted(rows.items()))
 
 
-def _shown(name: str) -> str:
-    line = one_line(name)
-    return line if len(line) <= _LONGEST_NAME else f"{line[:_LONGEST_NAME]}..."
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."

@@ -49,14 +49,14 @@ class Limits:
     Attributes:
         page_bytes: Of the whole page in UTF-8.
         cell: Characters of a name, a reason or a note: nobody reads on, and a thousand of them would not fit.
-        sentence: Characters of a paragraph.
+        sentence: Characters of a paragraph; of one that takes thrice as many bytes in Markdown, as many as of a cell.
         log: Characters of a tool's output; the last words say what went wrong.
         command_bytes: Of a command line; a longer one is left out, since half a command is worse than none.
     """
 
     page_bytes: int
     cell: int = 300
-    sentence: int = 2_000
+    sentence: int = 1_000
     log: int = 4_000
     command_bytes: int = 2_000
 
@@ -77,8 +77,8 @@ def to_markdown(page: Page, limits: Limits | None = None) -> str:
     writer = _Writer(limits)
     closing = "\n".join(f"- {writer.paragraph(note)}" for note in page.notes)
     head = [
-        marker(page.marker[1], page.marker[0]) if page.marker else "",
-        f"## {writer.inline(page.title)}" if page.title else "",
+        marker(writer.cut(page.marker[1]), page.marker[0]) if page.marker else "",
+        f"## {writer.sentence(page.title)}" if page.title else "",
         f"**{writer.inline(page.verdict)}**" if page.verdict else "",
     ]
     if limits is None:
@@ -99,23 +99,25 @@ def _fitted(
     parts: Sequence[Part], writer: _Writer, laid_out: Callable[[Sequence[str], Sequence[str]], str], limit_bytes: int
 ) -> str:
     """The page with its least important choices shortened; it stays too large where nothing is left to shorten."""
-    forms = [[writer.parts(form) for form in part.forms] if isinstance(part, Choice) else [] for part in parts]
-    fixed = [writer.parts((part,)) if not isinstance(part, Choice) else "" for part in parts]
-    chosen = [0] * len(parts)
+    choices = [part if isinstance(part, Choice) else Choice(forms=((part,),), what=(), ranks=()) for part in parts]
+    chosen = [0] * len(choices)
+    texts = [writer.parts(choice.forms[0]) for choice in choices]
+    left_out: list[str] = []
     while True:
-        texts = [forms[at][chosen[at]] if forms[at] else fixed[at] for at in range(len(parts))]
-        shortened = [
-            part.what for at, part in enumerate(parts) if isinstance(part, Choice) and chosen[at] and forms[at][0]
-        ]
-        text = laid_out(texts, tuple(dict.fromkeys(shortened)))
+        text = laid_out(texts, tuple(dict.fromkeys(left_out)))
         left = [
-            (part.ranks[chosen[at]], at)
-            for at, part in enumerate(parts)
-            if isinstance(part, Choice) and chosen[at] < len(part.forms) - 1
+            (choice.ranks[at], place)
+            for place, (choice, at) in enumerate(zip(choices, chosen, strict=True))
+            if at < len(choice.forms) - 1
         ]
         if size_bytes(text) <= limit_bytes or not left:
             return text
-        chosen[max(left)[1]] += 1
+        place = max(left)[1]
+        chosen[place] += 1
+        shorter = writer.parts(choices[place].forms[chosen[place]])
+        if shorter != texts[place]:
+            texts[place] = shorter
+            left_out.append(choices[place].what[chosen[place] - 1])
 
 
 class _Writer:
@@ -131,23 +133,23 @@ class _Writer:
         if isinstance(part, Table):
             return self._table(part)
         if isinstance(part, Heading):
-            return blocks(f"{'#' * part.level} {escape(self._cut(part.text))}", self.paragraph(part.aside))
+            return blocks(f"{'#' * part.level} {escape(self.cut(part.text))}", self.paragraph(part.aside))
         if isinstance(part, Paragraph):
             text = self.paragraph(part.text)
             return {"strong": f"**{text}**", "dim": f"_{text}_"}.get(part.tone, text) if text else ""
         if isinstance(part, Warnings):
-            return "\n>\n".join(f"> {paragraph(self._cut(sentence))}" for sentence in part.sentences)
+            return "\n>\n".join(f"> {paragraph(self.cut(sentence))}" for sentence in part.sentences)
         if isinstance(part, Bullets):
             return "\n".join(f"- {self.paragraph(bullet)}" for bullet in part.sentences)
         if isinstance(part, Code):
             text = fenced(self._log(part.text) if part.language == "log" else part.text, part.language.strip("log"))
-            return details(self._cut(part.title), text) if part.title else text
+            return details(self.cut(part.title), text) if part.title else text
         if isinstance(part, Steps):
             lines = "\n".join(f"- {self._step(step)}" for step in part.steps)
             return blocks("What next:", lines) if lines else ""
         if isinstance(part, Fold):
             body = self.parts(part.parts)
-            return details(self._cut(part.title), body, folded=not part.open) if body else ""
+            return details(self.cut(part.title), body, folded=not part.open) if body else ""
         if isinstance(part, Picture):
             return picture(part.alt, part.light_url, part.dark_url)
         return self.parts(part.forms[0])
@@ -155,26 +157,35 @@ class _Writer:
     def paragraph(self, sentence: Sentence) -> str:
         """A sentence where a block begins."""
         first, *others = sentence if isinstance(sentence, tuple) else (sentence,)
-        if isinstance(first, str):
-            start = _spaced(first, paragraph(self._cut(first, sentence=True)))
-        else:
-            start = self.inline(first)
+        start = self._text(first, paragraph) if isinstance(first, str) else self.inline(first)
         return start + "".join(map(self.inline, others))
+
+    def sentence(self, sentence: Sentence) -> str:
+        """A sentence inside a block."""
+        return "".join(map(self.inline, sentence if isinstance(sentence, tuple) else (sentence,)))
 
     def inline(self, piece: Inline) -> str:
         """A piece of a sentence."""
         if isinstance(piece, Name):
-            return name(self._cut(piece.text))
+            return name(self.cut(piece.text))
         if isinstance(piece, Link):
-            text = self._cut(piece.text)
+            text = self.cut(piece.text)
             return link(name(text) if piece.code else escape(text), piece.url)
-        return _spaced(piece, escape(self._cut(piece, sentence=True)))
+        return self._text(piece, escape)
+
+    def _text(self, text: str, write: Callable[[str], str]) -> str:
+        """Plain text, with the space that it begins or ends with: it may stand between other pieces."""
+        written = write(self.cut(text, sentence=True))
+        if self._limits is not None and size_bytes(written) > 3 * self._limits.sentence:
+            written = write(self.cut(text))
+        before, after = text[:1].isspace(), text[-1:].isspace() and text.strip()
+        return f"{' ' if before else ''}{written}{' ' if after else ''}"
 
     def _step(self, step: Step) -> str:
         command = name(step.command) if step.command else ""
         if self._limits is not None and size_bytes(command) > self._limits.command_bytes:
             command = ""
-        return f"{escape(self._cut(step.text, sentence=True))}{f': {command}' if command else ''}"
+        return f"{self._text(step.text, escape)}{f': {command}' if command else ''}"
 
     def _table(self, of: Table) -> str:
         if not of.rows:
@@ -182,20 +193,20 @@ class _Writer:
         else:
             rows = [[self._cell(column, column.cells[row]) for column in of.columns] for row in of.shown]
             numbers = [column.kind == "number" for column in of.columns]
-            listed = table([escape(self._cut(column.head)) for column in of.columns], rows, numbers=numbers)
+            listed = table([escape(self.cut(column.head)) for column in of.columns], rows, numbers=numbers)
         cut = f"_[Top {len(of.shown)} out of {of.rows} results showed]_" if len(of.shown) < of.rows else ""
         before = fenced("\n".join(of.before)) if of.before else ""
         after = " ".join(self.paragraph(sentence) for sentence in of.after)
         body = blocks(before, listed, cut, after)
         if of.folded:
-            return details(self._cut(of.title), body)
-        return blocks(f"{'#' * of.level} {escape(self._cut(of.title))}" if of.title else "", body)
+            return details(self.cut(of.title), body)
+        return blocks(f"{'#' * of.level} {escape(self.cut(of.title))}" if of.title else "", body)
 
     def _cell(self, column: Column, cell: Cell) -> str:
         write = name if column.kind == "name" else escape
-        return "<br>".join(write(self._cut(text)) for text in lines_of(cell))
+        return "<br>".join(write(self.cut(text)) for text in lines_of(cell))
 
-    def _cut(self, text: str, *, sentence: bool = False) -> str:
+    def cut(self, text: str, *, sentence: bool = False) -> str:
         """A text on one line; `...` says that it went on."""
         if self._limits is None:
             return text
@@ -209,9 +220,3 @@ class _Writer:
         if self._limits is None or len(whole) <= self._limits.log:
             return whole
         return f"...\n{whole[-self._limits.log :]}"
-
-
-def _spaced(text: str, escaped: str) -> str:
-    """What was escaped, with the space that it began or ended with: it stands between other pieces."""
-    before = " " if text[:1].isspace() else ""
-    return f"{before}{escaped}{' ' if text[-1:].isspace() and text.strip() else ''}"

@@ -7,14 +7,10 @@ import re
 from collections.abc import Sequence
 from urllib.parse import quote, urlsplit
 
-from harness.report.words import Step
 from harness.text import one_line, printable
 
 # GitHub refuses a comment or an issue of more characters.
 COMMENT_LIMIT = 65_536
-
-# How many rows the abbreviated form shows of a list of changes; IREE's comments had the same cut.
-TABLE_SIZE_CUT = 3
 
 # Punctuation that begins markup; an underscore inside a word and a bracket that begins no link are left readable.
 _SPECIAL = re.compile(r"[\\`*~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\](?=\()")
@@ -95,24 +91,6 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Seque
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def top_table(
-    title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, full: bool, numbers: Sequence[bool] = ()
-) -> str:
-    """A table under its title, of which the abbreviated form shows the first rows; "" without rows."""
-    if not rows:
-        return ""
-    shown = rows if full else rows[:TABLE_SIZE_CUT]
-    parts = [f"### {title}" if title else "", table(heads, shown, numbers=numbers)]
-    if len(shown) < len(rows):
-        parts.append(cut_line(len(shown), len(rows)))
-    return blocks(*parts)
-
-
-def cut_line(shown: int, rows: int) -> str:
-    """Below the first rows of a longer list, as IREE's comments had it."""
-    return f"_[Top {shown} out of {rows} results showed]_"
-
-
 def details(summary: str, body: str, *, folded: bool = True) -> str:
     """A block that is folded away behind its summary, a plain text."""
     opening = "<details>" if folded else "<details open>"
@@ -130,12 +108,6 @@ def fenced(text: str, language: str = "") -> str:
 def marker(suite_name: str, kind: str = "report") -> str:
     """The hidden comment by which a posted report is found again, to be replaced rather than repeated."""
     return f"<!--harness {kind}: {one_line(suite_name).replace('>', '&gt;').replace('--', '- -')}-->"
-
-
-def what_next(steps: Sequence[Step]) -> str:
-    """What to do, one step a line; "" where there is nothing to do."""
-    lines = [f"- {escape(step.text)}{f': {name(step.command)}' if step.command else ''}" for step in steps]
-    return blocks("What next:", "\n".join(lines)) if lines else ""
 
 
 def blocks(*parts: str) -> str:

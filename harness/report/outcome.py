@@ -1,12 +1,12 @@
-"""What a run's exit status is; the contract is in docs/architecture.md."""
+"""What the exit status of a run or a comparison is; the contract is in docs/architecture.md."""
 
 from __future__ import annotations
 
 from harness.errors import ExitCode
 from harness.metrics import LATENCY, TIMED
 from harness.records.comparison import Comparison, Row
-from harness.report.comparison.selection import LOST, MEASURED, of_metric, of_verdict, real_rows
 from harness.report.values import Summary
+from harness.report.verdicts import LOST, MEASURED, of_metric, of_verdict, real_rows
 
 
 def exit_code(summary: Summary) -> ExitCode:
@@ -32,7 +32,7 @@ def comparison_exit_code(comparison: Comparison, *, strict: bool) -> ExitCode:
         strict: Whether latencies that stay inconclusive give 4 where it would be 0.
     """
     rows = real_rows(comparison)
-    if any(row.gate == "violated" or _is_regression(row) for row in rows):
+    if any(row.gate == "violated" or is_regression(row) for row in rows):
         return ExitCode.REGRESSION
     latencies = of_metric(rows, LATENCY.name)
     if of_verdict(rows, *LOST) or not of_verdict(latencies, *MEASURED, "identical"):
@@ -42,5 +42,6 @@ def comparison_exit_code(comparison: Comparison, *, strict: bool) -> ExitCode:
     return ExitCode.OK
 
 
-def _is_regression(row: Row) -> bool:
+def is_regression(row: Row) -> bool:
+    """Whether a time regressed and no gate of the suite says otherwise."""
     return row.verdict == "regressed" and row.metric in TIMED and row.gate != "passed"

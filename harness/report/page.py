@@ -95,7 +95,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Columns of equal length; the first one names the rows.
+    """Columns of equal length; the first column of names, else the first of all, tells the rows apart.
 
     Attributes:
         title: "" for none.
@@ -216,13 +216,13 @@ class Choice:
     """Parts in several forms, of which a page with a limit takes the first that leaves room for the others.
 
     Attributes:
-        what: Its name in the list of what the page leaves out.
         forms: From the longest to the shortest; `()` where all of it can be left out.
+        what: Of each form but the first, what it leaves out, for the list of what the page leaves out.
         ranks: Of each form but the last: the choice of the highest rank is shortened first.
     """
 
-    what: str
     forms: Sequence[Sequence[Part]]
+    what: Sequence[str]
     ranks: Sequence[int]
 
 
@@ -248,7 +248,7 @@ class Page:
     verdict: str = ""
     parts: Sequence[Part] = ()
     notes: Sequence[Sentence] = ()
-    title: str = ""
+    title: Sentence = ""
     marker: tuple[str, str] | tuple[()] = ()
     foot: Callable[[Sequence[str]], Sequence[Part]] = _nothing
 

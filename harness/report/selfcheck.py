@@ -2,60 +2,43 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Literal
 
-from rich.console import Console
-from rich.text import Text
-
 from harness.compare.selfcheck import CaseCheck, Selfcheck
-from harness.report.columns import Column
-from harness.report.machine import machine_line
-from harness.report.terminal_text import drawn, empty_table
-from harness.report.units import NOTHING, with_unit
-from harness.text import one_line
-
-# Raised when a name changes its meaning or goes away; new names may appear without.
-SCHEMA_VERSION = 1
+from harness.report.data import Field, tabulate, to_json
+from harness.report.page import Page, Paragraph, Table
+from harness.report.terminal import to_terminal
+from harness.report.units import with_unit
+from harness.report.verdicts import machine_line
 
 
 def render_selfcheck(check: Selfcheck, format: Literal["terminal", "json"], *, width: int, color: bool) -> str:  # noqa: A002
     """A check of this machine as text."""
     if format == "json":
-        return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(check)}, indent=2, allow_nan=False) + "\n"
-    return drawn(lambda console: _print(console, check), width=width, color=color)
+        return to_json(asdict(check))
+    page = Page(
+        verdict=machine_line(check.facts),
+        parts=(Table(columns=tabulate(_FIELDS, check.cases)), *(Paragraph(line) for line in _legend(check))),
+    )
+    return to_terminal(page, width=width, color=color)
 
 
-def _print(console: Console, check: Selfcheck) -> None:
-    console.print(Text(machine_line(check.facts), style="bold"))
-    console.print()
-    columns = [
-        Column(title="case", cells=tuple(one_line(one.case) for one in check.cases), number=False),
-        _numbers("latency", [NOTHING if one.latency_ns is None else with_unit(one.latency_ns) for one in check.cases]),
-        _numbers("rows", [str(one.rows) for one in check.cases]),
-        _numbers("flagged", [str(one.flagged) for one in check.cases]),
-        _numbers("inconclusive", [str(one.inconclusive) for one in check.cases]),
-        _numbers("failed", [str(one.failed) for one in check.cases]),
-        _numbers("spread", [_share(one.spread) for one in check.cases]),
-        _numbers("detects", [_share(one.detects) for one in check.cases]),
-        _numbers("s a row", [f"{one.seconds:.1f}" for one in check.cases]),
-    ]
-    table = empty_table(columns)
-    for index in range(len(check.cases)):
-        table.add_row(*(Text(column.cells[index]) for column in columns))
-    console.print(table)
-    console.print()
-    for line in _legend(check):
-        console.print(Text(line))
+def _share(value: float | None) -> str | None:
+    return None if value is None else f"{value * 100:.2f} %"
 
 
-def _numbers(title: str, cells: list[str]) -> Column:
-    return Column(title=title, cells=tuple(cells))
-
-
-def _share(value: float | None) -> str:
-    return NOTHING if value is None else f"{value * 100:.2f} %"
+_FIELDS: tuple[Field[CaseCheck], ...] = (
+    Field(title="case", kind="name", value=lambda case: case.case),
+    Field(title="latency", kind="text", value=lambda case: case.latency_ns and with_unit(case.latency_ns)),
+    Field(title="rows", value=lambda case: case.rows),
+    Field(title="flagged", value=lambda case: case.flagged),
+    Field(title="inconclusive", value=lambda case: case.inconclusive),
+    Field(title="failed", value=lambda case: case.failed),
+    Field(title="spread", kind="text", value=lambda case: _share(case.spread)),
+    Field(title="detects", kind="text", value=lambda case: _share(case.detects)),
+    Field(title="s a row", kind="text", value=lambda case: f"{case.seconds:.1f}"),
+)
 
 
 def _legend(check: Selfcheck) -> list[str]:
@@ -65,14 +48,10 @@ def _legend(check: Selfcheck) -> list[str]:
         "spread: of the log ratio between generations; detects: the smallest slowdown that nine of ten rows find in "
         "their time.",
     ]
-    wide = [one.case for one in check.cases if _is_wide(one)]
+    wide = [case.case for case in check.cases if case.inconclusive > case.rows / 10]
     if wide:
         lines.append(
-            f"Where rows stay inconclusive ({', '.join(map(one_line, wide[:3]))}{', ...' if len(wide) > 3 else ''}), "
-            f"give more time: harness compare --row-budget {2 * check.budget_s:g}"
+            f"Where rows stay inconclusive ({', '.join(wide[:3])}{', ...' if len(wide) > 3 else ''}), give more time: "
+            f"harness compare --row-budget {2 * check.budget_s:g}"
         )
     return lines
-
-
-def _is_wide(one: CaseCheck) -> bool:
-    return one.inconclusive > one.rows / 10

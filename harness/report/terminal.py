@@ -86,7 +86,7 @@ class _Writer:
             self._print(plain(note), "dim")
 
     def _part(self, part: Part) -> None:
-        if isinstance(part, Picture) or (isinstance(part, Table) and not _has_content(part)):
+        if _is_empty(part):
             return
         if isinstance(part, Choice):
             for inner in part.forms[0]:
@@ -174,11 +174,12 @@ class _Writer:
 
     def _below(self, table: Table, column: Column) -> None:
         """Each distinct sentence once, with the rows that it is about."""
+        names = next((name for name in table.columns if name.kind == "name"), table.columns[0])
         sharing: dict[str, list[Text]] = {}
         for row in table.shown:
             style = _STYLES[table.tones[row]] if table.tones else ""
             for sentence in lines_of(column.cells[row]):
-                sharing.setdefault(one_line(sentence), []).append(Text(_cell(table.columns[0], row), style=style))
+                sharing.setdefault(one_line(sentence), []).append(Text(_cell(names, row), style=style))
         drawing = RichTable.grid(padding=(0, _GAP, 0, 0))
         drawing.add_column(overflow="fold", max_width=self._console.width // 2)
         drawing.add_column(ratio=1, overflow="fold")
@@ -189,8 +190,14 @@ class _Writer:
         self._console.print(drawing)
 
 
-def _has_content(table: Table) -> bool:
-    return bool(table.title or table.rows or table.before or table.after)
+def _is_empty(part: Part) -> bool:
+    if isinstance(part, Table):
+        return not (part.title or part.rows or part.before or part.after)
+    if isinstance(part, Paragraph | Code):
+        return not plain(part.text)
+    if isinstance(part, Warnings | Bullets):
+        return not part.sentences
+    return isinstance(part, Picture) or (isinstance(part, Steps) and not part.steps)
 
 
 def _belongs(part: Part, last: Part) -> bool:

@@ -8,16 +8,12 @@ from io import StringIO
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from harness.report.columns import Column
-from harness.report.words import Step
-from harness.text import one_line, printable
 
 GAP = 2
-_LOG_LINES = 8
 
 
 def drawn(draw: Callable[[Console], None], *, width: int, color: bool) -> str:
@@ -65,21 +61,6 @@ def print_left_out(console: Console, columns: Sequence[Column], shown: Sequence[
     """Which columns did not fit."""
     if left_out := [column.head for column in columns if column not in shown]:
         console.print(Text(f"No room at this width for {', '.join(left_out)}.", style="dim"))
-
-
-def print_failure(console: Console, said: str, repro: Sequence[str]) -> None:
-    """The last lines that a tool printed, and how to repeat it."""
-    for line in [line for line in printable(said).splitlines() if line.strip()][-_LOG_LINES:]:
-        console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2)))
-    for command in repro:
-        # One long line each: a wrapped command cannot be copied.
-        console.print(Text(f"  {one_line(command)}"), soft_wrap=True)
-
-
-def print_steps(console: Console, steps: Sequence[Step]) -> None:
-    """What to do next, one line each."""
-    for step in steps:
-        console.print(Text(f"- {step.text}{': ' if step.command else ''}{step.command}"), soft_wrap=True)
 
 
 def _head(column: Column) -> Text:

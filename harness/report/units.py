@@ -84,6 +84,48 @@ def percent(ratio: float, *, decimals: int = 0) -> str:
     return f"{(ratio - 1) * 100:+,.{decimals}f} %"
 
 
+def share(value: float) -> str:
+    """A share of 1 in per cent, without digits that are not there: `0.05 %`."""
+    return f"{value * 100:.6g} %"
+
+
+def three_digits(value: float) -> str:
+    """A large figure with the prefix of the unit that follows: `2.67 G`."""
+    for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.3g} {prefix}"
+    return f"{value:.3g} "
+
+
+def p_text(p: float | None) -> str:
+    """`0.03`, and `2e-4` below a hundredth."""
+    if p is None:
+        return NOTHING
+    if p >= 0.01:
+        return f"{p:.2g}"
+    if p <= 0:
+        return "0"
+    digits, exponent = f"{p:.0e}".split("e")
+    return f"{digits}e{int(exponent)}"
+
+
+def interval_text(ratio: float | None, low: float | None, high: float | None) -> str:
+    """A ratio with its interval: `1.100 [1.092, 1.109]`; the ratio alone where it has none."""
+    if ratio is None:
+        return NOTHING
+    if low is None or high is None:
+        return ratio_text(ratio)
+    return f"{ratio_text(ratio)} [{ratio_text(low)}, {ratio_text(high)}]"
+
+
+def change_text(value: str, base: str, ratio: float | None) -> str:
+    """As IREE's comments wrote it: `84.508 (vs. 76.591, 10.34%↑)`; no percentage where there is no ratio."""
+    if ratio is None:
+        return f"{value} (vs. {base})"
+    arrow = "↑" if ratio > 1 else "↓" if ratio < 1 else ""
+    return f"{value} (vs. {base}, {abs(ratio - 1):.2%}{arrow})"
+
+
 def ratio_text(value: float) -> str:
     """A ratio: 0.602, 12.3, 0.045."""
     if 0.1 <= value < 10:

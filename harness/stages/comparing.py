@@ -14,8 +14,7 @@ from harness.compare.pairs import Side
 from harness.machine.environment import capture_environment
 from harness.progress import Progress
 from harness.records.comparison import Comparison
-from harness.report.comparison import render_comparison
-from harness.report.comparison.json_ import json_document
+from harness.report.comparison import json_document, render_comparison
 from harness.store.comparison_directory import ComparisonDirectory
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from harness.errors import RunError
 from harness.records.comparison import Comparison
 from harness.records.run import SCHEMA_VERSION as RUN_VERSION
 from harness.records.run import Run
+from harness.report.comparison import SCHEMA_VERSION as COMPARISON_VERSION
 from harness.report.comparison import comparison_from_json
-from harness.report.comparison.json_ import SCHEMA_VERSION as COMPARISON_VERSION
 from harness.store.bounded import ends_in_newline, read_document
 from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.dropped import DROPPED_FILE, TURNS_FILE, read_dropped

@@ -15,7 +15,7 @@ from harness.store.run_directory import RunDirectory
 from harness.store.values import Outcome
 from tests.builders import make_header, make_round
 from tests.history.made import make_night, store
-from tests.report.comparison.conftest import make_comparison, make_row
+from tests.report.compared import make_comparison, make_row
 
 FIRST_COMPARISON = datetime(2026, 1, 1, 5, tzinfo=timezone.utc)
 

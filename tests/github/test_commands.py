@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from harness.cli import run_command_line
 from harness.github.commands import is_known, report_with_known_commands, with_known_commands
 from harness.records.comparison import Comparison
-from harness.report.comparison.selection import is_relevant
-from harness.report.comparison.steps import next_steps
+from harness.report.comparison_words import next_steps
 from harness.report.github import render_comment
-from harness.report.github.elsewhere import as_read_elsewhere
+from harness.report.github.portable import portable_comparison
+from harness.report.run_words import next_steps as next_steps_of_run
 from harness.report.table import build_report
-from harness.report.words import next_steps as next_steps_of_run
+from harness.report.verdicts import is_relevant
 from harness.reporting import load_comparison
 from harness.store.run_directory import load_run
-from tests.report.comparison.conftest import make_comparison, make_timed
+from tests.report.compared import make_comparison, make_timed
 
 PUBLISHED = Path(__file__).parents[2] / "results/published/esrgan"
 HASH = "0123456789ab"
@@ -251,7 +251,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 def test_every_command_of_a_real_comparison_is_known(real: Comparison) -> None:
-    kept, written = with_known_commands(real), as_read_elsewhere(real)
+    kept, written = with_known_commands(real), portable_comparison(real)
     pairs = [(row, known) for row, known in zip(written.rows, kept.rows, strict=True) if is_relevant(row)]
     assert [known.repro for _, known in pairs] == [row.repro for row, _ in pairs]
     assert any(len(known.repro) == 3 for _, known in pairs)

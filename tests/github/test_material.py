@@ -13,7 +13,7 @@ from harness.errors import RunError
 from harness.github.material import read_material
 from harness.report.comparison import render_comparison
 from harness.report.github import Links
-from tests.report.comparison.conftest import make_comparison, make_row, make_timed
+from tests.report.compared import make_comparison, make_row, make_timed
 
 PUBLISHED = Path(__file__).parents[2] / "results/published/esrgan"
 REGRESSED = make_timed("net/tuned@cpu", 2.0, 1.1, "regressed")

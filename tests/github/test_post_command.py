@@ -15,7 +15,7 @@ from harness.github.values import ACTIONS_LOGIN
 from harness.report.comparison import render_comparison
 from tests.github.conftest import TOKEN
 from tests.github.fake_github import FakeGitHub
-from tests.report.comparison.conftest import make_comparison, make_timed
+from tests.report.compared import make_comparison, make_timed
 
 MARKER = "<!--harness comparison: suites/esrgan.toml-->"
 

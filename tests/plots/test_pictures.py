@@ -18,7 +18,7 @@ from harness.report.table import build_report
 from harness.report.values import Report
 from tests.plots.conftest import NASTY_NAME, SVG, assert_readable, make_report, root_of, size_of, texts_of
 from tests.plots.test_roofline import PEAK, WORK
-from tests.report.comparison.conftest import make_comparison, make_row, make_timed
+from tests.report.compared import make_comparison, make_row, make_timed
 
 Draw = Callable[[Theme, Format], bytes]
 

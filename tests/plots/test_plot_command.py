@@ -11,7 +11,7 @@ from harness.cli import run_command_line
 from harness.commands.plot import PlotArguments, plot_command
 from harness.errors import RunError, UsageError
 from harness.records.comparison import Comparison
-from harness.report.comparison.json_ import render_json
+from harness.report.comparison import json_document
 from tests.plots.conftest import texts_of
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -23,7 +23,7 @@ def compared(quiet_comparison: Comparison, tmp_path: Path) -> Path:
     """A comparison on disk."""
     folder = tmp_path / "20261121-093000-esrgan-compare"
     folder.mkdir()
-    (folder / "comparison.json").write_text(render_json(quiet_comparison))
+    (folder / "comparison.json").write_bytes(json_document(quiet_comparison))
     return folder
 
 

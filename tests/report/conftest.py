@@ -6,6 +6,14 @@ import pytest
 
 from harness.records.case import VariantGroup
 from harness.records.run import Build, Failure, IrCounts, Lost, PluginEffect, Run
+from tests.report.compared import (  # noqa: F401 (fixtures)
+    full_comparison,
+    images,
+    links,
+    nasty_comparison,
+    quiet_comparison,
+    recorded_comparison,
+)
 from tests.report.made import (
     compile_command,
     make_build,

@@ -10,9 +10,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from harness.records.run import Build, PluginEffect, Run
+from harness.report import render
 from harness.report.remarks import effect_remarks
-from harness.report.run_markdown import render_markdown
-from harness.report.table import build_report
 from tests.builders import make_case
 
 UTIL = "--iree-preprocessing-pass-pipeline=builtin.module(util.func(cse))"
@@ -97,7 +96,7 @@ def test_of_several_it_is_not_laid_at_the_wrong_door() -> None:
 def test_a_plugin_of_any_name_breaks_no_table(full_run: Run, name: str) -> None:
     def shown_with(effect: PluginEffect) -> str:
         builds = tuple(replace(build, effects=(effect,)) for build in full_run.builds)
-        return str(PARSER.render(render_markdown(build_report(replace(full_run, builds=builds)), full=True)))
+        return str(PARSER.render(render(replace(full_run, builds=builds), "markdown", full=True)))
 
     odd, plain = shown_with(PluginEffect(name=name, matched=2, changed=True)), shown_with(rewrite(2))
     assert re.findall(r"<(\w+)", odd) == re.findall(r"<(\w+)", plain)

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from harness.report.markdown_text import blocks, details, escape, fenced, marker, name, paragraph, table, top_table
+from harness.report.markdown_text import blocks, details, escape, fenced, marker, name, paragraph, table
 from harness.text import one_line
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -108,12 +108,3 @@ def test_a_fold_has_its_title_and_its_body() -> None:
     assert text.startswith("<details>\n<summary>&lt;b&gt; | @&#8203;octocat</summary>\n\n| a |")
     assert "<td>b</td>" in PARSER.render(text)
     assert details("t", "b", folded=False).startswith("<details open>")
-
-
-def test_long_lists_are_cut_in_the_abbreviated_form_and_say_so() -> None:
-    rows = [[str(number)] for number in range(4)]
-    cut = top_table("Regressed", ("n",), rows, full=False)
-    assert cut.endswith("| 2 |\n\n_[Top 3 out of 4 results showed]_")
-    assert top_table("Regressed", ("n",), rows, full=True).endswith("| 3 |")
-    assert top_table("Regressed", ("n",), rows[:3], full=False).endswith("| 2 |")
-    assert top_table("Regressed", ("n",), [], full=False) == ""

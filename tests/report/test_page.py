@@ -62,7 +62,7 @@ def a_page(text: str) -> Page:
             Bullets([text]),
             Code(text, "log", text),
             Fold(text, (Code(text, "sh"), Picture(alt=text, light_url="https://example.org/a.png"))),
-            Choice(what=text, forms=((Paragraph(text),), ()), ranks=(1,)),
+            Choice(what=(text,), forms=((Paragraph(text),), ()), ranks=(1,)),
             Steps((Step(text, text),)),
         ),
         notes=(text,),
@@ -150,8 +150,8 @@ def test_a_page_with_a_limit_fits_and_names_what_it_leaves_out(rows: int, limit:
     names = [f"model/variant-{row}/cpu" for row in range(rows)]
     parts = (
         Paragraph("fixed"),
-        Choice(what="the table", forms=((a_table(*names),), (a_table(*names[:2]),), ()), ranks=(2, 3)),
-        Choice(what="the log", forms=((Code("x\n" * 400, "log"),), ()), ranks=(1,)),
+        Choice(what=("more rows", "the table"), forms=((a_table(*names),), (a_table(*names[:2]),), ()), ranks=(2, 3)),
+        Choice(what=("the log",), forms=((Code("x\n" * 400, "log"),), ()), ranks=(1,)),
     )
     text = to_markdown(Page(parts=parts, foot=foot), Limits(page_bytes=limit))
     assert size_bytes(text) <= limit

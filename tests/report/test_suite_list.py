@@ -33,13 +33,15 @@ OUTCOMES = (
 def test_on_a_terminal() -> None:
     lines = [line.rstrip() for line in outcomes_terminal(OUTCOMES, width=100, color=False).splitlines()]
     assert lines == [
+        "Suites",
         "suite   measured  failed  skipped  failed as expected  exit status  run",
         "───────────────────────────────────────────────────────────────────────────────",
         "a.toml         5       1        1                   2            3  results/1-a",
         "b.toml                                                           2  not run",
         "c.toml                                                           0  not run",
-        "b.toml: name is missing; add it | twice",
-        "c.toml: passed over",
+        "",
+        "- b.toml: name is missing; add it | twice",
+        "- c.toml: passed over",
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.report.units import Unit, byte_unit, count_unit, percent, ratio_text, time_unit, with_unit
+from harness.report.units import Unit, byte_unit, count_unit, p_text, percent, ratio_text, time_unit, with_unit
 
 
 def texts(unit: Unit, values: list[float | None]) -> tuple[str, list[str]]:
@@ -73,3 +73,20 @@ def test_any_column_can_be_written(values: list[float | None]) -> None:
         assert value is None or float(unit.text(value).replace(",", "")) == pytest.approx(
             value / unit.size, rel=1e-6, abs=10**-unit.decimals
         )
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [
+        (None, "-"),
+        (1.0, "1"),
+        (0.8, "0.8"),
+        (0.031, "0.031"),
+        (0.01, "0.01"),
+        (0.0097, "1e-2"),
+        (2.3e-4, "2e-4"),
+        (0.0, "0"),
+    ],
+)
+def test_p_values(p: float | None, text: str) -> None:
+    assert p_text(p) == text

@@ -23,7 +23,7 @@ from harness.store.schema import TABLES, column_records
 from harness.store.tables import Tables
 from tests.archive.made import a_comparison, contents
 from tests.history.made import make_night, make_nights, night_id, store
-from tests.report.comparison.conftest import make_comparison, make_row
+from tests.report.compared import make_comparison, make_row
 
 VIEWS = ("runs", "points", "cases", "turns", "comparisons", "series")
 LATER = datetime(2100, 1, 1, tzinfo=timezone.utc)

@@ -1,0 +1,268 @@
+"""Judged rows -> tables: what changed, what is open, what was lost; of a comparison, and of a run's variants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harness.metrics import LATENCY, TIMED
+from harness.records.comparison import Row, Verdict
+from harness.report.markdown import size_bytes
+from harness.report.markdown_text import name as code
+from harness.report.page import Code, Column, Fold, Heading, Inline, Name, Paragraph, Part, Table
+from harness.report.units import NOTHING, PLAIN, Unit, change_text, count_unit, interval_text, p_text, time_unit
+from harness.report.verdicts import (
+    CHANGED,
+    LOST,
+    TONES,
+    by_metric,
+    cases,
+    change_title,
+    figure_title,
+    largest_first,
+    list_title,
+    marked,
+    of_verdict,
+)
+
+# How many rows of a list of changes a comment shows; IREE's comments had the same cut.
+MOST_SHOWN = 3
+# Of a comment, what a list of nothing but names may take.
+_ROOM_FOR_NAMES_BYTES = 20_000
+LOST_TITLE = "Failed and Missing Benchmarks 🚨"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How the tables of a page are laid out.
+
+    Attributes:
+        intervals: What the brackets beside a ratio hold, by metric.
+        folded: How many rows of a list stand folded away below those that are always seen; None: all rows are seen.
+        percentages: Whether two medians without an interval make a change: medians of different generations may
+            differ the other way than turns that ran side by side.
+        spans: Latencies of the fastest and the slowest generation of a case in ns, where the page shows them.
+    """
+
+    intervals: Callable[[str], str]
+    folded: int | None = None
+    percentages: bool = False
+    spans: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+
+
+def figure_unit(rows: Sequence[Row]) -> Unit:
+    """One unit for both sides of rows of one metric; bytes stay bytes, as in IREE's comments."""
+    values = [value for row in rows for value in (row.base_value, row.head_value)]
+    kind = rows[0].unit if rows else ""
+    if kind == "ns":
+        return time_unit(values)
+    if kind == "instructions":
+        return count_unit(values)
+    return Unit(name="bytes", size=1.0, decimals=0) if kind == "bytes" else PLAIN
+
+
+def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: bool = False) -> list[Column]:
+    """The columns of rows of one metric, of those in which some row has something to say.
+
+    Args:
+        why: Whether the reason of each row is there.
+        verdicts: Whether rows of different verdicts stand together.
+    """
+    metric, unit = rows[0].metric, figure_unit(rows)
+    brackets = any(row.ci_low is not None for row in rows)
+    ratios = brackets or any(row.metric in TIMED and row.ratio is not None for row in rows)
+    columns = [
+        Column("Verdict", [marked(row.verdict) for row in rows] if verdicts else []),
+        Column("Benchmark Name", [row.case for row in rows], kind="name"),
+        Column(
+            figure_title(metric),
+            [_value(row, unit, layout) for row in rows],
+            kind="number",
+            unit=unit.name,
+            rank=3,
+        ),
+        Column(
+            f"Ratio [{layout.intervals(metric)}]" if brackets else "Ratio",
+            [interval_text(row.ratio, row.ci_low, row.ci_high) for row in rows] if ratios else [],
+            kind="number",
+        ),
+        Column(
+            "Fastest to Slowest Generation",
+            [_span(layout.spans.get(row.case), unit) for row in rows],
+            kind="number",
+            unit=unit.name,
+        ),
+        # A browser breaks a figure at its hyphen, but not at this one.
+        Column("p", [p_text(row.p).replace("e-", "e\u2011") for row in rows], kind="number", rank=4),
+        Column("Generations", [str(row.generations or NOTHING) for row in rows], kind="number", rank=5),
+        Column("Took", [f"{row.seconds:.1f}" if why and row.seconds else NOTHING for row in rows], unit="s", rank=6),
+        Column("Kind of Change", [row.change or "" for row in rows], rank=2),
+        Column("Gate", [row.gate or "" for row in rows]),
+        Column("Why", [row.reason if why else "" for row in rows], kind="sentence"),
+    ]
+    return [column for column in columns if any(cell not in ("", NOTHING) for cell in column.cells)]
+
+
+def _span(span: tuple[float | None, float | None] | None, unit: Unit) -> str:
+    return f"{unit.text(span[0])} to {unit.text(span[1])}" if span is not None else ""
+
+
+def _value(row: Row, unit: Unit, layout: Layout) -> str:
+    if row.base_value is None or row.head_value is None:
+        return unit.text(row.head_value if row.base_value is None else row.base_value)
+    comparable = row.metric not in TIMED or row.ci_low is not None or layout.percentages
+    ratio = row.head_value / row.base_value if comparable and row.base_value > 0 else None
+    known = ratio if ratio is not None and math.isfinite(ratio) else None
+    return change_text(unit.text(row.head_value), unit.text(row.base_value), known)
+
+
+def row_table(rows: Sequence[Row], layout: Layout, *, title: str) -> Table:
+    """Rows of one metric and of any verdict."""
+    columns = change_columns(rows, layout, why=True, verdicts=True)
+    return Table(title=title, columns=columns, tones=[TONES[row.verdict] for row in rows])
+
+
+def change_parts(rows: Sequence[Row], layout: Layout) -> list[Part]:
+    """What regressed and what improved of each metric among the rows, the largest changes first."""
+    parts: list[Part] = []
+    for metric, group in by_metric(of_verdict(rows, *CHANGED)).items():
+        for verdict in CHANGED:
+            changed = largest_first(of_verdict(group, verdict))
+            parts += list_parts(change_title(metric, verdict), changed, layout)
+    return parts
+
+
+def gate_parts(rows: Sequence[Row], layout: Layout) -> list[Part]:
+    """Rows that violate a gate, whatever their verdict."""
+    return [
+        part
+        for metric, group in by_metric(rows).items()
+        for part in list_parts(f"Violated Gates: {list_title(metric)} 🚨", largest_first(group), layout, why=True)
+    ]
+
+
+def list_parts(title: str, rows: Sequence[Row], layout: Layout, *, why: bool = False) -> list[Part]:
+    """Rows of one metric under a title; where lists are cut, the first of them, and others folded away below."""
+    if not rows:
+        return []
+    columns = change_columns(rows, layout, why=why)
+    if layout.folded is None:
+        return [Table(title=title, columns=columns)]
+    below = len(rows) - MOST_SHOWN
+    if below <= 0 or not layout.folded:
+        return [Table(title=title, columns=columns, most=MOST_SHOWN)]
+    rest = Table(columns=_from(columns, MOST_SHOWN), most=layout.folded)
+    top = Table(title=title, columns=[_first(column, MOST_SHOWN) for column in columns])
+    return [top, Fold(f"{below:,} more", (rest,))]
+
+
+def folded_part(summary: str, rows: Sequence[Row], layout: Layout, *, why: bool) -> list[Part]:
+    """Rows folded away behind a summary, a table for each metric."""
+    if not rows:
+        return []
+    groups = by_metric(rows)
+    most = None if layout.folded is None else max(layout.folded, MOST_SHOWN)
+    tables = [
+        Table(
+            title=list_title(metric) if len(groups) > 1 else "",
+            level=4,
+            columns=change_columns(group, layout, why=why),
+            most=most,
+        )
+        for metric, group in groups.items()
+    ]
+    return [Fold(f"{summary} ({len(rows)})", tables)]
+
+
+def new_parts(rows: Sequence[Row], layout: Layout) -> list[Part]:
+    """Rows that the base does not have."""
+    return [
+        part
+        for metric, group in by_metric(rows).items()
+        for part in list_parts(
+            "New Benchmarks" if metric == LATENCY.name else f"New {list_title(metric)}", group, layout, why=True
+        )
+    ]
+
+
+def lost_table(rows: Sequence[Row]) -> list[Part]:
+    """Rows that failed or are missing: never folded, never cut."""
+    if not rows:
+        return []
+    several = len(by_metric(rows)) > 1
+    columns = [
+        Column("Benchmark Name", [row.case for row in rows], kind="name"),
+        *([Column("Figure", [figure_title(row.metric) for row in rows])] if several else []),
+        Column("Verdict", [marked(row.verdict) for row in rows]),
+        Column(
+            "What happened",
+            [f"{'A/A control: ' if row.control else ''}{row.reason}" for row in rows],
+            kind="sentence",
+        ),
+    ]
+    return [Table(title=LOST_TITLE, columns=columns, tones=[TONES[row.verdict] for row in rows])]
+
+
+def tool_output(outputs: Mapping[str, str]) -> list[Part]:
+    """What the tools printed of cases that failed."""
+    return [Code(text, "log", f"What the tools said of {case}") for case, text in outputs.items() if text.strip()]
+
+
+def lost_names(rows: Sequence[Row]) -> list[Part]:
+    """Rows that failed or are missing, by name alone."""
+    fates: dict[str, list[str]] = {fate: cases(of_verdict(rows, fate)) for fate in LOST}
+    return [Heading(LOST_TITLE), *names_by_fate(fates)] if rows else []
+
+
+def names_by_fate(fates: Mapping[str, Sequence[str]]) -> list[Part]:
+    """Names in a paragraph for each fate; those that a comment has no room for are counted."""
+    parts: list[Part] = []
+    room_bytes = _ROOM_FOR_NAMES_BYTES
+    for fate, names in fates.items():
+        if names:
+            listed, room_bytes = _listed(names, room_bytes)
+            parts.append(Paragraph((f"{fate.capitalize()} ({len(names):,}): ", *listed)))
+    return parts
+
+
+def identical_part(rows: Sequence[Row], *, whole: bool) -> list[Part]:
+    """Rows whose modules are equal, by name, folded away.
+
+    Args:
+        whole: Whether all names are there, however many there are.
+    """
+    names = [row.case for row in of_verdict(rows, "identical")]
+    if not names:
+        return []
+    listed, _ = _listed(names, 10**9 if whole else _ROOM_FOR_NAMES_BYTES)
+    return [Fold(f"Identical modules ({len(names)})", (Paragraph(listed),))]
+
+
+def _listed(names: Sequence[str], room_bytes: int) -> tuple[tuple[Inline, ...], int]:
+    """Names with commas between them, as far as there is room, and the room that is left."""
+    pieces: list[Inline] = []
+    for place, name in enumerate(names):
+        room_bytes -= size_bytes(code(name[:300])) + 2
+        if room_bytes < 0:
+            pieces.append(f"{', ' if pieces else ''}and {len(names) - place:,} more")
+            break
+        pieces += [", ", Name(name)] if pieces else [Name(name)]
+    return tuple(pieces), room_bytes
+
+
+def verdict_counts(rows: Sequence[Row], verdicts: Sequence[Verdict]) -> str:
+    """`12 unchanged, 6 identical`; "" without rows."""
+    counts = [(len(of_verdict(rows, verdict)), verdict) for verdict in verdicts]
+    return ", ".join(f"{count:,} {verdict}" for count, verdict in counts if count)
+
+
+def _first(column: Column, most: int) -> Column:
+    return Column(column.title, column.cells[:most], kind=column.kind, unit=column.unit, rank=column.rank)
+
+
+def _from(columns: Sequence[Column], start: int) -> list[Column]:
+    return [
+        Column(column.title, column.cells[start:], kind=column.kind, unit=column.unit, rank=column.rank)
+        for column in columns
+    ]

@@ -1,0 +1,509 @@
+"""Comparison -> page: for a terminal, as a comment of bounded length, or with everything there is.
+
+From top to bottom: the verdict, what to do, figures at a glance, what failed, violated gates, a picture, the largest
+changes; then, folded away, what is not decided and what did not change; how far to trust it, how it was measured, the
+commands that repeat it. The lists are those of IREE's old comments; verdict, advice and the table below them come as
+rustc-perf's do.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import get_args
+
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, metric_named
+from harness.records.comparison import VERDICTS, Comparison, Kind, Row
+from harness.report.changes import (
+    Layout,
+    change_parts,
+    folded_part,
+    gate_parts,
+    identical_part,
+    lost_names,
+    lost_table,
+    new_parts,
+    row_table,
+    tool_output,
+    verdict_counts,
+)
+from harness.report.comparison_words import (
+    full_report_command,
+    headline,
+    next_steps,
+    reading,
+    rule_line,
+    sides_line,
+    verdict_line,
+    warning,
+)
+from harness.report.data import plain_value
+from harness.report.forest import forest_of
+from harness.report.forest_text import forest_text
+from harness.report.links import Surroundings, commit_name, more_information, pictures
+from harness.report.page import (
+    Bullets,
+    Choice,
+    Code,
+    Column,
+    Fold,
+    Name,
+    Page,
+    Paragraph,
+    Part,
+    Steps,
+    Table,
+    Warnings,
+)
+from harness.report.units import percent, ratio_text
+from harness.report.verdicts import (
+    CHANGED,
+    LOST,
+    MEASURED,
+    NO_METRIC_CHANGED,
+    NOTHING_CHANGED,
+    UPSTREAM_TITLES,
+    by_metric,
+    cases,
+    change_size,
+    controls,
+    controls_line,
+    counted_rows,
+    figure_title,
+    interval_title,
+    is_relevant,
+    largest_first,
+    list_title,
+    machine_line,
+    new_rows,
+    of_metric,
+    of_verdict,
+    real_rows,
+    timed_rows,
+    violated,
+)
+from harness.text import plural
+
+# Rows of each list that a comment folds away, from the most that there may be to the fewest.
+COMMENT_LEVELS = (300, 100, 30, 0)
+# On a terminal, above so many timed rows those that nobody has to act on are only counted; and rows of one list.
+_MANY, _MOST_LISTED = 40, 100
+_MOST_NOTES, _NOTES_UNFOLDED = 8, 2
+_MOST_IN_FOREST, _FOREST_WIDTH = 12, 96
+_MOST_COMMANDS = 20
+# Figures that a comment names without a table, and lines of the table of figures; a suite may count any number of ops.
+_MOST_FIGURES, _MOST_LINES = 60, 30
+# What the table of figures shows unfolded: what is timed, and the figures that IREE's own comments had.
+_FIRST = (*TIMED, INSTRUCTIONS.name, *UPSTREAM_TITLES)
+# Beyond this a ratio is no percentage that anybody reads.
+_LARGEST_RATIO = 1e6
+
+
+def terminal_page(comparison: Comparison) -> Page:
+    """What somebody may have to act on, then the rest if it is short."""
+    rows = real_rows(comparison)
+    layout = _layout(comparison, None)
+    lost = of_verdict(comparison.rows, *LOST)
+    timed = [row for row in timed_rows(rows) if row.verdict not in LOST]
+    short = len([row for row in timed if not is_relevant(row)]) <= _MANY
+    listed = [row for row in rows if row.verdict not in LOST and (is_relevant(row) or (short and row.metric in TIMED))]
+    tables: list[Part] = []
+    hidden = [row for row in rows if row.verdict not in LOST and row not in listed]
+    for metric, group in by_metric(listed).items():
+        ordered = sorted(group, key=_concern)
+        tables.append(row_table(list(map(_with_reason, ordered[:_MOST_LISTED])), layout, title=list_title(metric)))
+        hidden += ordered[_MOST_LISTED:]
+    counted = verdict_counts(hidden, VERDICTS)
+    steps = next_steps(comparison)
+    trust = [machine_line(comparison.machine.selfcheck), controls_line(controls(comparison))]
+    return Page(
+        title=f"{comparison.head.label} against {comparison.base.label}",
+        parts=(
+            Paragraph(f"Comparison {comparison.id}: {sides_line(comparison)}".replace(" :", ":"), "dim"),
+            Paragraph(headline(comparison), "strong"),
+            Warnings([note for note in (warning(comparison), *comparison.notes) if note]),
+            *lost_table(lost[:_MOST_LISTED]),
+            *(part for row in lost[:_MOST_LISTED] for part in _lost_details(row)),
+            *tables,
+            Paragraph(f"Not listed: {counted} rows. --format markdown --full has every row." if counted else "", "dim"),
+            *(Paragraph(_capital(line)) for line in trust if line),
+            Steps(steps) if steps else Paragraph("No action needed."),
+        ),
+    )
+
+
+def _with_reason(row: Row) -> Row:
+    """The row with its reason where somebody needs it: it is not decided, or violates a gate."""
+    return row if row.verdict == "inconclusive" or row.gate == "violated" else replace(row, reason="")
+
+
+def _concern(row: Row) -> tuple[int, float]:
+    """What should be looked at first comes first, and what changed most."""
+    order = ["regressed", "improved", "inconclusive", "new", "unchanged", "identical"]
+    return (-1 if row.gate == "violated" else order.index(row.verdict), -change_size(row))
+
+
+def _lost_details(row: Row) -> list[Part]:
+    repro = Code("\n".join(row.repro), "sh", row.case)
+    return [*tool_output({row.case: row.stderr}), *([repro] if row.repro else [])]
+
+
+def markdown_page(comparison: Comparison, around: Surroundings, *, full: bool) -> Page:
+    """A comment, or everything there is.
+
+    Args:
+        around: Its title, and what stands beside the figures.
+        full: Every row of every list, all settings and all commands.
+    """
+    head_commit = commit_name(around.links.head_commit_url)
+    head = ("commit ", head_commit) if head_commit else (Name(comparison.head.label),)
+    base = commit_name(around.links.base_commit_url) or Name(comparison.base.label)
+    steps = next_steps(comparison)
+    return Page(
+        marker=("comparison", comparison.head.suite) if around.marked else (),
+        title=around.title,
+        verdict=verdict_line(comparison),
+        parts=(
+            Paragraph(("@ ", *head, " (vs. base ", base, f"): {sides_line(comparison)}")),
+            Choice(
+                forms=((Steps(steps) if steps else Paragraph("No action needed."),), ()),
+                what=("what to do",),
+                ranks=(0,),
+            ),
+            Choice(forms=(_notes(comparison, full=full), ()), what=("notes",), ranks=(0,)),
+            *_choices(comparison, around, full=full),
+        ),
+        foot=lambda left_out: _foot(comparison, around, left_out),
+    )
+
+
+def _notes(comparison: Comparison, *, full: bool) -> list[Part]:
+    """Warnings at once; of other notes, those that are too many to be read at once are folded away."""
+    warnings = [f"⚠️ {warning(comparison)}"] if warning(comparison) else []
+    notes = list(comparison.notes)
+    if full or len(notes) <= _NOTES_UNFOLDED:
+        return [Warnings([*warnings, *notes])]
+    shown = notes[:_MOST_NOTES]
+    if len(shown) < len(notes):
+        shown.append(f"... and {plural(len(notes) - len(shown), 'more note')}")
+    return [Warnings(warnings), Fold(f"Notes ({len(notes):,})", (Warnings(shown),))]
+
+
+def _foot(comparison: Comparison, around: Surroundings, left_out: Sequence[str]) -> list[Part]:
+    """What is left out, and where everything is."""
+    parts: list[Part] = []
+    if left_out:
+        rest = f": {', '.join(left_out)}."
+        parts.append(Paragraph(("Left out here for length, and in ", around.report_link, rest)))
+    command = full_report_command(comparison)
+    if command and len(command) <= 2_000 and not around.has_report:
+        where = " where it was measured" if comparison.id else ""
+        parts.append(Paragraph((f"The full report, with every row and setting, is printed{where} by ", Name(command))))
+    return [*parts, *more_information(around.links)]
+
+
+def _layout(comparison: Comparison, folded: int | None) -> Layout:
+    return Layout(
+        intervals=lambda metric: interval_title(comparison, metric),
+        folded=folded,
+        percentages=comparison.rule == "upstream",
+    )
+
+
+def _choices(comparison: Comparison, around: Surroundings, *, full: bool) -> list[Part]:
+    """The parts in order; where room is short, those of the highest rank are shortened first."""
+    rows = real_rows(comparison)
+    levels: Sequence[int | None] = (None,) if full else around.levels
+    layouts = [_layout(comparison, level) for level in levels]
+    lost = of_verdict(comparison.rows, *LOST)
+    outputs = tool_output({row.case: row.stderr for row in lost})
+    compiles = of_metric(rows, COMPILE_TIME.name)
+    others = of_verdict(counted_rows(rows), *CHANGED)
+    no_metric = _no_metric_changed(rows, compiles)
+
+    def listed(what: str, rank: int, make: Callable[[Layout], Sequence[Part]]) -> Choice:
+        """A list in as many forms as there are levels; all lists lose their rest before any is left out."""
+        forms = [make(layout) for layout in layouts]
+        ranks = [100 - place for place in range(len(forms) - 1)]
+        rest = ["the rest of long lists"] * (len(forms) - 1)
+        return Choice(forms=[*forms, ()], what=[*rest, what], ranks=[*ranks, rank])
+
+    def counted(layout: Layout) -> list[Part]:
+        parts = change_parts(others, layout)
+        if not parts:
+            return no_metric
+        title = f"Counted figures that changed ({plural(len(others), 'row')})"
+        return [Fold(title, [*_overview(rows, first=False), *parts], open=full)]
+
+    def quiet(layout: Layout) -> list[Part]:
+        unchanged = of_verdict(rows, "unchanged")
+        return [
+            *folded_part("Unchanged", timed_rows(unchanged), layout, why=False),
+            *(_unchanged_figures if not full else _unchanged_tables)(counted_rows(unchanged), layout),
+            *identical_part(rows, whole=full),
+            *folded_part("A/A controls", controls(comparison), layout, why=True),
+        ]
+
+    return [
+        Choice(forms=(_overview(rows, first=True), ()), what=("the table of figures",), ranks=(1,)),
+        Choice(
+            forms=([*lost_table(lost), *outputs], lost_table(lost), lost_names(lost)),
+            what=("what the tools said of failed rows", "what happened to each failed row"),
+            ranks=(10, 6),
+        ),
+        listed("violated gates", 2, lambda layout: gate_parts(violated(rows), layout)),
+        Choice(forms=(_picture(comparison, rows, around), ()), what=("the picture",), ranks=(4,)),
+        listed("changed latencies", 3, lambda layout: _latencies(comparison, rows, layout)),
+        listed("changed compilation times", 4, lambda layout: change_parts(compiles, layout)),
+        listed("other changed figures", 5, counted),
+        listed(
+            "inconclusive rows",
+            8,
+            lambda layout: folded_part(
+                "Inconclusive", largest_first(of_verdict(rows, "inconclusive")), layout, why=True
+            ),
+        ),
+        listed("new rows", 7, lambda layout: _new(rows, layout, full=full)),
+        listed("unchanged rows", 12, quiet),
+        Bullets(
+            [
+                _capital(line)
+                for line in (machine_line(comparison.machine.selfcheck), controls_line(controls(comparison)))
+                if line
+            ]
+        ),
+        Choice(forms=(_means(comparison), ()), what=("the geometric means",), ranks=(9,)),
+        Choice(forms=(_method(comparison, full=full), ()), what=("how it was measured",), ranks=(4,)),
+        Choice(forms=(_commands(comparison, full=full), ()), what=("the commands",), ranks=(11,)),
+    ]
+
+
+def _new(rows: Sequence[Row], layout: Layout, *, full: bool) -> list[Part]:
+    new = new_rows(rows)
+    return new_parts(new, layout) if full else folded_part("New", new, layout, why=True)
+
+
+def _latencies(comparison: Comparison, rows: Sequence[Row], layout: Layout) -> list[Part]:
+    """Regressed and improved latencies, or that there are none among those that were compared."""
+    timed = of_metric(rows, LATENCY.name)
+    if changes := change_parts(timed, layout):
+        intervals = any(row.ci_low is not None for row in timed)
+        return [*changes, *([Paragraph(reading(comparison), "dim")] if intervals else [])]
+    unsure = len(of_verdict(timed, "inconclusive"))
+    if unsure:
+        return [Paragraph(f"No improved or regressed benchmarks are known; {_are_inconclusive(unsure)}.")]
+    return [Paragraph(NOTHING_CHANGED)] if of_verdict(timed, *MEASURED, "identical") else []
+
+
+def _no_metric_changed(rows: Sequence[Row], compiles: Sequence[Row]) -> list[Part]:
+    """That no figure of the compiler changed, where that is so."""
+    judged = [row for row in rows if row.metric != LATENCY.name and row.verdict in ("unchanged", "inconclusive")]
+    judged += of_verdict(rows, "identical")  # equal modules have equal figures, and no rows of them
+    unsure = len(of_verdict(judged, "inconclusive"))
+    if not judged or of_verdict(compiles, *CHANGED):
+        return []
+    if unsure:
+        return [Paragraph(f"No improved or regressed compilation metrics are known; {_are_inconclusive(unsure)}.")]
+    return [Paragraph(NO_METRIC_CHANGED)]
+
+
+def _are_inconclusive(rows: int) -> str:
+    return f"{plural(rows, 'row')} {'is' if rows == 1 else 'are'} inconclusive"
+
+
+def _picture(comparison: Comparison, rows: Sequence[Row], around: Surroundings) -> list[Part]:
+    """What changed, to be seen at a glance, else what is not decided; where nothing is either, pictures folded away."""
+    timed = timed_rows(rows)
+    changed = [row for verdict in CHANGED for row in largest_first(of_verdict(timed, verdict))]
+    drawn = changed[:_MOST_IN_FOREST] or of_verdict(timed, "inconclusive")
+    if shown := pictures(around.images, folded=not drawn):
+        return shown
+    text = forest_text(forest_of(comparison, drawn, top=_MOST_IN_FOREST), _FOREST_WIDTH) if drawn else ""
+    return [Code(text)] if text else []
+
+
+def _unchanged_figures(rows: Sequence[Row], _: Layout) -> list[Part]:
+    """`Dispatch Count (14), Copies (14)`, folded away: of counted figures it is enough to know which did not change."""
+    if not rows:
+        return []
+    figures = [f"{figure_title(metric)} ({len(group):,})" for metric, group in by_metric(rows).items()]
+    listed = figures[:_MOST_FIGURES]
+    if len(listed) < len(figures):
+        listed.append(f"and {plural(len(figures) - len(listed), 'more figure')}")
+    summary = f"Counted figures without a change ({plural(len(rows), 'row')})"
+    return [Fold(summary, (Paragraph(f"In so many rows: {', '.join(listed)}."),))]
+
+
+def _unchanged_tables(rows: Sequence[Row], layout: Layout) -> list[Part]:
+    return folded_part("Counted figures without a change", rows, layout, why=False)
+
+
+def _means(comparison: Comparison) -> list[Part]:
+    """Geometric means of the latency ratios, folded away; not those of rows of which most are not decided."""
+    open_rows = of_verdict(of_metric(real_rows(comparison), LATENCY.name), "inconclusive")
+    undecided = Counter((kind, getattr(row, kind)) for row in open_rows for kind in get_args(Kind))
+    shown = [mean for mean in comparison.means if _says_something(mean.rows, undecided[mean.kind, mean.name])]
+    if not shown:
+        return []
+    left_out = len(comparison.means) - len(shown)
+    rest = f" {plural(left_out, 'mean')} left out, since most rows are inconclusive." if left_out else ""
+    table = Table(
+        columns=(
+            Column("Of all rows of", [mean.kind for mean in shown]),
+            Column("Name", [mean.name for mean in shown], kind="name"),
+            Column("Latency ratio", [ratio_text(mean.ratio) for mean in shown], kind="number"),
+            Column("Change", [percent(mean.ratio, decimals=1) for mean in shown], kind="number"),
+            Column("Rows", [str(mean.rows) for mean in shown], kind="number"),
+        ),
+        after=(f"Identical rows count with 1.{rest}",),
+    )
+    return [Fold("Geometric means by model, device and variant", (table,))]
+
+
+def _says_something(rows: int, undecided: int) -> bool:
+    """Whether a mean does: one of rows of which most are not decided only looks like a figure."""
+    return 2 * undecided <= rows
+
+
+def _method(comparison: Comparison, *, full: bool) -> list[Part]:
+    """How it was measured, folded away: both sides, the machine, the rule."""
+    sides = (comparison.base, comparison.head)
+    base, head = (
+        (side.label, f"{side.run} of {side.started}", side.suite, ", ".join(side.toolchains), side.machine)
+        for side in sides
+    )
+    made = "measured" if comparison.mode == "remeasured" else "made"
+    kept: tuple[str | Name, ...] = (" ", Name(comparison.id)) if comparison.id else ()
+    parts: list[Part] = [
+        Table(
+            columns=(
+                Column("", ("given as", "run", "suite", "IREE", "run on")),
+                Column("base", base),
+                Column("head", head),
+            )
+        ),
+        Paragraph(("Comparison", *kept, f" of {comparison.created}, {made} on {comparison.machine.description}.")),
+        Paragraph(rule_line(comparison)),
+    ]
+    if full and comparison.settings:
+        values = [
+            value if isinstance(value, str) else json.dumps(plain_value(value), ensure_ascii=False)
+            for value in comparison.settings.values()
+        ]
+        parts.append(
+            Table(columns=(Column("Setting", list(comparison.settings), kind="name"), Column("Value", values)))
+        )
+    return [Fold("How it was measured", parts)]
+
+
+def _commands(comparison: Comparison, *, full: bool) -> list[Part]:
+    """The command of the whole comparison, and those of the rows that somebody may have to act on, folded away."""
+    relevant = [row for row in comparison.rows if row.repro and (full or is_relevant(row))]
+    wanted: dict[str, Row] = {}
+    for row in relevant if full else largest_first(relevant):
+        wanted.setdefault(row.case, row)
+    rows = list(wanted.values())[: None if full else _MOST_COMMANDS]
+    parts: list[Part] = [Code(shlex.join(comparison.command), "sh")] if comparison.command else []
+    parts += [Code("\n".join(row.repro), "sh", row.case) for row in rows]
+    return [Fold("Commands that repeat it", parts)] if parts else []
+
+
+def _overview(rows: Sequence[Row], *, first: bool) -> list[Part]:
+    """A line for each figure of which a row changed, in numbers of rows and ranges; also for all that is timed.
+
+    Args:
+        first: Whether it is for timed figures and those that IREE's comments had, or for all others.
+    """
+    if not of_verdict(rows, *CHANGED):
+        return []
+    groups = {
+        metric: _standing_for(metric, group, rows)
+        for metric, group in by_metric(rows).items()
+        if (metric in _FIRST) == first and (of_verdict(group, *CHANGED) or (metric in TIMED and _compared(group)))
+    }
+    if not groups:
+        return []
+    titles = [LATENCY.title if metric == LATENCY.name else figure_title(metric) for metric in groups]
+    listed = list(groups.values())
+
+    def numbers(title: str, cell: Callable[[Sequence[Row]], str]) -> Column:
+        return Column(title, [cell(group) for group in listed], kind="number")
+
+    table = Table(
+        columns=(
+            Column("", titles),
+            numbers("Regressed 🚩", lambda group: _changed(of_verdict(group, "regressed"), "worst")),
+            numbers("Improved 🎉", lambda group: _changed(of_verdict(group, "improved"), "best")),
+            numbers("Unchanged", _unchanged),
+            numbers("Inconclusive", lambda group: _number(len(of_verdict(group, "inconclusive")))),
+            numbers("Geometric Mean", _mean),
+        ),
+        most=_MOST_LINES,
+    )
+    return [table]
+
+
+def _standing_for(metric: str, group: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+    """The rows of a metric; of one that is counted also the identical ones, since equal modules have no others."""
+    known = metric_named(metric)
+    if known is None or not known.exact:
+        return list(group)
+    there = set(cases(group))
+    return [*group, *(row for row in of_verdict(rows, "identical") if row.case not in there)]
+
+
+def _changed(rows: Sequence[Row], word: str) -> str:
+    """`3, worst +10.3 %`; what came from nothing has no percentage."""
+    if not rows:
+        return ""
+    if all(row.base_value == 0 for row in rows):
+        return f"{len(rows):,}, from 0"
+    known = [row for row in rows if row.base_value == 0 or (row.ratio is not None and row.ratio < _LARGEST_RATIO)]
+    if not known:
+        return f"{len(rows):,}"
+    largest = largest_first(known)[0]
+    figure = "from 0" if largest.ratio is None else _percent(largest.ratio)
+    return f"{len(rows):,}{f', {word}' if len(rows) > 1 else ','} {figure}"
+
+
+def _unchanged(rows: Sequence[Row]) -> str:
+    identical = len(of_verdict(rows, "identical"))
+    unchanged = len(of_verdict(rows, "unchanged"))
+    return _number(unchanged + identical) + (f", {identical:,} identical" if identical and unchanged else "")
+
+
+def _number(number: int) -> str:
+    return f"{number:,}" if number else ""
+
+
+def _compared(rows: Sequence[Row]) -> list[float]:
+    """Their ratios; equal modules have 1."""
+    ratios = [1.0 if row.verdict == "identical" else row.ratio for row in rows if row.verdict != "failed"]
+    return [ratio for ratio in ratios if ratio is not None and ratio > 0]
+
+
+def _mean(rows: Sequence[Row]) -> str:
+    """Of all rows that were compared, not only those that changed.
+
+    Nothing where it would mislead: most rows are not decided, or a change from 0 or to 0 would not be in it.
+    """
+    ratios = _compared(rows)
+    if not ratios or not _says_something(len(ratios), len(of_verdict(rows, "inconclusive"))):
+        return ""
+    if any(0 in (row.base_value, row.head_value) for row in of_verdict(rows, *CHANGED)):
+        return ""
+    mean = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
+    return f"{_percent(mean)} of {len(ratios):,}" if mean < _LARGEST_RATIO else ""
+
+
+def _percent(ratio: float) -> str:
+    """A signed change that no browser breaks before its sign."""
+    return percent(ratio, decimals=1).replace(" ", "\u00a0")
+
+
+def _capital(line: str) -> str:
+    return f"{line[0].upper()}{line[1:]}."

@@ -1,0 +1,256 @@
+"""A comparison in sentences: its outcome, how it came about, and what to do next."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from harness.errors import ExitCode
+from harness.metrics import COMPILE_TIME, LATENCY, METRICS
+from harness.records.comparison import Comparison, Row, SideFacts
+from harness.report.outcome import comparison_exit_code, is_regression
+from harness.report.page import Step
+from harness.report.units import share
+from harness.report.verdicts import (
+    CHANGED,
+    LOST,
+    MEASURED,
+    by_metric,
+    cases,
+    controls,
+    counted_rows,
+    largest_first,
+    of_metric,
+    of_verdict,
+    real_rows,
+    setting,
+    timed_rows,
+    violated,
+)
+from harness.text import plural
+
+_BUDGET = "--row-budget"
+# As rows say it that had no room for enough generations.
+_TAKES = re.compile(r"they take (\d{1,9}) s\b")
+_FIGURES = ("ratio", "ci_low", "ci_high", "p", "base_value", "head_value")
+
+
+def finite(comparison: Comparison) -> Comparison:
+    """The comparison with None, or 0 where there has to be a number, in place of NaN and infinities."""
+    means = tuple(mean for mean in comparison.means if math.isfinite(mean.ratio))
+    return replace(comparison, rows=tuple(map(_finite_row, comparison.rows)), means=means)
+
+
+def _finite_row(row: Row) -> Row:
+    lost = [name for name in (*_FIGURES, "floor", "seconds") if not math.isfinite(getattr(row, name) or 0.0)]
+    changes: dict[str, Any] = {name: None if name in _FIGURES else 0.0 for name in lost}
+    return replace(row, **changes) if lost else row
+
+
+def headline(comparison: Comparison) -> str:
+    """The whole comparison in one sentence: violated gates, then latencies, then everything else."""
+    rows = real_rows(comparison)
+    parts = [_gates(len(violated(rows))), _latencies(rows)]
+    compiles = _changes(of_metric(rows, COMPILE_TIME.name))
+    if compiles:
+        parts.append(f"compilation times: {', '.join(compiles)}")
+    others = len(of_verdict(counted_rows(rows), *CHANGED))
+    if others:
+        parts.append(f"{plural(others, 'other figure')} changed")
+    text = "; ".join(part for part in parts if part)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _gates(rows: int) -> str:
+    """Rows are counted, and many may violate one gate."""
+    if rows > 1:
+        return f"gates violated in {rows:,} rows"
+    return "1 gate violated" if rows else ""
+
+
+def _latencies(rows: Sequence[Row]) -> str:
+    timed = of_metric(rows, LATENCY.name)
+    lost = [_counted(len(cases(of_verdict(rows, verdict))), verdict) for verdict in LOST]
+    rest = [_counted(len(of_verdict(timed, verdict)), verdict) for verdict in ("unchanged", "identical", "new")]
+    unsure = [_counted(len(of_verdict(timed, "inconclusive")), "inconclusive")]
+    if not of_verdict(timed, *MEASURED, "identical"):
+        changes = ["no latency was compared"]
+    else:
+        changes = _changes(timed) or ["no regression or improvement"]
+    return ", ".join(part for part in (*changes, *lost, *unsure, *rest) if part)
+
+
+def _changes(rows: Sequence[Row]) -> list[str]:
+    """`2 regressions (1 within its gate), 1 improvement`, as far as there are any."""
+    regressed = of_verdict(rows, "regressed")
+    allowed = sum(row.gate == "passed" for row in regressed)
+    excuse = f" ({allowed} within {'its gate' if allowed == 1 else 'their gates'})" if allowed else ""
+    parts = [f"{plural(len(regressed), 'regression')}{excuse}"] if regressed else []
+    improved = of_verdict(rows, "improved")
+    return [*parts, *([plural(len(improved), "improvement")] if improved else [])]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number else ""
+
+
+def verdict_line(comparison: Comparison) -> str:
+    """The outcome with a mark in front, which only repeats what the words say."""
+    text = headline(comparison)
+    status = comparison_exit_code(comparison, strict=False)
+    if status is not ExitCode.OK:
+        mark = "🚩" if status is ExitCode.REGRESSION else "🚨"
+        return f"{mark} Needs attention: {text[0].lower()}{text[1:]}"
+    rows = real_rows(comparison)
+    if of_verdict(timed_rows(rows), "improved"):
+        mark = "🎉"
+    elif of_verdict(of_metric(rows, LATENCY.name), "inconclusive"):
+        mark = "❔"
+    else:
+        mark = "ℹ️" if of_verdict(rows, *CHANGED) else "🏖️"  # noqa: RUF001 (the sign that GitHub shows as a mark)
+    return f"{mark} {text}"
+
+
+def warning(comparison: Comparison) -> str:
+    """What keeps recorded numbers from being trusted as far as measured ones; "" where nothing does."""
+    if comparison.mode != "recorded" or comparison.within:
+        return ""
+    hosts = "" if comparison.base.machine == comparison.head.machine else " and on different machines"
+    return (
+        f"These are recorded numbers, taken at different times{hosts}: whatever else differed between them is in the "
+        "ratios too, and nothing was confirmed by measuring again."
+    )
+
+
+def sides_line(comparison: Comparison) -> str:
+    """What is compared with what, and how, in one line."""
+    toolchains = [_toolchains(side) for side in (comparison.base, comparison.head)]
+    versions = toolchains[1] if toolchains[0] == toolchains[1] else f"{toolchains[1]} vs. {toolchains[0]}"
+    how = {
+        "remeasured": f"both measured side by side on {comparison.machine.description}",
+        "recorded": "as the run recorded it" if comparison.within else "as their runs recorded them",
+    }[comparison.mode]
+    run = f"of run {comparison.head.run}" if comparison.within else ""
+    return ", ".join(part for part in (run, versions, how) if part)
+
+
+def _toolchains(side: SideFacts) -> str:
+    return f"IREE {' and '.join(side.toolchains)}" if side.toolchains else ""
+
+
+def reading(comparison: Comparison) -> str:
+    """How the two percentages of a row go together."""
+    text = "Percentages compare the two medians shown; the ratio decides"
+    if comparison.mode == "remeasured" or comparison.within:
+        return f"{text}, and is taken between turns that ran side by side."
+    return f"{text}, and is that of the generations of two runs."
+
+
+def rule_line(comparison: Comparison) -> str:
+    """When a row counts as changed."""
+    if comparison.rule == "upstream":
+        return (
+            "Rule: upstream. The thresholds of IREE's own old comments, held against one figure a side; no interval "
+            "and no p-value decides."
+        )
+    alpha = setting(comparison, "alpha", 0.0)
+    level = f", p is at most {alpha:g} after correction for looks and for the number of rows" if alpha else ""
+    again = setting(comparison, "confirm_alpha", 0.0)
+    confirmed = f", and fresh processes show it again{f' (one-sided p at most {again:g})' if again else ''}"
+    floors = _floors(comparison)
+    beyond = f"the change is larger than the floor{f' ({floors})' if floors else ''}"
+    last = confirmed if comparison.mode == "remeasured" else ""
+    return f"Rule: generations. A timed row is changed where {beyond}{level}{last}. Counted figures need no statistics."
+
+
+def _floors(comparison: Comparison) -> str:
+    """`latency 1 %, compilation time 5 %`, by the rows, since a suite may have floors of its own."""
+    rows = [row for row in timed_rows(real_rows(comparison)) if row.floor > 0]
+    parts = []
+    for metric, group in by_metric(rows).items():
+        floors = sorted({row.floor for row in group})
+        parts.append(f"{METRICS[metric].title.lower()} {' or '.join(map(share, floors))}")
+    return ", ".join(parts)
+
+
+def next_steps(comparison: Comparison) -> list[Step]:
+    """What to do: decisions that only people can take, then commands; [] where nothing has to be done."""
+    rows = real_rows(comparison)
+    latencies = of_metric(rows, LATENCY.name)
+    steps = _decisions(comparison)
+    # What a gate allows is nobody's first concern.
+    regressed = sorted(largest_first(of_verdict(latencies, "regressed")), key=lambda row: row.gate == "passed")
+    compiles = largest_first(of_verdict(of_metric(rows, COMPILE_TIME.name), "regressed"))
+    if regressed and regressed[0].repro:  # the first line repeats the row; those after it say what was compiled
+        steps.append(Step(f"repeat the largest regression, {regressed[0].case}", regressed[0].repro[0]))
+    elif not regressed and compiles and compiles[0].repro:
+        text = f"repeat the largest regression of a compilation time, {compiles[0].case}"
+        steps.append(Step(text, compiles[0].repro[0]))
+    if of_verdict(rows, "failed"):
+        steps.append(Step("see what the tools said of the failed rows"))
+    if of_verdict(rows, "missing"):
+        steps.append(Step("find out why rows are missing: what the base has, the head should have too"))
+    if of_verdict(latencies, "inconclusive"):
+        steps.append(_more_time(comparison))
+    if of_verdict(controls(comparison), *CHANGED):
+        suite = shlex.quote(comparison.head.suite)
+        steps.append(Step("find out how often this machine is wrong", f"harness selfcheck {suite}"))
+    if not steps and comparison_exit_code(comparison, strict=False) is not ExitCode.OK:
+        steps = [Step("find out why nothing was compared; the notes and lists here have the reasons")]
+    return steps
+
+
+def _decisions(comparison: Comparison) -> list[Step]:
+    rows = real_rows(comparison)
+    steps = []
+    if any(is_regression(row) for row in rows):
+        steps.append(Step("correct what regressed, or say here why it is worth it"))
+    if gates := violated(rows):
+        suite = comparison.head.suite
+        steps.append(Step(f"bring {plural(len(gates), 'row')} back within the gates, or move these in {suite}"))
+    return steps
+
+
+def full_report_command(comparison: Comparison) -> str:
+    """Prints every row; a comparison that was not kept is made again, from what was recorded."""
+    if comparison.id:
+        return f"harness report {shlex.quote(f'results/{comparison.id}')} --format markdown --full"
+    command = shlex.join(comparison.command)
+    return f"{command} --format markdown --full" if command else ""
+
+
+def _more_time(comparison: Comparison) -> Step:
+    rows = of_verdict(of_metric(real_rows(comparison), LATENCY.name), "inconclusive")
+    what = f"decide {plural(len(rows), 'inconclusive row')}"
+    if comparison.mode == "recorded":
+        command = [word for word in comparison.command if word != "--no-remeasure"]
+        return Step(f"{what} by measuring both sides again, side by side", shlex.join(command))
+    doubled_s = 2 * budget_s(comparison)
+    needed_s = max((_needed_s(row) for row in rows), default=0.0)
+    time = "twice the time" if needed_s <= doubled_s else "the time that they need"
+    command = [*_without_budget(comparison.command), _BUDGET, f"{max(doubled_s, needed_s):.10g}"]
+    return Step(f"{what} with {time}", shlex.join(command) if comparison.command else "")
+
+
+def budget_s(comparison: Comparison) -> float:
+    """Seconds that a row could take; where that is not kept, what the longest open one took."""
+    longest = max((row.seconds for row in of_verdict(real_rows(comparison), "inconclusive")), default=0.0)
+    return setting(comparison, "row_budget_s", max(math.ceil(longest), 1))
+
+
+def _needed_s(row: Row) -> float:
+    """The time that a row says it takes; 0 where it says nothing."""
+    match = _TAKES.search(row.reason)
+    return float(match[1]) if match else 0.0
+
+
+def _without_budget(command: Sequence[str]) -> list[str]:
+    kept = [word for word in command if not word.startswith(f"{_BUDGET}=")]
+    while _BUDGET in kept:
+        at = kept.index(_BUDGET)
+        del kept[at : at + 2]
+    return kept

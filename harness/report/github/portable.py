@@ -1,0 +1,101 @@
+"""A comparison or a run for readers who have none of the folders that it was made in: no path names a machine."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath, PureWindowsPath
+
+from harness.records.comparison import Comparison, Row, SideFacts
+from harness.report.values import Report
+
+# Of `harness compare`: where it keeps what it found, and how it prints that; neither is part of what is measured.
+_LEFT_OUT = ("--results", "--format")
+# Options whose value is a folder of results; so are the two sides, which have no option.
+_FOLDER = "--within"
+_MAY_BE_ABSOLUTE = re.compile(r"(?:^|[\s='\"])(?:/|\\|[A-Za-z]:[/\\])")
+
+
+def portable_comparison(comparison: Comparison) -> Comparison:
+    """The comparison with folders of the machine that made it by their names alone, in commands and labels."""
+    selfcheck = comparison.machine.selfcheck
+    if selfcheck is not None and _is_absolute(selfcheck.suite):
+        selfcheck = replace(selfcheck, suite=_last_part(selfcheck.suite))
+    return replace(
+        comparison,
+        base=_side(comparison.base),
+        head=_side(comparison.head),
+        machine=replace(comparison.machine, selfcheck=selfcheck),
+        rows=tuple(_row(row) if row.repro else row for row in comparison.rows),
+        command=tuple(portable(comparison.command)),
+    )
+
+
+def portable_report(report: Report) -> Report:
+    """The report with the suite that its machine was checked with by its file's name alone."""
+    environment = report.facts.environment
+    selfcheck = environment.get("selfcheck") or {}
+    if not _is_absolute(str(selfcheck.get("suite", ""))):
+        return report
+    checked = {**selfcheck, "suite": _last_part(str(selfcheck["suite"]))}
+    return replace(report, facts=replace(report.facts, environment={**environment, "selfcheck": checked}))
+
+
+def portable(words: Sequence[str]) -> list[str]:
+    """A command line without absolute paths: runs are below results/ wherever somebody has them.
+
+    >>> portable(["harness", "compare", "/a/old", "/a/new", "--suite", "/src/a.toml", "--results", "/a"])
+    ['harness', 'compare', 'results/old', 'results/new', '--suite', 'a.toml']
+    """
+    kept: list[str] = []
+    option = ""  # that the word belongs to
+    for word in words:
+        name, equals, value = word.partition("=")
+        if option in _LEFT_OUT:
+            option = ""
+        elif name in _LEFT_OUT:
+            option = "" if equals else name
+        elif name.startswith("--") and equals and _is_absolute(value):
+            kept.append(f"{name}={_named(value, name)}")
+            option = ""
+        else:
+            kept.append(_named(word, option) if _is_absolute(word) else word)
+            option = word if word.startswith("--") else ""
+    return kept
+
+
+def _row(row: Row) -> Row:
+    """The row with its command; the lines after it say what was compiled."""
+    first, *rest = row.repro
+    if not _MAY_BE_ABSOLUTE.search(first):
+        return row
+    try:
+        words = shlex.split(first)
+    except ValueError:  # nobody's command line
+        return row
+    if not any(map(_is_absolute, words)):
+        return row
+    return replace(row, repro=(shlex.join(portable(words)), *rest))
+
+
+def _side(side: SideFacts) -> SideFacts:
+    label, suite = side.label, side.suite
+    return replace(
+        side,
+        label=_named(label, "") if _is_absolute(label) else label,
+        suite=_last_part(suite) if _is_absolute(suite) else suite,
+    )
+
+
+def _named(path: str, option: str) -> str:
+    return f"results/{_last_part(path)}" if option in ("", _FOLDER) else _last_part(path)
+
+
+def _is_absolute(text: str) -> bool:
+    return PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute()
+
+
+def _last_part(path: str) -> str:
+    return (PureWindowsPath(path) if PureWindowsPath(path).is_absolute() else PurePosixPath(path)).name or path

@@ -1,0 +1,317 @@
+"""Run -> page: for a terminal, as a comment of bounded length, or with everything there is; and that of an ablation.
+
+The lists of changes are those of a comparison, with the baseline variant as the base.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+
+from harness.errors import ExitCode
+from harness.report.changes import (
+    MOST_SHOWN,
+    names_by_fate,
+    tool_output,
+)
+from harness.report.links import Surroundings, commit_name, more_information, pictures
+from harness.report.outcome import exit_code
+from harness.report.page import (
+    Bullets,
+    Choice,
+    Code,
+    Column,
+    Fold,
+    Heading,
+    Inline,
+    Name,
+    Page,
+    Paragraph,
+    Part,
+    Sentence,
+    Steps,
+    Table,
+    Tone,
+    Warnings,
+)
+from harness.report.run_changes import latency_changes, metric_changes, side_by_side
+from harness.report.run_fields import ir_columns, main_columns, roofline_columns, roofline_line
+from harness.report.run_words import (
+    common_fate,
+    correctness,
+    legend,
+    next_steps,
+    run_line,
+    sampling,
+    trust,
+    verdict_of,
+)
+from harness.report.run_words import verdict as outcome
+from harness.report.values import Report, Row, Section, Status
+from harness.report.verdicts import (
+    LOST,
+    TONES,
+)
+
+_MOST_NOTES = 8
+# Columns of the main table that an ablation leaves out: it is about what each step does to code and latency.
+_NOT_ABLATED = ("instr/call", "module", "compile")
+
+
+def terminal_page(report: Report) -> Page:
+    """A table for each model on each device, what the tools said of failures, and the verdict."""
+    facts = report.facts
+    closing = [correctness(report), trust(report)]
+    return Page(
+        parts=(
+            Heading(facts.suite_name, aside=f"{facts.started}  run {facts.id}"),
+            Paragraph(facts.suite_description),
+            Paragraph(run_line(facts, report.sections), "dim"),
+            Warnings(report.notes),
+            *(part for section in report.sections for part in _terminal_section(section)),
+            *(part for row in report.rows() if row.status == "failed" for part in _failure(row)),
+            Paragraph(legend(report), "dim"),
+            Paragraph(outcome(report), "strong"),
+            *(Paragraph(line) for line in closing),
+            Steps(next_steps(report)),
+        )
+    )
+
+
+def _terminal_section(section: Section) -> list[Part]:
+    title = f"{section.model} on {section.device}"
+    if fate := common_fate(section):
+        return [Heading(title), Paragraph(fate, "dim")]
+    facts = (section.device_facts, section.call, sampling((section,)))
+    ops = ir_columns(section)
+    tones = [_tone(row) for row in section.rows]
+    return [
+        Heading(title, aside="; ".join(fact for fact in facts if fact)),
+        Paragraph(roofline_line(section), "dim"),
+        _main_table(section),
+        *([Table(title="Operations, by phase of the compiler", columns=ops, tones=tones)] if ops else []),
+    ]
+
+
+def _main_table(section: Section) -> Table:
+    columns = [*main_columns(section), Column("remarks", [row.remarks for row in section.rows], kind="sentence")]
+    if not any(row.remarks for row in section.rows):
+        columns.pop()
+    return Table(columns=columns, tones=[_tone(row) for row in section.rows])
+
+
+def _tone(row: Row) -> Tone:
+    if row.status in LOST:
+        return "bad"
+    verdict = verdict_of(row)
+    if verdict is None:
+        return "" if row.status == "measured" else "dim"
+    return TONES[verdict]
+
+
+def _failure(row: Row) -> list[Part]:
+    if row.failure is None:
+        return []
+    return [
+        Heading(f"{row.case} failed at {row.failure.stage}"),
+        Code(row.failure.stderr or row.failure.message, "log"),
+        Code("\n".join(row.repro), "sh"),
+    ]
+
+
+def full_page(report: Report) -> Page:
+    """Every row of every list, and the environment."""
+    return markdown_page(report, Surroundings(title="Full Benchmark Summary"), full=True)
+
+
+def comment_page(report: Report) -> Page:
+    """An abbreviated report for an issue."""
+    return markdown_page(report, Surroundings(title="Abbreviated Benchmark Summary"), full=False)
+
+
+def markdown_page(report: Report, around: Surroundings, *, full: bool) -> Page:
+    """A comment, or everything there is.
+
+    Args:
+        around: Its title, and what stands beside the figures.
+        full: Every row of every list, and the environment.
+    """
+    facts = report.facts
+    steps = next_steps(report)
+    commit = commit_name(around.links.head_commit_url)
+    of_commit: tuple[Inline, ...] = ("commit ", commit, ", ") if commit else ()
+    notes = report.notes if full else report.notes[:_MOST_NOTES]
+    attention = "" if exit_code(report.summary) is ExitCode.OK else "🚨 Needs attention: "
+    made = f", {facts.started}, with no base to compare with: {run_line(facts, report.sections)}"
+    return Page(
+        marker=("report", facts.suite_name) if around.marked else (),
+        title=around.title,
+        verdict=f"{attention}{outcome(report)}",
+        parts=(
+            Choice(
+                forms=((Steps(steps) if steps else Paragraph("No action needed."),), ()),
+                what=("what to do",),
+                ranks=(0,),
+            ),
+            Paragraph(("@ ", *of_commit, "run ", Name(facts.id), " of ", Name(facts.suite), made)),
+            Choice(
+                forms=((Warnings(notes),), ()),
+                what=("notes",),
+                ranks=(0,),
+            ),
+            *_choices(report, around, full=full),
+        ),
+        foot=lambda left_out: _foot(report, around, left_out),
+    )
+
+
+def _foot(report: Report, around: Surroundings, left_out: Sequence[str]) -> list[Part]:
+    """What is left out, and where everything is."""
+    listed = f"Left out here for length: {', '.join(left_out)}." if left_out else ""
+    if around.has_report:
+        parts: list[Part] = [Paragraph((f"{listed} It is in ", around.report_link, "."))] if left_out else []
+        return [*parts, *more_information(around.links)]
+    command = Name(f"harness report results/{report.facts.id} --format markdown --full")
+    full = f"{listed} The full report, with every case and the environment, where it was measured: ".lstrip()
+    return [Paragraph((full, command)), *more_information(around.links)]
+
+
+def _choices(report: Report, around: Surroundings, *, full: bool) -> list[Part]:
+    """The parts in order; where room is short, those of the highest rank are shortened first."""
+
+    def choice(what: str, rank: int, parts: Sequence[Part], shorter: Sequence[Part] = ()) -> Choice:
+        return Choice(forms=(parts, shorter), what=(what,), ranks=(rank,))
+
+    metrics = metric_changes(report, full=full)
+    folded = metrics if full or not metrics else [Fold("Compilation metrics against the baseline variant", metrics)]
+    fates: dict[str, list[str]] = {fate: [row.case for row in report.rows() if row.status == fate] for fate in LOST}
+    lost = _failed_cases(report)
+    groups = [part for group in report.comparisons for part in side_by_side(group, report, full=full)]
+    return [
+        choice("what happened to each failed case", 5, lost, [*lost[:1], *names_by_fate(fates)] if lost else ()),
+        choice("the pictures", 1, pictures(around.images, folded=False)),
+        choice(
+            "variants side by side",
+            6,
+            groups,
+        ),
+        choice("changed latencies", 2, latency_changes(report, full=full)),
+        choice("compilation metrics", 4, folded),
+        choice("the table of each model and device", 7, _results(report, full=full)),
+        choice(
+            "expected failures and skipped cases",
+            8,
+            [
+                *_folded_cases("Expected Failures", report, "expected failure"),
+                *_folded_cases("Skipped Cases", report, "skipped"),
+            ],
+        ),
+        Bullets([line for line in (correctness(report), trust(report)) if line]),
+        choice("the commands", 9, _commands(report)),
+        *(_environment(report) if full else []),
+    ]
+
+
+def _failed_cases(report: Report) -> list[Part]:
+    """Cases that have no figures though they should: first, and never folded."""
+    rows = [row for row in report.rows() if row.status in LOST]
+    if not rows:
+        return []
+    outputs = {row.case: row.failure.stderr for row in rows if row.failure is not None}
+    return [Heading("Failed Cases 🚨"), _why_table(rows, "What happened"), *tool_output(outputs)]
+
+
+def _why_table(rows: Sequence[Row], title: str) -> Table:
+    return Table(
+        columns=(
+            Column("Benchmark Name", [row.case for row in rows], kind="name"),
+            Column(title, [row.remarks for row in rows], kind="sentence"),
+        )
+    )
+
+
+def _folded_cases(title: str, report: Report, status: Status) -> list[Part]:
+    rows = [row for row in report.rows() if row.status == status]
+    return [Fold(f"{title} ({len(rows)})", (_why_table(rows, "Why"),))] if rows else []
+
+
+def _results(report: Report, *, full: bool) -> list[Part]:
+    """The main table of each section; folded in a comment that would otherwise be tables from end to end."""
+    folded = not full and len(report.sections) > MOST_SHOWN
+    parts: list[Part] = [Heading("Results"), Paragraph(legend(report), "dim")]
+    for section in report.sections:
+        title = f"{section.model} on {section.device}"
+        if fate := common_fate(section):
+            parts += [Heading(title, level=4), Paragraph(f"{fate}.")]
+            continue
+        body = _section(section, roofline=full)
+        parts += [Fold(title, body)] if folded else [Heading(title, level=4), *body]
+    return parts
+
+
+def _section(section: Section, *, roofline: bool) -> list[Part]:
+    parts: list[Part] = [Paragraph(_how(section)), _main_table(section)]
+    if roofline:
+        parts += [Paragraph(roofline_line(section)), Table(columns=roofline_columns(section))]
+    ops = ir_columns(section)
+    return [*parts, *([Table(title="Operations, by phase of the compiler", columns=ops, folded=True)] if ops else [])]
+
+
+def _how(section: Section) -> Sentence:
+    """On what device, with what call, and how often a section was measured."""
+    facts = f"{section.device_facts}; " if section.device_facts else ""
+    return (
+        (facts, Name(section.call), f"; {sampling((section,))}") if section.call else f"{facts}{sampling((section,))}"
+    )
+
+
+def _commands(report: Report) -> list[Part]:
+    """The commands that repeat each case with plain tools, folded away."""
+    commands = [Code("\n".join(row.repro), "sh", row.case) for row in report.rows() if row.repro]
+    return [Heading("Reproduce"), Fold("Commands of each case", commands)] if commands else []
+
+
+def _environment(report: Report) -> list[Part]:
+    facts = report.facts
+    groups = {**facts.environment, "settings": facts.settings, "run": {"command": shlex.join(facts.command)}}
+    values = {f"{group}.{key}": value for group, known in groups.items() for key, value in known.items()}
+    texts = [value if isinstance(value, str) else json.dumps(value, default=str) for value in values.values()]
+    table = Table(columns=(Column("Fact", list(values), kind="name"), Column("Value", texts)))
+    return [Heading("Environment"), Fold("Click to show", (table,))]
+
+
+def ablation_page(report: Report) -> Page:
+    """Facts of the run, then a table a section: what each option of a plugin does, alone and left out."""
+    first: dict[str, Row] = {}
+    for row in report.rows():
+        if row.module_sha256 is not None:
+            first.setdefault(row.module_sha256, row)
+    parts: list[Part] = [
+        Paragraph(run_line(report.facts, report.sections)),
+        Warnings(report.notes),
+        Paragraph(legend(report), "dim"),
+    ]
+    for section in report.sections:
+        main = [column for column in main_columns(section) if column.title not in _NOT_ABLATED]
+        counted = [column for column in ir_columns(section) if column.kind == "number"]
+        same = [_same_code(row, first) for row in section.rows]
+        module = [Column("same code as", same)] if any(same) else []
+        failures = [f"{row.variant}: {row.remarks[0]}" for row in section.rows if row.failure is not None]
+        parts += [
+            Heading(f"{section.model} on {section.device}", level=4),
+            Paragraph(_how(section)),
+            Table(columns=(*main, *counted, *module)),
+            Bullets(failures),
+        ]
+    return Page(title=report.facts.suite_description or report.facts.suite_name, parts=parts)
+
+
+def _same_code(row: Row, first: Mapping[str, Row]) -> str:
+    """The first row with the same module: its variant, with its model where that is another; how a row failed."""
+    if row.failure is not None:
+        return f"failed at {row.failure.stage}"
+    if row.module_sha256 is None or first[row.module_sha256] is row:
+        return ""
+    other = first[row.module_sha256]
+    return other.variant if other.group == row.group else other.case

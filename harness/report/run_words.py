@@ -1,0 +1,204 @@
+"""A run in sentences: its outcome, how it was measured, how far to trust it, and what to do next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from harness.compare.judge import WORDS
+from harness.compare.sides import selfcheck_of
+from harness.records.comparison import Verdict
+from harness.report.page import Step
+from harness.report.units import interval_text, ratio_text, share
+from harness.report.values import Facts, Report, Row, Section, Summary
+from harness.report.verdicts import MARKS, machine_line
+from harness.stats import CONFIDENCE, Change
+from harness.text import plural
+
+_VERDICTS: Mapping[Change, Verdict] = {words.change: words.verdict for words in WORDS.values()}
+
+
+def verdict_of(row: Row) -> Verdict | None:
+    """The verdict of a row that was measured beside its baseline; None for all others."""
+    return _VERDICTS[row.kind] if row.kind is not None and row.status == "measured" else None
+
+
+def legend(report: Report) -> str:
+    """What the marks mean; "" where no row has a ratio."""
+    interval = f"in brackets the {CONFIDENCE * 100:.0f} % interval of the ratio"
+    return f"▼ faster  ▲ slower  = same within {share(report.floor)}  ? unclear; {interval}" if report.compares else ""
+
+
+def outcome_text(row: Row) -> str:
+    """What a table says beside a row's latency: its ratio to the baseline, or why there is none."""
+    if row.status == "same":
+        return f"= same module as {row.same_as or ''}"
+    if row.status != "measured":
+        return row.status
+    if row.baseline:
+        return "baseline"
+    verdict = verdict_of(row)
+    if row.estimate is None or verdict is None:
+        return "no baseline to compare with"
+    return f"{MARKS[verdict]} {estimate_text(row)}"
+
+
+def estimate_text(row: Row) -> str:
+    """A row's ratio to the baseline with its interval, or why it has none; "" where there is no ratio."""
+    if row.estimate is None:
+        return ""
+    if row.estimate.low is None or row.estimate.high is None:
+        why = "one generation" if row.estimate.generations == 1 else "no interval"
+        return f"{ratio_text(row.estimate.ratio)} [{why}]"
+    return interval_text(row.estimate.ratio, row.estimate.low, row.estimate.high)
+
+
+def peer_text(row: Row, best_peer: str) -> str:
+    """A row's ratio to the fastest peer, which is named; "" where there is none."""
+    if row.variant == best_peer and row.peer:
+        return "best peer"
+    estimate = row.peer_estimate
+    return "" if estimate is None else interval_text(estimate.ratio, estimate.low, estimate.high)
+
+
+def verdict(report: Report) -> str:
+    """The whole run in one sentence."""
+    summary = report.summary
+    if not summary.measured:
+        nothing = "" if summary.turns_dropped else "nothing was measured"
+        return _sentence(summary, [nothing, *_lost_counts(summary), *_quiet_counts(summary)])
+    against = f" than {report.facts.baseline}"
+    compared = [
+        _count(summary.faster, f"faster{against}"),
+        _count(summary.slower, f"slower{'' if summary.faster else against}"),
+        _count(summary.unchanged, f"the same within {share(report.floor)}"),
+        _count(summary.unclear, "unclear"),
+        _count(summary.same, "with the module of another"),
+        _count(summary.peers, "of other engines"),
+    ]
+    if not any(compared):
+        compared = [f"{summary.measured} measured, with nothing to compare"]
+    return _sentence(summary, [*_lost_counts(summary), *compared, *_quiet_counts(summary)])
+
+
+def _lost_counts(summary: Summary) -> list[str]:
+    return [
+        _count(summary.failed, "failed"),
+        _count(summary.missing, "missing"),
+        _count(summary.works_again, "expected to fail and works now"),
+    ]
+
+
+def _quiet_counts(summary: Summary) -> list[str]:
+    return [
+        _count(summary.expected_failures, "failed as expected"),
+        _count(summary.skipped, "skipped"),
+        _count(summary.not_timed, "compiled and right, not timed"),
+        _count(summary.turns_dropped, "measured, with their turns dropped since"),
+        _count(summary.not_measured_yet, "not measured yet"),
+    ]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number else ""
+
+
+def _sentence(summary: Summary, parts: Sequence[str]) -> str:
+    return f"{plural(summary.planned, 'case')}: {', '.join(part for part in parts if part)}."
+
+
+def correctness(report: Report) -> str:
+    """How many outputs were checked, against what, and how far off the worst was; "" where none was."""
+    checked = [row for row in report.rows() if row.checked_against and row.failure is None]
+    compared = [row for row in checked if row.max_relative_error is not None]
+    if not checked:
+        return ""
+    text = f"Outputs of {plural(len(checked), 'case')} were checked before timing"
+    if not compared:
+        return f"{text}, but only for being finite."
+    worst = max(compared, key=lambda row: row.max_relative_error or 0.0)
+    alone = len(checked) - len(compared)
+    unsure = f", {alone} of them only for being finite" if alone else ""
+    return (
+        f"{text}{unsure}; the largest relative difference is {worst.max_relative_error:.1e}, of {worst.case} "
+        f"against {worst.checked_against}."
+    )
+
+
+def trust(report: Report) -> str:
+    """How often verdicts on the run's machine were wrong when that was last checked; "" where it never was."""
+    selfcheck = selfcheck_of(report.facts.environment)
+    return "" if selfcheck is None else machine_line(selfcheck)
+
+
+def next_steps(report: Report) -> list[Step]:
+    """What to do about what the report says."""
+    summary, facts = report.summary, report.facts
+    steps = []
+    if not facts.finished:
+        steps.append(Step("go on with this run", f"harness run --resume {shlex.quote(f'results/{facts.id}')}"))
+    if summary.failed:
+        steps.append(
+            Step(
+                "the last words of the tools on failures are above, and all that iree-compile said is in the run's logs"
+            )
+        )
+    if summary.missing:
+        steps.append(Step("what is missing left no record at all: run it again, and report it as a defect"))
+    if summary.works_again:
+        steps.append(Step(f"take expectations that no longer hold out of {facts.suite}"))
+    if summary.unclear:
+        most = max(len(section.rounds) for section in report.sections)
+        budget = 2 * float(facts.settings.get("budget_s", 60))
+        again = f"harness run {shlex.quote(facts.suite)}{_toolchain_options(report)}"
+        command = f"{again} --generations {max(5, 2 * most)} --budget {budget:g}"
+        steps.append(Step("unclear ratios take more generations", command))
+    return steps
+
+
+def _toolchain_options(report: Report) -> str:
+    """The options that give another run the same toolchains; "" where this one had none of them."""
+    if not any(word.startswith("--toolchain") for word in report.facts.command):
+        return ""
+    versions = dict.fromkeys(version for section in report.sections for version in section.toolchains)
+    return "".join(f" --toolchain {shlex.quote(version)}" for version in versions)
+
+
+def run_line(facts: Facts, sections: Sequence[Section]) -> str:
+    """Where and how it was measured: machine, toolchain, generations and rounds."""
+    commit, plus, dirty = facts.harness_commit.partition("+")
+    parts = [
+        facts.machine,
+        facts.cpu or "CPU not recorded",
+        *(f"IREE {toolchain}" for toolchain in facts.toolchains),
+        *facts.peers,
+        sampling(sections),
+        f"harness {facts.harness_version} ({commit[:10] or 'no commit'}{plus}{dirty})",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def sampling(sections: Sequence[Section]) -> str:
+    """`5 generations of 38 to 42 rounds`: how often each group was measured."""
+    generations = _span([len(section.rounds) for section in sections if section.rounds], "generation")
+    rounds = _span([number for section in sections for number in section.rounds], "round")
+    if not rounds and any(row.status == "turns dropped" for section in sections for row in section.rows):
+        return "turns dropped"
+    return f"{generations} of {rounds}" if rounds else "not measured"
+
+
+def _span(values: Sequence[int], noun: str) -> str:
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    return f"{low} to {high} {noun}s" if low != high else plural(low, noun)
+
+
+def common_fate(section: Section) -> str:
+    """What to say instead of a table where all cases of a section were skipped for the same reason; else ""."""
+    remarks = {row.remarks for row in section.rows}
+    if any(row.status != "skipped" for row in section.rows) or len(remarks) != 1:
+        return ""
+    count = len(section.rows)
+    whose = "The only case was" if count == 1 else f"All {count} cases were"
+    return f"{whose} {'; '.join(remarks.pop())}"

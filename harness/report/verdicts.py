@@ -1,0 +1,202 @@
+"""What verdicts and metrics are called, marked and coloured; in which order the rows of a comparison stand.
+
+A run's rows are judged against its baseline as a comparison's are against the base; only the words differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from harness.compare.judge import WORDS
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, metric_named
+from harness.records.comparison import Comparison, Row, SelfcheckFacts, Verdict
+from harness.report.page import Tone
+from harness.report.units import share
+from harness.stats import CONFIDENCE
+from harness.text import plural
+
+# A mark beside each verdict, so that colour never carries the meaning alone.
+MARKS: Mapping[Verdict, str] = {
+    "regressed": "▲",
+    "improved": "▼",
+    "unchanged": "=",
+    "inconclusive": "?",
+    "identical": "≡",
+    "failed": "✗",
+    "missing": "−",  # noqa: RUF001 (a minus sign is as wide as the other marks)
+    "new": "+",
+}
+TONES: Mapping[Verdict, Tone] = {
+    "regressed": "bad",
+    "improved": "good",
+    "unchanged": "",
+    "inconclusive": "open",
+    "identical": "dim",
+    "failed": "bad",
+    "missing": "bad",
+    "new": "new",
+}
+# The same verdicts on the page of a run.
+RUN_WORDS: Mapping[Verdict, str] = {words.verdict: words.change for words in WORDS.values()}
+
+CHANGED: tuple[Verdict, ...] = ("regressed", "improved")
+LOST: tuple[Verdict, ...] = ("failed", "missing")
+MEASURED: tuple[Verdict, ...] = (*CHANGED, "unchanged", "inconclusive")
+
+# Headings of the lists of changes, as IREE's comments had them, by metric; what they did not show is worded alike.
+UPSTREAM_TITLES: Mapping[str, str] = {
+    "latency": "Latencies",
+    "compile-time": "Compilation Times",
+    "dispatch-size": "Total Dispatch Sizes",
+    "module-size": "Total Artifact Sizes",
+    "dispatches": "Stream IR Dispatch Count (# of cmd.dispatch ops)",
+    "transient-memory": "Transient Memory",
+}
+NOTHING_CHANGED = "No improved or regressed benchmarks 🏖️"
+NO_METRIC_CHANGED = "No improved or regressed compilation metrics 🏖️"
+
+
+def marked(verdict: Verdict) -> str:
+    """`▲ regressed`."""
+    return f"{MARKS[verdict]} {verdict}"
+
+
+def list_title(metric: str) -> str:
+    """The heading of a list of rows of a metric: `Latencies`."""
+    return UPSTREAM_TITLES.get(metric) or _title(metric)
+
+
+def change_title(metric: str, verdict: Verdict) -> str:
+    """The heading of a list of changed rows: `Regressed Latencies 🚩`."""
+    title = list_title(metric)
+    return f"Regressed {title} 🚩" if verdict == "regressed" else f"Improved {title} 🎉"
+
+
+def figure_title(metric: str) -> str:
+    """The name of one value of a metric: `Median Latency`."""
+    return "Median Latency" if metric == LATENCY.name else _title(metric)
+
+
+def _title(metric: str) -> str:
+    known = metric_named(metric)
+    return known.title if known is not None else metric
+
+
+def interval_title(comparison: Comparison, metric: str) -> str:
+    """What the brackets beside a ratio hold: instructions are counted, so theirs span what was counted."""
+    if metric == INSTRUCTIONS.name:
+        return "all generations"
+    return f"{share(setting(comparison, 'confidence', CONFIDENCE))} interval"
+
+
+def setting(comparison: Comparison, key: str, otherwise: float) -> float:
+    """A positive number among the settings of a comparison."""
+    value = comparison.settings.get(key)
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e300
+    return float(value) if usable else otherwise  # type: ignore[arg-type]
+
+
+def real_rows(comparison: Comparison) -> list[Row]:
+    """All rows but the A/A controls."""
+    return [row for row in comparison.rows if not row.control]
+
+
+def controls(comparison: Comparison) -> list[Row]:
+    """Rows of equal modules that were measured all the same."""
+    return [row for row in comparison.rows if row.control]
+
+
+def of_verdict(rows: Iterable[Row], *verdicts: Verdict) -> list[Row]:
+    """Rows with one of the verdicts."""
+    return [row for row in rows if row.verdict in verdicts]
+
+
+def of_metric(rows: Iterable[Row], metric: str) -> list[Row]:
+    """Rows of one metric."""
+    return [row for row in rows if row.metric == metric]
+
+
+def by_metric(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Rows of each metric: latency and compile time first, then as they come."""
+    groups: dict[str, list[Row]] = {LATENCY.name: [], COMPILE_TIME.name: []}
+    for row in rows:
+        groups.setdefault(row.metric, []).append(row)
+    return {metric: group for metric, group in groups.items() if group}
+
+
+def counted_rows(rows: Iterable[Row]) -> list[Row]:
+    """Rows of figures that are counted, not timed."""
+    return [row for row in rows if row.metric not in TIMED]
+
+
+def timed_rows(rows: Iterable[Row]) -> list[Row]:
+    """Rows of latencies and compile times."""
+    return [row for row in rows if row.metric in TIMED]
+
+
+def violated(rows: Iterable[Row]) -> list[Row]:
+    """Rows that break a gate of the suite."""
+    return [row for row in rows if row.gate == "violated"]
+
+
+def new_rows(rows: Sequence[Row]) -> list[Row]:
+    """New rows, of each case its latency where it has one, else all of them."""
+    new = of_verdict(rows, "new")
+    timed = set(cases(of_metric(new, LATENCY.name)))
+    return [row for row in new if row.metric == LATENCY.name or row.case not in timed]
+
+
+def cases(rows: Iterable[Row]) -> list[str]:
+    """Names of the rows' cases, each once."""
+    return list(dict.fromkeys(row.case for row in rows))
+
+
+def is_relevant(row: Row) -> bool:
+    """Whether somebody may have to act on a row."""
+    return row.verdict in (*CHANGED, *LOST, "inconclusive") or row.gate == "violated"
+
+
+def largest_first(rows: Collection[Row]) -> list[Row]:
+    """Rows by how much they changed; from nothing to something is the largest change there is."""
+    return sorted(rows, key=lambda row: -change_size(row))
+
+
+def change_size(row: Row) -> float:
+    """How much a row changed, as the distance of its ratio from 1 in the logarithm."""
+    return abs(math.log(row.ratio)) if row.ratio is not None and 0 < row.ratio < math.inf else math.inf
+
+
+def machine_line(selfcheck: SelfcheckFacts | None) -> str:
+    """How often this machine's verdicts are wrong, and how small a change they see."""
+    if selfcheck is None or not selfcheck.rows or not math.isfinite(selfcheck.upper_bound):
+        return "this machine's A/A rate is not known; `harness selfcheck SUITE` measures it"
+    if selfcheck.detects is None or not math.isfinite(selfcheck.detects):
+        detects = "detects nothing smaller than a doubling"
+    else:
+        detects = f"detects {_rough_share(selfcheck.detects)}"
+    time = f" in {selfcheck.seconds:.0f} s" if math.isfinite(selfcheck.seconds) else ""
+    return (
+        f"on this machine: {selfcheck.flagged} of {selfcheck.rows} A/A rows flagged (at most "
+        f"{_rough_share(selfcheck.upper_bound)} by the 95 % bound); {detects}{time} (checked with {selfcheck.suite})"
+    )
+
+
+def controls_line(controls: Sequence[Row]) -> str:
+    """What the A/A controls of a comparison showed; "" without any."""
+    if not controls:
+        return ""
+    flagged = len(of_verdict(controls, *CHANGED))
+    what = (
+        f"{plural(len(controls), 'identical row')} {'was' if len(controls) == 1 else 'were'} measured as "
+        f"{'an A/A control' if len(controls) == 1 else 'A/A controls'}"
+    )
+    if not flagged:
+        failed = len(of_verdict(controls, "failed"))
+        return f"{what}: none flagged{f', {failed} failed' if failed else ''}"
+    return f"{what}: {flagged} flagged, so some verdicts here are likely to be false too"
+
+
+def _rough_share(value: float) -> str:
+    """Two digits of a small share: `0.75 %`."""
+    return f"{value * 100:.2g} %" if value < 0.1 else f"{value * 100:.0f} %"

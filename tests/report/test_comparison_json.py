@@ -1,0 +1,233 @@
+"""A comparison as a document: what other programs may rely on, and what can be rendered again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import RunError
+from harness.records.comparison import VERDICTS, Comparison, GeometricMean, MachineFacts, Row, SelfcheckFacts
+from harness.report import Format
+from harness.report.comparison import comparison_from_json, render_comparison
+from tests.report.compared import make_comparison
+
+TEXT, NUMBER, COUNT = {"type": "string"}, {"type": "number"}, {"type": "integer"}
+TEXTS = {"type": "array", "items": TEXT}
+
+
+def maybe(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def exactly(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+SIDE = exactly(label=TEXT, run=TEXT, suite=TEXT, started=TEXT, toolchains=TEXTS, machine=TEXT)
+SELFCHECK = exactly(
+    flagged=COUNT,
+    rows=COUNT,
+    upper_bound=maybe(NUMBER),
+    detects=maybe(NUMBER),
+    seconds=maybe(NUMBER),
+    when=TEXT,
+    suite=TEXT,
+)
+ROW = exactly(
+    case=TEXT,
+    model=TEXT,
+    variant=TEXT,
+    device=TEXT,
+    metric=TEXT,
+    verdict={"enum": list(VERDICTS)},
+    ratio=maybe(NUMBER),
+    ci_low=maybe(NUMBER),
+    ci_high=maybe(NUMBER),
+    p=maybe(NUMBER),
+    floor=maybe(NUMBER),
+    base_value=maybe(NUMBER),
+    head_value=maybe(NUMBER),
+    unit=TEXT,
+    generations=COUNT,
+    rounds=COUNT,
+    seconds=maybe(NUMBER),
+    reason=TEXT,
+    gate={"enum": ["passed", "violated", None]},
+    change=maybe(TEXT),
+    control={"type": "boolean"},
+    repro=TEXTS,
+)
+DOCUMENT = exactly(
+    schema_version={"const": 1},
+    id=TEXT,
+    created=TEXT,
+    base=SIDE,
+    head=SIDE,
+    machine=exactly(description=TEXT, selfcheck=maybe(SELFCHECK), controls=COUNT, controls_flagged=COUNT),
+    within={"type": "boolean"},
+    mode={"enum": ["remeasured", "recorded"]},
+    rule={"enum": ["generations", "upstream"]},
+    rows={"type": "array", "items": ROW},
+    tool_output={"type": "array", "items": exactly(row=COUNT, stderr=TEXT)},
+    summary=exactly(**dict.fromkeys(VERDICTS, COUNT)),
+    means={
+        "type": "array",
+        "items": exactly(kind={"enum": ["model", "device", "variant"]}, name=TEXT, ratio=maybe(NUMBER), rows=COUNT),
+    },
+    notes=TEXTS,
+    settings={"type": "object"},
+    command=TEXTS,
+)
+
+ALL = ["full_comparison", "quiet_comparison", "recorded_comparison", "nasty_comparison"]
+
+
+def document(comparison: Comparison) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    read: dict[str, Any] = json.loads(render_comparison(comparison, "json"), parse_constant=refuse)
+    return read
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_schema_holds(name: str, request: pytest.FixtureRequest) -> None:
+    jsonschema.validate(document(request.getfixturevalue(name)), DOCUMENT)
+
+
+def test_all_verdicts_are_counted(full_comparison: Comparison) -> None:
+    assert document(replace(full_comparison, summary={"new": 2}))["summary"] == {
+        **dict.fromkeys(VERDICTS, 0),
+        "new": 2,
+    }
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("output", ["terminal", "markdown", "json", "csv"])
+def test_a_kept_comparison_renders_as_it_did(name: str, output: Format, request: pytest.FixtureRequest) -> None:
+    comparison: Comparison = request.getfixturevalue(name)
+    again = comparison_from_json(render_comparison(comparison, "json"))
+    # A NaN reads as nothing, so the nasty one is the same only as far as it says anything.
+    assert render_comparison(again, output, full=True) == render_comparison(comparison, output, full=True)
+
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def plain(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:
+    """What settings may hold."""
+    return st.recursive(
+        st.none() | st.booleans() | st.integers() | numbers | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=5,
+    )
+
+
+def rows_of(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Row]:
+    maybe_number = st.none() | numbers
+    return st.builds(
+        Row,
+        ratio=maybe_number,
+        ci_low=maybe_number,
+        ci_high=maybe_number,
+        p=maybe_number,
+        floor=numbers,
+        base_value=maybe_number,
+        head_value=maybe_number,
+        seconds=numbers,
+        metric=st.sampled_from(["latency", "compile-time", "instructions", "copies", "module-size"]) | st.text(),
+        unit=st.sampled_from(["ns", "bytes", "count", "instructions"]) | st.text(),
+        generations=st.integers(0, 1000),
+        rounds=st.integers(0, 1000),
+        gate=st.sampled_from(["passed", "violated", None]),
+        change=st.none() | st.text(),
+        reason=st.text(),
+        stderr=st.text(),
+        control=st.booleans(),
+        repro=st.lists(st.text(), max_size=3).map(tuple),
+    )
+
+
+def comparisons(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Comparison]:
+    checks = st.builds(SelfcheckFacts, upper_bound=numbers, detects=st.none() | numbers, seconds=numbers)
+    return st.builds(
+        Comparison,
+        rows=st.lists(rows_of(numbers), max_size=6).map(tuple),
+        means=st.lists(st.builds(GeometricMean, ratio=numbers), max_size=3).map(tuple),
+        machine=st.builds(MachineFacts, selfcheck=st.none() | checks),
+        summary=st.fixed_dictionaries({verdict: st.integers(0, 99) for verdict in VERDICTS}),
+        settings=st.dictionaries(
+            st.text() | st.sampled_from(["alpha", "confidence", "row_budget_s"]), plain(numbers), max_size=3
+        ),
+        notes=st.lists(st.text(), max_size=3).map(tuple),
+        command=st.lists(st.text(), max_size=3).map(tuple),
+    )
+
+
+@settings(deadline=None)
+@given(comparisons(FINITE))
+def test_what_is_written_is_what_is_read(comparison: Comparison) -> None:
+    assert comparison_from_json(render_comparison(comparison, "json")) == comparison
+
+
+@settings(deadline=None)
+@given(comparisons(st.floats()), st.integers(20, 200))
+def test_anything_can_be_rendered_kept_and_rendered_again(comparison: Comparison, width: int) -> None:
+    jsonschema.validate(document(comparison), DOCUMENT)
+    again = comparison_from_json(render_comparison(comparison, "json"))
+    formats: tuple[Format, ...] = ("terminal", "markdown", "json", "csv")
+    for output in formats:
+        for full in (False, True):
+            text = render_comparison(comparison, output, full=full, width=width)
+            assert text == render_comparison(again, output, full=full, width=width)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is not JSON"),
+        ("[]", "is no comparison of schema version 1"),
+        ('{"schema_version": 2}', "is no comparison of schema version 1"),
+        ('{"schema_version": 1}', "is damaged at its rows"),
+        ('{"schema_version": 1, "id": "\\ud800"}', r"is damaged \(half a surrogate pair\)"),
+        ('{"schema_version": 1, "\\uDFFF": 1}', r"is damaged \(half a surrogate pair\)"),
+        ('{"schema_version": 1, "id": "\ud800"}', r"is damaged \(half a surrogate pair\)"),
+        ("[" * 200_000, r"is damaged \(nested too deep\)"),
+    ],
+)
+def test_what_is_no_comparison_is_told_in_a_sentence(text: str, says: str) -> None:
+    with pytest.raises(RunError, match=rf"^kept/comparison.json: {says}.*make the comparison again"):
+        comparison_from_json(text, "kept/comparison.json")
+
+
+def test_whole_pairs_are_text_like_any_other() -> None:
+    text = json.dumps(document(make_comparison([], id="\N{FIRE}")))
+    assert "\\ud83d" in text
+    assert comparison_from_json(text).id == "\N{FIRE}"
+
+
+def test_an_argument_that_is_no_utf_8_is_kept_so_that_it_can_be_read() -> None:
+    kept = render_comparison(make_comparison([], command=("harness", "a\udcffb", "\N{FIRE} \\ud800")), "json")
+    assert comparison_from_json(kept).command == ("harness", "a?b", "\N{FIRE} \\ud800")
+
+
+def test_damage_is_located() -> None:
+    broken = document(make_comparison([]))
+    broken["base"]["run"] = 7
+    with pytest.raises(RunError, match=r"comparison.json: is damaged at base.run; make the comparison again"):
+        comparison_from_json(json.dumps(broken))
+    broken = document(make_comparison([]))
+    broken["tool_output"] = [{"row": 4, "stderr": ""}]
+    with pytest.raises(RunError, match="is damaged at its rows"):
+        comparison_from_json(json.dumps(broken))

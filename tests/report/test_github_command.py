@@ -1,0 +1,273 @@
+"""`harness report` of a run against another one, and what it writes for GitHub Actions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import run_command_line
+from harness.records.comparison import Comparison, Row
+from harness.report.comparison import render_comparison
+from harness.report.github import STEP_SUMMARY_BYTES
+from harness.store.comparison_directory import ComparisonDirectory
+from tests.history.made import make_night, step, store
+from tests.report.compared import RUN_URL, make_comparison, make_row, make_side, make_timed
+
+ENVIRONMENT = {"machine": {"id": "3f2a91c04b7e"}, "cpu": {"model": "AMD EPYC"}}
+ACTIONS = {
+    "GITHUB_SERVER_URL": "https://github.com",
+    "GITHUB_REPOSITORY": "org/repo",
+    "GITHUB_RUN_ID": "123",
+}
+
+
+@pytest.fixture(autouse=True)
+def _outside_of_actions(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*ACTIONS, "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def a_night(results: Path, night: int, **environment: Any) -> Path:
+    """A run of one night; from the second on, the newest compiler is slower by 30 %."""
+    run = make_night(night, compiler=step(1, 1.3), generations=6, environment={**ENVIRONMENT, **environment})
+    return store(results, run)
+
+
+@pytest.fixture
+def nights(tmp_path: Path) -> tuple[Path, Path]:
+    """Base and head."""
+    return a_night(tmp_path, 0), a_night(tmp_path, 1)
+
+
+def keep(results: Path, base: Path, head: Path, row: Row, *, day: int = 1, **given: Any) -> Path:
+    """A comparison of two runs with that row."""
+    created = datetime(2026, 2, day, tzinfo=timezone.utc)
+    with ComparisonDirectory(results, "nightly", created) as directory:
+        comparison = make_comparison(
+            [row],
+            id=directory.path.name,
+            created=created.isoformat(),
+            base=make_side("base", "3.12.0", run=base.name),
+            head=make_side("head", "3.13.0", run=head.name),
+            **given,
+        )
+        directory.finish(render_comparison(comparison, "json").encode(), "# A comparison\n")
+    return directory.path
+
+
+def report(*words: str | Path) -> int:
+    """The exit status."""
+    return run_command_line(["report", *map(str, words)])
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
+    """The sentence that says what is wrong."""
+    assert report(*words) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    lines = [line for line in said.err.splitlines() if line.startswith("harness: ")]
+    assert len(lines) == 1
+    return lines[0]
+
+
+# --- Two runs ---
+
+
+def test_what_two_runs_recorded_is_compared_and_not_kept(
+    nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, head = nights
+    assert report(head, "--base", base, "--format", "github") == 1
+    said = capsys.readouterr()
+    assert "**🚩 Needs attention: 2 regressions, " in said.out
+    assert "> ⚠️ These are recorded numbers, taken at different times: " in said.out
+    assert f"`harness compare {base} {head}` measures both" in said.err
+    assert sorted(tmp_path.iterdir()) == sorted(nights)
+
+
+def test_it_says_how_to_print_it_whole(nights: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    base, head = nights
+    report(head, "--base", base, "--format", "github")
+    command = f"harness compare results/{base.name} results/{head.name} --no-remeasure --format markdown --full"
+    assert f"The full report, with every row and setting, is printed by `{command}`" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("output_format", ["terminal", "markdown", "json", "csv"])
+def test_every_format_takes_a_base(
+    nights: tuple[Path, Path], output_format: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, head = nights
+    assert report(head, "--base", base, "--format", output_format) == 1
+    text = capsys.readouterr().out
+    assert "net/stock@cpu:3.13.0" in text
+    if output_format == "json":
+        assert json.loads(text)["mode"] == "recorded"
+
+
+def test_what_was_measured_side_by_side_is_better_than_what_was_recorded(
+    nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, head = nights
+    keep(tmp_path, base, head, make_timed("old/v@d", 1.0, 2.0, "regressed"), day=1)
+    newest = keep(tmp_path, base, head, make_timed("new/v@d", 1.0, 1.0, "unchanged"), day=2)
+    assert report(head, "--base", base, "--format", "json") == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["id"] == newest.name
+    assert f"{newest} compares these two runs" in said.err
+
+
+def test_comparisons_of_others_of_some_cases_or_of_recorded_numbers_are_not_taken(
+    nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, head = nights
+    row = make_timed("m/v@d", 1.0, 1.0, "unchanged")
+    keep(tmp_path, head, base, row)
+    keep(tmp_path, base, base, row)
+    keep(tmp_path, base, head, row, settings={"patterns": ["m/*"]})
+    keep(tmp_path, base, head, row, mode="recorded")
+    damaged = keep(tmp_path, base, head, row)
+    file = damaged / "comparison.json"
+    file.write_text(file.read_text()[:-30])
+    assert report(head, "--base", base, "--format", "json") == 1
+    said = capsys.readouterr()
+    assert json.loads(said.out)["id"] == ""
+    assert f"{file}: is not JSON" in said.err
+    assert "it is left aside" in said.err
+
+
+def test_other_machines_are_refused_unless_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, head = a_night(tmp_path, 0), a_night(tmp_path, 1, machine={"id": "77ab00c1d2e3"})
+    assert "were measured on different machines" in refusal(capsys, head, "--base", base)
+    assert report(head, "--base", base, "--across-hosts", "--format", "github") == 1
+    said = capsys.readouterr().out
+    assert "⚠️ These are recorded numbers, taken at different times and on different machines" in said
+    assert "--no-remeasure --across-hosts --format markdown --full" in said
+
+
+def test_what_cannot_be_compared_is_told_in_a_sentence(
+    nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, head = nights
+    kept = keep(tmp_path, base, head, make_row("m/v@d", verdict="identical"))
+    assert "is given twice" in refusal(capsys, head, "--base", head)
+    assert f"{kept}: is a comparison, which has its base already" in refusal(capsys, kept, "--base", base)
+    assert f"--base {kept}: is a comparison" in refusal(capsys, head, "--base", kept)
+    assert f"{tmp_path / 'nothing'}: is not a run directory" in refusal(capsys, head, "--base", tmp_path / "nothing")
+    assert "give the other one with --base" in refusal(capsys, head, "--across-hosts")
+
+
+# --- For GitHub ---
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """A comparison with one regression."""
+    return keep(tmp_path, Path("base"), Path("head"), make_timed("m/v@d", 1.0, 1.2, "regressed"))
+
+
+def test_comment_full_report_and_summary(
+    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comment, full, summary = (tmp_path / name for name in ("comment.md", "report.md", "summary.md"))
+    summary.write_text("An earlier step.\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    assert report(kept, "--format", "github", "--out", comment, "--full-out", full) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"The job's summary was appended to {summary}." in said.err
+    assert comment.read_text().startswith("<!--harness comparison: suites/esrgan.toml-->\n\n## Abbreviated")
+    assert "## Full Benchmark Comparison" in full.read_text()
+    assert summary.read_text().startswith("An earlier step.\n\n<!--harness comparison")
+
+
+def test_other_formats_write_no_summary(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    report(kept, "--format", "markdown")
+    assert not (tmp_path / "summary.md").exists()
+
+
+def test_a_summary_that_is_as_long_as_can_be_stays_so(
+    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = tmp_path / "summary.md"
+    summary.write_text("x" * (STEP_SUMMARY_BYTES - 100))
+    assert report(kept, "--format", "github", "--step-summary", summary) == 1
+    assert "the summary was left out" in capsys.readouterr().err
+    assert summary.stat().st_size == STEP_SUMMARY_BYTES - 100
+
+
+def test_a_summary_that_cannot_be_written_comes_after_the_comment(
+    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report(kept, "--format", "github", "--step-summary", tmp_path) == 2
+    said = capsys.readouterr()
+    assert "## Abbreviated" in said.out
+    assert f"harness: {tmp_path}: cannot be written" in said.err
+
+
+def test_links_of_actions_are_found_by_themselves(
+    kept: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in ACTIONS.items():
+        monkeypatch.setenv(name, value)
+    report(kept, "--format", "github", "--head-commit", "0A1B2C3D4E5F", "--dashboard-url", "https://org.github.io/d/")
+    text = capsys.readouterr().out
+    assert f"For more information: [Workflow run]({RUN_URL}) · [Dashboard](https://org.github.io/d/)" in text
+    assert "@ commit [`0a1b2c3d4e`](https://github.com/org/repo/commit/0a1b2c3d4e5f)" in text
+
+
+def test_pictures_are_linked_where_they_will_be_published(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report(kept, "--format", "github", "--images-url", "https://org.github.io/p/")
+    assert 'srcset="https://org.github.io/p/forest-dark.png"><img alt="' in capsys.readouterr().out
+
+
+def test_a_run_without_a_base_has_a_comment_too(
+    nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = tmp_path / "full.md"
+    options = ("--full-out", full, "--images-url", "https://org.github.io/p")
+    assert report(nights[0], "--format", "github", *options) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("<!--harness report: ")
+    assert "https://org.github.io/p/variants-light.png" in text
+    assert "## Full Benchmark Summary" in full.read_text()
+
+
+def test_full_prints_the_full_report_in_place_of_the_comment(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report(kept, "--format", "github", "--full")
+    assert "## Full Benchmark Comparison" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--run-url", "https://e.org"), "--run-url is for --format github; give that too, or leave --run-url out"),
+        (("--full-out", "x.md"), "--full-out is for --format github"),
+        (("--format", "github", "--run-url", "javascript:x"), "--run-url 'javascript:x': is no address of the web"),
+        (("--format", "github", "--images-url", "out/"), "--images-url 'out/': is no address of the web"),
+        (("--format", "github", "--head-commit", "0a1b2c3"), "of which repository is not known outside of GitHub"),
+        (("--format", "github", "--head-commit", "main"), "--head-commit 'main': is no hash of a commit"),
+    ],
+)
+def test_options_without_effect_or_sense_are_refused(
+    kept: Path, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refusal(capsys, kept, *words)
+
+
+def test_a_comparison_of_halves_of_characters_is_printed(
+    tmp_path: Path, full_comparison: Comparison, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = tuple(replace(row, case=f"{row.case}\ud800") for row in full_comparison.rows)
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    (folder / "comparison.json").write_text(
+        json.dumps(json.loads(render_comparison(replace(full_comparison, rows=rows), "json")))
+    )
+    assert report(folder, "--format", "github", "--out", tmp_path / "comment.md") == 1
+    assert "rdb/stock@local-sync" in (tmp_path / "comment.md").read_text()
