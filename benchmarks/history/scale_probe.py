@@ -112,6 +112,7 @@ def main(what: str, place: str) -> float:
 
     from harness.history.changes import history_changes
     from harness.history.open import open_history
+    from harness.machine.pinning import usable_cores
 
     began = time.perf_counter()
     with open_history(place) as history:
@@ -132,7 +133,7 @@ def main(what: str, place: str) -> float:
                 'WHERE "case" = (SELECT min("case") FROM turns) GROUP BY run ORDER BY run'
             )
         else:
-            history_changes(history)
+            history_changes(history, jobs=usable_cores())
         return time.perf_counter() - began
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 import string
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.history.series_page import course
 from harness.metrics import RATIO_TITLES, metric_named
 from harness.report.units import byte_unit, count_unit, percent, ratio_text, time_unit
 from harness.text import one_line
@@ -73,20 +73,8 @@ def count(number: int, noun: str) -> str:
 def sparkline(values: NDArray[np.float64]) -> str:
     """A series' course in 48 letters at most, which static/spark.js draws; 0 is the lowest and Z the highest level."""
     finite = values[np.isfinite(values)]
-    if finite.size == 0:
-        return ""
-    if finite.size > _PLACES:
-        edges = np.linspace(0, finite.size, _PLACES + 1).astype(int)
-        finite = np.array([np.median(finite[low:high]) for low, high in pairwise(edges.tolist())])
-    low, high = float(finite.min()), float(finite.max())
-    least = abs(float(np.median(finite))) * _LEAST_SPAN
-    if high - low < least:
-        middle = (low + high) / 2
-        low, high = middle - least / 2, middle + least / 2
-    span = high - low
-    top = len(_LEVELS) - 1
-    levels = np.rint((finite - low) / span * top).astype(int) if span > 0 else np.full(finite.size, top // 2)
-    return "".join(_LEVELS[level] for level in levels)
+    levels = course(finite, _PLACES, least_span=_LEAST_SPAN) if finite.size else []
+    return "".join(_LEVELS[round(level * (len(_LEVELS) - 1))] for level in levels)
 
 
 def spark_path(letters: str, width: float, height: float) -> str:

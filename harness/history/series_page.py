@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.history.changes import Change
 from harness.history.series import SeriesRow
@@ -112,11 +112,33 @@ def sparkline(values: Sequence[float], changes: Collection[int], width: int) -> 
     """
     if not len(values):
         return "", ""
-    count = min(len(values), max(width, 1))
-    edges = [round(place * len(values) / count) for place in range(count + 1)]
-    medians = np.array([np.median(values[start:end]) for start, end in itertools.pairwise(edges)])
-    low, high = np.percentile(values, [_LOW, _HIGH])
-    scaled = (np.clip(medians, low, high) - low) / (high - low) if high > low else np.zeros(count)
-    line = "".join(_BLOCKS[round(float(level) * (len(_BLOCKS) - 1))] for level in scaled)
-    marked = {next(place for place in range(count) if edges[place + 1] > change) for change in changes}
-    return line, "".join("^" if place in marked else " " for place in range(count)).rstrip()
+    levels = course(np.array(values), width)
+    line = "".join(_BLOCKS[round(level * (len(_BLOCKS) - 1))] for level in levels)
+    ends = _ends(len(values), len(levels))
+    marked = {next(place for place, end in enumerate(ends) if end > change) for change in changes}
+    return line, "".join("^" if place in marked else " " for place in range(len(levels))).rstrip()
+
+
+def course(values: NDArray[np.float64], places: int, *, least_span: float = 0.0) -> list[float]:
+    """The course of a series as levels between 0, its low, and 1, its high.
+
+    Args:
+        values: `(runs,)`, in order of time, at least one.
+        places: How many levels there are at most; where there are more values, several share a level, their median.
+        least_span: From low to high at least, a share of the median, so that noise of a quiet series looks small.
+
+    Returns:
+        `(min(runs, places),)`.
+    """
+    ends = _ends(len(values), min(len(values), max(places, 1)))
+    medians = np.array([np.median(values[start:end]) for start, end in zip([0, *ends], ends, strict=False)])
+    low, high = (float(value) for value in np.percentile(values, [_LOW, _HIGH]))
+    missing = max(abs(float(np.median(values))) * least_span - (high - low), 0.0)
+    low, high = low - missing / 2, high + missing / 2
+    scaled = (np.clip(medians, low, high) - low) / (high - low) if high > low else np.zeros(len(ends))
+    return [float(level) for level in scaled]
+
+
+def _ends(values: int, places: int) -> list[int]:
+    """Where the values of each place end."""
+    return [round((place + 1) * values / places) for place in range(places)]
