@@ -6,10 +6,12 @@ The rules:
 2. A date with a time at or after the beginning of the recording becomes <now>, also in the id of a run. Dates of stored
    runs are older and stay.
 3. The random end of the name of a compacted history's part becomes <random>.
-4. Lines of progress that long work prints every few seconds are left out of stderr.
+4. Lines of progress that long work prints every few seconds, and that another harness is waited for, are left out of
+   stderr.
 5. JSON is indented. Data of a dashboard's page is JSON too.
 6. Of calls that run the compiler, values of the keys that `_VARYING` matches become their type, and of the run folders
    that they write only names of files and the structure of JSON are kept: the paths of its keys, with their types.
+   So it is of each finished.json, which holds hashes of files with dates.
 7. Of an HTML page, text and links are kept; of an SVG, its texts; of other pictures, Parquet and a dashboard's static
    files, whether they are empty.
 """
@@ -34,8 +36,8 @@ _VARYING = re.compile(
 )
 # The name of a part of a compacted history ends at random.
 _PART = re.compile(r"(\d{8}-\d{6}-[a-z]+--\d{8}-\d{6}-[a-z]+)-[0-9a-f]{8}(?![0-9a-f])")
-# Said of long work, every few seconds.
-_PROGRESS = re.compile(r"^ +[a-z][^\n:]* \d+/\d+(:[^\n]*)?\n", re.MULTILINE)
+# Said of long work, every few seconds, and where another harness measures at the same time.
+_PROGRESS = re.compile(r"^( +[a-z][^\n:]* \d+/\d+(:[^\n]*)?|Another harness is measuring[^\n]*)\n", re.MULTILINE)
 _DATA = re.compile(r'dashboard\.put\((".*?"),(.*)\);?\s*', re.DOTALL)
 _SVG_TEXT = re.compile(r"<(?:text|title|dc:title|dc:description)[^>]*>([^<]*)<")
 
@@ -99,7 +101,7 @@ def content(file: Path, *, made_now: bool) -> str:
     if file.suffix in (".png", ".parquet", ".vmfb", ".npy", ".duckdb", ".irpa") or "static" in file.parts:
         return "(empty)" if file.stat().st_size == 0 else "(not empty)"
     text = file.read_text(encoding="utf-8", errors="replace")
-    if made_now and file.suffix in (".json", ".jsonl"):
+    if file.name == "finished.json" or (made_now and file.suffix in (".json", ".jsonl")):
         return structure(text)
     if made_now and file.name == "report.md":
         return "(not empty)" if text else "(empty)"
