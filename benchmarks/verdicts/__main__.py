@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.verdicts import facts
 from benchmarks.verdicts.programs import SLOWDOWNS
+from benchmarks.verdicts.recorded_runs import write_recorded_runs
 from benchmarks.verdicts.recording import Stream, read, record
 from benchmarks.verdicts.tables import write_tables
 from benchmarks.verdicts.trials import by_stream
@@ -44,7 +45,11 @@ def main() -> None:
     parser.add_argument("--recording", type=Path, default=ROOT / "results" / "verdicts.jsonl.gz")
     parser.add_argument("--document", type=Path, default=ROOT / "docs" / "statistics.md", help="where the tables go")
     parser.add_argument("--replay", action="store_true", help="record nothing, only write the tables")
+    parser.add_argument("--runs", action="store_true", help="only simulate the verdicts of recorded runs, in a minute")
     arguments = parser.parse_args()
+    if arguments.runs:
+        write_recorded_runs(arguments.document)
+        return
     if not arguments.replay:
         toolchain = find_toolchain()
         facts.note(arguments.recording, toolchain)

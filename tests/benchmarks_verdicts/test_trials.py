@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from benchmarks.verdicts.recorded_runs import count
 from benchmarks.verdicts.trials import (
     RanOutError,
     as_sampled,
@@ -102,3 +103,10 @@ def test_rows_of_a_comparison_are_corrected_together(script: Script) -> None:
     together = play_together(equal, rows=10, budget_s=5, share=0.05, every=30, draws=3)
     assert (together.comparisons, together.found, together.with_false_alarm) == (3, 3, 0)
     assert play_together(equal, rows=50, budget_s=5, share=0.05, every=30).comparisons == 0
+
+
+def test_runs_judged_together_have_fewer_false_alarms_than_rows_judged_alone() -> None:
+    alone, together = (count(20, 5, 0.2, together=way, runs=60) for way in (False, True))
+    assert together.alarms < alone.alarms
+    assert together.alarms <= 0.05
+    assert together.found > 0.85
