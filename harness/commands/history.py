@@ -96,7 +96,7 @@ def _check(arguments: HistoryArguments) -> None:
 
 def _print_columns(arguments: HistoryArguments) -> None:
     if arguments.output_format in ("json", "csv"):
-        _print_data({"columns": column_records()}, arguments)
+        _print_data({"columns": column_records()}, "columns", arguments)
     else:
         _print_page(columns_page(), arguments)
 
@@ -108,7 +108,7 @@ def _print_query(history: History, arguments: HistoryArguments, sql: str) -> Non
     if arguments.output_format == "json":
         print_text(to_json({"columns": heads, "rows": frame_records(frame)}), arguments.out)
     elif arguments.output_format == "csv":
-        _print_data({"rows": frame_records(frame)}, arguments, heads)
+        print_text(to_csv(frame_records(frame)) or f"{','.join(heads)}\n", arguments.out)
     else:
         _print_page(query_page(frame), arguments)
 
@@ -120,7 +120,7 @@ def _print_overview(history: History, arguments: HistoryArguments, progress: Ter
     if arguments.output_format in ("json", "csv"):
         rows = [{**row, "failing": _failing(news, row)} for row in frame_records(suites)]
         _tell_csv_reader(arguments, [failures_verdict(news), *history.notes])
-        _print_data({"cases": list(map(asdict, news)), "suites": rows, "notes": history.notes}, arguments)
+        _print_data({"cases": list(map(asdict, news)), "suites": rows, "notes": history.notes}, "suites", arguments)
     else:
         page = overview_page(suites, events, last=arguments.last, notes=history.notes)
         _print_page(add_failures(page, news, last=arguments.last), arguments)
@@ -145,7 +145,7 @@ def _print_changes(history: History, arguments: HistoryArguments, progress: Term
             "notes": history.notes,
         }
         _tell_csv_reader(arguments, [failures, *history.notes])
-        _print_data(document, arguments)
+        _print_data(document, "changes", arguments)
     else:
         noisy = sum(not is_exact(row.metric) for row in rows)
         page = changes_page(events, searched=len(rows), noisy=noisy, last=arguments.last, notes=history.notes)
@@ -170,7 +170,7 @@ def _print_series(history: History, arguments: HistoryArguments, pattern: str) -
     if arguments.output_format in ("json", "csv"):
         rows = [record for row in found for record in frame_records(history.points(row.series))]
         _tell_csv_reader(arguments, history.notes)
-        _print_data({"points": rows, "notes": history.notes}, arguments)
+        _print_data({"points": rows, "notes": history.notes}, "points", arguments)
         return
     level = _constant(history, found)
     constant = [row for row in found if row.series in level]
@@ -205,13 +205,10 @@ def _constant(history: History, rows: Sequence[SeriesRow]) -> set[str]:
     return set(level["series"])
 
 
-def _print_data(document: dict[str, Any], arguments: HistoryArguments, heads: Sequence[str] = ()) -> None:
-    """A document as JSON, or its main list as CSV."""
-    if arguments.output_format == "json":
-        print_text(to_json(document), arguments.out)
-        return
-    rows = next(document[name] for name in ("changes", "suites", "points", "columns", "rows") if name in document)
-    print_text(to_csv(rows) or f"{','.join(heads)}\n", arguments.out)
+def _print_data(document: dict[str, Any], rows: str, arguments: HistoryArguments) -> None:
+    """A document as JSON, or the list of that name in it as CSV."""
+    is_json = arguments.output_format == "json"
+    print_text(to_json(document) if is_json else to_csv(document[rows]) or "\n", arguments.out)
 
 
 def _print_page(page: Page, arguments: HistoryArguments) -> None:

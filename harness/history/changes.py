@@ -136,12 +136,13 @@ def history_changes(
     relations = Relations(rows)
     others = {other.series for row in changed for other in relations.rows(row)} - values.keys()
     values |= load_values(history, others, runs)
-    dated = [
-        (change, related, _compiler_step(change, related, found))
-        for row in changed
-        for related in [relations.related(row, values)]
-        for change in _changes_of(row, values[row.series], found[row.series])
-    ]
+    dated = []
+    for row in changed:
+        related = relations.related(row, values)
+        dated += [
+            (change, related, _compiler_step(change, related, found))
+            for change in _changes_of(row, values[row.series], found[row.series])
+        ]
     needed = {
         point
         for change, related, step in dated
@@ -170,14 +171,14 @@ def _search(
     """The change points of each series, which may be none."""
     progress.stage("Searching series", len(rows))
     found: dict[str, Sequence[ChangePoint]] = {}
-    changed, told = 0, 0
+    changed, drawn = 0, 0
     tasks = ((values[row.series].values, is_exact(row.metric)) for row in rows)
     for number, (row, points) in enumerate(zip(rows, _search_all(tasks, jobs), strict=True), start=1):
         found[row.series] = points
         changed += bool(points)
-        if number - told == _REDRAW_EVERY or number == len(rows):
-            progress.step(f"{changed:,} with changes", number - told)
-            told = number
+        if number - drawn == _REDRAW_EVERY or number == len(rows):
+            progress.step(f"{changed:,} with changes", number - drawn)
+            drawn = number
     return found
 
 
