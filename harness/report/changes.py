@@ -96,7 +96,13 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
         # A browser breaks a figure at its hyphen, but not at this one.
         Column("p", [p_text(row.p).replace("e-", "e\u2011") for row in rows], kind="number", rank=4),
         Column("Generations", [str(row.generations or NOTHING) for row in rows], kind="number", rank=5),
-        Column("Took", [f"{row.seconds:.1f}" if why and row.seconds else NOTHING for row in rows], unit="s", rank=6),
+        Column(
+            "Took",
+            [f"{row.seconds:.1f}" if why and row.seconds else NOTHING for row in rows],
+            kind="number",
+            unit="s",
+            rank=6,
+        ),
         Column("Kind of Change", [row.change or "" for row in rows], rank=2),
         Column("Gate", [row.gate or "" for row in rows]),
         Column("Why", [row.reason if why else "" for row in rows], kind="sentence"),

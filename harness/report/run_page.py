@@ -65,7 +65,7 @@ def terminal_page(report: Report) -> Page:
     closing = [correctness(report), trust(report)]
     return Page(
         parts=(
-            Heading(facts.suite_name, aside=f"{facts.started}  run {facts.id}"),
+            Heading(facts.suite_name, aside=f"{facts.started}, run {facts.id}"),
             Paragraph(facts.suite_description),
             Paragraph(run_line(facts, report.sections), "dim"),
             Warnings(report.notes),

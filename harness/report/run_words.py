@@ -26,7 +26,7 @@ def verdict_of(row: Row) -> Verdict | None:
 def legend(report: Report) -> str:
     """What the marks mean; "" where no row has a ratio."""
     interval = f"in brackets the {CONFIDENCE * 100:.0f} % interval of the ratio"
-    return f"▼ faster  ▲ slower  = same within {share(report.floor)}  ? unclear; {interval}" if report.compares else ""
+    return f"▼ faster, ▲ slower, = same within {share(report.floor)}, ? unclear; {interval}." if report.compares else ""
 
 
 def outcome_text(row: Row) -> str:

@@ -175,13 +175,13 @@ def comparisons(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Comparis
     )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(comparisons(FINITE))
 def test_what_is_written_is_what_is_read(comparison: Comparison) -> None:
     assert comparison_from_json(render_comparison(comparison, "json")) == comparison
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=20)
 @given(comparisons(st.floats()), st.integers(20, 200))
 def test_anything_can_be_rendered_kept_and_rendered_again(comparison: Comparison, width: int) -> None:
     jsonschema.validate(document(comparison), DOCUMENT)
