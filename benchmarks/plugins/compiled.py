@@ -9,16 +9,14 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from harness.cache import cache_root
-from harness.commands.output import memory_limit
 from harness.compare.pairs import side_of
 from harness.compare.samplers import find_module
 from harness.compare.sides import toolchains_here
 from harness.measure import LoadableModule
 from harness.models.model import Model
-from harness.process import Limits
 from harness.progress import Terminal
 from harness.report.overview import collect_facts
-from harness.stages.context import RunOptions
+from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
 from harness.store.evidence import find_failure
 from harness.store.run_directory import load_run
@@ -76,18 +74,16 @@ def compile_suite(suite: Path, results: Path, selection: Selection | None = None
     Raises:
         HarnessError: The suite or the toolchain cannot be used.
     """
+    patterns, tags = (selection.patterns, selection.tags) if selection is not None else ((), ())
     options = RunOptions(
-        suite=suite,
-        results=results,
-        selection=selection or Selection(),
+        suite,
+        patterns=tuple(patterns),
+        tags=tuple(tags),
         jobs=1,
-        budget_s=None,
-        generations=None,
-        seed=0,
-        compile_limits=Limits(seconds=_COMPILE_LIMIT_S, memory_bytes=memory_limit()),
-        call_limit_s=_CALL_LIMIT_S,
-        command=("benchmarks.plugins", suite.stem),
         measure=False,
+        results=results,
+        compile_timeout_s=_COMPILE_LIMIT_S,
+        call_timeout_s=_CALL_LIMIT_S,
     )
     with Terminal() as progress:
         path = run_suite(options, progress)

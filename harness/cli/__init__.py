@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from cyclopts import CycloptsError
 
-from harness.cli import compare, dashboard, github, history, ir, plot, report, results, run
+from harness.cli import compare, dashboard, github, history, inspect, plot, report, results, run
 from harness.cli.app import app
 from harness.errors import ExitCode, HarnessError
 
@@ -19,7 +19,7 @@ __all__ = [
     "dashboard",
     "github",
     "history",
-    "ir",
+    "inspect",
     "main",
     "plot",
     "report",

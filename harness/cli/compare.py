@@ -2,111 +2,104 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from harness.cli.app import Format, Patterns, Toolchains, app
+from harness.cli.app import app
+from harness.cli.output import print_text, tell_where, terminal_form
+from harness.compare.options import CompareOptions
+from harness.errors import ExitCode, UsageError
+from harness.options import Flag, Format, Patterns, Positive, Share
+from harness.stages.options import RunOptions, compile_limits
+
+if TYPE_CHECKING:
+    from harness.progress import Progress
+    from harness.records.comparison import Comparison
+    from harness.toolchain import Toolchain
 
 
 @app.command
 def compare(
-    *sides: str,
-    within: Path | None = None,
-    toolchains: Toolchains = None,
-    suite: Path | None = None,
-    patterns: Patterns = None,
-    remeasure: bool = True,
-    across_hosts: Annotated[bool, Parameter(negative="")] = False,
-    by_name: Annotated[bool, Parameter(negative="")] = False,
-    row_budget: Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))] = 15.0,
-    compile_budget: Annotated[float, Parameter(validator=Number(gte=0, lt=10_000_000))] = 30.0,
-    floor: Annotated[float | None, Parameter(validator=Number(gt=0, lt=1))] = None,
-    controls: Annotated[int, Parameter(validator=Number(gte=0))] = 0,
-    rule: Literal["generations", "upstream"] = "generations",
-    strict: Annotated[bool, Parameter(negative="")] = False,
-    seed: int = 0,
-    results: Path = Path("results"),
-    compile_timeout: Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))] = 900.0,
-    call_timeout: Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))] = 300.0,
+    options: CompareOptions | None = None,
+    *,
+    strict: Flag = False,
     format: Format = "terminal",  # noqa: A002 (the option's name)
-    full: Annotated[bool, Parameter(negative="")] = False,
+    full: Flag = False,
     out: Path | None = None,
 ) -> int:
     """Say of every case whether head is slower, faster or as fast as base, by measuring both side by side.
 
+    The exit status is 1 for a regression, 3 for a failed or missing row, and with --strict 4 for an inconclusive one.
+
     Args:
-        sides: Base and head: run directories, or toolchains such as iree==3.12.0.
-        within: Compare this run's variants with its baseline instead.
-        toolchains: Sides that are toolchains, after those given by position.
-        suite: Suite for sides that are toolchains (default: that of the other side's run).
-        patterns: Only these cases.
-        remeasure: Measure again, now; else compare what the runs recorded.
-        across_hosts: Compare recorded numbers of different machines or devices too.
-        by_name: Compare cases of one name also where the two sides define them differently, as before and after a
-            change of the suite's flags.
-        row_budget: Wall seconds for looking at one row's latency; confirming a finding takes as much again, at
-            most twice.
-        compile_budget: Wall seconds for one row's compile times; 0: they are not measured.
-        floor: Relative change of latency below which nothing is called changed (default: the suite's, else 0.01).
-        controls: So many identical rows are measured all the same, as A/A controls.
-        rule: What decides: generations and their intervals, or the thresholds of IREE's own old comments.
         strict: Exit with 4 where rows stay inconclusive.
-        seed: Of the order of turns.
-        results: Where the comparison's directory goes.
-        compile_timeout: Seconds after which a compile is stopped.
-        call_timeout: Seconds after which a turn is stopped.
         format: How to print the report.
         full: Markdown without cuts.
         out: Write the report to this file instead of stdout.
     """
-    from harness.commands.compare import compare_command
-    from harness.compare.options import CompareOptions
+    from harness.compare.pairs import is_toolchain
+    from harness.compare.sides import require_two, suite_of
+    from harness.progress import Terminal
+    from harness.report.comparison import render_comparison
+    from harness.report.outcome import comparison_exit_code
 
-    return compare_command(
-        CompareOptions(
-            sides=sides,
-            within=within,
-            toolchains=tuple(toolchains or ()),
-            suite=suite,
-            patterns=tuple(patterns or ()),
-            remeasure=remeasure,
-            across_hosts=across_hosts,
-            by_name=by_name,
-            row_budget=row_budget,
-            compile_budget=compile_budget,
-            floor=floor,
-            controls=controls,
-            rule=rule,
-            seed=seed,
-            results=results,
-            compile_timeout=compile_timeout,
-            call_timeout=call_timeout,
-        ),
-        format,
-        strict=strict,
-        full=full,
-        out=out,
-    )
+    options = options or CompareOptions()
+    if options.controls and not options.remeasure:
+        raise UsageError("--controls are measured, and --no-remeasure measures nothing; leave one of them out")
+    labels = require_two(options.sides, options.toolchains, options.within)
+    if not options.remeasure and any(is_toolchain(label) for label in labels):
+        raise UsageError("a toolchain has no recorded numbers to compare; leave --no-remeasure out, or give two runs")
+    with Terminal() as progress:
+        comparison, path = _compare(labels, suite_of(labels, options.suite), options, progress)
+    print_text(render_comparison(comparison, format, full=full, **terminal_form(out)), out)
+    tell_where(path)
+    return int(comparison_exit_code(comparison, strict=strict))
 
 
-@app.command
-def selfcheck(
-    suite: Path,
-    *,
-    patterns: Patterns = None,
-    rows: Annotated[int, Parameter(validator=Number(gte=1))] = 40,
-    row_budget: Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))] = 15.0,
-    floor: Annotated[float | None, Parameter(validator=Number(gt=0, lt=1))] = None,
-    seed: int = 0,
-    results: Path = Path("results"),
-    format: Literal["terminal", "json"] = "terminal",  # noqa: A002 (the option's name)
-) -> int:
-    """Compare modules with themselves: how often are verdicts wrong on this machine, and how small a change is seen?
+def _compare(
+    labels: tuple[str, str], suite: Path | None, options: CompareOptions, progress: Progress
+) -> tuple[Comparison, Path]:
+    from harness.compare.pairs import require_whole, side_of
+    from harness.compare.sides import resolve, toolchains_here
+    from harness.stages.comparing import compare_sides
+    from harness.store.run_directory import load_run
 
-    Args:
+    if options.within is not None:
+        base = head = side_of(load_run(options.within), labels[0])
+    else:
+
+        def compile_suite(path: Path, toolchain: Toolchain) -> Path:
+            from harness.stages.run import run_suite
+
+            unmeasured = RunOptions(
+                path,
+                patterns=options.patterns,
+                measure=False,
+                results=options.results,
+                compile_timeout_s=options.compile_timeout,
+            )
+            return run_suite(unmeasured, progress, (toolchain,))
+
+        base, head = resolve(labels, suite, compile_suite, progress.note)
+    for side in (base, head):
+        require_whole(side)
+    toolchains = toolchains_here((base, head), progress.note) if options.remeasure else {}
+    limit_bytes = compile_limits(options.compile_timeout).memory_bytes
+    command = ("harness", *sys.argv[1:])
+    return compare_sides(base, head, toolchains, options, progress, memory_bytes=limit_bytes, command=command)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class SelfcheckCommand:
+    """What a user can choose about a check of the machine.
+
+    Attributes:
         suite: The suite's TOML file.
         patterns: Only these cases.
         rows: Rows over all cases, at least; each case gets equally many.
@@ -116,8 +109,44 @@ def selfcheck(
         results: Where the run's directory goes that its modules are compiled for.
         format: How to print it.
     """
-    from harness.commands.compare import selfcheck_command
 
-    return selfcheck_command(
-        suite, tuple(patterns or ()), rows, row_budget, floor, seed=seed, results=results, output_format=format
-    )
+    suite: Path
+    _: KW_ONLY
+    patterns: Patterns = ()
+    rows: Annotated[int, Parameter(validator=Number(gte=1))] = 40
+    row_budget: Positive = 15.0
+    floor: Share | None = None
+    seed: int = 0
+    results: Path = Path("results")
+    format: Literal["terminal", "json"] = "terminal"
+
+
+@app.command
+def selfcheck(options: SelfcheckCommand) -> int:
+    """Compare modules with themselves: how often are verdicts wrong on this machine, and how small a change is seen?
+
+    The exit status is 0 whatever it finds: a false alarm here is a finding about the machine.
+    """
+    from harness.compare.pairs import side_of
+    from harness.compare.selfcheck import SelfcheckOptions, check_machine
+    from harness.compare.sides import toolchains_here
+    from harness.machine.environment import capture_environment
+    from harness.progress import Terminal
+    from harness.report.selfcheck import render_selfcheck
+    from harness.stages.run import run_suite
+    from harness.store.run_directory import load_run
+
+    unmeasured = RunOptions(options.suite, patterns=options.patterns, measure=False, results=options.results)
+    with Terminal() as progress:
+        path = run_suite(unmeasured, progress)
+        side = side_of(load_run(path), str(path))
+        chosen = SelfcheckOptions(
+            rows=options.rows,
+            row_budget_s=options.row_budget,
+            floor=options.floor,
+            seed=options.seed,
+            call_limit_s=unmeasured.call_timeout_s,
+        )
+        checked = check_machine(side, toolchains_here([side], progress.note), capture_environment(), chosen, progress)
+    print_text(render_selfcheck(checked, options.format, **terminal_form()))
+    return ExitCode.OK

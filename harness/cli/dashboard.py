@@ -5,17 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.cli.app import app
+from harness.cli.output import tell
+from harness.errors import ExitCode
 
 
 @app.command
 def dashboard(results: str = "results", *, out: Path, title: str = "IREE benchmarks") -> int:
     """Make a folder of pages that shows a whole history; a browser opens it from disk, or any web server serves it.
 
+    The exit status is 0 also where there is nothing to show yet; the pages then say what to do.
+
     Args:
         results: The results folder, or its URL.
         out: The folder to make; one that holds an older dashboard is replaced, once the new one is whole.
         title: What stands at the head of every page.
     """
-    from harness.commands.dashboard import dashboard_command
+    from datetime import datetime, timezone
 
-    return dashboard_command(results, out, title=title)
+    from harness.dashboard import make_dashboard
+    from harness.dashboard.folder import require_replaceable
+    from harness.history.changes import history_changes
+    from harness.history.open import open_history
+    from harness.progress import Terminal
+    from harness.store.address import is_url, without_password
+
+    require_replaceable(out)  # before anything that takes long
+    # Others read the pages, and need no folder of this machine and no password.
+    place = "results" if not is_url(results) and Path(results).is_absolute() else without_password(results)
+    with Terminal() as progress, open_history(results, progress=progress) as history:
+        changes = history_changes(history, progress=progress)
+        made = datetime.now(timezone.utc)
+        make_dashboard(history, changes, out, progress, place=place, title=title, made=made)
+    tell(str(out / "index.html"))
+    return ExitCode.OK

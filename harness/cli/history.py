@@ -8,7 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from harness.cli.app import Count, Format, app
+from harness.cli.app import app
+from harness.options import Count, Format
 
 
 @app.command
@@ -21,7 +22,7 @@ def history(
     columns: Annotated[bool, Parameter(negative="")] = False,
     metrics: Annotated[list[str] | None, Parameter(name="--metric", negative="")] = None,
     last: Annotated[int, Parameter(validator=Number(gte=1))] = 10,
-    jobs: Count = None,
+    jobs: Count | None = None,
     format: Format = "terminal",  # noqa: A002 (the option's name)
     out: Path | None = None,
 ) -> int:

@@ -1,44 +1,283 @@
-"""`harness plot`."""
+"""`harness plot`: pictures of a run, of a comparison, or of a series of a results folder."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from harness.cli.app import Count, Patterns, app
+from cyclopts import Parameter
+
+from harness.cli.app import app
+from harness.cli.output import print_text, tell
+from harness.errors import ExitCode, RunError, UsageError
+from harness.options import Count, Patterns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from harness.history.causes import Cause
+    from harness.history.open import History
+    from harness.plots.canvas import Format
+    from harness.records.comparison import Comparison
+    from harness.report.values import Report
+    from harness.stats.change_points import ChangePoint
+
+_FORMATS: dict[str, Format] = {".svg": "svg", ".png": "png"}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class PlotOptions:
+    """What a user can choose about a picture.
+
+    Attributes:
+        path: A run's or a comparison's directory; for a timeline a folder of runs, or its URL.
+        out: The picture's file; its name ends in .svg or .png. With --kind all, a folder for all of them.
+        kind: What to draw; all: every picture that there is of it, in both themes and formats. By default forest of a
+            comparison, roofline of a run, and timeline of a folder of runs.
+        theme: For a light page or a dark one.
+        patterns: Only these cases.
+        series: Of a timeline: the series' id, or its case's name (its latency), or `case metric`; shell patterns.
+        top: How many rows, models or devices are drawn at most; the rest is counted.
+    """
+
+    path: str
+    _: KW_ONLY
+    out: Path
+    kind: Literal["forest", "variants", "memory", "roofline", "timeline", "all"] | None = None
+    theme: Literal["light", "dark"] = "light"
+    patterns: Patterns = ()
+    series: str | None = None
+    top: Count | None = None
 
 
 @app.command
-def plot(
-    path: str,
-    *,
-    out: Path,
-    kind: Literal["forest", "variants", "memory", "roofline", "timeline", "all"] | None = None,
-    theme: Literal["light", "dark"] = "light",
-    patterns: Patterns = None,
-    series: str | None = None,
-    top: Count = None,
-) -> int:
+def plot(options: PlotOptions) -> int:
     """Draw a run, a comparison, or a series of a results folder.
 
     forest: ratios with their intervals; of a comparison, or of a run's variants against its baseline. variants: bars
     of what each variant of a model takes. memory: latency against memory, with the Pareto front. roofline: what each
     case computes a second, below what the machine's cores and memory allow. timeline: one series over all runs, with
     its change points.
-
-    Args:
-        path: A run's or a comparison's directory; for a timeline a folder of runs, or its URL.
-        out: The picture's file; its name ends in .svg or .png. With --kind all, a folder for all of them.
-        kind: What to draw; all: every picture that there is of it, in both themes and formats. By default forest of a
-            comparison, roofline of a run, and timeline of a folder of runs.
-        theme: For a light page or a dark one.
-        series: Of a timeline: the series' id, or its case's name (its latency), or `case metric`; shell patterns.
-        top: How many rows, models or devices are drawn at most; the rest is counted.
     """
-    from harness.commands.plot import PlotArguments, plot_command
+    if options.kind == "all":
+        with _folder(options.out):
+            return _plot(options, None)
+    if options.out.suffix.lower() not in _FORMATS:
+        raise UsageError(f"--out {options.out}: does not end in {' or '.join(_FORMATS)}; name a file that does")
+    return _plot(options, _FORMATS[options.out.suffix.lower()])
 
-    return plot_command(
-        PlotArguments(
-            path=path, out=out, kind=kind, theme=theme, patterns=tuple(patterns or ()), series=series, top=top
+
+def _plot(options: PlotOptions, picture: Format | None) -> int:
+    """Draw into one file of that format; None: into the folder that is there."""
+    from harness.plots.canvas import THEMES
+    from harness.plots.pictures import draw, pictures_of
+    from harness.records.comparison import Comparison
+    from harness.report.table import build_report
+    from harness.stages.reporting import load_comparison
+    from harness.store.comparison_directory import is_comparison
+    from harness.store.run_directory import load_run
+
+    path = Path(options.path)
+    if "://" in options.path or _holds_runs(path):
+        return _plot_series(options, picture)
+    source = load_comparison(path) if is_comparison(path) else build_report(load_run(path))
+    _refuse_timeline(options, source)
+    rows = source.rows if isinstance(source, Comparison) else tuple(source.rows())
+    keep = _keep(options, [row.case for row in rows])
+    if picture is None or options.kind == "all":
+        of_run = None if isinstance(source, Comparison) else source
+        of_comparison = source if isinstance(source, Comparison) else None
+        found = pictures_of(of_comparison, of_run, formats=_FORMATS.values(), keep=keep, top=options.top)
+        return _write_all(options, found)
+    kind = options.kind or ("forest" if isinstance(source, Comparison) else "roofline")
+    theme = THEMES[options.theme]
+    _write(options.out, draw(kind, source, theme, picture, where=options.path, keep=keep, top=options.top))
+    tell(str(options.out))
+    return ExitCode.OK
+
+
+def _refuse_timeline(options: PlotOptions, source: Comparison | Report) -> None:
+    """Refuse what is for folders of runs only."""
+    from harness.plots.pictures import COMPARISON_KINDS, RUN_KINDS
+    from harness.records.comparison import Comparison
+
+    what, kinds = ("a comparison", COMPARISON_KINDS) if isinstance(source, Comparison) else ("a run", RUN_KINDS)
+    if options.kind == "timeline" or options.series is not None:
+        asked = "--series is" if options.series is not None else "a timeline is"
+        raise UsageError(
+            f"{options.path}: is {what}, which can be drawn as {', '.join(kinds)}; {asked} for the folder that "
+            "holds the runs"
         )
-    )
+
+
+def _keep(options: PlotOptions, cases: Iterable[str]) -> Callable[[str], bool]:
+    """Which cases the user wants to see."""
+    from harness.suite.cases import matching
+
+    if not options.patterns:
+        return lambda _: True
+    expression = matching(options.patterns)
+    if not any(expression.match(case) for case in cases):
+        asked = " ".join(f"--filter {pattern}" for pattern in options.patterns)
+        raise UsageError(f"{options.path}: {asked} matches no case; harness report {options.path} lists them")
+    return lambda case: expression.match(case) is not None
+
+
+def _holds_runs(path: Path) -> bool:
+    """Whether it is a folder of runs, and neither a run nor a comparison itself."""
+    from harness.store.comparison_directory import is_comparison
+
+    if is_comparison(path) or (path / "run.json").exists():
+        return False
+    if (path / "history").is_dir():
+        return True
+    try:
+        return any((folder / "run.json").is_file() for folder in path.iterdir())
+    except OSError:  # whoever reads it says what is wrong with it
+        return False
+
+
+# --- A series of a folder of runs ---
+
+
+def _plot_series(options: PlotOptions, picture: Format | None) -> int:
+    from harness.plots.canvas import THEMES
+    from harness.plots.timeline import draw_timeline
+    from harness.store.address import without_password
+
+    where = without_password(options.path)
+    if options.kind not in ("timeline", "all", None):
+        raise UsageError(
+            f"{where}: is a folder of runs, which can be drawn as timeline; give one of its runs for --kind "
+            f"{options.kind}"
+        )
+    for option, given in (("--filter", options.patterns), ("--top", options.top)):
+        if given:
+            raise UsageError(f"{option} is for runs and comparisons, and {where} is a folder of runs; use --series")
+    timeline = _read_timeline(options.path, options.series)
+
+    def drawn(theme: str, form: Format) -> bytes:
+        return draw_timeline(
+            timeline.points,
+            timeline.changes,
+            THEMES[theme],  # type: ignore[index]
+            form,
+            reference=timeline.reference,
+            causes=timeline.causes,
+        )
+
+    if picture is not None:
+        _write(options.out, drawn(options.theme, picture))
+        tell(str(options.out))
+        return ExitCode.OK
+    names = [(theme, form) for theme in THEMES for form in _FORMATS.values()]
+    return _write_all(options, {f"timeline-{theme}.{form}": drawn(theme, form) for theme, form in names})
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Timeline:
+    """One series with its changes, and the same case under the reference; each change has one cause."""
+
+    points: pd.DataFrame
+    reference: pd.DataFrame | None
+    changes: tuple[ChangePoint, ...]
+    causes: list[Cause]
+
+
+def _read_timeline(place: str, wanted: str | None) -> _Timeline:
+    """Read one series of a folder of runs.
+
+    Left out are runs that are not finished and runs whose clock was wrong, in which no change can be looked for.
+
+    Raises:
+        UsageError: There is no such folder or series.
+    """
+    from harness.history.changes import history_changes
+    from harness.history.open import open_history
+    from harness.history.series import series_rows
+    from harness.plots.series_choice import choose_series, reference_of
+    from harness.progress import Terminal
+
+    with Terminal() as progress, open_history(place, progress=progress) as history:
+        rows = series_rows(history)
+        chosen = choose_series(rows, wanted, place)
+        points = _drawable(history, chosen.series)
+        reference = reference_of(rows, chosen)
+        changes = _changes(points, chosen.metric)
+        # A change is recognised by its levels, since causes may date it by another series.
+        causes = {
+            (change.before, change.after): change.cause for change in history_changes(history, series=[chosen.series])
+        }
+        found = _Timeline(
+            points=points,
+            reference=_drawable(history, reference.series) if reference is not None else None,
+            changes=changes,
+            causes=[causes.get((change.before, change.after), "unknown") for change in changes],
+        )
+        notes = history.notes
+    for note in notes:
+        tell(f"Note: {note}")
+    if found.points.empty:
+        raise UsageError(
+            f"{place}: --series {chosen.series}: has no point in a finished run whose clock was right; finish its "
+            "runs with harness run --resume"
+        )
+    return found
+
+
+def _drawable(history: History, series: str) -> pd.DataFrame:
+    """Points of a series that a picture can have a place for."""
+    usable = set(history.query("SELECT run FROM runs WHERE finished AND clock = ''")["run"])
+    found = history.points(series)
+    kept: pd.DataFrame = found[found["run"].isin(usable) & found["value"].between(0, 1e300)]
+    return kept
+
+
+def _changes(points: pd.DataFrame, metric: str) -> tuple[ChangePoint, ...]:
+    from harness.metrics import is_exact
+    from harness.stats.change_points import find_changes
+
+    values = points["value"].to_numpy(dtype=float)
+    exact = is_exact(metric)
+    return () if not exact and (values <= 0).any() else find_changes(values, exact=exact)
+
+
+# --- Files ---
+
+
+def _write_all(options: PlotOptions, found: dict[str, bytes]) -> int:
+    """Write pictures into a folder, and print where each is."""
+    if not found:
+        raise RunError(f"{options.path}: has nothing to draw; see harness report {options.path}")
+    for name, content in found.items():
+        _write(options.out / name, content)
+        print_text(str(options.out / name))
+    return ExitCode.OK
+
+
+@contextlib.contextmanager
+def _folder(out: Path) -> Iterator[None]:
+    """Make a folder before anything is drawn, so that one that cannot be made costs no time; empty, it goes again."""
+    made: Sequence[Path] = [folder for folder in (out, *out.parents) if not folder.exists()]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{out}: is no folder to write to ({error.strerror}); give another with --out") from None
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # of a folder that is not empty
+            for folder in made:
+                folder.rmdir()
+        raise
+
+
+def _write(out: Path, content: bytes) -> None:
+    try:
+        out.write_bytes(content)
+    except OSError as error:
+        raise RunError(f"{out}: cannot be written ({error.strerror}); give another path with --out") from None

@@ -1,36 +1,41 @@
-"""`harness report`."""
+"""`harness report`: a run or a comparison again, and what GitHub shows of either."""
 
 from __future__ import annotations
 
+import os
+import re
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 from cyclopts import Parameter
 
 from harness.cli.app import app
+from harness.cli.output import print_text, tell, terminal_form
+from harness.errors import RunError, UsageError
+from harness.options import Flag
+
+if TYPE_CHECKING:
+    from harness.records.comparison import Comparison
+    from harness.records.run import Run
+    from harness.report.github import Images, Links
+    from harness.report.values import Report
+
+_COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
+# What a summary needs at least, to say anything.
+_LEAST_SUMMARY_BYTES = 4_096
+_ONLY_GITHUB = (
+    *("full_out", "step_summary", "images_url", "run_url", "artifact_url", "dashboard_url"),
+    *("base_commit", "head_commit"),
+)
 
 
-@app.command
-def report(
-    run: Path,
-    *,
-    base: Path | None = None,
-    format: Literal["terminal", "markdown", "json", "csv", "github"] = "terminal",  # noqa: A002 (the option's name)
-    full: bool = False,
-    out: Path | None = None,
-    across_hosts: Annotated[bool, Parameter(negative="")] = False,
-    full_out: Path | None = None,
-    step_summary: Path | None = None,
-    images_url: str | None = None,
-    run_url: str | None = None,
-    artifact_url: str | None = None,
-    dashboard_url: str | None = None,
-    base_commit: str | None = None,
-    head_commit: str | None = None,
-) -> int:
-    """Print the report of a run or a comparison again, or of a run against another one.
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ReportOptions:
+    """What a user can choose about a report.
 
-    Args:
+    Attributes:
         run: The run's directory, or a comparison's.
         base: Report this run against that one: as they were measured side by side where `harness compare` did, else
             as they recorded it.
@@ -49,16 +54,182 @@ def report(
         base_commit: With --format github, link the base's commit: its address, or in GitHub Actions its hash.
         head_commit: With --format github, link the head's commit: its address, or in GitHub Actions its hash.
     """
-    from harness.commands.report import GitHubArguments, report_command
 
-    github = GitHubArguments(
-        full_out=full_out,
-        step_summary=step_summary,
-        images_url=images_url,
-        run_url=run_url,
-        artifact_url=artifact_url,
-        dashboard_url=dashboard_url,
-        base_commit=base_commit,
-        head_commit=head_commit,
+    run: Path
+    _: KW_ONLY
+    base: Path | None = None
+    format: Literal["terminal", "markdown", "json", "csv", "github"] = "terminal"
+    full: bool = False
+    out: Path | None = None
+    across_hosts: Flag = False
+    full_out: Path | None = None
+    step_summary: Path | None = None
+    images_url: str | None = None
+    run_url: str | None = None
+    artifact_url: str | None = None
+    dashboard_url: str | None = None
+    base_commit: str | None = None
+    head_commit: str | None = None
+
+
+@app.command
+def report(options: ReportOptions) -> int:
+    """Print the report of a run or a comparison again, or of a run against another one.
+
+    Of a run, the exit status is 3 if a case failed or is missing, or nothing was measured; of a comparison, and of a
+    run against a base, it is that of `harness compare`.
+    """
+    from harness.progress import Terminal
+    from harness.records.comparison import Comparison
+    from harness.report import render
+    from harness.report.comparison import render_comparison
+    from harness.report.outcome import comparison_exit_code, exit_code
+    from harness.report.table import build_report
+    from harness.stages.reporting import load_against, load_either
+
+    if options.format != "github":
+        for name in _ONLY_GITHUB:
+            if getattr(options, name) is not None:
+                option = f"--{name.replace('_', '-')}"
+                raise UsageError(f"{option} is for --format github; give that too, or leave {option} out")
+    links = _links(options)  # what is wrong with them shows before anything takes long
+    if options.across_hosts and options.base is None:
+        raise UsageError("--across-hosts is for two runs; give the other one with --base")
+    if options.base is None:
+        found = load_either(options.run)
+    else:
+        with Terminal() as progress:
+            found = load_against(options.run, options.base, progress, across_hosts=options.across_hosts)
+    if options.format == "github":
+        _write_github(found, options, links)
+    elif isinstance(found, Comparison):
+        text = render_comparison(found, options.format, full=options.full, **terminal_form(options.out))
+        print_text(text, options.out)
+    else:
+        print_text(render(found, options.format, full=options.full, **terminal_form(options.out)), options.out)
+    if isinstance(found, Comparison):
+        return int(comparison_exit_code(found, strict=False))
+    return int(exit_code(build_report(found).summary))
+
+
+def _write_github(found: Run | Comparison, options: ReportOptions, links: Links) -> None:
+    """Print the comment, and write the full report and the job's summary where they are asked for.
+
+    Raises:
+        RunError: A file cannot be written.
+    """
+    from harness.records.comparison import Comparison
+    from harness.report import github
+    from harness.report.table import build_report
+
+    summary = options.step_summary or _path_of_environment("GITHUB_STEP_SUMMARY")
+    room_bytes = _room_bytes(summary) if summary is not None else 0
+    needs_full = options.full or options.full_out is not None
+    if isinstance(found, Comparison):
+        images = _images(options, "forest", found)
+        comment = "" if options.full else github.render_comment(found, images=images, links=links)
+        full = github.render_full(found) if needs_full else ""
+        step = ""
+        if room_bytes:
+            step = github.render_step_summary(found, images=images, links=links, limit_bytes=room_bytes)
+    else:
+        run = build_report(found)
+        images = _images(options, "variants", run)
+        comment = "" if options.full else github.render_run_comment(run, images=images, links=links)
+        full = github.render_run_full(run) if needs_full else ""
+        step = ""
+        if room_bytes:
+            step = github.render_run_step_summary(run, images=images, links=links, limit_bytes=room_bytes)
+    print_text(full if options.full else comment, options.out)
+    if options.full_out is not None:
+        print_text(full, options.full_out)
+    if summary is not None:
+        _append(summary, step)
+
+
+def _room_bytes(summary: Path) -> int:
+    """What GitHub still takes of this step's summary; 0: nothing that says anything."""
+    from harness.report.github import STEP_SUMMARY_BYTES
+
+    try:
+        left = STEP_SUMMARY_BYTES - 1 - (summary.stat().st_size if summary.exists() else 0)
+    except OSError:
+        return STEP_SUMMARY_BYTES  # appending will say what is wrong
+    return left if left >= _LEAST_SUMMARY_BYTES else 0
+
+
+def _append(summary: Path, text: str) -> None:
+    if not text:
+        tell(f"{summary} is as long as GitHub takes already; the summary was left out.")
+        return
+    try:
+        with summary.open("a", encoding="utf-8") as file:
+            file.write(f"\n{text}")
+    except OSError as error:
+        raise RunError(f"{summary}: cannot be written ({error.strerror}); choose another --step-summary") from None
+    tell(f"The job's summary was appended to {summary}.")
+
+
+def _path_of_environment(name: str) -> Path | None:
+    return Path(os.environ[name]) if os.environ.get(name) else None
+
+
+def _links(options: ReportOptions) -> Links:
+    """The links that were asked for, and those that GitHub Actions gives in its environment.
+
+    Raises:
+        UsageError: An address is none.
+    """
+    from harness.report.github import Links
+
+    _address("--images-url", options.images_url)
+    server, name = os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")
+    repository = f"{server.rstrip('/')}/{name}" if server and name else ""
+    run_id = os.environ.get("GITHUB_RUN_ID", "")
+    here = f"{repository}/actions/runs/{run_id}" if repository and run_id.isdigit() else ""
+    return Links(
+        run_url=_address("--run-url", options.run_url) or here,
+        artifact_url=_address("--artifact-url", options.artifact_url),
+        dashboard_url=_address("--dashboard-url", options.dashboard_url),
+        base_commit_url=_commit("--base-commit", options.base_commit, repository),
+        head_commit_url=_commit("--head-commit", options.head_commit, repository),
     )
-    return report_command(run, format, full=full, out=out, base=base, across_hosts=across_hosts, github=github)
+
+
+def _address(option: str, url: str | None) -> str:
+    from harness.report.markdown_text import web_address
+
+    if url is None:
+        return ""
+    if not web_address(url):
+        raise UsageError(f"{option} {url[:100]!r}: is no address of the web; give one that begins with https://")
+    return url
+
+
+def _commit(option: str, commit: str | None, repository: str) -> str:
+    from harness.report.links import commit_name
+
+    if commit is None:
+        return ""
+    if _COMMIT.fullmatch(commit):
+        if not repository:
+            raise UsageError(
+                f"{option} {commit}: of which repository is not known outside of GitHub Actions; give the commit's "
+                "whole address, or set GITHUB_SERVER_URL and GITHUB_REPOSITORY"
+            )
+        return f"{repository}/commit/{commit.lower()}"
+    if not commit_name(commit):
+        raise UsageError(f"{option} {commit[:100]!r}: is no hash of a commit, and no address that ends in one")
+    return commit
+
+
+def _images(options: ReportOptions, kind: Literal["forest", "variants"], source: Comparison | Report) -> Images | None:
+    from harness.plots.pictures import TITLES, alt_text
+    from harness.report.github import Image, Images
+
+    place = _address("--images-url", options.images_url).rstrip("/")
+    if not place:
+        return None
+    light, dark = (f"{place}/{kind}-{theme}.png" for theme in ("light", "dark"))
+    alt = alt_text(kind, source)
+    return Images(entries=(Image(title=TITLES[kind], alt=alt, light_url=light, dark_url=dark),))

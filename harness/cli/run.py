@@ -1,94 +1,208 @@
-"""`harness run` and what goes with it: list, doctor, export, schema."""
+"""`harness run` and `harness list`, of one suite or of a list of suites."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
-from harness.cli.app import Count, Format, Patterns, Positive, Tags, Toolchains, app
-from harness.errors import ExitCode
+from harness.cli.app import app
+from harness.cli.output import print_text, tell, tell_where, terminal_form
+from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
+from harness.options import Format, Patterns, Tags, Toolchains
+from harness.stages.options import RunOptions
+
+if TYPE_CHECKING:
+    from harness.records.case import Case
+    from harness.report.suite_list import SuiteOutcome
+    from harness.suite.values import SuiteList
+    from harness.toolchain import Toolchain
+
+# From the least to the weightiest. A suite that cannot be run at all says less than one of which a case failed.
+_WEIGHT = (ExitCode.OK, ExitCode.CASE_FAILED, ExitCode.USAGE)
+_NOTHING = "what was asked for matches no case"
 
 
 @app.command
-def run(
-    suite: Path | None = None,
-    *,
-    resume: Path | None = None,
-    toolchains: Toolchains = None,
-    patterns: Patterns = None,
-    tags: Tags = None,
-    budget: Positive = None,
-    generations: Count = None,
-    jobs: Count = None,
-    measure: bool = True,
-    seed: int | None = None,
-    results: Path = Path("results"),
-    compile_timeout: Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))] = 900.0,
-    compile_memory: Positive = None,
-    call_timeout: Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))] = 300.0,
-    format: Format = "terminal",  # noqa: A002 (the option's name)
-) -> int:
+def run(options: RunOptions | None = None, *, format: Format = "terminal") -> int:  # noqa: A002 (the option's name)
     """Compile, check and measure every case of a suite, and print the report.
 
+    The exit status is 3 if a case failed or is missing; of a list of suites, the weightiest of theirs.
+
     Args:
-        suite: The suite's TOML file.
-        resume: Go on with this interrupted run; finished work is not repeated.
-        toolchains: Under these releases.
-        patterns: Only these cases.
-        tags: Only cases with these tags.
-        budget: Seconds of timed rounds for the whole run (default: the suite's).
-        generations: Fresh sets of processes, the independent samples (default: the suite's).
-        jobs: Compiles at once (default: the number of cores).
-        measure: Time the cases; else compile and check them, as for a side of a comparison.
-        seed: Of the order of turns (default: 0).
-        results: Where the run's directory goes.
-        compile_timeout: Seconds after which a compile is stopped.
-        compile_memory: GiB of memory at which a compile is stopped (default: 80 % of the machine's).
-        call_timeout: Seconds after which a turn, or one call through iree-run-module, is stopped.
         format: How to print the report.
     """
-    from harness.commands.one_run import RunArguments
-    from harness.commands.run import run_command
+    from harness.suite.load import find_list
 
-    return run_command(
-        RunArguments(
-            suite=suite,
-            resume=resume,
-            toolchains=tuple(toolchains or ()),
-            patterns=tuple(patterns or ()),
-            tags=tuple(tags or ()),
-            budget_s=budget,
-            generations=generations,
-            jobs=jobs,
-            measure=measure,
-            seed=seed,
-            results=results,
-            compile_timeout_s=compile_timeout,
-            compile_memory_gib=compile_memory,
-            call_timeout_s=call_timeout,
-        ),
-        format,
+    options = options or RunOptions()
+    if options.suite is not None and options.resume is None and (suites := find_list(options.suite)) is not None:
+        return run_list(suites, options, format)
+    path = run_one(options)
+    status = print_run(path, format)
+    tell_where(path)
+    return status
+
+
+def run_one(options: RunOptions) -> Path:
+    """Run one suite, or go on with an interrupted run of it; the run's directory.
+
+    Raises:
+        HarnessError: The options contradict each other, or the suite, a toolchain or the results folder cannot be used.
+    """
+    from harness.progress import Terminal
+    from harness.stages.run import run_suite
+
+    options = _resumed(options)
+    assert options.suite is not None  # noqa: S101 (_resumed made sure)
+    with Terminal() as progress:
+        toolchains = find_toolchains(options.toolchains, options.suite, progress.note)
+        return run_suite(options, progress, toolchains)
+
+
+def _resumed(options: RunOptions) -> RunOptions:
+    """The options; of a run that was interrupted, its own.
+
+    Raises:
+        UsageError: Neither or both of suite and run are given, or an option that the run has already.
+    """
+    if (options.suite is None) == (options.resume is None):
+        raise UsageError(
+            "give either a suite, as in `harness run suites/esrgan.toml`, or --resume with a run directory"
+        )
+    if options.resume is None:
+        return options
+    from harness.store.run_directory import load_run
+
+    own = ("toolchains", "patterns", "tags", "budget_s", "generations", "seed")
+    given = [name for name in own if getattr(options, name)] + ([] if options.measure else ["no_measure"])
+    if given:
+        raise UsageError(f"--resume goes on with the run's own settings; leave out {', '.join(given)}")
+    header = load_run(options.resume).header
+    settings = header.settings
+    return replace(
+        options,
+        suite=Path(header.suite),
+        results=options.resume.parent,
+        toolchains=tuple(toolchain.version for toolchain in header.toolchains),
+        patterns=tuple(settings["patterns"]),
+        tags=tuple(settings["tags"]),
+        measure=bool(settings.get("measure", True)),
     )
 
 
-@app.command(name="list")
-def list_(
-    suite: Path,
-    *,
-    toolchains: Toolchains = None,
-    patterns: Patterns = None,
-    tags: Tags = None,
-    flags: bool = False,
-    format: Literal["terminal", "json"] = "terminal",  # noqa: A002 (the option's name)
-) -> int:
-    """Show a suite's cases, and which of them would be skipped here and why.
+def find_toolchains(versions: tuple[str, ...], suite: Path, on_install: Callable[[str], None]) -> tuple[Toolchain, ...]:
+    """The toolchains of these versions, installed where they are not here; () for none."""
+    if not versions:
+        return ()
+    from harness.cache import environments_root
+    from harness.suite.load import load_suite
+    from harness.toolchain import get_toolchains
 
-    Args:
+    load_suite(suite)  # what is wrong with a suite shows before minutes of installing
+    return get_toolchains(versions, root=environments_root(), on_install=on_install)
+
+
+def print_run(path: Path, output_format: Format) -> int:
+    """Print a run's report; the exit status of the run."""
+    from harness.report import render
+    from harness.report.outcome import exit_code
+    from harness.report.table import build_report
+    from harness.store.run_directory import load_run
+
+    found = load_run(path)
+    print_text(render(found, output_format, **terminal_form()))
+    return int(exit_code(build_report(found).summary))
+
+
+def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> int:
+    """Run each suite of a list in turn, print their reports, and a table of what became of each.
+
+    Returns:
+        The weightiest exit status of all.
+
+    Raises:
+        UsageError: Nothing is selected in any of them, or the format is for single suites.
+        Interrupted: The user stopped it; the message says how to go on.
+    """
+    from harness.report import render
+    from harness.report.data import to_json
+    from harness.report.suite_list import outcome_record, outcomes_markdown, outcomes_terminal
+    from harness.store.run_directory import load_run
+    from harness.toolchain import release_named
+
+    if output_format == "csv":
+        raise UsageError(f"{suites.path}: --format csv is for one suite, and this is a list; take json or markdown")
+    options = replace(
+        options,
+        budget_s=options.budget_s or suites.budget_s,
+        generations=options.generations or suites.generations,
+        # Asked once, since a release may come out between the first suite and the last.
+        toolchains=tuple(release_named(version, tell) for version in options.toolchains),
+    )
+    outcomes: list[SuiteOutcome] = []
+    reports: list[dict[str, Any]] = []
+    for number, suite in enumerate(suites.suites, start=1):
+        tell(f"{suite}: suite {number} of {len(suites.suites)}")
+        try:
+            outcome = _run_of_list(replace(options, suite=suite), suite)
+        except Interrupted as error:
+            left = ", ".join(str(later) for later in suites.suites[number:])
+            raise Interrupted(f"{error}{f'; not begun were {left}' if left else ''}") from None
+        outcomes.append(outcome)
+        if outcome.run is None:
+            tell(outcome.note)
+        elif output_format == "json":
+            reports.append(json.loads(render(load_run(outcome.run), "json")))
+        else:
+            print_text(f"{render(load_run(outcome.run), output_format, **terminal_form()).rstrip()}\n\n")
+            sys.stdout.flush()
+            tell_where(outcome.run)
+    if all(outcome.run is None and outcome.status == ExitCode.OK for outcome in outcomes):
+        raise UsageError(f"{suites.path}: {_NOTHING} of any of its suites; `harness list {suites.path}` shows them all")
+    if output_format == "json":
+        records = [outcome_record(outcome) for outcome in outcomes]
+        print_text(to_json({"list": suites.path.as_posix(), "suites": records, "reports": reports}))
+    elif output_format == "markdown":
+        print_text(outcomes_markdown(outcomes))
+    else:
+        print_text(outcomes_terminal(outcomes, **terminal_form()))
+    return int(max((outcome.status for outcome in outcomes), key=_WEIGHT.index))
+
+
+def _run_of_list(options: RunOptions, suite: Path) -> SuiteOutcome:
+    """Run one suite; one that cannot be run is an outcome too."""
+    from harness.report.outcome import exit_code
+    from harness.report.suite_list import SuiteOutcome
+    from harness.report.table import build_report
+    from harness.store.run_directory import load_run
+
+    try:
+        path = run_one(options)
+        summary = build_report(load_run(path)).summary
+    except NothingSelected:
+        return SuiteOutcome(suite=suite, status=ExitCode.OK, note=f"{suite}: passed over, since {_NOTHING}")
+    except Interrupted:
+        raise
+    except HarnessError as error:
+        note = str(error) if str(suite) in str(error) else f"{suite}: {error}"
+        return SuiteOutcome(suite=suite, status=error.exit_code, note=note)
+    return SuiteOutcome(suite=suite, status=exit_code(summary), run=path, summary=summary)
+
+
+# --- list ---
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ListOptions:
+    """What a user can choose about a list of cases.
+
+    Attributes:
         suite: The suite's TOML file.
         toolchains: Under these releases.
         patterns: Only these cases.
@@ -96,52 +210,82 @@ def list_(
         flags: With all flags of each case.
         format: How to print them.
     """
-    from harness.commands.list import list_command
 
-    return list_command(suite, tuple(patterns or ()), tuple(tags or ()), tuple(toolchains or ()), format, flags=flags)
+    suite: Path
+    _: KW_ONLY
+    toolchains: Toolchains = ()
+    patterns: Patterns = ()
+    tags: Tags = ()
+    flags: bool = False
+    format: Literal["terminal", "json"] = "terminal"
 
 
-@app.command
-def doctor(
-    *,
-    format: Literal["terminal", "json"] = "terminal",  # noqa: A002 (the option's name)
-) -> int:
-    """Say what is here: tools, drivers, devices, and what would make timing noisy on this machine.
+@app.command(name="list")
+def list_cases(options: ListOptions) -> int:
+    """Show a suite's cases, and which of them would be skipped here and why.
 
-    Args:
-        format: How to print it.
+    Of a list of suites, the exit status is 2 if one of them cannot be loaded.
     """
-    from harness.commands.doctor import doctor_command
+    from harness.report.data import to_json
+    from harness.suite.load import find_list
 
-    return doctor_command(format)
-
-
-@app.command
-def export(
-    suite: Path, model: str, *, variant: str | None = None, device: str | None = None, out: Path | None = None
-) -> int:
-    """Write a model's MLIR and inputs to a folder, for use with plain iree-compile and iree-benchmark-module.
-
-    Args:
-        suite: The suite's TOML file.
-        model: The model's name in it.
-        variant: The program as this variant's plugins rewrite it, and the files that they give to the tools.
-        device: For this device (default: the first).
-        out: The folder (default: the model's name, and the variant's).
-    """
-    from harness.commands.export import export_command
-
-    return export_command(suite, model, variant, device, out)
-
-
-@app.command
-def schema(kind: Literal["suite", "list", "flagset"]) -> int:
-    """Print the JSON Schema of suites, lists of suites or flag-set files, which lets editors complete and check them.
-
-    Args:
-        kind: Which of the three.
-    """
-    from harness.suite.schema import json_schema
-
-    sys.stdout.write(json.dumps(json_schema(kind), indent=2) + "\n")
+    if (suites := find_list(options.suite)) is not None:
+        return _list_suites(suites, options)
+    cases = _planned_cases(options, options.suite)
+    if options.format == "json":
+        print_text(to_json(_cases_record(options.suite, cases)))
+    else:
+        _print_cases(cases, flags=options.flags)
     return ExitCode.OK
+
+
+def _list_suites(suites: SuiteList, options: ListOptions) -> int:
+    from harness.report.data import to_json
+
+    status = ExitCode.OK
+    records: list[dict[str, Any]] = []
+    for suite in suites.suites:
+        if options.format == "terminal":
+            print_text(str(suite))
+        try:
+            cases = _planned_cases(options, suite)
+        except NothingSelected:
+            cases = ()
+        except UsageError as error:
+            status = ExitCode.USAGE
+            records.append({"suite": suite.as_posix(), "cases": [], "error": str(error)})
+            tell(str(error))
+            continue
+        records.append(_cases_record(suite, cases))
+        if options.format == "terminal" and cases:
+            _print_cases(cases, flags=options.flags)
+        elif options.format == "terminal":
+            print_text(_NOTHING)
+    if options.format == "json":
+        print_text(to_json({"list": suites.path.as_posix(), "suites": records}))
+    return status
+
+
+def _planned_cases(options: ListOptions, suite: Path) -> tuple[Case, ...]:
+    """A suite's cases on this machine."""
+    from harness.stages.prepare import prepare
+    from harness.suite.cases import Selection
+
+    selection = Selection(patterns=options.patterns, tags=options.tags)
+    return prepare(suite, selection, find_toolchains(options.toolchains, suite, tell)).cases
+
+
+def _cases_record(suite: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
+    return {"suite": suite.as_posix(), "cases": [asdict(case) for case in cases]}
+
+
+def _print_cases(cases: tuple[Case, ...], *, flags: bool) -> None:
+    """A line for each case, and their number; lines that grep and awk read, so no table."""
+    width = max(len(case.name) for case in cases)
+    for case in cases:
+        remark = f"skipped: {case.skip}" if case.skip else "expected to fail" if case.known_to_fail else ""
+        print_text(f"{case.name:<{width}}  {case.id}  {remark}".rstrip())
+        if flags:
+            sys.stdout.write("".join(f"    {flag}\n" for flag in (*case.compile_flags, *case.run_flags)))
+    skipped = sum(case.skip is not None for case in cases)
+    print_text(f"{len(cases)} cases, {skipped} of them skipped here")

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.commands.output import print_text, tell
+from harness.cli.output import print_text, tell
 from harness.errors import ExitCode, UsageError
 from harness.history.changes import history_changes
 from harness.history.events import ChangeEvent, group_changes, order_of

@@ -1,51 +1,62 @@
-"""What a user can choose about a comparison: the options of `harness compare`, by their names there."""
+"""What a user can choose about a comparison: the signature of `harness compare`, its help, and what it records."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from typing import Annotated
 
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from harness.options import Flag, Patterns, Positive, Share, Toolchains, Whole
 from harness.records.comparison import RuleName
 
 
-@dataclass(frozen=True, kw_only=True)
+@Parameter(name="*")
+@dataclass(frozen=True)
 class CompareOptions:
-    """The arguments of `harness compare`; its help says the same of each."""
+    """What a user can choose about a comparison.
 
-    sides: tuple[str, ...] = ()
-    """Base and head: run directories, or toolchains such as iree==3.12.0."""
+    Attributes:
+        sides: Base and head: run directories, or toolchains such as iree==3.12.0.
+        within: Compare this run's variants with its baseline instead.
+        toolchains: Sides that are toolchains, after those given by position.
+        suite: Suite for sides that are toolchains (default: that of the other side's run).
+        patterns: Only these cases: shell patterns on their names, one of which must match; (): all.
+        remeasure: Measure again, now; else compare what the runs recorded.
+        across_hosts: Compare recorded numbers of different machines or devices too.
+        by_name: Compare cases of one name also where the two sides define them differently.
+        row_budget: Wall seconds for looking at one row's latency; confirming a finding takes as much again, at most
+            twice.
+        compile_budget: Wall seconds for one row's compile times; 0: they are not measured.
+        floor: Relative change of latency below which nothing is called changed (default: the suite's, else 0.01).
+        controls: So many identical rows are measured all the same, as A/A controls.
+        rule: What decides: generations and their intervals, or the thresholds of IREE's own old comments.
+        seed: Of the order of turns.
+        results: Where the comparison's directory goes.
+        compile_timeout: Seconds after which a compile is stopped.
+        call_timeout: Seconds after which a turn is stopped.
+    """
+
+    sides: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
+    _: KW_ONLY
     within: Path | None = None
-    """Compare this run's variants with its baseline instead."""
-    toolchains: tuple[str, ...] = ()
-    """Sides that are toolchains, after those given by position."""
+    toolchains: Toolchains = ()
     suite: Path | None = None
-    """Suite for sides that are toolchains (default: that of the other side's run)."""
-    patterns: tuple[str, ...] = ()
-    """Only these cases: shell patterns on their names, one of which must match; (): all."""
+    patterns: Patterns = ()
     remeasure: bool = True
-    """Measure again, now; else compare what the runs recorded."""
-    across_hosts: bool = False
-    """Compare recorded numbers of different machines or devices too."""
-    by_name: bool = False
-    """Compare cases of one name also where the two sides define them differently."""
-    row_budget: float = 15.0
-    """Wall seconds for looking at one row's latency; confirming a finding takes as much again, at most twice."""
-    compile_budget: float = 30.0
-    """Wall seconds for one row's compile times; 0: they are not measured."""
-    floor: float | None = None
-    """Relative change of latency below which nothing is called changed (default: the suite's, else 0.01)."""
-    controls: int = 0
-    """So many identical rows are measured all the same, as A/A controls."""
+    across_hosts: Flag = False
+    by_name: Flag = False
+    row_budget: Positive = 15.0
+    compile_budget: Annotated[float, Parameter(validator=Number(gte=0, lt=10_000_000))] = 30.0
+    floor: Share | None = None
+    controls: Whole = 0
     rule: RuleName = "generations"
-    """What decides: generations and their intervals, or the thresholds of IREE's own old comments."""
     seed: int = 0
-    """Of the order of turns."""
     results: Path = Path("results")
-    """Where the comparison's directory goes."""
-    compile_timeout: float = 900.0
-    """Seconds after which a compile is stopped."""
-    call_timeout: float = 300.0
-    """Seconds after which a turn is stopped."""
+    compile_timeout: Positive = 900.0
+    call_timeout: Positive = 300.0
 
     def again(self) -> list[str]:
         """What a command that repeats a row needs, to judge it alike."""

@@ -85,7 +85,7 @@ def _of_comparison(folder: Path) -> Material:
     from harness.plots.pictures import alt_text
     from harness.report.comparison_words import finite, headline
     from harness.report.github import render_comment
-    from harness.reporting import load_comparison
+    from harness.stages.reporting import load_comparison
     from harness.store.comparison_directory import COMPARISON_FILE
 
     file = folder / COMPARISON_FILE

@@ -191,7 +191,7 @@ def _compiled(
     requests: Sequence[CompileRequest], cache: BuildCache, context: Context
 ) -> Iterator[tuple[Build, str] | Underway]:
     try:
-        yield from compile_cases(requests, cache, context.options.jobs)
+        yield from compile_cases(requests, cache, context.options.compilers)
     except OSError as error:
         raise RunError(
             f"{cache_root()}: the cache cannot be written ({error.strerror}); make room or set HARNESS_CACHE, then go "

@@ -89,7 +89,7 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyR
     ]
     progress.stage("Verify", len(wanted))
     models = {model.name: model for model in prepared.suite.models}
-    limits = Limits(seconds=context.options.call_limit_s)
+    limits = Limits(seconds=context.options.call_timeout_s)
     for check in check_cases(wanted, models, limits, lambda name: progress.step(name, advance=0)):
         if check.case not in checks:
             directory.append(check)
@@ -120,7 +120,7 @@ def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
                 one.toolchain,
                 command,
                 one.bench.folder,
-                limits=Limits(seconds=_BENCHMARK_CALLS * context.options.call_limit_s),
+                limits=Limits(seconds=_BENCHMARK_CALLS * context.options.call_timeout_s),
                 cpus=one.cpus,
                 environment=one.case.environment,
             )

@@ -4,42 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from harness.process import Limits
 from harness.progress import Progress
 from harness.records.run import Build, Check, IrCounts, Peak, Reference, Run
+from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory
-from harness.suite.cases import Selection
-from harness.toolchain import Toolchain
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """What a user can choose about a run; None: the suite's own value.
-
-    Attributes:
-        toolchains: Of different versions; (): the one that is installed beside the harness.
-        budget_s: Seconds of timed rounds for the whole run.
-        compile_limits: For each iree-compile.
-        call_limit_s: For one turn, and for one iree-run-module.
-        measure: Whether to time anything; a comparison's side is only compiled and checked.
-    """
-
-    suite: Path
-    results: Path
-    selection: Selection
-    jobs: int
-    budget_s: float | None
-    generations: int | None
-    seed: int
-    compile_limits: Limits
-    call_limit_s: float
-    command: tuple[str, ...]
-    resume: Path | None = None
-    toolchains: tuple[Toolchain, ...] = ()
-    measure: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

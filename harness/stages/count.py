@@ -63,7 +63,7 @@ def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure],
         flags, shapes = ir_flags(build), _shapes(artifact)
         return counts, storage_of(build, artifact.mlir, shapes, flags, toolchain=toolchain, limits=limits)
 
-    pool = ThreadPoolExecutor(max_workers=context.options.jobs, thread_name_prefix="ir")
+    pool = ThreadPoolExecutor(max_workers=context.options.compilers, thread_name_prefix="ir")
     try:
         for alike, found in zip(todo.values(), pool.map(look, todo.values()), strict=True):
             for build, _, _ in alike:
@@ -223,7 +223,7 @@ def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure
         except CaseError as error:
             return Work(model=artifact.name, failure=Failure(stage="ir", message=str(error), stderr=error.stderr))
 
-    pool = ThreadPoolExecutor(max_workers=context.options.jobs, thread_name_prefix="work")
+    pool = ThreadPoolExecutor(max_workers=context.options.compilers, thread_name_prefix="work")
     try:
         for work in pool.map(count, todo):
             context.directory.append(work)

@@ -46,7 +46,7 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
             limits = Settings(
                 seconds=max(seconds - earlier_s, 0.0),
                 seed=int(settings["seed"]),
-                call_limit_s=context.options.call_limit_s,
+                call_limit_s=context.options.call_timeout_s,
             )
             for item in measure_generation(group, generation, limits, first_round=earlier_rounds):
                 directory.append(item)

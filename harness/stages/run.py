@@ -6,6 +6,7 @@ already done, and every result is on disk before the next one begins.
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,22 +27,31 @@ from harness.report import render
 from harness.report.rows import rows_of
 from harness.stages.build import Batch, compile_stage, materialize_models, skip_unfit_peers
 from harness.stages.check import lay_out_stage, reference_stage, verify_stage
-from harness.stages.context import Context, Done, RunOptions, done_in
+from harness.stages.context import Context, Done, done_in
 from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.measure import measure_stage
+from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared, prepare
 from harness.store.run_directory import RunDirectory, new_run_id, require_writable
+from harness.suite.cases import Selection
+from harness.toolchain import Toolchain
 
 
-def run_suite(options: RunOptions, progress: Progress) -> Path:
+def run_suite(options: RunOptions, progress: Progress, toolchains: Sequence[Toolchain] = ()) -> Path:
     """Run a suite, or go on with an interrupted run of it; the run's directory.
+
+    Args:
+        options: With a suite.
+        toolchains: Of different versions; (): the one that is installed beside the harness.
 
     Raises:
         HarnessError: The suite, the toolchain or the results folder cannot be used. Failing cases raise nothing: they
             are part of the run.
     """
+    assert options.suite is not None  # noqa: S101 (the caller's contract)
     require_writable(options.results)
-    prepared = prepare(options.suite, options.selection, options.toolchains)
+    selection = Selection(patterns=options.patterns, tags=options.tags)
+    prepared = prepare(options.suite, selection, toolchains)
     artifacts = materialize_models(prepared, options.compile_limits, progress)
     prepared = skip_unfit_peers(prepared, artifacts)
     directory, done = _open(prepared, artifacts, options)
@@ -115,20 +125,20 @@ def _header(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]
     return Header(
         schema_version=SCHEMA_VERSION,
         id=new_run_id(suite.name, now),
-        suite=options.suite.as_posix(),
+        suite=suite.path.as_posix(),
         suite_name=suite.name,
         suite_description=suite.description,
         suite_sha256=prepared.loaded.text_sha256,
         started=now.isoformat(timespec="seconds"),
         harness_version=__version__,
         harness_commit=harness_commit(),
-        command=options.command,
+        command=("harness", *sys.argv[1:]),
         baseline=suite.baseline,
         toolchains=tuple(
             ToolchainRecord(version=one.version, revision=one.revision, compiler_sha256=one.compiler_sha256)
             for one in prepared.toolchains
         ),
-        models=tuple(_model_record(name, artifact, options.suite) for name, artifact in artifacts.items()),
+        models=tuple(_model_record(name, artifact, suite.path) for name, artifact in artifacts.items()),
         cases=prepared.cases,
         groups=suite.groups,
         floors=dict(suite.floors),
@@ -159,9 +169,9 @@ def _settings(prepared: Prepared, options: RunOptions) -> dict[str, Any]:
     return {
         "budget_s": options.budget_s or prepared.suite.budget_s,
         "generations": options.generations or prepared.suite.generations,
-        "seed": options.seed,
-        "jobs": options.jobs,
+        "seed": options.seed or 0,
+        "jobs": options.compilers,
         "measure": options.measure,
-        "patterns": list(options.selection.patterns),
-        "tags": list(options.selection.tags),
+        "patterns": list(options.patterns),
+        "tags": list(options.tags),
     }

@@ -20,7 +20,7 @@ from harness.report.github.portable import portable_comparison
 from harness.report.run_words import next_steps as next_steps_of_run
 from harness.report.table import build_report
 from harness.report.verdicts import is_relevant
-from harness.reporting import load_comparison
+from harness.stages.reporting import load_comparison
 from harness.store.run_directory import load_run
 from tests.report.compared import make_comparison, make_timed
 

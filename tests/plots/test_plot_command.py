@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from harness.cli import run_command_line
-from harness.commands.plot import PlotArguments, plot_command
+from harness.cli.plot import PlotOptions
+from harness.cli.plot import plot as plot_command
 from harness.errors import RunError, UsageError
 from harness.records.comparison import Comparison
 from harness.report.comparison import json_document
@@ -28,7 +29,7 @@ def compared(quiet_comparison: Comparison, tmp_path: Path) -> Path:
 
 
 def plot(path: Path | str, out: Path, **given: Any) -> int:
-    return plot_command(PlotArguments(path=str(path), out=out, **given))
+    return plot_command(PlotOptions(str(path), out=out, **given))
 
 
 def test_a_comparison_is_drawn_as_a_forest(compared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.process import Limits
 from harness.progress import Silent
 from harness.records.case import Case
-from harness.stages.context import Context, Done, RunOptions
+from harness.stages.context import Context, Done
+from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory
-from harness.suite.cases import Selection
 from harness.suite.load import LoadedSuite
 from harness.suite.values import Suite
 from harness.toolchain import Toolchain
@@ -35,16 +34,5 @@ def a_prepared(
 
 def a_context(prepared: Prepared, directory: RunDirectory, done: Done | None = None) -> Context:
     """A run of that plan into that directory, which nobody watches."""
-    options = RunOptions(
-        suite=Path("suite.toml"),
-        results=directory.path.parent,
-        selection=Selection(),
-        jobs=2,
-        budget_s=None,
-        generations=None,
-        seed=0,
-        compile_limits=Limits(),
-        call_limit_s=1.0,
-        command=(),
-    )
+    options = RunOptions(Path("suite.toml"), results=directory.path.parent, jobs=2, call_timeout_s=1.0)
     return Context(prepared=prepared, options=options, directory=directory, done=done or Done(), progress=Silent())

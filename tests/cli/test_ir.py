@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from harness.commands.ir import ir_command
+from harness.cli.inspect import IrOptions, ir
 from harness.errors import ExitCode, UsageError
 
 Format = Literal["terminal", "mlir", "json"]
@@ -16,7 +16,7 @@ Format = Literal["terminal", "mlir", "json"]
 def refusal(output_format: Format, *phases: str, ops: tuple[str, ...] = ()) -> str:
     """The sentence; a suite that is not there would be another."""
     with pytest.raises(UsageError) as caught:
-        ir_command(Path("gone.toml"), "a/b@c", phases, ops, output_format, compile_timeout_s=60, out=None)
+        ir(IrOptions(Path("gone.toml"), "a/b@c", phases=phases, ops=ops, format=output_format))
     assert caught.value.exit_code == ExitCode.USAGE
     return str(caught.value)
 

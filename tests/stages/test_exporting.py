@@ -9,9 +9,9 @@ import pytest
 from iree.compiler import ir
 
 from harness.errors import CaseError, RunError, UsageError
-from harness.exporting import export_model, export_variant
 from harness.plugins import Flags, Plugin, Rewrite, TransformSpec, registry
 from harness.process import Limits
+from harness.stages.exporting import export_model, export_variant
 from tests.builders import a_plugin
 from tests.compile.real import PRODUCT, example_file
 
@@ -68,7 +68,7 @@ PLUGINS = {
 def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A suite with three variants on two devices, whose plugins are installed."""
     monkeypatch.setattr(registry, "load_plugin", PLUGINS.__getitem__)
-    monkeypatch.syspath_prepend(str(Path(__file__).parent / "fakes"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "fakes"))
     (tmp_path / "net.mlir").write_text(PRODUCT)
     path = tmp_path / "small.toml"
     path.write_text(SUITE)

@@ -8,30 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.commands import lists
-from harness.commands.lists import run_list
-from harness.commands.one_run import RunArguments
+from harness.cli import run as lists
+from harness.cli.run import run_list
 from harness.errors import CaseError, Interrupted, NothingSelected, SuiteError, UsageError
 from harness.records.run import Build, Failure, Run
+from harness.stages.options import RunOptions
 from harness.suite.values import SuiteList
 from tests.report.conftest import make_small_run
 
-ARGUMENTS = RunArguments(
-    suite=Path("night.toml"),
-    resume=None,
-    toolchains=(),
-    patterns=(),
-    tags=(),
-    budget_s=None,
-    generations=None,
-    jobs=None,
-    measure=True,
-    seed=None,
-    results=Path("results"),
-    compile_timeout_s=60.0,
-    compile_memory_gib=None,
-    call_timeout_s=60.0,
-)
+OPTIONS = RunOptions(Path("night.toml"), compile_timeout_s=60.0, call_timeout_s=60.0)
 SMALL = make_small_run()
 FAILED = replace(
     SMALL,
@@ -49,16 +34,16 @@ class Scripted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **ends: Ends) -> None:
         self.ends = ends
-        self.asked: list[RunArguments] = []
-        monkeypatch.setattr(lists, "run_for", self._run)
-        monkeypatch.setattr(lists, "load_run", self._load)
+        self.asked: list[RunOptions] = []
+        monkeypatch.setattr(lists, "run_one", self._run)
+        monkeypatch.setattr("harness.store.run_directory.load_run", self._load)
 
     def suites(self, **settings: float) -> SuiteList:
         """All of them, as a list."""
         files = tuple(Path(f"{name}.toml") for name in self.ends)
         return SuiteList(name="night", description="", path=Path("night.toml"), suites=files, **settings)  # type: ignore[arg-type]
 
-    def _run(self, arguments: RunArguments) -> Path:
+    def _run(self, arguments: RunOptions) -> Path:
         assert arguments.suite is not None
         self.asked.append(arguments)
         end = self.ends[arguments.suite.stem]
@@ -76,7 +61,7 @@ def test_each_suite_runs_in_turn_and_a_table_closes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scripted = Scripted(monkeypatch, one=SMALL, two=SMALL)
-    assert run_list(scripted.suites(), ARGUMENTS, "terminal") == 0
+    assert run_list(scripted.suites(), OPTIONS, "terminal") == 0
     assert [arguments.suite for arguments in scripted.asked] == [Path("one.toml"), Path("two.toml")]
     shown = capsys.readouterr()
     assert shown.out.count("mm on local-sync") == 2
@@ -96,7 +81,7 @@ def test_each_suite_runs_in_turn_and_a_table_closes(
 )
 def test_the_weightiest_status_counts(monkeypatch: pytest.MonkeyPatch, ends: tuple[Ends, Ends], status: int) -> None:
     scripted = Scripted(monkeypatch, one=ends[0], two=ends[1])
-    assert run_list(scripted.suites(), ARGUMENTS, "terminal") == status
+    assert run_list(scripted.suites(), OPTIONS, "terminal") == status
     assert len(scripted.asked) == 2
 
 
@@ -104,7 +89,7 @@ def test_a_suite_that_cannot_be_loaded_is_told_of_and_the_others_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scripted = Scripted(monkeypatch, bad=SuiteError("bad.toml: name is missing; add it"), good=SMALL)
-    assert run_list(scripted.suites(), ARGUMENTS, "markdown") == 2
+    assert run_list(scripted.suites(), OPTIONS, "markdown") == 2
     shown = capsys.readouterr()
     assert "bad.toml: name is missing; add it\n" in shown.err
     assert shown.out.endswith("\n\n- bad.toml: name is missing; add it\n")
@@ -115,7 +100,7 @@ def test_where_nothing_is_selected_in_any_suite(monkeypatch: pytest.MonkeyPatch)
     nothing = NothingSelected("it matches no case")
     scripted = Scripted(monkeypatch, one=nothing, two=nothing)
     with pytest.raises(UsageError, match="matches no case of any of its suites"):
-        run_list(scripted.suites(), ARGUMENTS, "terminal")
+        run_list(scripted.suites(), OPTIONS, "terminal")
 
 
 def test_the_list_s_settings_hold_for_each_suite_and_the_command_line_s_before_them(
@@ -123,15 +108,15 @@ def test_the_list_s_settings_hold_for_each_suite_and_the_command_line_s_before_t
 ) -> None:
     scripted = Scripted(monkeypatch, one=SMALL)
     suites = scripted.suites(budget_s=5.0, generations=2)
-    run_list(suites, ARGUMENTS, "terminal")
-    run_list(suites, replace(ARGUMENTS, budget_s=1.0), "terminal")
-    run_list(scripted.suites(), ARGUMENTS, "terminal")
+    run_list(suites, OPTIONS, "terminal")
+    run_list(suites, replace(OPTIONS, budget_s=1.0), "terminal")
+    run_list(scripted.suites(), OPTIONS, "terminal")
     assert [(one.budget_s, one.generations) for one in scripted.asked] == [(5.0, 2), (1.0, 2), (None, None)]
 
 
 def test_one_document_for_other_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     scripted = Scripted(monkeypatch, one=SMALL, two=SuiteError("two.toml: no"))
-    assert run_list(scripted.suites(), ARGUMENTS, "json") == 2
+    assert run_list(scripted.suites(), OPTIONS, "json") == 2
     document = json.loads(capsys.readouterr().out)
     assert (document["schema_version"], document["list"]) == (1, "night.toml")
     assert [one["exit_status"] for one in document["suites"]] == [0, 2]
@@ -141,7 +126,7 @@ def test_one_document_for_other_programs(monkeypatch: pytest.MonkeyPatch, capsys
 def test_no_rows_of_several_suites_in_one_csv(monkeypatch: pytest.MonkeyPatch) -> None:
     scripted = Scripted(monkeypatch, one=SMALL)
     with pytest.raises(UsageError, match="--format csv is for one suite"):
-        run_list(scripted.suites(), ARGUMENTS, "csv")
+        run_list(scripted.suites(), OPTIONS, "csv")
     assert scripted.asked == []
 
 
@@ -149,7 +134,7 @@ def test_who_stops_it_is_told_how_to_go_on_and_what_is_left(monkeypatch: pytest.
     stopped = Interrupted("interrupted; go on with `harness run --resume results/one`")
     scripted = Scripted(monkeypatch, one=stopped, two=SMALL, three=SMALL)
     with pytest.raises(Interrupted) as caught:
-        run_list(scripted.suites(), ARGUMENTS, "terminal")
+        run_list(scripted.suites(), OPTIONS, "terminal")
     assert str(caught.value) == f"{stopped}; not begun were two.toml, three.toml"
     assert len(scripted.asked) == 1
 
@@ -159,6 +144,6 @@ def test_newest_is_asked_once_for_all_suites(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("harness.toolchain.install.newest_release", lambda: next(answers))
     scripted = Scripted(monkeypatch, one=SMALL, two=SMALL)
 
-    run_list(scripted.suites(), replace(ARGUMENTS, toolchains=("3.12", "newest")), "terminal")
+    run_list(scripted.suites(), replace(OPTIONS, toolchains=("3.12", "newest")), "terminal")
 
     assert [arguments.toolchains for arguments in scripted.asked] == [("3.12.0", "9.9.0")] * 2

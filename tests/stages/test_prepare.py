@@ -103,7 +103,7 @@ def test_a_model_is_known_by_its_bytes_not_by_its_name(prepare_with: Prepare) ->
     assert not {case.id for case in first} & {case.id for case in changed}
 
 
-SUITES = [path for path in sorted((Path(__file__).parents[1] / "suites").glob("*.toml")) if find_list(path) is None]
+SUITES = [path for path in sorted((Path(__file__).parents[2] / "suites").glob("*.toml")) if find_list(path) is None]
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda file: file.stem)

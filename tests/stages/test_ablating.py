@@ -18,8 +18,8 @@ from harness.stages.prepare import prepare
 from harness.suite.cases import Selection
 from harness.suite.load import load_suite
 from harness.toolchain import Toolchain
-from tests.ablated_suite import PLUGINS, SUITE, register, write_suite
 from tests.builders import CPU_FLAGS
+from tests.stages.ablated_suite import PLUGINS, SUITE, register, write_suite
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,191 @@
+"""Commands that look at a suite or a machine: `ir`, `export`, `schema`, `doctor`; and `ablate`, which runs a suite."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from harness.cli.app import app
+from harness.cli.output import print_text, tell, tell_where, terminal_form
+from harness.cli.run import print_run, run_one
+from harness.errors import ExitCode, ToolchainError, UsageError
+from harness.options import Format, Positive
+from harness.stages.options import RunOptions, compile_limits
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class IrOptions:
+    """What a user can choose about the IR of a case.
+
+    Attributes:
+        suite: The suite's TOML file.
+        case: The case's name, as `harness list` shows it.
+        phases: At this phase; repeatable (default: input, flow, stream, bufferized, executable-targets).
+        ops: Only operations that match this pattern, such as linalg.* or executables:memref.alloc; repeatable (default:
+            those that tell of buffers and copies).
+        compile_timeout_s: Seconds after which a compile is stopped.
+        format: Counts, or with mlir the IR itself, without the values of weights.
+        out: Write it to this file instead of stdout.
+    """
+
+    suite: Path
+    case: str
+    _: KW_ONLY
+    phases: Annotated[tuple[str, ...], Parameter(name="--phase", negative="", show_default=False)] = ()
+    ops: Annotated[tuple[str, ...], Parameter(name="--ops", negative="", show_default=False)] = ()
+    compile_timeout_s: Annotated[Positive, Parameter(name="--compile-timeout")] = 900.0
+    format: Literal["terminal", "mlir", "json"] = "terminal"
+    out: Path | None = None
+
+
+@app.command
+def ir(options: IrOptions) -> int:
+    """Count the operations of a case's IR at phases of the compiler, or print the IR of one phase."""
+    from harness.ir.op_counts import check_ops
+    from harness.progress import Terminal
+    from harness.report.inspected import TELLING_OPS, render_counts, render_counts_json
+    from harness.stages.inspect import inspect_case
+
+    phases, texts = tuple(dict.fromkeys(options.phases)), options.format == "mlir"
+    if texts and len(phases) != 1:
+        raise UsageError("--format mlir prints one phase; say which with --phase")
+    if options.ops and options.format != "terminal":
+        raise UsageError(f"--ops chooses what the table shows; leave it out with --format {options.format}")
+    check_ops(options.ops)
+    limits = compile_limits(options.compile_timeout_s)
+    with Terminal() as progress:
+        inspected = inspect_case(options.suite, options.case, phases, texts=texts, limits=limits, progress=progress)
+    if texts:
+        print_text(inspected.texts[phases[0]], options.out)
+    elif options.format == "json":
+        print_text(render_counts_json(inspected), options.out)
+    else:
+        print_text(render_counts(inspected, options.ops or TELLING_OPS, **terminal_form(options.out)), options.out)
+    return ExitCode.OK
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class AblateOptions:
+    """What a user can choose about an ablation.
+
+    Attributes:
+        suite: The suite's TOML file.
+        models: Its name in the suite; repeatable.
+        plugin: The plugin's registered name; its options that are true or false are ablated.
+        devices: On this device; repeatable (default: the suite's first).
+        on: The variant that the plugin is added to, or that has it already (default: the suite's baseline).
+        budget_s: Seconds of timed rounds (default: the suite's).
+        results: Where the run's directory goes, and the suite that is made for it.
+        format: How to print it; markdown is one table.
+    """
+
+    suite: Path
+    _: KW_ONLY
+    models: Annotated[tuple[str, ...], Parameter(name="--model", negative="")]
+    plugin: str
+    devices: Annotated[tuple[str, ...], Parameter(name="--device", negative="", show_default=False)] = ()
+    on: str | None = None
+    budget_s: Annotated[Positive | None, Parameter(name="--budget")] = None
+    results: Path = Path("results")
+    format: Format = "terminal"
+
+
+@app.command
+def ablate(options: AblateOptions) -> int:
+    """Run a model with no option of a plugin, with each alone, all but each, and all, and show what each does."""
+    from harness.report.markdown import to_markdown
+    from harness.report.outcome import exit_code
+    from harness.report.run_page import ablation_page
+    from harness.report.table import build_report
+    from harness.stages.ablating import Ablation, write_ablation
+    from harness.store.run_directory import load_run
+
+    ablation = Ablation(
+        models=options.models,
+        plugin=options.plugin,
+        devices=options.devices,
+        on=options.on,
+        budget_s=options.budget_s,
+    )
+    suite = write_ablation(options.suite, ablation, options.results)
+    tell(f"{suite}: each option as a variant; `harness run {shlex.quote(str(suite))}` repeats this")
+    path = run_one(RunOptions(suite, budget_s=options.budget_s, results=options.results))
+    if options.format == "markdown":
+        report = build_report(load_run(path))
+        print_text(to_markdown(ablation_page(report)))
+        status = int(exit_code(report.summary))
+    else:
+        status = print_run(path, options.format)
+    tell_where(path)
+    return status
+
+
+@app.command
+def export(
+    suite: Path, model: str, *, variant: str | None = None, device: str | None = None, out: Path | None = None
+) -> int:
+    """Write a model's MLIR and inputs to a folder, for use with plain iree-compile and iree-benchmark-module.
+
+    Args:
+        suite: The suite's TOML file.
+        model: The model's name in it.
+        variant: The program as this variant's plugins rewrite it, and the files that they give to the tools.
+        device: For this device (default: the first).
+        out: The folder (default: the model's name, and the variant's).
+    """
+    from harness.stages.exporting import export_model, export_variant
+
+    if variant is None and device is not None:
+        raise UsageError("--device is for --variant, whose plugins may differ by device; give both or neither")
+    folder = out or Path(".".join(part for part in (model, variant, device) if part))
+    if variant is None:
+        exported = export_model(suite, model, folder, limits=compile_limits())
+    else:
+        exported = export_variant(suite, model, variant, device, folder, limits=compile_limits())
+    for effect in exported.effects:
+        tell(f"{effect.name} matched {effect.matched}")
+    begin = f"; compile it with {' '.join(exported.flags)}" if exported.flags else ""
+    tell(f"{folder}: {', '.join(exported.files)}; entry function {exported.function}{begin}")
+    return ExitCode.OK
+
+
+@app.command
+def schema(kind: Literal["suite", "list", "flagset"]) -> int:
+    """Print the JSON Schema of suites, lists of suites or flag-set files, which lets editors complete and check them.
+
+    Args:
+        kind: Which of the three.
+    """
+    from harness.suite.schema import json_schema
+
+    print_text(json.dumps(json_schema(kind), indent=2))
+    return ExitCode.OK
+
+
+@app.command
+def doctor(*, format: Literal["terminal", "json"] = "terminal") -> int:  # noqa: A002 (the option's name)
+    """Say what is here: tools, drivers, devices, and what would make timing noisy on this machine.
+
+    Args:
+        format: How to print it.
+    """
+    from harness.cache import environments_root
+    from harness.doctor import diagnose, render_json, render_terminal
+    from harness.process import Limits
+    from harness.toolchain import Toolchain, find_toolchain, installed_environments
+
+    toolchain: Toolchain | ToolchainError
+    try:
+        toolchain = find_toolchain()
+    except ToolchainError as error:
+        toolchain = error
+    diagnosis = diagnose(toolchain, installed_environments(environments_root()), limits=Limits(seconds=60))
+    print_text(render_json(diagnosis) if format == "json" else render_terminal(diagnosis, **terminal_form()))
+    return ExitCode.OK if isinstance(toolchain, Toolchain) else ExitCode.USAGE

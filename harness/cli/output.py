@@ -1,0 +1,70 @@
+"""Where the text of a command goes: stdout or a file, as wide as the terminal, in colour where it shows colours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from harness.errors import RunError
+
+if TYPE_CHECKING:
+    from harness.report.page import Page
+
+
+def tell(sentence: str) -> None:
+    """Say something on stderr."""
+    sys.stderr.write(f"{sentence}\n")
+
+
+def tell_where(path: Path) -> None:
+    """Say where a run or a comparison is kept."""
+    program = "harness" if shutil.which("harness") else os.path.relpath(sys.argv[0])
+    tell(f"Kept in {path}; `{program} report {path} --format markdown` prints it for an issue.")
+
+
+def terminal_width() -> int:
+    """Columns of the terminal; 120 where there is none."""
+    return shutil.get_terminal_size((120, 24)).columns
+
+
+def terminal_form(out: Path | None = None) -> dict[str, Any]:
+    """`width` and `color` of what is laid out for a terminal.
+
+    Args:
+        out: The file that it goes to; None: stdout.
+    """
+    return {"width": terminal_width(), "color": out is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ}
+
+
+def print_text(text: str, out: Path | None = None) -> None:
+    """Write a report to a file, or to stdout.
+
+    Raises:
+        RunError: The file cannot be written.
+    """
+    if out is None:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{out}: cannot be written ({error.strerror}); choose another file") from None
+
+
+def print_page(page: Page, output_format: Literal["terminal", "markdown"], out: Path | None = None) -> None:
+    """Lay out a page for the terminal or as Markdown, and write it.
+
+    Raises:
+        RunError: The file cannot be written.
+    """
+    if output_format == "markdown":
+        from harness.report.markdown import to_markdown
+
+        print_text(to_markdown(page), out)
+    else:
+        from harness.report.terminal import to_terminal
+
+        print_text(to_terminal(page, **terminal_form(out)), out)

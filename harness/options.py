@@ -1,0 +1,38 @@
+"""Types that several commands' options have: what they are checked for, and what `--help` says of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+Format = Literal["terminal", "markdown", "json", "csv"]
+Positive = Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))]
+Share = Annotated[float, Parameter(validator=Number(gt=0, lt=1))]
+Whole = Annotated[int, Parameter(validator=Number(gte=0))]
+Count = Annotated[int, Parameter(validator=Number(gte=1))]
+Flag = Annotated[bool, Parameter(negative="")]
+Patterns = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--filter",
+        negative="",
+        show_default=False,
+        help="Only cases whose name matches; shell patterns; repeatable.",
+    ),
+]
+Tags = Annotated[
+    tuple[str, ...],
+    Parameter(name="--tag", negative="", show_default=False, help="Only cases with this tag; repeatable."),
+]
+Toolchains = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--toolchain",
+        negative="",
+        show_default=False,
+        help="Release of IREE, as in 3.12.0, installed into the cache once; repeatable: the others are compared with "
+        "the first (default: the one that is installed).",
+    ),
+]
