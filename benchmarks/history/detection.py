@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--record", type=Path, default=ROOT / "results" / "detection.json")
     parser.add_argument("--document", type=Path, default=ROOT / "docs" / "history.md", help="where the section goes")
     parser.add_argument("--replay", action="store_true", help="try nothing, only write the section from the record")
-    parser.add_argument("--prices", action="store_true", help="only simulate the table of change_points/table.py")
+    parser.add_argument("--prices", action="store_true", help="only simulate the table of change_points/noise.py")
     chosen = parser.parse_args(arguments)
     if chosen.prices:
         print_prices(chosen.series, chosen.processes)

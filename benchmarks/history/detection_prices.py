@@ -1,4 +1,4 @@
-"""The table in harness/stats/change_points/table.py: what noise alone gains, by the length of the series."""
+"""The table in harness/stats/change_points/noise.py: what noise alone gains, by the length of the series."""
 
 from __future__ import annotations
 

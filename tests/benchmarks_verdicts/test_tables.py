@@ -10,19 +10,20 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from benchmarks.verdicts import __main__ as command
-from benchmarks.verdicts import facts
+from benchmarks.verdicts import facts, tables
 from benchmarks.verdicts.contest import Count, Score, beaten, contest
+from benchmarks.verdicts.estimators import ESTIMATORS
+from benchmarks.verdicts.others import OTHERS
 from benchmarks.verdicts.recording import Recorded
-from benchmarks.verdicts.tables import BEGIN, END, render, write_tables
+from benchmarks.verdicts.tables import BEGIN, END, recorded, render, write_tables
 from benchmarks.verdicts.trials import Streams
 from harness.compare.samplers import GENERATION_S
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.stats.rule import Rule
 from harness.toolchain import Toolchain
-from tests.benchmarks_verdicts.conftest import Script
+from tests.benchmarks_verdicts.conftest import scripted
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "statistics.md"
 MACHINE = facts.Facts(cpu="Processor X", cores=4, system="System Y, kernel 1", virtual=True, iree="3.13.0 (abc)")
@@ -37,26 +38,58 @@ TOOLCHAIN = Toolchain(
 )
 
 
-@pytest.fixture
-def streams(script: Script) -> Streams:
+@pytest.fixture(scope="module")
+def streams() -> Streams:
     every = (
-        script("matmul A/A", generations=90, seed=1, seconds=0.7),
-        script("loop A/A", generations=90, seed=2, spread=0.02, seconds=0.7),
-        script("loop +3 %", generations=60, change=0.03, seed=3, seconds=0.7),
-        script("matmul A/A beside a hog", generations=40, seed=4, seconds=0.7),
+        scripted("matmul A/A", generations=90, seed=1, seconds=0.7),
+        scripted("loop A/A", generations=90, seed=2, spread=0.02, seconds=0.7),
+        scripted("loop +3 %", generations=60, change=0.03, seed=3, seconds=0.7),
+        scripted("matmul A/A beside a hog", generations=40, seed=4, seconds=0.7),
     )
     return {stream[0].stream: stream for stream in every}
 
 
-def test_all_tables(streams: Streams, snapshot: SnapshotAssertion) -> None:
-    assert render(streams, MACHINE) == snapshot
+@pytest.fixture(scope="module")
+def text(streams: Streams) -> str:
+    """All tables of these streams; making them takes seconds."""
+    return render(streams, MACHINE)
 
 
-def test_a_machine_that_was_not_noted_is_not_guessed(streams: Streams) -> None:
-    assert "on a machine that was not noted" in render(streams, None)
+def rows_of(text: str, heading: str) -> dict[str, list[str]]:
+    """The rows of all tables below a heading, by their first cell; the first of each name."""
+    section = text.split(f"### {heading}\n")[1].split("\n### ")[0]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+    return {row[0]: row[1:] for row in reversed(cells)}
 
 
-def test_only_what_stands_between_the_marks_changes(streams: Streams, tmp_path: Path) -> None:
+def test_where_and_how_much_was_recorded(text: str, streams: Streams) -> None:
+    assert "on Processor X, 4 cores (virtual machine, System Y, kernel 1), with IREE 3.13.0 (abc): 280 gen" in text
+    assert rows_of(text, "What was recorded")["loop +3 %"][:4] == ["loop of small matmuls (5 ms)", "60", "42", "0.70"]
+    assert "on a machine that was not noted" in recorded(streams, None)
+
+
+def test_equal_modules_are_not_flagged_and_slowed_ones_are_found(text: str) -> None:
+    alarms = rows_of(text, "False alarms: a module against itself")
+    assert alarms["matmul A/A"][:3] == ["11", "0", "0"]
+    assert set(alarms) >= {"loop A/A", "matmul A/A beside a hog", "all but the hog"}
+    power = rows_of(text, "Power: heads that are slower by a known share")
+    assert power["loop +3 %"][0] == "100 %"
+    assert "equal modules called regressed" in text.split("### The goals")[1]
+
+
+def test_every_rule_and_every_statistic_has_its_row(text: str) -> None:
+    rivals = rows_of(text, "Other tools' rules on the same turns")
+    assert {rule.name for rule in OTHERS} < set(rivals)
+    statistics = rows_of(text, "Which statistic of a generation")
+    assert set(ESTIMATORS) < set(statistics)
+    for heading in ("Beside a busy core", "Many rows in one comparison"):
+        assert f"### {heading}\n" in text
+
+
+def test_only_what_stands_between_the_marks_changes(
+    streams: Streams, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "render", lambda *_: text)
     document = tmp_path / "document.md"
     document.write_text(f"before\n{BEGIN}\nwhat stood here\n{END}\nafter\n")
     write_tables(document, streams, MACHINE)
@@ -101,6 +134,8 @@ def test_a_rule_that_finds_more_is_named_and_one_that_cries_is_not() -> None:
 def test_replaying_reads_a_recording_and_writes_the_document(
     streams: Streams, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    rendered: list[tuple[Streams, object]] = []
+    monkeypatch.setattr(tables, "render", lambda *given: rendered.append(given) or "the tables")  # type: ignore[func-returns-value]
     recording, document = tmp_path / "verdicts.jsonl.gz", tmp_path / "document.md"
     mixed: list[Recorded] = sorted((one for stream in streams.values() for one in stream), key=lambda one: one.number)
     with gzip.open(recording, "wt") as file:
@@ -112,7 +147,8 @@ def test_replaying_reads_a_recording_and_writes_the_document(
     command.main()
     noted = facts.noted(recording)
     assert noted is not None
-    assert document.read_text() == f"{BEGIN}\n\n{render(streams, noted)}\n\n{END}\n"
+    assert rendered == [(streams, noted)]
+    assert document.read_text() == f"{BEGIN}\n\nthe tables\n\n{END}\n"
     facts.note(recording, replace(TOOLCHAIN, version="9.9.9"))
     assert facts.noted(recording) == noted, "what is noted stays"
 
