@@ -6,16 +6,27 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.metrics import LATENCY, TIMED
+from harness.metrics import INSTRUCTIONS, LATENCY, TIMED, metric_named
 from harness.records.comparison import Row, Verdict
 from harness.report.markdown import size_bytes
 from harness.report.markdown_text import name as code
 from harness.report.page import Code, Column, Fold, Heading, Inline, Name, Paragraph, Part, Table
-from harness.report.units import NOTHING, PLAIN, Unit, change_text, count_unit, interval_text, p_text, time_unit
+from harness.report.units import (
+    NOTHING,
+    PLAIN,
+    Unit,
+    change_text,
+    count_unit,
+    interval_text,
+    p_text,
+    percent,
+    time_unit,
+)
 from harness.report.verdicts import (
     CHANGED,
     LOST,
     TONES,
+    UPSTREAM_TITLES,
     by_metric,
     cases,
     change_title,
@@ -30,6 +41,12 @@ from harness.report.verdicts import (
 MOST_SHOWN = 3
 # Of a comment, what a list of nothing but names may take.
 _ROOM_FOR_NAMES_BYTES = 20_000
+# Lines of the table of figures; a suite may count any number of ops.
+_MOST_LINES = 30
+# What the table of figures shows unfolded: what is timed, and the figures that IREE's own comments had.
+_FIRST = (*TIMED, INSTRUCTIONS.name, *UPSTREAM_TITLES)
+# Beyond this a ratio is no percentage that anybody reads.
+_LARGEST_RATIO = 1e6
 LOST_TITLE = "Failed and Missing Benchmarks 🚨"
 
 
@@ -272,3 +289,101 @@ def _from(columns: Sequence[Column], start: int) -> list[Column]:
         Column(column.title, column.cells[start:], kind=column.kind, unit=column.unit, rank=column.rank)
         for column in columns
     ]
+
+
+def figure_table(rows: Sequence[Row], *, first: bool) -> list[Part]:
+    """A line for each figure of which a row changed, in numbers of rows and ranges; also for all that is timed.
+
+    Args:
+        first: Whether it is for timed figures and those that IREE's comments had, or for all others.
+    """
+    if not of_verdict(rows, *CHANGED):
+        return []
+    groups = {
+        metric: _standing_for(metric, group, rows)
+        for metric, group in by_metric(rows).items()
+        if (metric in _FIRST) == first and (of_verdict(group, *CHANGED) or (metric in TIMED and _compared(group)))
+    }
+    if not groups:
+        return []
+    titles = [LATENCY.title if metric == LATENCY.name else figure_title(metric) for metric in groups]
+    listed = list(groups.values())
+
+    def numbers(title: str, cell: Callable[[Sequence[Row]], str]) -> Column:
+        return Column(title, [cell(group) for group in listed], kind="number")
+
+    table = Table(
+        columns=(
+            Column("", titles),
+            numbers("Regressed 🚩", lambda group: _changed(of_verdict(group, "regressed"), "worst")),
+            numbers("Improved 🎉", lambda group: _changed(of_verdict(group, "improved"), "best")),
+            numbers("Unchanged", _unchanged),
+            numbers("Inconclusive", lambda group: _number(len(of_verdict(group, "inconclusive")))),
+            numbers("Geometric Mean", _mean),
+        ),
+        most=_MOST_LINES,
+    )
+    return [table]
+
+
+def _standing_for(metric: str, group: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+    """The rows of a metric; of one that is counted also the identical ones, since equal modules have no others."""
+    known = metric_named(metric)
+    if known is None or not known.exact:
+        return list(group)
+    there = set(cases(group))
+    return [*group, *(row for row in of_verdict(rows, "identical") if row.case not in there)]
+
+
+def _changed(rows: Sequence[Row], word: str) -> str:
+    """`3, worst +10.3 %`; what came from nothing has no percentage."""
+    if not rows:
+        return ""
+    if all(row.base_value == 0 for row in rows):
+        return f"{len(rows):,}, from 0"
+    known = [row for row in rows if row.base_value == 0 or (row.ratio is not None and row.ratio < _LARGEST_RATIO)]
+    if not known:
+        return f"{len(rows):,}"
+    largest = largest_first(known)[0]
+    figure = "from 0" if largest.ratio is None else _percent(largest.ratio)
+    return f"{len(rows):,}{f', {word}' if len(rows) > 1 else ','} {figure}"
+
+
+def _unchanged(rows: Sequence[Row]) -> str:
+    identical = len(of_verdict(rows, "identical"))
+    unchanged = len(of_verdict(rows, "unchanged"))
+    return _number(unchanged + identical) + (f", {identical:,} identical" if identical and unchanged else "")
+
+
+def _number(number: int) -> str:
+    return f"{number:,}" if number else ""
+
+
+def _compared(rows: Sequence[Row]) -> list[float]:
+    """Their ratios; equal modules have 1."""
+    ratios = [1.0 if row.verdict == "identical" else row.ratio for row in rows if row.verdict != "failed"]
+    return [ratio for ratio in ratios if ratio is not None and ratio > 0]
+
+
+def _mean(rows: Sequence[Row]) -> str:
+    """Of all rows that were compared, not only those that changed.
+
+    Nothing where it would mislead: most rows are not decided, or a change from 0 or to 0 would not be in it.
+    """
+    ratios = _compared(rows)
+    if not ratios or not says_something(len(ratios), len(of_verdict(rows, "inconclusive"))):
+        return ""
+    if any(0 in (row.base_value, row.head_value) for row in of_verdict(rows, *CHANGED)):
+        return ""
+    mean = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
+    return f"{_percent(mean)} of {len(ratios):,}" if mean < _LARGEST_RATIO else ""
+
+
+def _percent(ratio: float) -> str:
+    """A signed change that no browser breaks before its sign."""
+    return percent(ratio, decimals=1).replace(" ", "\u00a0")
+
+
+def says_something(rows: int, undecided: int) -> bool:
+    """Whether a mean does: one of rows of which most are not decided only looks like a figure."""
+    return 2 * undecided <= rows

@@ -9,18 +9,18 @@ rustc-perf's do.
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, metric_named
+from harness.metrics import COMPILE_TIME, LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Kind, Row
 from harness.report.changes import (
     Layout,
     change_parts,
+    figure_table,
     folded_part,
     gate_parts,
     identical_part,
@@ -28,6 +28,7 @@ from harness.report.changes import (
     lost_table,
     new_parts,
     row_table,
+    says_something,
     tool_output,
     verdict_counts,
 )
@@ -66,9 +67,7 @@ from harness.report.verdicts import (
     MEASURED,
     NO_METRIC_CHANGED,
     NOTHING_CHANGED,
-    UPSTREAM_TITLES,
     by_metric,
-    cases,
     change_size,
     controls,
     controls_line,
@@ -95,12 +94,8 @@ _MANY, _MOST_LISTED = 40, 100
 _MOST_NOTES, _NOTES_UNFOLDED = 8, 2
 _MOST_IN_FOREST, _FOREST_WIDTH = 12, 96
 _MOST_COMMANDS = 20
-# Figures that a comment names without a table, and lines of the table of figures; a suite may count any number of ops.
-_MOST_FIGURES, _MOST_LINES = 60, 30
-# What the table of figures shows unfolded: what is timed, and the figures that IREE's own comments had.
-_FIRST = (*TIMED, INSTRUCTIONS.name, *UPSTREAM_TITLES)
-# Beyond this a ratio is no percentage that anybody reads.
-_LARGEST_RATIO = 1e6
+# Figures that a comment names without a table; a suite may count any number of ops.
+_MOST_FIGURES = 60
 
 
 def terminal_page(comparison: Comparison) -> Page:
@@ -237,7 +232,7 @@ def _choices(comparison: Comparison, around: Surroundings, *, full: bool) -> lis
         if not parts:
             return no_metric
         title = f"Counted figures that changed ({plural(len(others), 'row')})"
-        return [Fold(title, [*_overview(rows, first=False), *parts], open=full)]
+        return [Fold(title, [*figure_table(rows, first=False), *parts], open=full)]
 
     def quiet(layout: Layout) -> list[Part]:
         unchanged = of_verdict(rows, "unchanged")
@@ -249,7 +244,7 @@ def _choices(comparison: Comparison, around: Surroundings, *, full: bool) -> lis
         ]
 
     return [
-        Choice(forms=(_overview(rows, first=True), ()), what=("the table of figures",), ranks=(1,)),
+        Choice(forms=(figure_table(rows, first=True), ()), what=("the table of figures",), ranks=(1,)),
         Choice(
             forms=([*lost_table(lost), *outputs], lost_table(lost), lost_names(lost)),
             what=("what the tools said of failed rows", "what happened to each failed row"),
@@ -346,7 +341,7 @@ def _means(comparison: Comparison) -> list[Part]:
     """Geometric means of the latency ratios, folded away; not those of rows of which most are not decided."""
     open_rows = of_verdict(of_metric(real_rows(comparison), LATENCY.name), "inconclusive")
     undecided = Counter((kind, getattr(row, kind)) for row in open_rows for kind in get_args(Kind))
-    shown = [mean for mean in comparison.means if _says_something(mean.rows, undecided[mean.kind, mean.name])]
+    shown = [mean for mean in comparison.means if says_something(mean.rows, undecided[mean.kind, mean.name])]
     if not shown:
         return []
     left_out = len(comparison.means) - len(shown)
@@ -362,11 +357,6 @@ def _means(comparison: Comparison) -> list[Part]:
         after=(f"Identical rows count with 1.{rest}",),
     )
     return [Fold("Geometric means by model, device and variant", (table,))]
-
-
-def _says_something(rows: int, undecided: int) -> bool:
-    """Whether a mean does: one of rows of which most are not decided only looks like a figure."""
-    return 2 * undecided <= rows
 
 
 def _method(comparison: Comparison, *, full: bool) -> list[Part]:
@@ -410,99 +400,6 @@ def _commands(comparison: Comparison, *, full: bool) -> list[Part]:
     parts: list[Part] = [Code(shlex.join(comparison.command), "sh")] if comparison.command else []
     parts += [Code("\n".join(row.repro), "sh", row.case) for row in rows]
     return [Fold("Commands that repeat it", parts)] if parts else []
-
-
-def _overview(rows: Sequence[Row], *, first: bool) -> list[Part]:
-    """A line for each figure of which a row changed, in numbers of rows and ranges; also for all that is timed.
-
-    Args:
-        first: Whether it is for timed figures and those that IREE's comments had, or for all others.
-    """
-    if not of_verdict(rows, *CHANGED):
-        return []
-    groups = {
-        metric: _standing_for(metric, group, rows)
-        for metric, group in by_metric(rows).items()
-        if (metric in _FIRST) == first and (of_verdict(group, *CHANGED) or (metric in TIMED and _compared(group)))
-    }
-    if not groups:
-        return []
-    titles = [LATENCY.title if metric == LATENCY.name else figure_title(metric) for metric in groups]
-    listed = list(groups.values())
-
-    def numbers(title: str, cell: Callable[[Sequence[Row]], str]) -> Column:
-        return Column(title, [cell(group) for group in listed], kind="number")
-
-    table = Table(
-        columns=(
-            Column("", titles),
-            numbers("Regressed 🚩", lambda group: _changed(of_verdict(group, "regressed"), "worst")),
-            numbers("Improved 🎉", lambda group: _changed(of_verdict(group, "improved"), "best")),
-            numbers("Unchanged", _unchanged),
-            numbers("Inconclusive", lambda group: _number(len(of_verdict(group, "inconclusive")))),
-            numbers("Geometric Mean", _mean),
-        ),
-        most=_MOST_LINES,
-    )
-    return [table]
-
-
-def _standing_for(metric: str, group: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
-    """The rows of a metric; of one that is counted also the identical ones, since equal modules have no others."""
-    known = metric_named(metric)
-    if known is None or not known.exact:
-        return list(group)
-    there = set(cases(group))
-    return [*group, *(row for row in of_verdict(rows, "identical") if row.case not in there)]
-
-
-def _changed(rows: Sequence[Row], word: str) -> str:
-    """`3, worst +10.3 %`; what came from nothing has no percentage."""
-    if not rows:
-        return ""
-    if all(row.base_value == 0 for row in rows):
-        return f"{len(rows):,}, from 0"
-    known = [row for row in rows if row.base_value == 0 or (row.ratio is not None and row.ratio < _LARGEST_RATIO)]
-    if not known:
-        return f"{len(rows):,}"
-    largest = largest_first(known)[0]
-    figure = "from 0" if largest.ratio is None else _percent(largest.ratio)
-    return f"{len(rows):,}{f', {word}' if len(rows) > 1 else ','} {figure}"
-
-
-def _unchanged(rows: Sequence[Row]) -> str:
-    identical = len(of_verdict(rows, "identical"))
-    unchanged = len(of_verdict(rows, "unchanged"))
-    return _number(unchanged + identical) + (f", {identical:,} identical" if identical and unchanged else "")
-
-
-def _number(number: int) -> str:
-    return f"{number:,}" if number else ""
-
-
-def _compared(rows: Sequence[Row]) -> list[float]:
-    """Their ratios; equal modules have 1."""
-    ratios = [1.0 if row.verdict == "identical" else row.ratio for row in rows if row.verdict != "failed"]
-    return [ratio for ratio in ratios if ratio is not None and ratio > 0]
-
-
-def _mean(rows: Sequence[Row]) -> str:
-    """Of all rows that were compared, not only those that changed.
-
-    Nothing where it would mislead: most rows are not decided, or a change from 0 or to 0 would not be in it.
-    """
-    ratios = _compared(rows)
-    if not ratios or not _says_something(len(ratios), len(of_verdict(rows, "inconclusive"))):
-        return ""
-    if any(0 in (row.base_value, row.head_value) for row in of_verdict(rows, *CHANGED)):
-        return ""
-    mean = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
-    return f"{_percent(mean)} of {len(ratios):,}" if mean < _LARGEST_RATIO else ""
-
-
-def _percent(ratio: float) -> str:
-    """A signed change that no browser breaks before its sign."""
-    return percent(ratio, decimals=1).replace(" ", "\u00a0")
 
 
 def _capital(line: str) -> str:
