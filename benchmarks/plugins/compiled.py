@@ -15,7 +15,7 @@ from harness.compare.sides import toolchains_here
 from harness.measure import LoadableModule
 from harness.models.model import Model
 from harness.progress import Terminal
-from harness.report.overview import collect_facts
+from harness.report.run_report import collect_facts
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
 from harness.store.evidence import find_failure

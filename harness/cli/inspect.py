@@ -103,7 +103,7 @@ def ablate(options: AblateOptions) -> int:
     from harness.report.markdown import to_markdown
     from harness.report.outcome import exit_code
     from harness.report.run_page import ablation_page
-    from harness.report.table import build_report
+    from harness.report.run_report import build_report
     from harness.stages.ablating import Ablation, write_ablation
     from harness.store.run_directory import load_run
 

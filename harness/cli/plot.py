@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.history.open import History
     from harness.plots.canvas import Format
     from harness.records.comparison import Comparison
-    from harness.report.values import Report
+    from harness.report.run_report import Report
     from harness.stats.change_points import ChangePoint
 
 _FORMATS: dict[str, Format] = {".svg": "svg", ".png": "png"}
@@ -76,7 +76,7 @@ def _plot(options: PlotOptions, picture: Format | None) -> int:
     from harness.plots.canvas import THEMES
     from harness.plots.pictures import draw, pictures_of
     from harness.records.comparison import Comparison
-    from harness.report.table import build_report
+    from harness.report.run_report import build_report
     from harness.stages.reporting import load_comparison
     from harness.store.comparison_directory import is_comparison
     from harness.store.run_directory import load_run

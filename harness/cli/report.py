@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.records.comparison import Comparison
     from harness.records.run import Run
     from harness.report.github import Images, Links
-    from harness.report.values import Report
+    from harness.report.run_report import Report
 
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
 # What a summary needs at least, to say anything.
@@ -84,7 +84,7 @@ def report(options: ReportOptions) -> int:
     from harness.report import render
     from harness.report.comparison import render_comparison
     from harness.report.outcome import comparison_exit_code, exit_code
-    from harness.report.table import build_report
+    from harness.report.run_report import build_report
     from harness.stages.reporting import load_against, load_either
 
     if options.format != "github":
@@ -120,7 +120,7 @@ def _write_github(found: Run | Comparison, options: ReportOptions, links: Links)
     """
     from harness.records.comparison import Comparison
     from harness.report import github
-    from harness.report.table import build_report
+    from harness.report.run_report import build_report
 
     summary = options.step_summary or _path_of_environment("GITHUB_STEP_SUMMARY")
     room_bytes = _room_bytes(summary) if summary is not None else 0

@@ -111,7 +111,7 @@ def print_run(path: Path, output_format: Format) -> int:
     """Print a run's report; the exit status of the run."""
     from harness.report import render
     from harness.report.outcome import exit_code
-    from harness.report.table import build_report
+    from harness.report.run_report import build_report
     from harness.store.run_directory import load_run
 
     found = load_run(path)
@@ -177,8 +177,8 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
 def _run_of_list(options: RunOptions, suite: Path) -> SuiteOutcome:
     """Run one suite; one that cannot be run is an outcome too."""
     from harness.report.outcome import exit_code
+    from harness.report.run_report import build_report
     from harness.report.suite_list import SuiteOutcome
-    from harness.report.table import build_report
     from harness.store.run_directory import load_run
 
     try:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from harness.github.words import are_harmless
 from harness.records.comparison import Comparison
-from harness.report.values import Report
+from harness.report.run_report import Report
 from harness.text import one_line
 
 # Drivers of a Vulkan device, where packages of a system put them.

@@ -22,7 +22,7 @@ from harness.text import one_line
 if TYPE_CHECKING:
     from harness.records.comparison import Comparison
     from harness.report.links import Images, Links
-    from harness.report.values import Report
+    from harness.report.run_report import Report
 
 # A comparison of 10,000 cases has some 40 MB.
 _COMPARISON_BYTES = 128 * 2**20
@@ -115,8 +115,8 @@ def _base_digits(comparison: Comparison) -> str:
 def _of_run(folder: Path) -> Material:
     from harness.plots.pictures import alt_text
     from harness.report.github import render_run_comment
+    from harness.report.run_report import build_report
     from harness.report.run_words import verdict
-    from harness.report.table import build_report
     from harness.store.run_directory import load_run
 
     files = sorted(file for file in folder.iterdir() if not file.is_dir() or file.is_symlink())

@@ -24,7 +24,8 @@ from harness.metrics import (
 )
 from harness.records.case import Case
 from harness.records.run import Header
-from harness.report.values import Report, Row
+from harness.report.run_report import Report
+from harness.report.run_rows import Row
 from harness.stats import Estimate, GroupTimes, estimate_ratio, tabulate_rounds
 from harness.store.evidence import Evidence, stand_ins
 

@@ -13,8 +13,8 @@ from harness.history.points import CaseFacts, facts_of_cases, points_of
 from harness.history.values import CaseRow, ComparisonRow, Point, RunRow, TurnRow
 from harness.records.comparison import Comparison
 from harness.records.run import Header, Run
-from harness.report.table import build_report
-from harness.report.values import Report, Row
+from harness.report.run_report import Report, build_report
+from harness.report.run_rows import Row
 from harness.store.clock import clock_fault, utc_text
 from harness.store.evidence import gather
 

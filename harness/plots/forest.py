@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from harness.report.values import Report
+    from harness.report.run_report import Report
 
 _ROW = 22.0
 _GROUP = 25.0

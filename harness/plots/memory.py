@@ -24,9 +24,10 @@ from harness.plots.canvas import (
 )
 from harness.plots.labels import Box, place_labels
 from harness.report.ratio_axis import round_figures
+from harness.report.run_report import Report
+from harness.report.run_rows import Section
 from harness.report.run_words import run_line, verdict
 from harness.report.units import byte_unit, time_unit
-from harness.report.values import Report, Section
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis

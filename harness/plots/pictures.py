@@ -15,8 +15,8 @@ from harness.plots.variants import draw_variants
 from harness.records.comparison import Comparison
 from harness.report.comparison_words import headline
 from harness.report.names import tidy
+from harness.report.run_report import Report
 from harness.report.run_words import verdict
-from harness.report.values import Report
 
 Kind = Literal["forest", "variants", "memory", "roofline", "timeline"]
 COMPARISON_KINDS: tuple[Kind, ...] = ("forest",)

@@ -23,7 +23,7 @@ from harness.plots.canvas import (
     width_px,
 )
 from harness.records.run import Peak
-from harness.report.values import Report
+from harness.report.run_report import Report
 from harness.text import one_line
 
 if TYPE_CHECKING:

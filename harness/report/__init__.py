@@ -19,7 +19,7 @@ def render(run: Run, format: Format, *, full: bool = False, width: int = 100, co
         width: Columns of the terminal.
         color: Whether the terminal shows colours.
     """
-    from harness.report.table import build_report
+    from harness.report.run_report import build_report
 
     report = build_report(run)
     if format in ("json", "csv"):

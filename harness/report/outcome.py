@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.errors import ExitCode
 from harness.metrics import LATENCY, TIMED
 from harness.records.comparison import Comparison, Row
-from harness.report.values import Summary
+from harness.report.run_report import Summary
 from harness.report.verdicts import LOST, MEASURED, of_metric, of_verdict, real_rows
 
 

@@ -26,8 +26,8 @@ from harness.metrics import (
 )
 from harness.records.case import Case
 from harness.records.run import Header, Run
-from harness.report.table import build_report
-from harness.report.values import Report, Row
+from harness.report.run_report import Report, build_report
+from harness.report.run_rows import Row
 from harness.stats import Estimate, GroupTimes, estimate_ratio, tabulate_rounds
 from harness.store.clock import clock_fault, utc_text
 from harness.store.evidence import Evidence, gather, stand_ins

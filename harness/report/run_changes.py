@@ -15,10 +15,11 @@ from harness.report.changes import MOST_SHOWN, Layout, change_parts, list_parts
 from harness.report.forest import USUAL_ROWS, Forest, Wording, blocks_of, chosen, rest_text
 from harness.report.names import tidy
 from harness.report.page import Column, Fold, Heading, Paragraph, Part, Table
+from harness.report.run_report import Report
+from harness.report.run_rows import Row, side_label
 from harness.report.run_words import run_line, verdict_of
 from harness.report.run_words import verdict as outcome
 from harness.report.units import NOTHING, Unit, change_text, share, time_unit
-from harness.report.values import Report, Row, side_label
 from harness.report.verdicts import NO_METRIC_CHANGED, NOTHING_CHANGED, RUN_WORDS, largest_first, of_metric, of_verdict
 from harness.stats import CONFIDENCE
 

@@ -11,9 +11,10 @@ from typing import Any
 from harness.records.run import DeviceMemory, Peak, Work
 from harness.report.data import Field, records, tabulate, to_csv, to_json
 from harness.report.page import Column
+from harness.report.run_report import Report
+from harness.report.run_rows import Row, Section
 from harness.report.run_words import outcome_text, peer_text
 from harness.report.units import NOTHING, PLAIN, three_digits
-from harness.report.values import Report, Row, Section
 
 # Logarithms differ in their last bits between CPUs; nine digits are the same everywhere, and far below any noise.
 _DIGITS = 9

@@ -37,6 +37,8 @@ from harness.report.page import (
 )
 from harness.report.run_changes import latency_changes, metric_changes, side_by_side
 from harness.report.run_fields import ir_columns, main_columns, roofline_columns, roofline_line
+from harness.report.run_report import Report
+from harness.report.run_rows import Row, Section, Status
 from harness.report.run_words import (
     common_fate,
     correctness,
@@ -48,7 +50,6 @@ from harness.report.run_words import (
     verdict_of,
 )
 from harness.report.run_words import verdict as outcome
-from harness.report.values import Report, Row, Section, Status
 from harness.report.verdicts import (
     LOST,
     TONES,

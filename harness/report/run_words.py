@@ -9,8 +9,9 @@ from harness.compare.judge import WORDS
 from harness.compare.sides import selfcheck_of
 from harness.records.comparison import Verdict
 from harness.report.page import Step
+from harness.report.run_report import Facts, Report, Summary
+from harness.report.run_rows import Row, Section
 from harness.report.units import interval_text, ratio_text, share
-from harness.report.values import Facts, Report, Row, Section, Summary
 from harness.report.verdicts import MARKS, machine_line
 from harness.stats import CONFIDENCE, Change
 from harness.text import plural

@@ -10,8 +10,8 @@ from typing import Any
 from harness.errors import ExitCode
 from harness.report.markdown import to_markdown
 from harness.report.page import Bullets, Column, Page, Table, Tone
+from harness.report.run_report import Summary
 from harness.report.terminal import to_terminal
-from harness.report.values import Summary
 
 # Fields of a summary by the heads of their columns; those that are always there, and those that are where it matters.
 _ALWAYS = {"measured": "measured", "failed": "failed", "skipped": "skipped"}

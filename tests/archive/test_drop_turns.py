@@ -16,7 +16,7 @@ from harness.history.open import open_history
 from harness.progress import Silent
 from harness.report import render
 from harness.report.outcome import exit_code
-from harness.report.table import build_report
+from harness.report.run_report import build_report
 from harness.store import drop_turns as dropping
 from harness.store.age import parse_age
 from harness.store.check import check_folder

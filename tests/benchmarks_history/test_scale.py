@@ -16,7 +16,7 @@ from benchmarks.history.scale_probe import Cost
 from benchmarks.history.scale_tables import BEGIN, END, exponent, write_scale
 from harness.history.open import open_history
 from harness.report import render
-from harness.report.table import build_report
+from harness.report.run_report import build_report
 from harness.store.run_directory import load_run
 from harness.store.schema import Role
 

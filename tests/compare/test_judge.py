@@ -19,8 +19,7 @@ from harness.compare.pairs import Side, side_of
 from harness.errors import UsageError
 from harness.records.comparison import Comparison
 from harness.records.run import Round
-from harness.report.table import build_report
-from harness.report.values import Report
+from harness.report.run_report import Report, build_report
 from harness.stats.intervals import paired_mean
 from harness.stats.rule import Rule, Standing
 from harness.store.run_directory import load_run

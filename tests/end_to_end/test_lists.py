@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.table import build_report
+from harness.report.run_report import build_report
 from harness.store.run_directory import load_run
 from harness.toolchain import find_toolchain
 from tests.end_to_end.command import Harness, document

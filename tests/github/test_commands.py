@@ -17,8 +17,8 @@ from harness.records.comparison import Comparison
 from harness.report.comparison_words import next_steps
 from harness.report.github import render_comment
 from harness.report.github.portable import portable_comparison
+from harness.report.run_report import build_report
 from harness.report.run_words import next_steps as next_steps_of_run
-from harness.report.table import build_report
 from harness.report.verdicts import is_relevant
 from harness.stages.reporting import load_comparison
 from harness.store.run_directory import load_run

@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 
 from harness.plots.canvas import POINTS_PER_PIXEL, width_px
 from harness.records.run import Failure, Lost, Run
-from harness.report.table import build_report
-from harness.report.values import Report
+from harness.report.run_report import Report, build_report
 from tests.report.compared import full_comparison, nasty_comparison, quiet_comparison
 from tests.report.conftest import full_run, nasty_run
 from tests.report.made import make_build, make_case, make_header, make_reference, make_rounds

@@ -10,7 +10,7 @@ from harness.plots.canvas import DARK, LIGHT, THEMES, Theme
 from harness.plots.forest import draw_forest
 from harness.records.comparison import Comparison, Row
 from harness.records.run import Run
-from harness.report.table import build_report
+from harness.report.run_report import build_report
 from tests.plots.conftest import NASTY_NAME, SVG, assert_readable, root_of, size_of, texts_of, written_in
 from tests.report.compared import make_comparison, make_row, make_timed
 

@@ -14,8 +14,7 @@ from harness.plots.canvas import LIGHT, THEMES, Format, Theme
 from harness.plots.pictures import RUN_KINDS, Kind, alt_text, draw, pictures_of
 from harness.records.comparison import Comparison
 from harness.records.run import Run
-from harness.report.table import build_report
-from harness.report.values import Report
+from harness.report.run_report import Report, build_report
 from tests.plots.conftest import NASTY_NAME, SVG, assert_readable, make_report, root_of, size_of, texts_of
 from tests.plots.test_roofline import PEAK, WORK
 from tests.report.compared import make_comparison, make_row, make_timed

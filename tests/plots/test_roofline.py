@@ -12,8 +12,7 @@ from harness.errors import RunError
 from harness.plots.canvas import LIGHT
 from harness.plots.roofline import Point, draw_roofline, mark_of_variant, paint_roofline, panels_of
 from harness.records.run import Failure, Peak, Run, Work
-from harness.report.table import build_report
-from harness.report.values import Report
+from harness.report.run_report import Report, build_report
 from tests.plots.conftest import SVG, assert_readable, make_run, root_of, texts_of
 from tests.report.made import make_case, make_header, make_rounds
 

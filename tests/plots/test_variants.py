@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.plots.canvas import LIGHT
 from harness.plots.variants import bar_panels, draw_variants
 from harness.records.run import Run
-from harness.report.table import build_report
+from harness.report.run_report import build_report
 from tests.plots.conftest import make_report, make_run, texts_of
 
 TIMES = {"stock": 9.0, "tiled": 4.0, "slow": 12.0, "onnxruntime": 3.0}

@@ -9,7 +9,7 @@ from harness.records.comparison import Comparison, Row
 from harness.records.run import Run
 from harness.report.forest import Forest, ForestRow, forest_of
 from harness.report.run_changes import forest_of_run
-from harness.report.table import build_report
+from harness.report.run_report import build_report
 from tests.report.compared import make_comparison, make_row, make_side, make_timed
 from tests.report.made import make_build, make_case, make_header, make_rounds
 

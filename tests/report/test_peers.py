@@ -9,8 +9,8 @@ import pytest
 
 from harness.records.run import Run
 from harness.report import render
-from harness.report.table import build_report
-from harness.report.values import Row
+from harness.report.run_report import build_report
+from harness.report.run_rows import Row
 from tests.builders import make_header
 from tests.report.made import make_build, make_case, make_check, make_rounds
 

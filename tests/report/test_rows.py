@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from harness.records.case import Case
 from harness.records.run import Failure, IrCounts, Lost, Reference, Run
 from harness.report.rows import machine_class, rows_of, series_id, toolchain_role
-from harness.report.table import build_report
+from harness.report.run_report import build_report
 from harness.store.run_directory import load_run
 from tests.history.made import NEWEST, REFERENCE, make_night, step
 

@@ -26,8 +26,7 @@ from harness.records.run import (
 )
 from harness.report import render
 from harness.report.run_fields import FIELDS, ir_columns, main_columns, roofline_columns, roofline_line
-from harness.report.table import build_report
-from harness.report.values import Report
+from harness.report.run_report import Report, build_report
 from tests.report.conftest import make_small_run
 
 WORK = Work(model="mm", operations=268_435_456, compulsory_bytes=3_145_728, footprint_bytes=3_145_728)

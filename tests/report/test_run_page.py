@@ -24,8 +24,7 @@ from harness.report.markdown import COMMENT, to_markdown
 from harness.report.page import Table
 from harness.report.run_changes import side_by_side
 from harness.report.run_page import ablation_page
-from harness.report.table import build_report
-from harness.report.values import Report
+from harness.report.run_report import Report, build_report
 from harness.text import one_line
 from tests.report.compared import SELFCHECK
 from tests.report.made import make_build, make_case, make_header, make_rounds

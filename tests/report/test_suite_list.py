@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.errors import ExitCode
+from harness.report.run_report import Summary
 from harness.report.suite_list import SuiteOutcome, outcome_record, outcomes_markdown, outcomes_terminal
-from harness.report.values import Summary
 
 SUMMARY = Summary(
     planned=9,

@@ -12,8 +12,8 @@ import pytest
 from harness.records.case import Case, VariantGroup
 from harness.records.run import Build, Run, ToolchainRecord
 from harness.report import render
-from harness.report.table import build_report
-from harness.report.values import Report, Row
+from harness.report.run_report import Report, build_report
+from harness.report.run_rows import Row
 from harness.suite.cases import across_toolchains
 from tests.report.made import make_build, make_case, make_check, make_header, make_reference, make_rounds
 

@@ -9,7 +9,7 @@ from harness.report.github.portable import portable_comparison, portable_report
 from harness.report.links import Image, Images, Links, Surroundings
 from harness.report.markdown import COMMENT, Limits, size_bytes, to_markdown
 from harness.report.page import Name, Page, Sentence
-from harness.report.values import Report
+from harness.report.run_report import Report
 
 __all__ = [
     "STEP_SUMMARY_BYTES",

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath, PureWindowsPath
 
 from harness.records.comparison import Comparison, Row, SideFacts
-from harness.report.values import Report
+from harness.report.run_report import Report
 
 # Of `harness compare`: where it keeps what it found, and how it prints that; neither is part of what is measured.
 _LEFT_OUT = ("--results", "--format")

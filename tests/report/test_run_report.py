@@ -12,8 +12,8 @@ import pytest
 from harness.errors import ExitCode
 from harness.records.run import Build, Failure, ModelRecord, Reference, Run, Turn
 from harness.report.outcome import exit_code
-from harness.report.table import build_report
-from harness.report.values import Report, Row
+from harness.report.run_report import Report, build_report
+from harness.report.run_rows import Row
 
 
 def row_of(report: Report, variant: str, group: str = "") -> Row:

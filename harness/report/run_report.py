@@ -1,18 +1,133 @@
-"""What bears on a whole run: its facts, its counts, and what has to be said before any figure."""
+"""Run -> Report: its rows, its facts and counts, and what a reader has to know before any figure."""
 
 from __future__ import annotations
 
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from harness.records.case import Case
+from harness.compare.pairs import side_of
+from harness.compare.recorded import Timings, judge_run
+from harness.metrics import LATENCY
+from harness.records.case import Case, VariantGroup
 from harness.records.run import Run
-from harness.report.values import Facts, Row, Section, Summary, side_label
+from harness.report.run_rows import Row, Section, baseline_label, section_of
 
 # A quiet core gives a busy process all but some per mille of its time; less than this is another program's doing.
 _WHOLE_CORE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a reader has to know before believing a figure.
+
+    Attributes:
+        started: ISO 8601, UTC.
+        machine: Which one it was; "" where the run does not say.
+        cpu: Its processor, likewise.
+        baseline: What the others are compared with, as in a section; the variant alone where sections differ.
+        toolchains: Release and revision of each.
+        peers: Title and version of each that was measured.
+        command: The command line of the run.
+    """
+
+    id: str
+    suite: str
+    suite_name: str
+    suite_description: str
+    suite_sha256: str
+    started: str
+    finished: bool
+    baseline: str
+    machine: str
+    cpu: str
+    toolchains: tuple[str, ...]
+    peers: tuple[str, ...] = ()
+    harness_version: str
+    harness_commit: str
+    command: tuple[str, ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """Rows by status, which add up to `planned`, and measured rows that are no baseline by what their ratio is called.
+
+    Attributes:
+        same: Rows whose module is another row's, so that nothing had to be measured.
+        unchanged: Measured rows of kind `same`.
+        works_again: Rows that were expected to fail and did not.
+        peers: Measured rows of other engines.
+        not_timed: Rows of a run that was only to compile and check.
+        turns_dropped: Rows whose raw turns were deleted by `harness results gc`.
+    """
+
+    planned: int
+    measured: int
+    same: int
+    failed: int
+    expected_failures: int
+    skipped: int
+    missing: int
+    not_measured_yet: int
+    faster: int
+    slower: int
+    unchanged: int
+    unclear: int
+    works_again: int
+    peers: int = 0
+    not_timed: int = 0
+    turns_dropped: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A run, ready to be laid out.
+
+    Attributes:
+        comparisons: Variants that the suite wants side by side.
+        notes: What bears on the whole run, in plain words.
+        floor: Relative change of latency below which nothing is called faster or slower.
+    """
+
+    facts: Facts
+    sections: tuple[Section, ...]
+    comparisons: tuple[VariantGroup, ...]
+    summary: Summary
+    notes: tuple[str, ...]
+    floor: float = LATENCY.floor
+
+    def rows(self) -> Iterator[Row]:
+        """All rows, section by section."""
+        return (row for section in self.sections for row in section.rows)
+
+    @property
+    def compares(self) -> bool:
+        """Whether any row has a ratio to show."""
+        return any(row.kind is not None for row in self.rows())
+
+
+def build_report(run: Run) -> Report:
+    """Put a run into rows, one section for each group of cases that were measured against each other."""
+    side = side_of(run, f"run {run.header.id}")
+    timings = Timings(side)
+    verdicts = judge_run(side, timings)
+    groups: dict[str, list[Case]] = {}
+    for case in run.header.cases:
+        groups.setdefault(case.group, []).append(case)
+    sections = tuple(section_of(name, cases, side, timings, verdicts) for name, cases in groups.items())
+    rows = [row for section in sections for row in section.rows]
+    return Report(
+        facts=collect_facts(run),
+        sections=sections,
+        comparisons=run.header.groups,
+        summary=count_rows(rows, run.header.cases),
+        notes=collect_notes(run, sections),
+        floor=verdicts.floor,
+    )
 
 
 def collect_facts(run: Run) -> Facts:
@@ -40,16 +155,6 @@ def collect_facts(run: Run) -> Facts:
         settings=header.settings,
         environment=header.environment,
     )
-
-
-def baseline_label(cases: Sequence[Case], variant: str) -> str:
-    """What cases are compared with: the suite's baseline variant, and its toolchain where there are several.
-
-    Groups whose baselines are under different toolchains have only the variant in common.
-    """
-    several = len({case.toolchain for case in cases if case.peer is None}) > 1
-    toolchains = {case.toolchain for case in cases if case.baseline}
-    return side_label(variant, toolchains.pop(), several=several) if len(toolchains) == 1 else variant
 
 
 def count_rows(rows: Sequence[Row], cases: Sequence[Case]) -> Summary:
@@ -110,9 +215,11 @@ def _shared_cores(run: Run) -> Iterator[str]:
     """Groups on one core whose processes did not have it to themselves: time on the clock beside time on the CPU."""
     pinned = {case.group for case in run.header.cases if case.pin}
     shares: dict[str, list[float]] = {}
-    for one in run.rounds:
-        if one.group in pinned:
-            shares.setdefault(one.group, []).extend(turn.cpu_ns / turn.wall_ns for turn in one.turns if turn.wall_ns)
+    for turns in run.rounds:
+        if turns.group in pinned:
+            shares.setdefault(turns.group, []).extend(
+                turn.cpu_ns / turn.wall_ns for turn in turns.turns if turn.wall_ns
+            )
     for group, values in shares.items():
         share = statistics.median(values)
         if share < _WHOLE_CORE:

@@ -1,18 +1,30 @@
-"""Run -> Report: every planned case becomes one row, whatever became of it."""
+"""Run -> rows: every planned case becomes one row, whatever became of it; rows measured together are a section."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from harness.compare.pairs import Side, side_of
-from harness.compare.recorded import RunVerdicts, Timings, judge_run
-from harness.ir.roofline import NARROW_TYPES, attained
+from harness.compare.pairs import Side
+from harness.compare.recorded import RunVerdicts, Timings
+from harness.ir.roofline import NARROW_TYPES, Attained, attained
 from harness.records.case import Case
-from harness.records.run import Build, Check, Failure, Header, ModelRecord, Reference, Run
-from harness.report.overview import baseline_label, collect_facts, collect_notes, count_rows
+from harness.records.run import (
+    Build,
+    Check,
+    DeviceMemory,
+    Failure,
+    Header,
+    ModelRecord,
+    Peak,
+    PluginEffect,
+    Reference,
+    Storage,
+    Work,
+)
 from harness.report.remarks import (
     counting_remarks,
     effect_remarks,
@@ -23,14 +35,158 @@ from harness.report.remarks import (
     warning_remarks,
 )
 from harness.report.repro import repro_lines
-from harness.report.values import Report, Row, Section, Status
 from harness.stats import (
+    Change,
+    Estimate,
     GroupTimes,
     counter_per_call,
     estimate_ratio,
     summarise_latency,
 )
 from harness.store.evidence import Evidence, find_failure, is_expected
+
+Status = Literal[
+    "measured",
+    "same",
+    "not timed",
+    "turns dropped",
+    "failed",
+    "expected failure",
+    "skipped",
+    "missing",
+    "not measured yet",
+]
+
+
+def side_label(variant: str, toolchain: str, *, several: bool) -> str:
+    """A variant by its name; where there are several toolchains, as in `stock:3.12.0`."""
+    return f"{variant}:{toolchain}" if several else variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One case. Figures that nobody took are None.
+
+    Attributes:
+        baseline: Whether the other rows of its section are compared with it.
+        status: `same`: not measured on its own, since its module and run flags are those of `same_as`, whose timings
+            it shows. `not timed`: compiled and right, in a run that was to time nothing. `turns dropped`: its raw turns
+            were deleted by `harness results gc`. `missing`: planned, and neither measured nor failed nor skipped in a
+            finished run.
+        same_as: Variant with the same module and run flags, under the same toolchain.
+        latency_ns: Median over generations of each one's median time of one call.
+        latency_low_ns: Median of the fastest generation.
+        latency_high_ns: Median of the slowest generation.
+        latency_spread: Of the generations' medians, in the log: their median distance from their middle, scaled to be
+            a standard deviation where they are normal.
+        generations: Behind the latency; `estimate` has its own.
+        rounds: Likewise, over all generations.
+        estimate: Time of this case divided by the baseline's; None for the baseline and where one of them has none.
+        kind: What to call the estimate; `same` without an estimate where the module is the baseline's.
+        attained: How much of the machine it uses; None where its model's work is not known.
+        instructions_per_call: Retired in user mode; the median over turns.
+        transient_bytes: Of the program's schedule, as iree-compile states it.
+        dispatch_bytes: Executables of all dispatches together.
+        compile_ns: Wall time of iree-compile, when it ran.
+        peak_rss_bytes: Peak resident memory of iree-compile.
+        reference_ns: Median real time that one iree-benchmark-module process says.
+        host_peak_bytes: Peak of the host-local allocator statistics of that process.
+        device_peak_bytes: Peak of the device-local ones; both summed over the devices.
+        memory: Both of each device, in the order of the command line.
+        ir: Counts of the ops that the suite names, by `phase/op`.
+        storage: Its encoded tensors, where the suite asks what they cost.
+        effects: What plugins and preprocessing flags did.
+        peer: The engine that ran it instead of IREE, by its registered name.
+        peer_estimate: Time of this case divided by the section's best peer's; None for that peer itself.
+        checked_against: What its outputs were compared with.
+        max_absolute_error: Largest |a - b| over all outputs.
+        max_relative_error: The largest over the outputs of max |a - b| / max |b|.
+        failure: Why there are no figures, for failures that were expected too.
+        remarks: Sentences in plain words, the weightiest first.
+        repro: Command lines that repeat the case with plain tools.
+    """
+
+    case: str
+    group: str
+    model: str
+    variant: str
+    device: str
+    toolchain: str
+    baseline: bool
+    status: Status
+    same_as: str | None = None
+    latency_ns: float | None = None
+    latency_low_ns: float | None = None
+    latency_high_ns: float | None = None
+    latency_spread: float | None = None
+    generations: int | None = None
+    rounds: int | None = None
+    estimate: Estimate | None = None
+    kind: Change | None = None
+    attained: Attained | None = None
+    instructions_per_call: float | None = None
+    dispatches: int | None = None
+    copies: int | None = None
+    fills: int | None = None
+    transient_bytes: int | None = None
+    dispatch_bytes: int | None = None
+    module_bytes: int | None = None
+    module_sha256: str | None = None
+    compile_ns: int | None = None
+    peak_rss_bytes: int | None = None
+    reference_ns: float | None = None
+    host_peak_bytes: int | None = None
+    device_peak_bytes: int | None = None
+    memory: tuple[DeviceMemory, ...] = ()
+    checked_against: str | None = None
+    max_absolute_error: float | None = None
+    max_relative_error: float | None = None
+    failure: Failure | None = None
+    peer: str | None = None
+    peer_estimate: Estimate | None = None
+    ir: Mapping[str, int] = field(default_factory=dict)
+    storage: Storage | None = None
+    effects: tuple[PluginEffect, ...] = ()
+    remarks: tuple[str, ...] = ()
+    repro: tuple[str, ...] = ()
+    compile_flags: tuple[str, ...] = ()
+    run_flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """The cases that were measured against each other: one model on one device.
+
+    Attributes:
+        device_facts: What the device is and its driver's version; "" where the run does not say.
+        call: The entry function and its inputs, as a person would write them.
+        baseline: What the others are compared with: the variant, and its toolchain where there are several.
+        rounds: Of each generation that measured the group.
+        best_peer: Label of the fastest peer; "" where none was measured.
+        work: What one call has to do; None in runs that did not count it.
+        peak: What the machine reaches with as many threads; None where it was not measured, as of a GPU.
+    """
+
+    group: str
+    model: str
+    device: str
+    device_facts: str
+    call: str
+    baseline: str
+    rounds: tuple[int, ...]
+    rows: tuple[Row, ...]
+    best_peer: str = ""
+    work: Work | None = None
+    peak: Peak | None = None
+
+    @property
+    def toolchains(self) -> tuple[str, ...]:
+        """Versions of its rows, in order; peers know none."""
+        return tuple(dict.fromkeys(row.toolchain for row in self.rows if row.peer is None))
+
+    def label(self, row: Row) -> str:
+        """What tells a row from the others of the section: its variant, and its toolchain where there are several."""
+        return side_label(row.variant, row.toolchain, several=len(self.toolchains) > 1 and row.peer is None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,27 +209,18 @@ class _Group:
     instructions: Mapping[str, float]
 
 
-def build_report(run: Run) -> Report:
-    """Put a run into rows, one section for each group of cases that were measured against each other."""
-    side = side_of(run, f"run {run.header.id}")
-    timings = Timings(side)
-    verdicts = judge_run(side, timings)
-    groups: dict[str, list[Case]] = {}
-    for case in run.header.cases:
-        groups.setdefault(case.group, []).append(case)
-    sections = tuple(_section(name, cases, side, timings, verdicts) for name, cases in groups.items())
-    rows = [row for section in sections for row in section.rows]
-    return Report(
-        facts=collect_facts(run),
-        sections=sections,
-        comparisons=run.header.groups,
-        summary=count_rows(rows, run.header.cases),
-        notes=collect_notes(run, sections),
-        floor=verdicts.floor,
-    )
+def baseline_label(cases: Sequence[Case], variant: str) -> str:
+    """What cases are compared with: the suite's baseline variant, and its toolchain where there are several.
+
+    Groups whose baselines are under different toolchains have only the variant in common.
+    """
+    several = len({case.toolchain for case in cases if case.peer is None}) > 1
+    toolchains = {case.toolchain for case in cases if case.baseline}
+    return side_label(variant, toolchains.pop(), several=several) if len(toolchains) == 1 else variant
 
 
-def _section(name: str, cases: Sequence[Case], side: Side, timings: Timings, verdicts: RunVerdicts) -> Section:
+def section_of(name: str, cases: Sequence[Case], side: Side, timings: Timings, verdicts: RunVerdicts) -> Section:
+    """The rows of the cases that were measured against each other."""
     header, evidence, times = side.run.header, side.evidence, timings.groups[name]
     best_peer = _best_peer(cases, times)
     group = _Group(
