@@ -13,33 +13,30 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.history import made
 from benchmarks.history.made import KINDS, Night, Size, digest, made_cases, nights
-from harness.history.database import connect
-from harness.history.frames import Table
-from harness.history.index import Part, part_file, write_index
-from harness.history.part_file import copy_rows
-from harness.store.manifest import describe_file
+from harness.store.database import connect, copy_rows
+from harness.store.manifest import FINISHED_FILE, describe_file, finished_document
 
 if TYPE_CHECKING:
     import duckdb
 
 # Runs that are compacted at once, as somebody does who compacts every few months.
-RUNS_A_PART = 100
+RUNS_A_SET = 100
 
 _COMMAND = f"harness run suites/{made.SUITE}.toml --toolchain {made.REFERENCE} --toolchain newest"
 _MACHINE_CLASS = f"{made.CPU}, {made.CORES} cores, {made.SYSTEM}"
 
 
 def write_history(results: Path, size: Size) -> None:
-    """Write `<results>/history/`: tables runs, points, cases and turns in parts of 100 runs."""
+    """Write `<results>/history/`: tables runs, points, cases and turns in sets of 100 runs."""
     every = nights(size.runs)
     with tempfile.TemporaryDirectory(prefix="harness-") as spill, connect(Path(spill)) as connection:
         _fill(connection, "cases_made", _cases(size))
         _fill(connection, "series_made", _series(size))
         _fill(connection, "runs_made", [_run(night) for night in every])
         connection.execute(_FUNCTIONS)
-        batches = [every[first : first + RUNS_A_PART] for first in range(0, size.runs, RUNS_A_PART)]
-        parts = [_write_part(connection, results, size, batch) for batch in batches]
-    write_index(results, parts)
+        batches = [every[first : first + RUNS_A_SET] for first in range(0, size.runs, RUNS_A_SET)]
+        for batch in batches:
+            _write_set(connection, results, size, batch)
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[dict[str, Any]]) -> None:
@@ -87,19 +84,18 @@ def _run(night: Night) -> dict[str, Any]:
     }
 
 
-def _write_part(connection: duckdb.DuckDBPyConnection, results: Path, size: Size, nights: Sequence[Night]) -> Part:
-    """One part of each table, by the history's own writer of files."""
-    name = f"{nights[0].run}--{nights[-1].run}-{digest(nights[0].run, 8)}"
-    part = Part(name=name, runs=tuple(night.run for night in nights))
+def _write_set(connection: duckdb.DuckDBPyConnection, results: Path, size: Size, nights: Sequence[Night]) -> None:
+    """One set of tables, by the store's own writer of files."""
+    folder = results / "history" / f"tables-{digest(nights[0].run, 8)}"
+    folder.mkdir(parents=True)
     chosen = f"WHERE n.number BETWEEN {nights[0].number} AND {nights[-1].number}"
-    selects: dict[Table, str] = {"runs": _RUNS, "points": _POINTS, "cases": _CASES}
+    selects = {"runs": _RUNS, "points": _POINTS, "cases": _CASES}
     if size.turns:
         selects["turns"] = _turns(size.turns // size.runs, size.cases)
     for table, select in selects.items():
-        file = part_file(results, table, part)
-        part.bytes[table] = copy_rows(connection, table, f"({select} {chosen})", file)
-        part.sha256[table] = describe_file(file).sha256
-    return part
+        copy_rows(connection, table, f"({select} {chosen})", folder / f"{table}.parquet")
+    files = {file.name: describe_file(file) for file in sorted(folder.iterdir())}
+    (folder / FINISHED_FILE).write_bytes(finished_document(files))
 
 
 _FUNCTIONS = f"""

@@ -22,11 +22,12 @@ Format = Literal["terminal", "json"]
 
 def merge_command(sources: tuple[str, ...], into: str, output_format: Format) -> int:
     """`harness results merge`: exit status 2 if something was refused."""
+    from harness.report.rows import rows_of
+    from harness.store.archive import merge
     from harness.store.lines import merged_json, merged_text
-    from harness.store.merge import merge
 
     with Terminal() as progress:
-        outcomes = merge(sources, into, progress)
+        outcomes = merge(sources, into, rows_of, progress)
     sys.stdout.write(
         merged_json(outcomes) if output_format == "json" else merged_text(outcomes, width=_width(), color=_color())
     )
@@ -35,11 +36,12 @@ def merge_command(sources: tuple[str, ...], into: str, output_format: Format) ->
 
 def compact_command(results: str, output_format: Format) -> int:
     """`harness results compact`."""
-    from harness.store.compact import compact
+    from harness.report.rows import rows_of
+    from harness.store.archive import compact
     from harness.store.lines import compacted_json, compacted_text
 
-    with Terminal() as progress, _changeable(results, progress, everything=False) as place:
-        done = compact(place, progress)
+    with Terminal() as progress, _changeable(results, progress) as place:
+        done = compact(place, rows_of, progress)
     sys.stdout.write(
         compacted_json(done) if output_format == "json" else compacted_text(done, width=_width(), color=_color())
     )
@@ -48,11 +50,10 @@ def compact_command(results: str, output_format: Format) -> int:
 
 def verify_command(results: str, output_format: Format) -> int:
     """`harness results verify`: exit status 2 if something is damaged, changed or of a later harness."""
+    from harness.store.check import WRONG, verify
     from harness.store.lines import verified_json, verified_text
-    from harness.store.values import WRONG
-    from harness.store.verify import verify
 
-    with Terminal() as progress, _changeable(results, progress, everything=True) as place:
+    with Terminal() as progress, _changeable(results, progress) as place:
         found = verify(place, progress)
     sys.stdout.write(
         verified_json(found) if output_format == "json" else verified_text(found, width=_width(), color=_color())
@@ -62,13 +63,14 @@ def verify_command(results: str, output_format: Format) -> int:
 
 def gc_command(results: str, older_than: str, output_format: Format, *, dry_run: bool) -> int:
     """`harness results gc`."""
-    from harness.store.age import parse_age
-    from harness.store.drop_turns import drop_turns
+    from harness.report.rows import rows_of
+    from harness.store.archive import drop_turns
+    from harness.store.clock import parse_age
     from harness.store.lines import dropped_json, dropped_text
 
     age, now = parse_age(older_than), datetime.now(timezone.utc)
-    with Terminal() as progress, _changeable(results, progress, everything=True) as place:
-        report = drop_turns(place, age, now, progress, dry_run=dry_run)
+    with Terminal() as progress, _changeable(results, progress) as place:
+        report = drop_turns(place, age, now, rows_of, progress, dry_run=dry_run)
     sys.stdout.write(
         dropped_json(report) if output_format == "json" else dropped_text(report, width=_width(), color=_color())
     )
@@ -76,12 +78,8 @@ def gc_command(results: str, older_than: str, output_format: Format, *, dry_run:
 
 
 @contextlib.contextmanager
-def _changeable(results: str, progress: Progress, *, everything: bool) -> Iterator[Place]:
-    """A place whose `local` may be changed: of a URL a fresh copy, whose changes are made there when all went well.
-
-    Args:
-        everything: Fetch all folders of a URL; else those that are not compacted.
-    """
+def _changeable(results: str, progress: Progress) -> Iterator[Place]:
+    """A place whose `local` may be changed: of a URL a fresh copy, whose changes are made there when all went well."""
     if not is_url(results):
         place = open_place(results)
         place.names()  # says so where there is no such folder
@@ -94,13 +92,14 @@ def _changeable(results: str, progress: Progress, *, everything: bool) -> Iterat
             return
         place.fetch_history()
         progress.stage("Fetching", len(place.names()))
-        place.fetch(place.names() if everything else None, progress.step)
+        place.fetch(place.names(), progress.step)
         before = _files(place.local)
         yield place
         after = _files(place.local)
         written = [path for path in after if before.get(path) != after[path]]
-        # The index last, and what it does not name any more after it.
-        place.apply(sorted(written, key=lambda path: path.endswith("index.json")), sorted(before.keys() - after.keys()))
+        # What makes a folder whole comes last, and what it stands for goes after it.
+        last = ("runs.parquet", "finished.json")
+        place.apply(sorted(written, key=lambda path: path.endswith(last)), sorted(before.keys() - after.keys()))
 
 
 def _files(folder: Path) -> dict[str, tuple[int, int]]:

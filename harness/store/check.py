@@ -1,11 +1,16 @@
-"""Whether one folder is what it was when it was finished, found out without trusting anything in it."""
+"""`harness results verify`: are folders what they were when they were finished? Nothing in them is trusted."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from harness.errors import RunError
+from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.records.run import SCHEMA_VERSION as RUN_VERSION
 from harness.records.run import Run
@@ -13,12 +18,86 @@ from harness.report.comparison import SCHEMA_VERSION as COMPARISON_VERSION
 from harness.report.comparison import comparison_from_json
 from harness.store.bounded import ends_in_newline, read_document
 from harness.store.comparison_directory import COMPARISON_FILE
+from harness.store.database import connect, id_column, parquet
 from harness.store.dropped import DROPPED_FILE, TURNS_FILE, read_dropped
-from harness.store.folders import HEADER_FILE, Contents, Kind, is_id, is_table, look_into
-from harness.store.manifest import FINISHED_FILE, describe_file, read_manifest
+from harness.store.folders import (
+    HEADER_FILE,
+    HISTORY_FOLDER,
+    PUBLISHED_FOLDER,
+    Contents,
+    Kind,
+    is_id,
+    is_table,
+    look_into,
+)
+from harness.store.manifest import FINISHED_FILE, FileRecord, describe_file, read_manifest
+from harness.store.place import Place
 from harness.store.run_directory import load_run
-from harness.store.values import Finding, State
-from harness.text import shown
+from harness.store.tables import Source, compacted_sources, fault_of, require_own_history, tables_of
+from harness.text import one_line, shown
+
+State = Literal["ok", "unfinished", "damaged", "changed", "future schema", "not a run"]
+
+# What is wrong with a folder, as opposed to what is merely no finished run.
+WRONG: frozenset[State] = frozenset({"damaged", "changed", "future schema"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What a look at one folder, or at one part of the compacted history, showed.
+
+    Attributes:
+        kind: `run`, `comparison` or `history`; "" for what is none of these.
+        state: `damaged`: it cannot be read as what it says it is. `changed`: it can, but is not what it was when it was
+            finished.
+        why: One sentence that names the file; a remark where it is ok.
+        hashed: Whether every file was held against the hash that was written when it was finished.
+    """
+
+    name: str
+    kind: str
+    state: State
+    why: str = ""
+    hashed: bool = False
+
+
+class _WrongError(Exception):
+    """What is wrong with a folder: its state, and why."""
+
+    def __init__(self, state: State, why: str) -> None:
+        super().__init__(why)
+        self.state = state
+
+
+def verify(place: Place, progress: Progress) -> list[Finding]:
+    """Look at every folder, at those in `published/`, whose names are free, and at what was compacted.
+
+    Args:
+        place: Its folders have been fetched.
+
+    Raises:
+        RunError: It cannot be listed.
+    """
+    names = _folders(place.local)
+    published = _folders(place.local / PUBLISHED_FOLDER) if PUBLISHED_FOLDER in names else []
+    own = [name for name in names if name not in (HISTORY_FOLDER, PUBLISHED_FOLDER)]
+    progress.stage("Verifying", len(own) + len(published))
+    findings = []
+    for name in [*own, *(f"{PUBLISHED_FOLDER}/{name}" for name in published)]:
+        findings.append(check_folder(place.local / name, name=name, named_by_id="/" not in name))
+        progress.step(shown(name))
+    refused = [name for name in place.refused if name not in names]  # of a URL; a folder's own are looked at above
+    findings += [Finding(name=name, kind="", state="damaged", why=f"it {place.refused[name]}") for name in refused]
+    return findings + check_history(place.local)
+
+
+def _folders(folder: Path) -> list[str]:
+    """Names of folders, and of links to folders, in order."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+    except OSError as error:
+        raise RunError(f"{folder}: cannot be listed ({error.strerror}); give a folder that holds runs") from None
 
 
 def check_folder(folder: Path, *, name: str, named_by_id: bool = True) -> Finding:
@@ -33,40 +112,37 @@ def check_folder(folder: Path, *, name: str, named_by_id: bool = True) -> Findin
 
 def examine(folder: Path, *, name: str, named_by_id: bool = True) -> tuple[Finding, Run | Comparison | None]:
     """As `check_folder`; and what was read, where it could be."""
-    read: list[Run | Comparison] = []
-    finding = _examine(folder, name, read, named_by_id=named_by_id)
-    return finding, read[0] if read else None
-
-
-def _examine(folder: Path, name: str, read: list[Run | Comparison], *, named_by_id: bool) -> Finding:
-    kind = ""
+    kind, record = "", None
     try:
         contents = look_into(folder)
         if contents.kind is None:
             begun = "rounds.jsonl" in contents.known or "compiles.jsonl" in contents.known
-            state: State = "unfinished" if begun else "not a run"
-            return Finding(name=name, kind="", state=state, why=_without_kind(begun=begun))
+            raise _WrongError("unfinished" if begun else "not a run", _why_without_kind(begun=begun))
         kind = contents.kind
-        if (version := _version_of(folder, contents.kind)) is not None:
-            return Finding(name=name, kind=kind, state="future schema", why=version)
-        read.append(_read_whole(folder, contents.kind))
-        own_id = _id_of(read[0])
+        _require_known_schema(folder, contents.kind)
+        record = _read_whole(folder, contents.kind)
+        own_id = record.header.id if isinstance(record, Run) else record.id
         if named_by_id and own_id != name:
-            return _finding(name, kind, "changed", f"it is {kind} {shown(own_id)} under another name; rename it back")
+            raise _WrongError("changed", f"it is {kind} {shown(own_id)} under another name; rename it back")
         if not contents.finished:
-            return _finding(name, kind, "unfinished", f"go on with it: harness run --resume {folder}")
-        return _check_files(folder, contents, name)
+            raise _WrongError("unfinished", f"go on with it: harness run --resume {folder}")
+        why, hashed = _check_files(folder, contents)
+        _check_tables(folder, own_id)
+    except _WrongError as wrong:
+        return Finding(name=name, kind=kind, state=wrong.state, why=str(wrong)), record
     except RunError as error:
-        return Finding(name=name, kind=kind, state="damaged", why=str(error))
+        return Finding(name=name, kind=kind, state="damaged", why=str(error)), record
     except (RecursionError, UnicodeDecodeError):
         file = folder / (COMPARISON_FILE if kind == "comparison" else HEADER_FILE)
-        return Finding(name=name, kind=kind, state="damaged", why=f"{file}: is damaged; take it from a backup")
+        why = f"{file}: is damaged; take it from a backup"
+        return Finding(name=name, kind=kind, state="damaged", why=why), record
+    return Finding(name=name, kind=kind, state="ok", why=why, hashed=hashed), record
 
 
 def why_not_mergeable(contents: Contents, name: str) -> str | None:
     """Why a folder is no finished run or comparison with a name that the harness gives; None: it is one."""
     if contents.kind is None:
-        return _without_kind(begun=TURNS_FILE in contents.known)
+        return _why_without_kind(begun=TURNS_FILE in contents.known)
     if not is_id(name):
         return f"{shown(name)!r} is no id of a run; rename it to the id that its {HEADER_FILE} has"
     if not contents.finished:
@@ -74,29 +150,20 @@ def why_not_mergeable(contents: Contents, name: str) -> str | None:
     return None
 
 
-def _without_kind(*, begun: bool) -> str:
+def _why_without_kind(*, begun: bool) -> str:
     return "a comparison that was stopped" if begun else f"it has neither {HEADER_FILE} nor {COMPARISON_FILE}"
 
 
-def _finding(name: str, kind: str, state: State, why: str) -> Finding:
-    return Finding(name=name, kind=kind, state=state, why=why)
-
-
-def _version_of(folder: Path, kind: Kind) -> str | None:
-    """That a later harness wrote a folder; None: this one can read it, or nobody can."""
+def _require_known_schema(folder: Path, kind: Kind) -> None:
+    """Tell a folder of a later harness from one that nobody can read."""
     file = folder / (HEADER_FILE if kind == "run" else COMPARISON_FILE)
-    known = RUN_VERSION if kind == "run" else COMPARISON_VERSION
+    newest = RUN_VERSION if kind == "run" else COMPARISON_VERSION
     try:
         version = json.loads(read_document(file))["schema_version"]
     except (ValueError, KeyError, TypeError):
-        return None
-    if isinstance(version, int) and version > known:
-        return f"{file}: has schema {version}, and this harness reads {known}; upgrade it"
-    return None
-
-
-def _id_of(read: Run | Comparison) -> str:
-    return read.header.id if isinstance(read, Run) else read.id
+        return
+    if isinstance(version, int) and version > newest:
+        raise _WrongError("future schema", f"{file}: has schema {version}, and this harness reads {newest}; upgrade it")
 
 
 def _read_whole(folder: Path, kind: Kind) -> Run | Comparison:
@@ -111,30 +178,113 @@ def _read_whole(folder: Path, kind: Kind) -> Run | Comparison:
     return comparison_from_json(read_document(file).decode(), str(file))
 
 
-def _check_files(folder: Path, contents: Contents, name: str) -> Finding:
-    """Hold a finished folder's files against their hashes, or where it has none, look whether they are whole."""
-    kind = str(contents.kind)
+def _check_files(folder: Path, contents: Contents) -> tuple[str, bool]:
+    """Hold a finished folder's files against their hashes, or where it has none, look whether they are whole.
+
+    Returns:
+        A remark, and whether there were hashes.
+    """
     for path in contents.known:
         if path.endswith(".jsonl") and not ends_in_newline(folder / path):
-            why = f"{folder / path}: its last line is cut short; take it from a backup"
-            return _finding(name, kind, "damaged", why)
+            raise _WrongError("damaged", f"{folder / path}: its last line is cut short; take it from a backup")
     dropped = read_dropped(folder)
-    remark = f"its raw turns were dropped on {dropped.when[:10]}" if dropped is not None else ""
-    if contents.unknown:
-        remark = "; ".join(part for part in (remark, f"holds {contents.beside} beside") if part)
+    remarks = [f"its raw turns were dropped on {dropped.when[:10]}"] if dropped is not None else []
+    remarks += [f"holds {contents.beside} beside"] if contents.unknown else []
     manifest = read_manifest(folder)
     if manifest is None:
-        return _finding(name, kind, "ok", remark)  # of a harness that wrote no hashes yet
+        return "; ".join(remarks), False  # of a harness that wrote no hashes yet
     for path, record in manifest.items():
         if path == TURNS_FILE and dropped is not None:
             if dropped.turns != record:
-                return _finding(name, kind, "changed", f"{folder / DROPPED_FILE}: tells of other turns than it had")
-        elif path not in contents.known:
-            return _finding(name, kind, "damaged", f"{folder / path}: is gone; take it from a backup")
-        elif describe_file(folder / path) != record:
-            return _finding(name, kind, "changed", f"{folder / path}: is not as it was when the {kind} was finished")
+                raise _WrongError("changed", f"{folder / DROPPED_FILE}: tells of other turns than it had")
+        else:
+            _check_hash(folder / path, record, contents.kind or "run")
     later = (FINISHED_FILE, DROPPED_FILE)
-    added = [path for path in contents.known if path not in manifest and path not in later and not is_table(path)]
-    if added:
-        return _finding(name, kind, "changed", f"{folder / added[0]}: was not there when the {kind} was finished")
-    return Finding(name=name, kind=kind, state="ok", why=remark, hashed=True)
+    for path in contents.known:
+        if path not in manifest and path not in later and not is_table(path):
+            raise _WrongError("changed", f"{folder / path}: was not there when the {contents.kind} was finished")
+    return "; ".join(remarks), True
+
+
+def _check_hash(file: Path, record: FileRecord, what: str) -> None:
+    if not file.is_file() or file.is_symlink():
+        raise _WrongError("damaged", f"{file}: is gone; take it from a backup")
+    if describe_file(file) != record:
+        raise _WrongError("changed", f"{file}: is not as it was when the {what} was finished")
+
+
+def _check_tables(folder: Path, own_id: str) -> None:
+    """Read a folder's tables, if it has some: every row has to be its own."""
+    source = Source(name=folder.name, files=tables_of(folder))
+    if source.files and (why := _unreadable(source, {own_id})):
+        raise _WrongError("damaged", f"{why}; delete {folder / 'tables'}, and they are made again")
+
+
+def check_history(results: Path) -> list[Finding]:
+    """Look at what was compacted: each part has its hashes, can be read, and has rows of its own runs alone."""
+    try:
+        require_own_history(results)
+        sources = compacted_sources(results)
+    except RunError as error:
+        state: State = "future schema" if "upgrade it" in str(error) else "damaged"
+        return [Finding(name=HISTORY_FOLDER, kind="history", state=state, why=str(error))]
+    return [_check_source(results, source) for source in sources]
+
+
+def _check_source(results: Path, source: Source) -> Finding:
+    hashed = False
+    try:
+        records = _hashes_of(results, source)
+        for file, record in records.items():
+            _check_hash(file, record, "part")
+        hashed = bool(records)
+        if why := _unreadable(source):
+            raise _WrongError("damaged", f"{why}; take it from a backup")
+    except _WrongError as wrong:
+        return Finding(name=source.name, kind="history", state=wrong.state, why=str(wrong))
+    except RunError as error:
+        return Finding(name=source.name, kind="history", state="damaged", why=str(error))
+    return Finding(name=source.name, kind="history", state="ok", hashed=hashed)
+
+
+def _hashes_of(results: Path, source: Source) -> Mapping[Path, FileRecord]:
+    """What a part's files were when it was written; {} where nobody knows.
+
+    Raises:
+        RunError: The file that has them is damaged.
+    """
+    if source.records:
+        return {source.files[table]: record for table, record in source.records.items()}
+    folder = results / source.name
+    return {folder / name: record for name, record in (read_manifest(folder) or {}).items()}
+
+
+def _unreadable(source: Source, owners: set[str] | None = None) -> str:
+    """Why rows cannot be read, or are not those of their owners; "" where all is well.
+
+    Args:
+        owners: Ids of runs and comparisons that may have rows; None: those that the table `runs` has.
+    """
+    import duckdb
+
+    connection = connect()
+    try:
+        for table, file in source.files.items():
+            if fault := fault_of(connection, table, [file]):
+                return f"{file}: cannot be read ({fault})"
+            rows = parquet([file])
+            try:
+                # Each column of each row, as every reader reads it.
+                connection.execute(f"SELECT count(COLUMNS(*)) FROM {rows}").fetchall()  # noqa: S608 (quoted)
+                ids = connection.execute(f"SELECT DISTINCT {id_column(table)} FROM {rows}").fetchall()  # noqa: S608
+            except duckdb.Error as error:
+                return f"{file}: cannot be read ({one_line(str(error))[:200]})"
+            found = {str(name) for (name,) in ids}
+            if owners is None and table == "runs":
+                owners = found
+            of_runs = table != "comparisons" or "runs" not in source.files
+            if of_runs and owners is not None and not found <= owners:
+                return f"{file}: has rows of other runs than its own"
+    finally:
+        connection.close()
+    return ""

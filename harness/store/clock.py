@@ -1,20 +1,24 @@
-"""When a run was made, and whether its clock can have been right."""
+"""When a run was made, whether its clock can have been right, and how old it is."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
+from harness.errors import UsageError
 from harness.records.run import Round
 from harness.text import one_line
 
 # Clocks of machines that know their time differ by far less, and time zones by at most 14 hours.
-_AHEAD = timedelta(days=1)
+AHEAD = timedelta(days=1)
 # Older than any release that the harness measures; machines without a battery begin in 1970 or at their image's date.
 _FIRST_YEAR = 2020
 # Clocks that are kept right by NTP are moved by less than this at once, or slowed.
 _BACK_NS = 1_000_000_000
+_DAYS = {"d": 1, "w": 7, "y": 365}
+_AGE = re.compile(r"([0-9]{1,5})([dwy])")
 
 
 def parse_time(text: str) -> datetime | None:
@@ -43,7 +47,7 @@ def clock_fault(started: str, rounds: Sequence[Round], now: datetime) -> str:
     time = parse_time(started)
     if time is None:
         return f"its start, {one_line(started)[:40]!r}, is no time"
-    if time > now + _AHEAD:
+    if time > now + AHEAD:
         return f"it started on {time:%Y-%m-%d}, which is in the future"
     if time.year < _FIRST_YEAR:
         return f"it started in {time.year}, before anything could be measured"
@@ -54,3 +58,21 @@ def clock_fault(started: str, rounds: Sequence[Round], now: datetime) -> str:
     if back_ns > _BACK_NS:
         return f"its clock went back by {back_ns / 1e9:,.0f} s while it was measured"
     return ""
+
+
+def parse_age(text: str) -> timedelta:
+    """`90d`, `12w` or `2y`: days, weeks, or years of 365 days.
+
+    Raises:
+        UsageError: It is none.
+    """
+    match = _AGE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"--older-than {text[:40]}: is no age; write days, weeks or years, as in 90d, 12w or 2y")
+    return timedelta(days=int(match[1]) * _DAYS[match[2]])
+
+
+def is_younger(started: str, age: timedelta, now: datetime) -> bool:
+    """Whether a run of a clock that can be right began less than `age` ago."""
+    time = parse_time(started)
+    return time is not None and now - time < age

@@ -25,9 +25,9 @@ ONLY_READS = "a query only reads: give one SELECT"
 SORTED_BY = {
     "runs": "started, run",
     "points": "series, started, run",
-    "cases": "started, run",
+    "cases": 'started, run, "case", role, toolchain',
     "turns": 'run, "group", generation, round, place',
-    "comparisons": "created, comparison",
+    "comparisons": 'created, comparison, "case", metric',
 }
 # What sorting and grouping may take before it goes to disk; a query's result and Python come on top.
 _MEMORY = "1GB"

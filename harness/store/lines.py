@@ -14,7 +14,8 @@ from harness.report.columns import Column
 from harness.report.json_ import json_text
 from harness.report.terminal_text import drawn, empty_table
 from harness.report.units import byte_unit
-from harness.store.values import WRONG, Compacted, Finding, GarbageReport, Outcome
+from harness.store.archive import Compacted, GarbageReport, Outcome
+from harness.store.check import WRONG, Finding
 from harness.text import one_line
 
 SCHEMA_VERSION = 1
@@ -101,8 +102,9 @@ def dropped_text(report: GarbageReport, *, width: int, color: bool) -> str:
     freed = sum(one.bytes for one in gone)
     about = "about " if report.dry_run else ""
     kept = len(report.rows) - len(gone)
+    in_history = f" and {about}{_size(report.history_bytes)} in history/" if report.history_bytes else ""
     closing = (
-        f"turns of {len(gone)} {word}: {_size(freed)} in folders and {about}{_size(report.history_bytes)} in history/; "
+        f"turns of {len(gone)} {word}: {_size(freed)} in folders{in_history}; "
         f"{kept} kept{f', {report.young} younger' if report.young else ''}"
     )
     if not report.rows and not report.history_bytes:

@@ -50,11 +50,8 @@ class RemotePlace:
     def fetch(self, names: Iterable[str] | None = None, on_progress: OnProgress | None = None) -> None:
         """Bring folders into the mirror; a folder that is refused is left out, and `refused` says why."""
         if names is None:
-            from harness.history.parquet import compacted_runs
-
             self.fetch_history()
-            done = compacted_runs(self.local)
-            names = [name for name in self.names() if name not in done]
+            names = self.names()
         names = list(names)
         if not self._added.isdisjoint(names):
             self._listed = None

@@ -13,11 +13,12 @@ query names them.
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from harness.progress import Progress
 from harness.records.run import Round
 from harness.report.comparison import comparison_from_json
 from harness.store.bounded import read_document
+from harness.store.clock import AHEAD
 from harness.store.comparison_directory import COMPARISON_FILE, comparison_rows
 from harness.store.database import (
     ONLY_READS,
@@ -44,7 +46,7 @@ from harness.store.database import (
 )
 from harness.store.dropped import TURNS_FILE
 from harness.store.folders import HEADER_FILE, HISTORY_FOLDER, is_name
-from harness.store.manifest import FINISHED_FILE, TABLES_FOLDER, describe_file, read_manifest
+from harness.store.manifest import FINISHED_FILE, TABLES_FOLDER, FileRecord, describe_file, read_manifest
 from harness.store.place import open_place
 from harness.store.run_directory import load_rounds, load_run
 from harness.store.schema import COMPARISON_TABLES, RUN_TABLES, SERIES_VIEW, TABLES, create_tables, insert_rows
@@ -58,8 +60,6 @@ STORED = (*RUN_TABLES, "turns", *COMPARISON_TABLES)
 NOTHING_YET = "There is no run here yet; `harness run SUITE` adds one, and from the second on there is a history."
 _SET = re.compile(r"tables-[0-9a-f]{8}")
 _PHYSICAL = {"VARCHAR": "BYTE_ARRAY", "BIGINT": "INT64", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN"}
-# Clocks of machines that know their time differ by far less, and time zones by at most 14 hours.
-_AHEAD = timedelta(days=1)
 _NAMED = 3
 _QUOTES = 'the columns "case" and "group" need their quotes, since they are words of SQL'
 _TURNS = re.compile(r"\bturns\b", re.IGNORECASE)
@@ -74,10 +74,12 @@ class Source:
         files: By table; a table without rows may have none.
         ids: Of the runs and comparisons that are read from here.
         hidden: Of those in it that are read from an earlier source.
+        records: What its files were when it was written, by table; of parts of version 0.1 alone.
     """
 
     name: str
     files: Mapping[str, Path]
+    records: Mapping[str, FileRecord] = field(default_factory=dict)
     ids: set[str] = field(default_factory=set)
     hidden: set[str] = field(default_factory=set)
 
@@ -97,19 +99,64 @@ def tables_of(folder: Path) -> dict[str, Path]:
 
 
 def compacted_sources(results: Path) -> list[Source]:
-    """What was compacted: sets of tables, and parts that a harness of version 0.1 wrote."""
+    """What was compacted: sets of tables, and parts that a harness of version 0.1 wrote.
+
+    Raises:
+        RunError: The index of such parts is damaged.
+    """
     folder = results / HISTORY_FOLDER
     if folder.is_symlink() or not folder.is_dir():
         return []
     sets = [path for path in sorted(folder.iterdir()) if _SET.fullmatch(path.name)]
-    parts: dict[str, dict[str, Path]] = {}
-    for table in STORED:
-        if not (folder / table).is_symlink():
-            for file in sorted((folder / table).glob("[!.]*.parquet")):
-                if file.is_file() and not file.is_symlink():
-                    parts.setdefault(file.stem, {})[table] = file
-    found = {**{path.name: _files_in(path) for path in sets}, **parts}
-    return [Source(name=f"{HISTORY_FOLDER}/{name}", files=files) for name, files in found.items()]
+    return [Source(name=f"{HISTORY_FOLDER}/{path.name}", files=_files_in(path)) for path in sets] + _old_parts(folder)
+
+
+def _old_parts(folder: Path) -> list[Source]:
+    """Parts of version 0.1: `<folder>/<table>/<part>.parquet`, of which `<folder>/index.json` lists the whole ones."""
+    index = folder / "index.json"
+    if not index.is_file():
+        return []
+    sources = []
+    try:
+        document = json.loads(read_document(index))
+        if document["schema_version"] != 1:
+            raise RunError(
+                f"{index}: has schema {document['schema_version']!r:.20}, and this harness reads 1; upgrade it"
+            )
+        for part in document["parts"]:
+            if not is_name(part["name"]) or not set(part["bytes"]) <= set(STORED):
+                raise ValueError
+            hashes = part.get("sha256", {})
+            sources.append(
+                Source(
+                    name=f"{HISTORY_FOLDER}/{part['name']}",
+                    files={
+                        table: folder / table / f"{part['name']}.parquet" for table in STORED if table in part["bytes"]
+                    },
+                    records={
+                        table: FileRecord(sha256=hashes[table], bytes=size)
+                        for table, size in part["bytes"].items()
+                        if table in hashes
+                    },
+                )
+            )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise RunError(
+            f"{index}: is damaged; take it from a backup, or delete it where the runs are still there"
+        ) from None
+    return sources
+
+
+def require_own_history(results: Path) -> None:
+    """Refuse compacted tables that are elsewhere: what lies there is not this folder's to read or to change.
+
+    Raises:
+        RunError: The folder or one in it is a symbolic link.
+    """
+    folder = results / HISTORY_FOLDER
+    for path in (folder, *(folder.iterdir() if folder.is_dir() else ())):
+        if path.is_symlink():
+            raise RunError(f"{path}: is a symbolic link, which is not followed; put what it leads to in its place")
 
 
 def _files_in(folder: Path) -> dict[str, Path]:
@@ -160,8 +207,9 @@ class Tables:
 
     Attributes:
         results: The folder; of a URL, its mirror.
-        connection: The database, which reads and writes no file outside the folder.
+        connection: The database; of `open_tables`, it reads no file outside the folder.
         sources: Where rows in Parquet are from.
+        ids: Of all runs and comparisons that have rows.
     """
 
     def __init__(
@@ -174,7 +222,7 @@ class Tables:
         self._rows_of = rows_of
         self._progress = progress
         self._notes = list(notes)
-        self._ids: set[str] = set()  # of all runs and comparisons that were read
+        self.ids: set[str] = set()
         self._folders: dict[str, Path] = {}  # of runs, by id
         self._turns_loaded = False
         self._spill = tempfile.TemporaryDirectory(prefix="harness-history-")
@@ -183,7 +231,6 @@ class Tables:
             self._read_compacted()
             self._read_folders(names)
             self._make_views()
-            lock(self.connection, results)
             self._notes += self._notes_on_runs()
         except BaseException:
             self.close()
@@ -258,15 +305,20 @@ class Tables:
             self._progress.stage("Reading turns", len(folders))
         for run, folder in folders.items():
             with self._guarded(f"The turns of {run} are left out"):
-                insert_rows(self.connection, "turns", _turn_rows(run, load_rounds(folder)), schema="fresh")
+                insert_rows(self.connection, "turns", turn_rows(run, load_rounds(folder)), schema="fresh")
             self._progress.step(run)
 
     def _read_compacted(self) -> None:
-        for source in compacted_sources(self.results):
-            faults = (
-                f"its {table}: {fault_of(self.connection, table, [file])}" for table, file in source.files.items()
-            )
-            if fault := next((fault for fault in faults if not fault.endswith(": ")), ""):
+        try:
+            require_own_history(self.results)
+            sources = compacted_sources(self.results)
+        except RunError as error:
+            self._notes.append(f"The compacted tables are left out: {error}")
+            return
+        for source in sources:
+            faults = {table: fault_of(self.connection, table, [file]) for table, file in source.files.items()}
+            if any(faults.values()):
+                fault = next(f"its {table}: {why}" for table, why in faults.items() if why)
                 self._notes.append(
                     f"{shown(source.name)} is left out: it cannot be read ({fault}); take it from a backup"
                 )
@@ -275,9 +327,9 @@ class Tables:
                 if table in source.files:
                     rows = f"SELECT DISTINCT {id_column(table)} FROM {parquet([source.files[table]])}"  # noqa: S608
                     source.ids.update(str(name) for (name,) in self.connection.execute(rows).fetchall())
-            source.hidden.update(source.ids & self._ids)
+            source.hidden.update(source.ids & self.ids)
             source.ids.difference_update(source.hidden)
-            self._ids |= source.ids
+            self.ids |= source.ids
             self.sources.append(source)
 
     def _read_folders(self, names: Sequence[str]) -> None:
@@ -285,8 +337,8 @@ class Tables:
         self.connection.execute("CREATE SCHEMA fresh; USE fresh")
         create_tables(self.connection)
         self.connection.execute("USE main")
-        self._folders = {name: self.results / name for name in names if name in self._ids and self._has_turns(name)}
-        new = [self.results / name for name in names if name not in self._ids]
+        self._folders = {name: self.results / name for name in names if name in self.ids and self._has_turns(name)}
+        new = [self.results / name for name in names if name not in self.ids]
         if new:  # of a compacted history there may be none
             self._progress.stage("Reading runs", len(new))
         stored: dict[Path, dict[str, Path]] = {}
@@ -386,9 +438,9 @@ class Tables:
         """
         if not is_name(name):
             raise RunError(f"it says that it is {shown(name)!r}, which is no name of a run")
-        if name in self._ids:
+        if name in self.ids:
             raise RunError(f"it says that it is {shown(name)}, which is there already")
-        self._ids.add(name)
+        self.ids.add(name)
         if (folder / HEADER_FILE).is_file():
             self._folders[name] = folder
 
@@ -404,7 +456,7 @@ class Tables:
                     selects.append(f"{select} FROM {parquet([source.files[table]])} WHERE {others}")
             rows = " UNION ALL ".join(selects)
             if table == "runs":  # a run cannot know that its own clock is ahead
-                latest = text((datetime.now(timezone.utc) + _AHEAD).isoformat(timespec="seconds"))
+                latest = text((datetime.now(timezone.utc) + AHEAD).isoformat(timespec="seconds"))
                 future = "'it started on ' || started[:10] || ', which is in the future'"
                 clock = f"CASE WHEN clock = '' AND started > {latest} THEN {future} ELSE clock END AS clock"
                 rows = f"SELECT * REPLACE ({clock}) FROM ({rows})"  # noqa: S608 (no input in it)
@@ -433,7 +485,8 @@ def _changed_record(folder: Path) -> str:
     return ""
 
 
-def _turn_rows(run: str, rounds: Sequence[Round]) -> list[dict[str, Any]]:
+def turn_rows(run: str, rounds: Sequence[Round]) -> list[dict[str, Any]]:
+    """The rows of the table `turns`, in the order in which they ran."""
     return [
         {
             "run": run,
@@ -470,4 +523,6 @@ def open_tables(place: str, rows_of: RowsOf, progress: Progress) -> Tables:
     if (opened.local / HEADER_FILE).is_file():
         raise RunError(f"{opened.address}: is one run; give the folder that it lies in")
     refused = [f"{one_line(name)[:80]} is left out: {one_line(why)}" for name, why in opened.refused.items()]
-    return Tables(opened.local.resolve(), names, refused, rows_of, progress)
+    tables = Tables(opened.local.resolve(), names, refused, rows_of, progress)
+    lock(tables.connection, tables.results)
+    return tables

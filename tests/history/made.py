@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -13,15 +14,14 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from harness.history.parquet import write_parts
-from harness.history.tables import tables_of
 from harness.records.case import Case
 from harness.records.run import Header, Round, Run, ToolchainRecord, Turn
 from harness.report.rows import rows_of
-from harness.store.database import RowsOf
+from harness.store.database import RowsOf, connect, copy_rows
+from harness.store.manifest import describe_file
 from harness.store.run_directory import Record, RunDirectory
 from harness.store.schema import create_tables, insert_rows
-from harness.store.tables import Tables
+from harness.store.tables import Tables, turn_rows
 from tests.report.made import make_build, make_case, make_header
 
 REFERENCE, NEWEST = "3.12.0", "3.13.0"
@@ -153,8 +153,26 @@ def with_peer(run: Run, engine: str, factor: float = 1.0) -> Run:
 
 
 def compacted(results: Path, runs: Sequence[Run]) -> Path:
-    """A results folder that has these runs in Parquet alone."""
-    write_parts(results, [tables_of(run) for run in runs])
+    """A results folder that has these runs in Parquet alone, in a part as version 0.1 wrote them."""
+    history = results / "history"
+    index = history / "index.json"
+    parts = json.loads(index.read_text())["parts"] if index.is_file() else []
+    part = f"part-{len(parts)}"
+    connection = connect()
+    create_tables(connection)
+    for run in runs:
+        for table, rows in {**rows_of(run), "turns": turn_rows(run.header.id, run.rounds)}.items():
+            insert_rows(connection, table, rows)
+    files = {table: history / table / f"{part}.parquet" for table in ("runs", "points", "cases", "turns")}
+    for table, file in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        copy_rows(connection, table, table, file)
+    connection.close()
+    records = {table: describe_file(file) for table, file in files.items()}
+    facts = {key: {table: getattr(record, key) for table, record in records.items()} for key in ("bytes", "sha256")}
+    ids = [run.header.id for run in runs]
+    parts.append({"name": part, "runs": ids, "comparisons": [], **facts})
+    index.write_text(json.dumps({"schema_version": 1, "parts": parts}))
     return results
 
 
@@ -171,14 +189,14 @@ class InMemory(Tables):
             insert_rows(self.connection, table, [row for of_run in rows for row in of_run[table]])
 
 
-def store(results: Path, run: Run, rows_of: RowsOf | None = None) -> Path:
-    """A run's folder, as `harness run` leaves it behind; without `rows_of`, as that of version 0.1 did."""
+def store(results: Path, run: Run, rows: RowsOf | None = None) -> Path:
+    """A run's folder, as `harness run` leaves it behind; without `rows`, as that of version 0.1 did."""
     with RunDirectory.create(results, run.header) as directory:
         kept: tuple[tuple[Record, ...], ...] = (run.builds, run.ir, run.checks, run.references, run.rounds, run.lost)
         for record in itertools.chain.from_iterable(kept):
             directory.append(record)
         if run.finished:
-            directory.finish(lambda _: "# The report\n", rows_of)
+            directory.finish(lambda _: "# The report\n", rows)
         return directory.path
 
 

@@ -21,9 +21,9 @@ from harness.store.comparison_directory import comparison_rows
 from harness.store.run_directory import load_rounds
 from harness.store.schema import TABLES, column_records
 from harness.store.tables import Tables
-from tests.archive.made import a_comparison, contents
 from tests.history.made import make_night, make_nights, night_id, store
 from tests.report.compared import make_comparison, make_row
+from tests.store.made import a_comparison, contents
 
 VIEWS = ("runs", "points", "cases", "turns", "comparisons", "series")
 LATER = datetime(2100, 1, 1, tzinfo=timezone.utc)

@@ -1,4 +1,4 @@
-"""Dropping raw turns by age: only where the figures are kept elsewhere, and with a word to whoever reads the run."""
+"""Deleting raw turns by age: figures stay in the run's tables, and whoever reads the run hears of it."""
 
 from __future__ import annotations
 
@@ -11,34 +11,28 @@ from pathlib import Path
 import pytest
 
 from harness.cli import run_command_line
-from harness.errors import ExitCode, UsageError
+from harness.errors import ExitCode, RunError, UsageError
 from harness.history.open import open_history
 from harness.progress import Silent
 from harness.report import render
 from harness.report.outcome import exit_code
+from harness.report.rows import rows_of
 from harness.report.run_report import build_report
-from harness.store import drop_turns as dropping
-from harness.store.age import parse_age
+from harness.store import archive
+from harness.store.archive import GarbageReport, drop_turns
 from harness.store.check import check_folder
-from harness.store.check_history import check_history
-from harness.store.compact import compact
-from harness.store.drop_turns import drop_turns
+from harness.store.clock import parse_age
 from harness.store.dropped import TURNS_FILE
 from harness.store.place import open_place
 from harness.store.run_directory import load_run
-from harness.store.values import GarbageReport
-from tests.archive.made import a_comparison, a_run, an_unfinished_run, contents, killed_at, runs
-from tests.history.made import FIRST_NIGHT, make_night, store
+from tests.history.made import FIRST_NIGHT, compacted, make_night, night_id, store
+from tests.store.made import a_comparison, a_run, an_old_run, an_unfinished_run, contents, killed_at, runs
 
 LATER = FIRST_NIGHT + timedelta(days=100)
 
 
 def drop(results: Path, days: int, *, now: datetime = LATER, dry_run: bool = False) -> GarbageReport:
-    return drop_turns(open_place(str(results)), timedelta(days=days), now, Silent(), dry_run=dry_run)
-
-
-def compacted(results: Path) -> None:
-    compact(open_place(str(results)), Silent())
+    return drop_turns(open_place(str(results)), timedelta(days=days), now, rows_of, Silent(), dry_run=dry_run)
 
 
 def turns_of(results: Path) -> set[str]:
@@ -54,7 +48,6 @@ def with_turns(results: Path) -> set[str]:
 
 def test_turns_go_by_the_age_that_the_run_itself_says(tmp_path: Path) -> None:
     names = [a_run(tmp_path, night).name for night in (0, 9, 11)]
-    compacted(tmp_path)
     report = drop(tmp_path, 90)
     assert [(one.name, one.dropped) for one in report.rows] == [(names[0], True), (names[1], True)]
     assert with_turns(tmp_path) == turns_of(tmp_path) == {names[2]}
@@ -62,50 +55,34 @@ def test_turns_go_by_the_age_that_the_run_itself_says(tmp_path: Path) -> None:
 
 def test_figures_stay_and_the_run_still_verifies(tmp_path: Path) -> None:
     (name,) = runs(tmp_path, 1)
-    compacted(tmp_path)
     with open_history(str(tmp_path)) as history:
         before = history.query("SELECT * FROM points ORDER BY ALL")
     size = (tmp_path / name / TURNS_FILE).stat().st_size
     report = drop(tmp_path, 1)
     assert [(one.bytes, one.dropped) for one in report.rows] == [(size, True)]
-    assert report.history_bytes > 0
     with open_history(str(tmp_path)) as history:
         assert history.query("SELECT * FROM points ORDER BY ALL").equals(before)
     assert check_folder(tmp_path / name, name=name).state == "ok"
-    assert [one.state for one in check_history(tmp_path)] == ["ok"]
     assert drop(tmp_path, 1).rows == ()
 
 
 def test_a_dry_run_changes_nothing_and_says_the_same(tmp_path: Path) -> None:
     runs(tmp_path, 3)
-    compacted(tmp_path)
     before = contents(tmp_path)
     planned = drop(tmp_path, 1, dry_run=True)
     assert contents(tmp_path) == before
-    assert planned.history_bytes > 0
     assert drop(tmp_path, 1).rows == planned.rows
 
 
 def test_comparisons_are_as_runs(tmp_path: Path) -> None:
     folder = a_comparison(tmp_path)
-    compacted(tmp_path)
     assert [(one.name, one.dropped) for one in drop(tmp_path, 1).rows] == [(folder.name, True)]
     assert not (folder / TURNS_FILE).exists()
     assert check_folder(folder, name=folder.name).state == "ok"
 
 
-def test_what_is_nowhere_else_is_kept_and_told(tmp_path: Path) -> None:
-    (name,) = runs(tmp_path, 1)
-    before = contents(tmp_path)
-    (row,) = drop(tmp_path, 1).rows
-    assert (row.name, row.dropped) == (name, False)
-    assert row.why == "is not in the compacted history; `harness results compact` puts it there"
-    assert contents(tmp_path) == before
-
-
 def test_unfinished_damaged_and_published_ones_are_kept(tmp_path: Path) -> None:
     good, damaged = runs(tmp_path, 2)
-    compacted(tmp_path)
     unfinished = an_unfinished_run(tmp_path, "20260102-000000-small").name
     (tmp_path / unfinished / "run.json").write_text(
         (tmp_path / unfinished / "run.json").read_text().replace("2026-11-21", "2026-01-02")
@@ -118,7 +95,6 @@ def test_unfinished_damaged_and_published_ones_are_kept(tmp_path: Path) -> None:
     assert rows[unfinished].why.startswith("unfinished: ")
     assert with_turns(tmp_path) == {damaged, unfinished}
     assert (tmp_path / "published" / "small" / TURNS_FILE).is_file()
-    assert damaged in turns_of(tmp_path)  # its turns in the history are the only sound ones
 
 
 @pytest.mark.parametrize(
@@ -133,7 +109,6 @@ def test_unfinished_damaged_and_published_ones_are_kept(tmp_path: Path) -> None:
 def test_a_run_whose_clock_was_wrong_is_kept_and_told(tmp_path: Path, started: str, told: str) -> None:
     run = make_night(0)
     folder = store(tmp_path, replace(run, header=replace(run.header, started=started)))
-    compacted(tmp_path)
     (row,) = drop(tmp_path, 1).rows
     assert (row.dropped, row.why.startswith("its age is not known: "), told in row.why) == (False, True, True)
     assert (folder / TURNS_FILE).is_file()
@@ -143,40 +118,16 @@ def test_a_clock_that_went_back_within_the_run_is_wrong_too(tmp_path: Path) -> N
     run = make_night(0)
     last = replace(run.rounds[-1], started_unix_ns=run.rounds[-1].started_unix_ns - 10**13)
     store(tmp_path, replace(run, rounds=(*run.rounds[:-1], last)))
-    compacted(tmp_path)
     (row,) = drop(tmp_path, 1).rows
     assert (row.dropped, "its clock went back" in row.why) == (False, True)
 
 
-def test_nothing_goes_while_the_history_is_damaged(tmp_path: Path) -> None:
-    runs(tmp_path, 2)
-    compacted(tmp_path)
-    part = next((tmp_path / "history" / "points").iterdir())
-    part.write_bytes(part.read_bytes()[:-3])
-    before = contents(tmp_path)
-    rows = drop(tmp_path, 1).rows
-    assert [one.dropped for one in rows] == [False, False]
-    assert all(one.why.startswith("the compacted history is changed: ") for one in rows)
-    assert contents(tmp_path) == before
-
-
-def test_turns_of_runs_without_a_folder_go_from_the_history(tmp_path: Path) -> None:
-    old, young = a_run(tmp_path, 0), a_run(tmp_path, 99)
-    compacted(tmp_path)
-    shutil.rmtree(old)
-    shutil.rmtree(young)
-    (row,) = drop(tmp_path, 90).rows
-    assert (row.name, row.dropped, row.why) == (old.name, True, "in the compacted history only")
-    assert turns_of(tmp_path) == {young.name}
-
-
-@pytest.mark.parametrize("where", ["mark_dropped", "old_turns_in_parquet"])
+@pytest.mark.parametrize("where", ["mark_dropped", "_drop_compacted"])
 def test_stopped_in_the_middle_it_goes_on_the_next_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     names = runs(tmp_path, 3)
-    compacted(tmp_path)
-    with killed_at(monkeypatch, dropping, where, after=1 if where == "mark_dropped" else 0):
+    with killed_at(monkeypatch, archive, where, after=1 if where == "mark_dropped" else 0):
         drop(tmp_path, 1)
     for name in names:
         assert check_folder(tmp_path / name, name=name).state == "ok"
@@ -187,12 +138,11 @@ def test_stopped_in_the_middle_it_goes_on_the_next_time(
 
 def test_a_folder_that_cannot_be_written_keeps_its_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (name,) = runs(tmp_path, 1)
-    compacted(tmp_path)
 
     def read_only(*_: object) -> None:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(dropping, "mark_dropped", read_only)
+    monkeypatch.setattr(archive, "mark_dropped", read_only)
     before = contents(tmp_path)
     (row,) = drop(tmp_path, 1).rows
     assert (row.dropped, "cannot be written (Read-only file system)" in row.why) == (False, True)
@@ -202,7 +152,6 @@ def test_a_folder_that_cannot_be_written_keeps_its_turns(tmp_path: Path, monkeyp
 
 def test_the_report_says_that_turns_were_dropped_and_where_figures_are(tmp_path: Path) -> None:
     (name,) = runs(tmp_path, 1)
-    compacted(tmp_path)
     drop(tmp_path, 1)
     run = load_run(tmp_path / name)
     when = json.loads((tmp_path / name / "turns-dropped.json").read_text())["dropped"][:10]
@@ -222,7 +171,6 @@ def test_a_comparison_of_what_was_recorded_says_that_turns_were_dropped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (name,) = runs(tmp_path, 1)
-    compacted(tmp_path)
     drop(tmp_path, 1)
     run_command_line(
         ["compare", "--within", str(tmp_path / name), "--no-remeasure", "--results", str(tmp_path / "compared")]
@@ -237,3 +185,38 @@ def test_ages_are_days_weeks_and_years() -> None:
     for bad in ("", "90", "-1d", "1.5d", "3m", "d", "1" * 10 + "d", "１d"):  # noqa: RUF001 (a wide digit)
         with pytest.raises(UsageError, match=r"is no age; write days, weeks or years, as in 90d, 12w or 2y"):
             parse_age(bad)
+
+
+def test_a_run_of_version_0_1_gets_its_tables_before_its_turns_go(tmp_path: Path) -> None:
+    folder = an_old_run(tmp_path)
+    assert [row.dropped for row in drop(tmp_path, 1, dry_run=True).rows] == [True]
+    assert not (folder / "tables").exists()
+    assert [row.dropped for row in drop(tmp_path, 1).rows] == [True]
+    with open_history(str(tmp_path)) as tables:
+        assert "latency" in set(tables.query("SELECT metric FROM points")["metric"])
+
+
+def test_turns_that_nobody_can_put_into_tables_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = an_old_run(tmp_path)
+
+    def fails(*_: object) -> None:
+        raise RunError("no")
+
+    monkeypatch.setattr(archive, "write_tables", fails)
+    (row,) = drop(tmp_path, 1).rows
+    assert (row.dropped, row.why) == (False, "its tables cannot be made: no")
+    assert (folder / TURNS_FILE).is_file()
+
+
+def test_turns_that_version_0_1_put_into_parquet_go_where_they_are_old(tmp_path: Path) -> None:
+    compacted(tmp_path, [make_night(night) for night in (0, 99)])
+    planned = drop(tmp_path, 90, dry_run=True)
+    report = drop(tmp_path, 90)
+    (row,) = report.rows
+    assert (row.name, row.dropped, row.why) == (night_id(0), True, "in the compacted history only")
+    assert planned.rows == report.rows
+    assert (planned.young, report.young) == (1, 1)
+    assert planned.history_bytes > 0
+    assert turns_of(tmp_path) == {night_id(99)}
+    with open_history(str(tmp_path)) as tables:
+        assert len(tables.runs()) == 2

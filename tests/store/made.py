@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from harness.report.comparison import render_comparison
+from harness.report.rows import rows_of
+from harness.store.archive import Outcome
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.run_directory import RunDirectory
-from harness.store.values import Outcome
 from tests.builders import make_header, make_round
 from tests.history.made import make_night, store
 from tests.report.compared import make_comparison, make_row
@@ -21,8 +22,8 @@ FIRST_COMPARISON = datetime(2026, 1, 1, 5, tzinfo=timezone.utc)
 
 
 def a_run(results: Path, night: int = 0) -> Path:
-    """The finished run of a night."""
-    return store(results, make_night(night, generations=2, rounds=2))
+    """The finished run of a night, with tables."""
+    return store(results, make_night(night, generations=2, rounds=2), rows_of)
 
 
 def runs(results: Path, count: int) -> list[str]:
@@ -38,8 +39,8 @@ def an_unfinished_run(results: Path, run_id: str = "20260201-000000-small") -> P
 
 
 def an_old_run(results: Path, night: int = 0) -> Path:
-    """A finished run of a harness that wrote no hashes yet."""
-    folder = a_run(results, night)
+    """A finished run of a harness that wrote no hashes and no tables yet."""
+    folder = store(results, make_night(night, generations=2, rounds=2))
     (folder / "finished.json").write_text('{"finished": "2026-01-01T03:00:00+00:00"}')
     return folder
 
@@ -51,7 +52,7 @@ def a_comparison(results: Path, day: int = 0) -> Path:
         directory.keep_round(make_round(0))
         row = make_row("net/stock@cpu", base_value=1e6, head_value=1e6)
         comparison = make_comparison([row], id=directory.path.name, created=created.isoformat())
-        directory.finish(render_comparison(comparison, "json").encode(), "# A comparison\n")
+        directory.finish(render_comparison(comparison, "json").encode(), "# A comparison\n", comparison)
     return directory.path
 
 

@@ -14,9 +14,10 @@ from harness.cache import cache_root
 from harness.errors import RunError, UsageError
 from harness.history.open import open_history
 from harness.progress import Silent
-from harness.store.compact import compact
+from harness.report.rows import rows_of
+from harness.store.archive import compact
 from harness.store.place import open_place
-from tests.archive.made import a_comparison, a_run, an_unfinished_run, contents, runs
+from tests.store.made import a_comparison, a_run, an_unfinished_run, contents, runs
 
 URL = "memory://bucket/results"
 
@@ -134,14 +135,14 @@ def test_a_fetch_that_was_stopped_leaves_no_half_folder(tmp_path: Path, monkeypa
     assert mirrored(place.local) == contents(tmp_path / "results")
 
 
-def test_fetching_everything_leaves_out_what_is_compacted(tmp_path: Path, fetched: list[str]) -> None:
+def test_a_history_of_a_url_fetches_folders_and_compacted_tables_once(tmp_path: Path, fetched: list[str]) -> None:
     old = a_run(tmp_path / "results", 0).name
-    compact(open_place(str(tmp_path / "results")), Silent())
+    compact(open_place(str(tmp_path / "results")), rows_of, Silent())
     new = a_run(tmp_path / "results", 1).name
     upload(tmp_path / "results")
     with open_history(URL) as history:
         assert list(history.runs()["run"]) == [old, new]
-    assert {name.split("/")[0] for name in fetched} == {"history", new}
+    assert {name.split("/")[0] for name in fetched} == {"history", old, new}
     fetched.clear()
     open_place(URL).fetch()
     assert fetched == []

@@ -15,8 +15,8 @@ import pytest
 from harness.errors import RunError
 from harness.store.place import open_place
 from harness.store.run_directory import RunDirectory
-from tests.archive.made import a_comparison, a_run, contents
 from tests.builders import make_header
+from tests.store.made import a_comparison, a_run, contents
 
 pytest.importorskip("aiohttp")  # what fsspec reads http:// with
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from syrupy.assertion import SnapshotAssertion
 
 from harness.cli import run_command_line
-from harness.history.parquet import compacted_runs
-from tests.archive.made import a_comparison, a_run, an_unfinished_run, contents, runs
+from tests.store.made import a_comparison, a_run, an_unfinished_run, contents, runs
 
 Printed = pytest.CaptureFixture[str]
 
@@ -31,12 +31,12 @@ def document(capsys: Printed) -> Any:
 
 
 def test_merging_says_what_became_of_each(capsys: Printed, snapshot: SnapshotAssertion) -> None:
-    first, second, _ = runs(Path("from"), 3)
+    first, second, third = runs(Path("from"), 3)
     an_unfinished_run(Path("from"))
     a_comparison(Path("from"))
     (Path("from") / second / "report.md").unlink()
     (Path("from") / second / "report.md").symlink_to("/etc/passwd")
-    a_run(Path("into"), 2)
+    shutil.copytree(Path("from") / third, Path("into") / third)
     assert run_command_line(["results", "merge", "from", "gone", "--into", "into"]) == 2
     assert capsys.readouterr().out == snapshot
     assert run_command_line(["results", "merge", "from", "--into", "other", "--format", "json"]) == 2
@@ -68,8 +68,8 @@ def test_verifying_names_what_is_wrong_and_ends_with_2(capsys: Printed, snapshot
     header.write_text(header.read_text().replace('"schema_version": 1', '"schema_version": 2'))
     assert run_command_line(["results", "verify"]) == 2
     out = capsys.readouterr().out
-    part = next(Path("results/history/runs").iterdir()).stem
-    assert out.replace(part, "20260101-020000-nightly--20260103-020000-nightly-00000000") == snapshot
+    part = next(Path("results/history").iterdir()).name
+    assert out.replace(part, "tables-00000000") == snapshot
     assert run_command_line(["results", "verify", "--format", "json"]) == 2
     assert {one["state"] for one in document(capsys)["verified"]} == {
         "ok",
@@ -109,15 +109,15 @@ def test_dropping_old_turns(capsys: Printed) -> None:
     capsys.readouterr()
     assert run_command_line(["results", "gc", "--older-than", "7d", "--dry-run"]) == 0
     planned = capsys.readouterr().out
-    assert planned.count("would go") == 3
-    assert "kept, " not in planned
+    assert planned.count("  would go") == 3
+    assert "history/" not in planned
     assert run_command_line(["results", "gc", "--older-than", "900y", "--dry-run"]) == 0
     assert capsys.readouterr().out == "No turns are as old as that: those of 3 younger runs stay.\n"
     assert len(list(Path("results").glob("*/rounds.jsonl"))) == 3
     assert run_command_line(["results", "gc", "--older-than", "7d", "--format", "json"]) == 0
     rows = document(capsys)["dropped"]["rows"]
     assert {row["name"]: row["dropped"] for row in rows}[first]
-    assert [path.parent.name for path in Path("results").glob("*/rounds.jsonl")] == ["20260103-020000-nightly"]
+    assert not list(Path("results").glob("*/rounds.jsonl"))
 
 
 @pytest.mark.parametrize("command", ["compact", "verify", "gc"])
@@ -155,10 +155,11 @@ def test_every_command_works_on_a_url(tmp_path: Path, capsys: Printed) -> None:
         there = {path.removeprefix("/bucket/all/") for path in MemoryFileSystem().find("/bucket/all")}
         assert {path for path in there if "rounds" in path} == set()
         assert {f"{name}/turns-dropped.json" for name in names} < there
-        assert len([path for path in there if path.startswith("history/points/")]) == 1
+        assert {f"{name}/tables/points.parquet" for name in names} < there
+        assert len([path for path in there if path.startswith("history/") and path.endswith("points.parquet")]) == 1
         assert run_command_line(["results", "verify", url]) == 0
         assert run_command_line(["results", "merge", url, "--into", "back"]) == 0
-        assert compacted_runs(Path("back")) == set(names)
+        assert {path.name for path in Path("back").glob("2*")} == set(names)
     finally:
         MemoryFileSystem.store.clear()
         MemoryFileSystem.pseudo_dirs[:] = [""]

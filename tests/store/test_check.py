@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.store.check import check_folder
-from harness.store.dropped import mark_dropped
+from harness.errors import RunError
+from harness.report.rows import rows_of
+from harness.store.check import Finding, check_folder
+from harness.store.database import write_tables
+from harness.store.dropped import mark_dropped, read_dropped
 from harness.store.folders import is_id, is_known, is_name
-from harness.store.manifest import describe_file
-from harness.store.values import Finding
-from tests.archive.made import a_comparison, a_run, an_old_run, an_unfinished_run
+from harness.store.manifest import FileRecord, describe_file, read_manifest
+from harness.store.run_directory import RunDirectory, load_run
+from tests.builders import make_header
+from tests.history.made import make_night, store
+from tests.store.made import a_comparison, a_run, an_old_run, an_unfinished_run
 
 
 def look(folder: Path) -> Finding:
@@ -109,6 +116,17 @@ def test_dropped_turns_are_no_damage_unless_the_marker_tells_of_others(tmp_path:
     assert look(folder).state == "changed"
 
 
+def test_tables_that_an_old_run_got_later_are_no_change_but_rows_of_others_are_damage(tmp_path: Path) -> None:
+    folder, other = store(tmp_path, make_night(0)), a_run(tmp_path, 1)
+    write_tables(folder, rows_of(load_run(folder)))
+    assert (look(folder).state, look(folder).why) == ("ok", "")
+    shutil.copy(other / "tables" / "points.parquet", folder / "tables")
+    assert look(folder).state == "damaged"
+    assert "points.parquet: has rows of other runs than its own; delete " in look(folder).why
+    (folder / "tables" / "points.parquet").write_bytes(b"PAR1")
+    assert "points.parquet: cannot be read" in look(folder).why
+
+
 @pytest.mark.parametrize("make", [a_run, a_comparison])
 def test_a_later_harness_wrote_it(tmp_path: Path, make: object) -> None:
     assert callable(make)
@@ -161,3 +179,69 @@ def test_names_that_the_harness_gives_and_others() -> None:
     assert not any(is_name(bad) for bad in ("", ".hidden", "..", "a b", "a/b", "history", "published", "-rf"))
     assert is_known("logs/net,stock@cpu.stderr.txt")
     assert not any(is_known(bad) for bad in ("logs/../run.json", "logs/a.sh", "../run.json", "/run.json", "logs/.txt"))
+
+
+# --- What a finished folder says of its own files ---
+
+
+def test_a_finished_run_has_hash_and_size_of_every_file_of_it(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path, make_header()) as directory:
+        directory.log("net/stock@cpu", "a tool's words")
+        directory.finish(lambda _: "# Report\n")
+    manifest = read_manifest(directory.path)
+    assert manifest is not None
+    assert sorted(manifest) == ["logs/net,stock@cpu.stderr.txt", "report.md", "run.json"]
+    assert manifest["report.md"] == FileRecord(sha256=hashlib.sha256(b"# Report\n").hexdigest(), bytes=9)
+
+
+def test_so_has_a_finished_comparison(tmp_path: Path) -> None:
+    folder = a_comparison(tmp_path)
+    manifest = read_manifest(folder)
+    assert manifest is not None
+    assert sorted(manifest) == ["comparison.json", "report.md", "rounds.jsonl", "tables/comparisons.parquet"]
+    assert all(describe_file(folder / name) == record for name, record in manifest.items())
+
+
+@pytest.mark.parametrize("name", ["../run.json", "/etc/passwd", "logs/../../x", ".hidden", "a/b", "", "run.json\n"])
+def test_a_manifest_that_names_what_no_folder_has_is_damaged(tmp_path: Path, name: str) -> None:
+    folder = a_run(tmp_path)
+    (folder / "finished.json").write_text(json.dumps({"files": {name: {"sha256": "0" * 64, "bytes": 1}}}))
+    with pytest.raises(RunError) as caught:
+        read_manifest(folder)
+    assert str(caught.value) == f"{folder / 'finished.json'}: is damaged; take it from a backup"
+
+
+def test_what_is_not_finished_or_old_has_none(tmp_path: Path) -> None:
+    assert read_manifest(an_unfinished_run(tmp_path)) is None
+    assert read_manifest(an_old_run(tmp_path)) is None
+
+
+@pytest.mark.parametrize(
+    "files", ["[]", '{"run.json": 1}', '{"run.json": {"sha256": "x", "bytes": 1}}', '{"run.json": {"bytes": 1}}']
+)
+def test_a_damaged_one_is_named(tmp_path: Path, files: str) -> None:
+    folder = a_run(tmp_path)
+    (folder / "finished.json").write_text(f'{{"finished": "", "files": {files}}}')
+    with pytest.raises(RunError, match=r"finished.json: is damaged; take it from a backup"):
+        read_manifest(folder)
+
+
+def test_a_run_whose_turns_were_dropped_says_when(tmp_path: Path) -> None:
+    folder = a_run(tmp_path)
+    turns = describe_file(folder / "rounds.jsonl")
+    mark_dropped(folder, turns)
+    assert load_run(folder).turns_dropped == ""  # they are still there: it was stopped before it deleted them
+    (folder / "rounds.jsonl").unlink()
+    dropped = read_dropped(folder)
+    assert dropped is not None
+    assert (dropped.turns, load_run(folder).turns_dropped) == (turns, dropped.when)
+    assert load_run(folder).rounds == ()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", json.dumps({"dropped": "yesterday", "files": {"rounds.jsonl": {}}})])
+def test_a_damaged_marker_is_named(tmp_path: Path, text: str) -> None:
+    folder = a_run(tmp_path)
+    (folder / "rounds.jsonl").unlink()
+    (folder / "turns-dropped.json").write_text(text)
+    with pytest.raises(RunError, match=r"turns-dropped.json: is damaged"):
+        load_run(folder)

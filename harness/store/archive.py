@@ -1,0 +1,493 @@
+"""What changes a results folder as a whole: merge others into it, compact its tables, delete old raw turns."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from harness.errors import HarnessError, RunError, UsageError
+from harness.progress import Progress, Silent
+from harness.records.run import Run
+from harness.store.address import is_url, without_password
+from harness.store.bounded import read_document
+from harness.store.check import WRONG, check_folder, check_history, examine, why_not_mergeable
+from harness.store.clock import clock_fault, is_younger
+from harness.store.comparison_directory import COMPARISON_FILE
+from harness.store.database import RowsOf, copy_rows, id_column, texts, write_tables
+from harness.store.dropped import DROPPED_FILE, TURNS_FILE, mark_dropped
+from harness.store.folders import HEADER_FILE, HISTORY_FOLDER, is_id, kind_of, look_into
+from harness.store.manifest import FINISHED_FILE, describe_file, finished_document
+from harness.store.place import Place, open_place
+from harness.store.run_directory import require_writable
+from harness.store.tables import STORED, Source, Tables, compacted_sources, require_own_history, rows_in, tables_of
+from harness.store.transfer import STAGING_PREFIX, archive_lock, require_size, unwritable
+from harness.text import one_line, shown
+
+Fate = Literal["copied", "already there", "left out", "refused"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of one folder in a merge.
+
+    Attributes:
+        source: The place it is from.
+        why: Why it was left out or refused; a remark where it was copied.
+    """
+
+    name: str
+    source: str
+    fate: Fate
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compacted:
+    """What compacting did.
+
+    Attributes:
+        runs: Ids that were added.
+        comparisons: Likewise.
+        left_out: Folders that were not, and why.
+        merged_parts: How many parts became one; 0: they were left as they are.
+        folder_bytes: Of the folders whose runs and comparisons are in Parquet now.
+        before_bytes: Of all Parquet files of the history before.
+        after_bytes: Of all of them now.
+        parts: How many parts there are now.
+    """
+
+    runs: tuple[str, ...]
+    comparisons: tuple[str, ...]
+    left_out: dict[str, str]
+    merged_parts: int
+    folder_bytes: int
+    before_bytes: int
+    after_bytes: int
+    parts: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dropping:
+    """What became, or would become, of one run's or comparison's raw turns.
+
+    Attributes:
+        started: As the run itself says, ISO 8601 in UTC.
+        dropped: Whether they go; else `why` says why they stay.
+        bytes: Of rounds.jsonl.
+    """
+
+    name: str
+    started: str
+    dropped: bool
+    bytes: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GarbageReport:
+    """What `harness results gc` did, or would do.
+
+    Attributes:
+        rows: Runs and comparisons that are old and have turns, and those whose age is not known.
+        history_bytes: By which the compacted files shrank; of a dry run about what they would.
+        young: How many more have turns and are younger than what was asked for.
+    """
+
+    rows: tuple[Dropping, ...]
+    history_bytes: int
+    dry_run: bool
+    young: int = 0
+
+
+# --- Merging ---
+
+
+def merge(sources: Sequence[str], into: str, rows_of: RowsOf, progress: Progress) -> list[Outcome]:
+    """Copy finished folders of several places into one.
+
+    What cannot be read is refused with a reason; everything else is merged all the same.
+
+    Args:
+        sources: Results folders, or one run's or comparison's folder; paths or URLs of fsspec.
+        into: A results folder, made where it is not there.
+
+    Raises:
+        HarnessError: The target cannot be used.
+    """
+    target = open_place(into)
+    if not is_url(into):
+        require_own_history(target.local)
+        require_writable(target.local)
+    return [outcome for source in sources for outcome in _merge_place(source, target, rows_of, progress)]
+
+
+def _merge_place(source: str, target: Place, rows_of: RowsOf, progress: Progress) -> Iterator[Outcome]:
+    try:
+        place, names, whole = _folders_of(source)
+        if place.local.resolve() == target.local.resolve():
+            raise UsageError(f"{place.address}: is the folder that is merged into; give another")
+    except (RunError, UsageError) as error:
+        yield Outcome(name="-", source=without_password(shown(source)), fate="refused", why=str(error))
+        return
+    progress.stage(f"Merging {shown(place.address)}", len(names))
+    for name in names:
+        yield _merge_folder(name, place, target)
+        progress.step(name)
+    if not whole:
+        return
+    others = [
+        Outcome(name=shown(name), source=place.address, fate="refused", why=place.refused[name])
+        for name in sorted(place.refused.keys() - set(names))
+    ]
+    others += _merge_history(place, target, rows_of)
+    yield from others
+    if not names and not others:
+        yield Outcome(name="-", source=place.address, fate="left out", why="there is no run and no comparison in it")
+
+
+def _folders_of(source: str) -> tuple[Place, list[str], bool]:
+    """A place, its folders, and whether all of it is meant; of one run's own folder, where it lies and its name."""
+    if not is_url(source):
+        path = Path(source).absolute()
+        if path.is_dir() and kind_of({entry.name for entry in path.iterdir()}) is not None:
+            return open_place(str(path.parent)), [path.name], False
+    place = open_place(source)
+    return place, place.names(), True
+
+
+def _merge_folder(name: str, place: Place, target: Place) -> Outcome:
+    """Copy a folder, look at the copy, which nobody else can change, and only then give it its name."""
+
+    def outcome(fate: Fate, why: str = "") -> Outcome:
+        return Outcome(name=shown(name), source=place.address, fate=fate, why=why)
+
+    remarks: list[str] = []
+
+    def check(copy: Path) -> None:
+        finding = check_folder(copy, name=name)
+        why = finding.why.replace(str(copy), str(folder))
+        if finding.state != "ok":
+            raise RunError(why)
+        remarks.append(why)
+
+    try:
+        place.fetch([name])
+        if name in place.refused:
+            return outcome("refused", place.refused[name])
+        folder = place.local / name
+        contents = look_into(folder)
+        if (reason := why_not_mergeable(contents, name)) is not None:
+            return outcome("left out", reason)
+        require_size(folder, contents)
+        copied = target.put(folder, check)
+    except RunError as error:
+        return outcome("refused", str(error))
+    if not copied:
+        return outcome("already there")
+    not_copied = f"without {contents.beside}, which no run has" if contents.unknown else ""
+    return outcome("copied", "; ".join(part for part in (*remarks, not_copied) if part))
+
+
+def _merge_history(place: Place, target: Place, rows_of: RowsOf) -> list[Outcome]:
+    """Copy rows that a place has in its compacted tables alone: of runs without a folder there, or without turns."""
+
+    def outcome(name: str, fate: Fate, why: str) -> Outcome:
+        return Outcome(name=shown(name), source=place.address, fate=fate, why=why)
+
+    place.fetch_history()
+    wrong = next((finding for finding in check_history(place.local) if finding.state in WRONG), None)
+    if wrong is not None:
+        return [outcome(wrong.name, "refused", wrong.why)]
+    if not compacted_sources(place.local):
+        return []
+    try:
+        target.fetch_history()
+        with archive_lock(target.local), _compacted(place.local, rows_of) as there:
+            with _compacted(target.local, rows_of) as here:
+                lacking = sorted(there.ids - here.ids)
+            has_folder = set(target.names())
+            lacking = [name for name in lacking if name not in has_folder or not _has_figures(target, name)]
+            ids = [name for name in lacking if is_id(name)]
+            if ids:
+                written = _write_set(there, target.local, ids)
+                target.apply([path.relative_to(target.local).as_posix() for path in _in_order(written)], [])
+    except RunError as error:
+        return [outcome(HISTORY_FOLDER, "refused", str(error))]
+    outcomes = []
+    if ids:
+        count = f"{len(ids)} run{'' if len(ids) == 1 else 's'}"
+        why = f"figures of {count} that have no folder there, or one without raw turns: {', '.join(ids)}"
+        outcomes = [outcome(f"{HISTORY_FOLDER}/ ({count})", "copied", why)]
+    bad = [name for name in lacking if not is_id(name)]
+    return outcomes + [outcome(name, "refused", "its name in the history is no id") for name in bad]
+
+
+def _has_figures(target: Place, name: str) -> bool:
+    """Whether a folder has tables, or the raw turns that they can be made of."""
+    target.fetch([name])
+    folder = target.local / name
+    return bool(tables_of(folder)) or not ((folder / DROPPED_FILE).is_file() and not (folder / TURNS_FILE).is_file())
+
+
+# --- Compacting ---
+
+
+def compact(place: Place, rows_of: RowsOf, progress: Progress) -> Compacted:
+    """Give every finished folder its tables, and put the rows of all into one file a table, which is quicker to ask.
+
+    Folders stay as they are. The new files are there whole before the old ones go, so it may be killed at any moment.
+
+    Args:
+        place: Of which `local` is changed.
+
+    Raises:
+        RunError: The folder cannot be written, or its compacted tables are elsewhere or cannot be read.
+    """
+    results = place.local
+    require_own_history(results)
+    with archive_lock(results):
+        before = compacted_sources(results)
+        before_bytes = _bytes_of(results)
+        left_out = dict(place.refused)
+        with _compacted(results, rows_of) as tables:
+            _require_all(tables, before)
+            names = [name for name in place.names() if name not in tables.ids]
+        progress.stage("Compacting", len(names))
+        sizes = {}
+        for name in names:
+            if why := _why_not_compacted(results / name, name):
+                left_out[name] = why
+            else:
+                sizes[name] = look_into(results / name).bytes
+            progress.step(name)
+        with Tables(results, list(sizes), (), rows_of, Silent()) as tables:
+            for name in sorted(sizes.keys() - tables.ids):
+                left_out[name] = next(
+                    (note for note in tables.notes if note.startswith(name)), "cannot be put into tables"
+                )
+            added = [name for name in sizes if name in tables.ids]
+            rewritten = bool(added) or len(before) > 1 or any(source.records for source in before)
+            if rewritten:
+                _write_set(tables, results, sorted(tables.ids))
+                _remove(results, before)
+        of_runs = {name: (results / name / HEADER_FILE).is_file() for name in added}
+        return Compacted(
+            runs=tuple(name for name in added if of_runs[name]),
+            comparisons=tuple(name for name in added if not of_runs[name]),
+            left_out={shown(name): why for name, why in left_out.items()},
+            merged_parts=len(before) if rewritten and len(before) > 1 else 0,
+            folder_bytes=sum(sizes[name] for name in added),
+            before_bytes=before_bytes,
+            after_bytes=_bytes_of(results),
+            parts=len(compacted_sources(results)),
+        )
+
+
+def _why_not_compacted(folder: Path, name: str) -> str:
+    finding, record = examine(folder, name=name)
+    if finding.state != "ok":
+        return f"{finding.state}: {finding.why}" if finding.why else finding.state
+    if isinstance(record, Run) and record.turns_dropped and not tables_of(folder):
+        return "its raw turns were dropped, and it has no tables from before; merge the one that has them"
+    return ""
+
+
+def _compacted(results: Path, rows_of: RowsOf) -> Tables:
+    """What was compacted alone."""
+    return Tables(results, (), (), rows_of, Silent())
+
+
+def _require_all(tables: Tables, sources: Sequence[Source]) -> None:
+    """Refuse to write a set without what an old one has."""
+    if len(tables.sources) < len(sources):
+        raise RunError(f"{tables.results / HISTORY_FOLDER}: {tables.notes[0]}")
+
+
+def _write_set(tables: Tables, results: Path, ids: Sequence[str], *, without_turns_of: Sequence[str] = ()) -> Path:
+    """Write the rows of some runs and comparisons as one set, which is there whole or not at all; its folder.
+
+    Of turns it has those that are in Parquet alone, as a harness of version 0.1 left them.
+
+    Raises:
+        RunError: It cannot be written.
+    """
+    import duckdb
+
+    folder = results / HISTORY_FOLDER / f"tables-{secrets.token_hex(4)}"
+    in_folders = [name for name in ids if (results / name / TURNS_FILE).is_file()]
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        copy = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=results))
+        try:
+            for table in STORED:
+                left_out = [*in_folders, *without_turns_of] if table == "turns" else []
+                own = id_column(table)
+                kept = f"{own} IN ({texts(ids)})" + (f" AND {own} NOT IN ({texts(left_out)})" if left_out else "")
+                copy_rows(tables.connection, table, f"(FROM {table} WHERE {kept})", copy / f"{table}.parquet")
+            records = {file.name: describe_file(file) for file in sorted(copy.iterdir())}
+            (copy / FINISHED_FILE).write_bytes(finished_document(records))
+            copy.chmod(0o755)  # mkdtemp makes it private
+            copy.rename(folder)
+        finally:
+            shutil.rmtree(copy, ignore_errors=True)
+    except OSError as error:
+        raise unwritable(results / HISTORY_FOLDER, error) from None
+    except duckdb.Error as error:
+        why = one_line(str(error))[:200]
+        raise RunError(f"{results / HISTORY_FOLDER}: cannot be written or read ({why}); it is as it was") from None
+    return folder
+
+
+def _in_order(folder: Path) -> list[Path]:
+    """A set's files in the order in which they may appear at a URL."""
+    return sorted(
+        folder.iterdir(), key=lambda file: file.name in (FINISHED_FILE, "runs.parquet", "comparisons.parquet")
+    )
+
+
+def _remove(results: Path, sources: Sequence[Source]) -> None:
+    """Delete what another set has now; what stays behind is hidden by it, and goes the next time."""
+    history = results / HISTORY_FOLDER
+    for source in sources:
+        if (results / source.name).is_dir():
+            shutil.rmtree(results / source.name, ignore_errors=True)
+    if any(source.records for source in sources) or (history / "index.json").is_file():
+        (history / "index.json").unlink(missing_ok=True)
+        (history / ".lock").unlink(missing_ok=True)
+        for table in STORED:
+            shutil.rmtree(history / table, ignore_errors=True)
+
+
+def _bytes_of(results: Path) -> int:
+    return sum(file.stat().st_size for file in (results / HISTORY_FOLDER).glob("*/*.parquet"))
+
+
+# --- Deleting old raw turns ---
+
+
+def drop_turns(
+    place: Place, age: timedelta, now: datetime, rows_of: RowsOf, progress: Progress, *, dry_run: bool
+) -> GarbageReport:
+    """Delete the raw turns of runs and comparisons that are older than `age` by their own clocks.
+
+    Only of those that are finished and whole; their figures stay in their tables, which are made where there are none.
+    A marker is written before the turns are deleted, so that a process killed in between leaves both.
+
+    Args:
+        place: Of which `local` is changed.
+        dry_run: Only say what would go.
+
+    Raises:
+        RunError: The folder cannot be read or written, or its compacted tables are elsewhere.
+    """
+    results = place.local
+    require_own_history(results)
+    with contextlib.nullcontext() if dry_run else archive_lock(results):
+        rows: list[Dropping] = []
+        young = 0
+        names = place.names()
+        progress.stage("Looking for old turns", len(names))
+        for name in names:
+            if (row := _judge(results / name, name, age, now)) is not None:
+                rows.append(_drop(results / name, row, rows_of) if row.dropped and not dry_run else row)
+            else:
+                young += (results / name / TURNS_FILE).is_file()
+            progress.step(name)
+        compacted, history_bytes, younger = _drop_compacted(results, rows_of, set(names), age, now, dry_run=dry_run)
+        return GarbageReport(
+            rows=(*rows, *compacted), history_bytes=history_bytes, dry_run=dry_run, young=young + younger
+        )
+
+
+def _judge(folder: Path, name: str, age: timedelta, now: datetime) -> Dropping | None:
+    """Whether a folder's turns go, and why not; None: it is young, or has none."""
+    if not (folder / TURNS_FILE).is_file():
+        return None
+    row = Dropping(name=name, started=_started(folder), dropped=False, bytes=(folder / TURNS_FILE).lstat().st_size)
+    if fault := clock_fault(row.started, (), now):
+        return replace(row, why=f"its age is not known: {fault}")
+    if is_younger(row.started, age, now):
+        return None
+    finding, record = examine(folder, name=name)
+    if finding.state != "ok" or record is None:
+        return replace(row, why=f"{finding.state}: {finding.why}")
+    if isinstance(record, Run) and (fault := clock_fault(row.started, record.rounds, now)):
+        return replace(row, why=f"its age is not known: {fault}")
+    return replace(row, dropped=True)
+
+
+def _started(folder: Path) -> str:
+    """When a run began, or a comparison was made, as it says itself; "" where it does not."""
+    for file, key in ((folder / COMPARISON_FILE, "created"), (folder / HEADER_FILE, "started")):
+        if file.is_file():
+            try:
+                return shown(str(json.loads(read_document(file))[key]))
+            except (ValueError, KeyError, TypeError, RecursionError, RunError):
+                return ""
+    return ""
+
+
+def _drop(folder: Path, row: Dropping, rows_of: RowsOf) -> Dropping:
+    """Make sure of the tables, mark and delete; a folder that cannot be written keeps its turns."""
+    import duckdb
+
+    turns = folder / TURNS_FILE
+    try:
+        if not tables_of(folder):
+            write_tables(folder, rows_in(folder, rows_of)[1])
+        mark_dropped(folder, describe_file(turns))
+        turns.unlink()
+    except OSError as error:
+        if turns.exists():
+            with contextlib.suppress(OSError):
+                (folder / DROPPED_FILE).unlink(missing_ok=True)
+        return replace(row, dropped=False, why=str(unwritable(folder, error)))
+    except (HarnessError, duckdb.Error, UnicodeError) as error:
+        return replace(row, dropped=False, why=f"its tables cannot be made: {one_line(str(error))[:200]}")
+    return row
+
+
+def _drop_compacted(
+    results: Path, rows_of: RowsOf, folders: set[str], age: timedelta, now: datetime, *, dry_run: bool
+) -> tuple[list[Dropping], int, int]:
+    """Leave turns out of Parquet that version 0.1 put there: of folders that lost theirs, and old ones without folder.
+
+    Returns:
+        What there is to say of runs without a folder, the bytes that it freed or would free, and how many are younger.
+    """
+    before, sources = _bytes_of(results), compacted_sources(results)
+    with _compacted(results, rows_of) as tables:
+        counted = tables.connection.execute(
+            "SELECT turns.run, any_value(started), any_value(clock), count(*) FROM turns LEFT JOIN runs USING (run) "
+            "GROUP BY turns.run ORDER BY turns.run"
+        ).fetchall()
+        rows, old, young = [], {}, 0
+        for run, started, clock, count in counted:
+            row = Dropping(name=run, started=started or "", dropped=True, why="in the compacted history only")
+            if run in folders:
+                if not (results / run / TURNS_FILE).is_file():
+                    old[run] = count
+            elif fault := clock or clock_fault(row.started, (), now):
+                rows.append(replace(row, dropped=False, why=f"its age is not known: {fault}"))
+            elif is_younger(row.started, age, now):
+                young += 1
+            else:
+                rows.append(row)
+                old[run] = count
+        if not old:
+            return rows, 0, young
+        if dry_run:
+            size = sum(source.files["turns"].stat().st_size for source in tables.sources if "turns" in source.files)
+            return rows, round(size * sum(old.values()) / sum(count for *_, count in counted)), young
+        _require_all(tables, sources)
+        _write_set(tables, results, sorted(tables.ids), without_turns_of=sorted(old))
+        _remove(results, sources)
+    return rows, before - _bytes_of(results), young

@@ -1,0 +1,428 @@
+"""Merging: finished folders of other places are copied whole, once, and never over anything.
+
+Places that mean harm, disks that are full and processes that are killed: a sentence says so, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from harness.errors import RunError
+from harness.history.open import open_history
+from harness.progress import Silent
+from harness.report.rows import rows_of
+from harness.store import bounded
+from harness.store.archive import Outcome, compact, merge
+from harness.store.dropped import mark_dropped
+from harness.store.manifest import describe_file
+from harness.store.place import open_place
+from tests.history.made import compacted, make_night
+from tests.store.made import a_comparison, a_run, an_old_run, an_unfinished_run, contents, fates, runs, why
+
+
+def merged(*sources: Path, into: Path) -> list[Outcome]:
+    return merge([str(source) for source in sources], str(into), rows_of, Silent())
+
+
+def drop(folder: Path) -> None:
+    """What `harness results gc` does to one folder."""
+    mark_dropped(folder, describe_file(folder / "rounds.jsonl"))
+    (folder / "rounds.jsonl").unlink()
+
+
+def test_runs_and_comparisons_of_several_places_are_copied_byte_by_byte(tmp_path: Path) -> None:
+    one, other, into = tmp_path / "one", tmp_path / "other", tmp_path / "deep" / "into"
+    names = [a_run(one, 0).name, a_comparison(one).name, an_old_run(other, 1).name]
+    outcomes = merged(one, other, into=into)
+    assert fates(outcomes) == dict.fromkeys(names, "copied")
+    assert contents(into) == {**contents(one), **contents(other)}
+    assert not list(into.glob(".copying-*"))
+
+
+def test_what_is_there_already_is_left_as_it_is(tmp_path: Path) -> None:
+    runs(tmp_path / "from", 2)
+    merged(tmp_path / "from", into=tmp_path / "into")
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "into").rglob("*.json*")}
+    assert set(fates(merged(tmp_path / "from", into=tmp_path / "into")).values()) == {"already there"}
+    assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "into").rglob("*.json*")}
+
+
+def test_another_run_of_the_same_name_is_refused_and_the_others_are_merged(tmp_path: Path) -> None:
+    first, second = runs(tmp_path / "from", 2)
+    other = an_old_run(tmp_path / "into", 0)
+    (other / "report.md").write_text("# Another one\n")
+    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
+    assert fates(outcomes) == {first: "refused", second: "copied"}
+    assert f"{other}: is there already with other content" in outcomes[0].why
+    assert (other / "report.md").read_text() == "# Another one\n"
+
+
+def test_unfinished_runs_are_left_out(tmp_path: Path) -> None:
+    an_unfinished_run(tmp_path / "from")
+    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
+    assert outcomes[0].fate == "left out"
+    assert "is not finished" in why(outcomes)
+
+
+def test_a_run_that_was_renamed_is_left_out_or_refused(tmp_path: Path) -> None:
+    a_run(tmp_path / "from").rename(tmp_path / "from" / "baseline")
+    assert "'baseline' is no id of a run" in why(merged(tmp_path / "from", into=tmp_path / "into"))
+    (tmp_path / "from" / "baseline").rename(tmp_path / "from" / "20300101-000000-nightly")
+    assert "under another name" in why(merged(tmp_path / "from", into=tmp_path / "into"))
+    assert contents(tmp_path / "into") == {}
+
+
+def test_one_runs_own_folder_may_be_given(tmp_path: Path) -> None:
+    _, second = runs(tmp_path / "from", 2)
+    assert fates(merged(tmp_path / "from" / second, into=tmp_path / "into")) == {second: "copied"}
+
+
+def test_only_the_harnesss_own_files_are_copied(tmp_path: Path) -> None:
+    folder = a_run(tmp_path / "from")
+    before = contents(folder)
+    for name in ("run.sh", "logs/evil.py", "deep/er/run.json", ".hidden"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x")
+    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
+    assert outcomes[0].fate == "copied"
+    assert outcomes[0].why == "without deep/er/run.json and 2 more, which no run has"
+    assert contents(tmp_path / "into" / folder.name) == before
+
+
+def test_places_that_hold_nothing_or_are_not_there(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    outcomes = merged(tmp_path / "empty", tmp_path / "gone", tmp_path / "into", into=tmp_path / "into")
+    assert [one.fate for one in outcomes] == ["left out", "refused", "refused"]
+    assert [one.why for one in outcomes] == [
+        "there is no run and no comparison in it",
+        f"{tmp_path / 'gone'}: there is no such folder; give one that holds runs",
+        f"{tmp_path / 'into'}: is the folder that is merged into; give another",
+    ]
+
+
+def test_a_target_that_is_a_file_is_one_sentence(tmp_path: Path) -> None:
+    a_run(tmp_path / "from")
+    (tmp_path / "into").write_text("")
+    with pytest.raises(RunError, match=r"into: cannot be written \(File exists\)"):
+        merged(tmp_path / "from", into=tmp_path / "into")
+
+
+# --- Runs whose raw turns were dropped ---
+
+
+@pytest.mark.parametrize("where", ["from", "into"])
+def test_the_same_run_is_the_same_whether_or_not_its_turns_were_dropped(tmp_path: Path, where: str) -> None:
+    folder = a_run(tmp_path / "from")
+    shutil.copytree(folder, tmp_path / "into" / folder.name)
+    drop(tmp_path / where / folder.name)
+    before = contents(tmp_path / "into")
+    assert fates(merged(tmp_path / "from", into=tmp_path / "into")) == {folder.name: "already there"}
+    assert contents(tmp_path / "into") == before
+
+
+def test_a_marker_of_other_turns_is_another_run(tmp_path: Path) -> None:
+    folder = a_run(tmp_path / "from")
+    shutil.copytree(folder, tmp_path / "into" / folder.name)
+    drop(folder)
+    marker = json.loads((folder / "turns-dropped.json").read_text())
+    marker["files"]["rounds.jsonl"]["sha256"] = "0" * 64
+    (folder / "turns-dropped.json").write_text(json.dumps(marker))
+    assert fates(merged(tmp_path / "from", into=tmp_path / "into")) == {folder.name: "refused"}
+
+
+# --- Figures that a place has in its compacted tables alone ---
+
+
+def points(results: Path) -> str:
+    with open_history(str(results)) as tables:
+        return tables.query("SELECT * FROM points ORDER BY ALL").to_csv()
+
+
+def test_figures_of_runs_without_a_folder_come_along_once(tmp_path: Path) -> None:
+    gone, whole = runs(tmp_path / "from", 2)
+    compact(open_place(str(tmp_path / "from")), rows_of, Silent())
+    before = points(tmp_path / "from")
+    shutil.rmtree(tmp_path / "from" / gone)
+
+    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
+    assert fates(outcomes) == {whole: "copied", "history/ (1 run)": "copied"}
+    assert points(tmp_path / "into") == before
+    assert "history" not in str(fates(merged(tmp_path / "from", into=tmp_path / "into")))
+
+
+def test_figures_that_version_0_1_kept_of_a_run_without_turns_come_along(tmp_path: Path) -> None:
+    folder = an_old_run(tmp_path / "from")
+    compacted(tmp_path / "from", [make_night(0, generations=2, rounds=2)])
+    before = points(tmp_path / "from")
+    drop(folder)
+    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
+    assert fates(outcomes) == {folder.name: "copied", "history/ (1 run)": "copied"}
+    assert points(tmp_path / "into") == before
+
+
+def test_compacted_tables_that_are_damaged_are_refused_and_the_folders_are_merged(tmp_path: Path) -> None:
+    (name,) = runs(tmp_path / "from", 1)
+    compact(open_place(str(tmp_path / "from")), rows_of, Silent())
+    part = next((tmp_path / "from" / "history").glob("*/points.parquet"))
+    part.write_bytes(part.read_bytes()[:-7])
+    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
+    assert [outcome.fate for outcome in outcomes] == ["copied", "refused"]
+    assert f"{part}: is not as it was when the part was finished" in outcomes[1].why
+    assert outcomes[0].name == name
+
+
+def test_a_source_whose_compacted_table_is_a_link_is_not_read_through_it(tmp_path: Path) -> None:
+    compacted(tmp_path / "from", [make_night()])
+    points = tmp_path / "from" / "history" / "points"
+    points.rename(tmp_path / "elsewhere")
+    points.symlink_to(tmp_path / "elsewhere")
+    assert "is a symbolic link, which is not followed" in why(merged(tmp_path / "from", into=tmp_path / "into"))
+
+
+# --- Hostile places and full disks ---
+
+
+def link_report(folder: Path) -> None:
+    (folder / "report.md").unlink()
+    (folder / "report.md").symlink_to("/etc/passwd")
+
+
+def link_logs(folder: Path) -> None:
+    (folder / "logs").symlink_to("/etc", target_is_directory=True)
+
+
+def link_beside(folder: Path) -> None:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "anything").symlink_to("/etc/shadow")
+
+
+def pipe(folder: Path) -> None:
+    os.mkfifo(folder / "lost.jsonl")
+
+
+def cut(folder: Path) -> None:
+    os.truncate(folder / "rounds.jsonl", (folder / "rounds.jsonl").stat().st_size - 9)
+
+
+def zeros(folder: Path) -> None:
+    os.truncate(folder / "rounds.jsonl", 200 * 2**20)
+
+
+def huge(folder: Path) -> None:
+    os.truncate(folder / "rounds.jsonl", 5 * 2**30)
+
+
+def future(folder: Path) -> None:
+    header = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**header, "schema_version": 2}))
+
+
+def nested(folder: Path) -> None:
+    (folder / "run.json").write_text("[" * 200_000)
+
+
+def both(folder: Path) -> None:
+    (folder / "comparison.json").write_text("{}")
+
+
+def path_in_manifest(folder: Path) -> None:
+    document = json.loads((folder / "finished.json").read_text())
+    document["files"]["../../../etc/passwd"] = {"sha256": "0" * 64, "bytes": 1}
+    (folder / "finished.json").write_text(json.dumps(document))
+
+
+def tables_of_another(folder: Path) -> None:
+    """Rows of another run, of which the hash is right."""
+    other = next(path for path in folder.parent.iterdir() if path != folder)
+    shutil.copy(other / "tables" / "points.parquet", folder / "tables")
+    document = json.loads((folder / "finished.json").read_text())
+    document["files"]["tables/points.parquet"] = asdict(describe_file(folder / "tables" / "points.parquet"))
+    (folder / "finished.json").write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (link_report, "report.md is a symbolic link, which no run has; take it away"),
+        (link_logs, "logs is a symbolic link"),
+        (link_beside, "deep/anything is a symbolic link"),
+        (pipe, "lost.jsonl is a pipe, a socket or a device"),
+        (cut, "rounds.jsonl: its last line is cut short; take it from a backup"),
+        (zeros, "is longer than 64 MiB, which no record is"),
+        (huge, "rounds.jsonl: makes this folder 5.0 GiB, and more than 2 GiB is not copied"),
+        (future, "run.json: has schema 2, and this harness reads 1; upgrade it"),
+        (nested, "run.json: is damaged"),
+        (both, "has both run.json and comparison.json, which no folder does"),
+        (path_in_manifest, "finished.json: is damaged; take it from a backup"),
+        (tables_of_another, "points.parquet: has rows of other runs than its own"),
+    ],
+)
+def test_a_hostile_folder_is_refused_and_the_others_are_merged(
+    tmp_path: Path, spoil: Callable[[Path], None], told: str
+) -> None:
+    bad, good = runs(tmp_path / "from", 2)
+    spoil(tmp_path / "from" / bad)
+    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
+    assert fates(outcomes) == {bad: "refused", good: "copied"}
+    assert told in outcomes[0].why
+    assert ".copying-" not in outcomes[0].why
+    assert sorted(path.name for path in (tmp_path / "into").glob("[!.]*")) == [good]
+    assert not list((tmp_path / "into").glob(".copying-*"))
+
+
+def test_the_whole_folder_may_be_a_link(tmp_path: Path) -> None:
+    folder = a_run(tmp_path / "elsewhere")
+    (tmp_path / "from").mkdir()
+    (tmp_path / "from" / folder.name).symlink_to(folder)
+    assert "is a symbolic link, which is not followed" in why(merged(tmp_path / "from", into=tmp_path / "into"))
+
+
+def test_a_link_in_the_target_is_not_written_through(tmp_path: Path) -> None:
+    folder = a_run(tmp_path / "from")
+    (tmp_path / "into").mkdir()
+    (tmp_path / "into" / folder.name).symlink_to(tmp_path / "elsewhere")
+    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
+    assert outcomes[0].fate == "refused"
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["a\nb", "|x|`y`<script>", "😀", "-rf", "a" * 250, "2026 1121", "..."], ids=["newline", *"abcdef"]
+)
+def test_hostile_names_of_folders_are_refused_on_one_line(tmp_path: Path, name: str) -> None:
+    a_run(tmp_path / "from").rename(tmp_path / "from" / name)
+    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
+    for outcome in outcomes:
+        assert outcome.fate in ("refused", "left out")
+        assert "\n" not in outcome.name + outcome.why
+        assert len(outcome.name) < 100
+    assert contents(tmp_path / "into") == {}
+
+
+def test_an_id_inside_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    folder = a_comparison(tmp_path / "from")
+    (folder / "finished.json").unlink()
+    document = json.loads((folder / "comparison.json").read_text())
+    (folder / "comparison.json").write_text(json.dumps({**document, "id": "../../" + "x" * 10_000}))
+    sentence = why(merged(tmp_path / "from", into=tmp_path / "into"))
+    assert "under another name" in sentence
+    assert len(sentence) < 300
+    assert contents(tmp_path / "into") == {}
+
+
+def test_a_history_behind_a_link_is_refused(tmp_path: Path) -> None:
+    (name,) = runs(tmp_path / "from", 1)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "from" / "history").symlink_to(tmp_path / "elsewhere")
+    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
+    assert fates(outcomes) == {name: "copied", "history": "refused"}
+
+
+def test_a_folder_that_changes_while_it_is_copied_is_looked_at_as_it_was_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = a_run(tmp_path / "from")
+    real = bounded.open_plain
+
+    def swap(file: Path, *, follow: bool = True) -> object:
+        if file.name == "report.md" and not file.is_symlink():
+            link_report(folder)
+        return real(file, follow=follow)
+
+    monkeypatch.setattr("harness.store.transfer.open_plain", swap)
+    assert "report.md: cannot be read" in why(merged(tmp_path / "from", into=tmp_path / "into"))
+    assert contents(tmp_path / "into") == {}
+
+
+def test_a_disk_that_is_full_keeps_nothing_of_a_folder_and_says_so(tmp_path: Path) -> None:
+    large, small = a_run(tmp_path / "from"), a_comparison(tmp_path / "from")
+    (tmp_path / "into").mkdir()
+    room = max(file.stat().st_size for file in small.rglob("*"))
+    assert room < max(file.stat().st_size for file in large.rglob("*"))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        outcomes = merged(tmp_path / "from", into=tmp_path / "into")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert fates(outcomes) == {large.name: "refused", small.name: "copied"}
+    assert "cannot be written (File too large); make room" in outcomes[0].why
+    assert contents(tmp_path / "into") == {f"{small.name}/{name}": data for name, data in contents(small).items()}
+    assert set(fates(merged(tmp_path / "from", into=tmp_path / "into")).values()) == {"copied", "already there"}
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_run(tmp_path / "from")
+
+    def read_only(*_: object, **__: object) -> str:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("tempfile.mkdtemp", read_only)
+    assert "cannot be written (Read-only file system); make room or mend its permissions" in why(
+        merged(tmp_path / "from", into=tmp_path / "into")
+    )
+
+
+# --- Several processes at once, and one that is killed ---
+
+_MERGE = """
+import sys
+from harness.report.rows import rows_of
+from harness.store.archive import merge
+from harness.progress import Silent
+for one in merge([sys.argv[1]], sys.argv[2], rows_of, Silent()):
+    print(one.fate)
+"""
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from harness.store import transfer
+real, seen = transfer._copy_file, []
+def copy(source, target):
+    seen.append(source)
+    if len(seen) == 10:
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(source, target)
+transfer._copy_file = copy
+"""
+
+
+def start(code: str, *arguments: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+
+
+def test_two_processes_at_once_copy_every_run_once(tmp_path: Path) -> None:
+    runs(tmp_path / "from", 12)
+    processes = [start(_MERGE, tmp_path / "from", tmp_path / "into") for _ in range(3)]
+    told = [process.communicate(timeout=120)[0].split("\n") for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0]
+    fates_told = [fate for lines in told for fate in lines if fate]
+    assert (fates_told.count("copied"), fates_told.count("already there")) == (12, 24)
+    assert contents(tmp_path / "into") == contents(tmp_path / "from")
+
+
+def test_a_merge_that_was_killed_leaves_whole_folders_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    first, second = runs(tmp_path / "from", 2)
+    process = start(_KILLED + _MERGE, tmp_path / "from", tmp_path / "into")
+    process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL
+    assert sorted(path.name for path in (tmp_path / "into").glob("[!.]*")) == [first]
+    assert len(list((tmp_path / "into").glob(".copying-*"))) == 1
+    assert fates(merged(tmp_path / "from", into=tmp_path / "into")) == {
+        first: "already there",
+        second: "copied",
+    }
+    assert contents(tmp_path / "into") == contents(tmp_path / "from")
