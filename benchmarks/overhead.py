@@ -25,7 +25,7 @@ from harness.process import Limits
 from harness.stages.prepare import prepare
 from harness.store.run_directory import load_run
 from harness.suite.cases import Selection, plan_cases
-from harness.suite.values import Device, FlagSet, Suite, Variant
+from harness.suite.load import Device, FlagSet, Suite, Variant
 
 ROOT = Path(__file__).parents[1]
 SUITE = Path("suites/esrgan.toml")

@@ -20,7 +20,7 @@ from harness.stages.options import RunOptions
 if TYPE_CHECKING:
     from harness.records.case import Case
     from harness.report.suite_list import SuiteOutcome
-    from harness.suite.values import SuiteList
+    from harness.suite.load import SuiteList
     from harness.toolchain import Toolchain
 
 # From the least to the weightiest. A suite that cannot be run at all says less than one of which a case failed.

@@ -18,9 +18,8 @@ from harness.records.case import Case
 from harness.suite.cases import Selection, across_toolchains, plan_cases, unknown_flags
 from harness.suite.cells import chain_of, suits
 from harness.suite.flags import refusal
-from harness.suite.load import LoadedSuite, load_suite
+from harness.suite.load import LoadedSuite, Suite, Variant, load_suite
 from harness.suite.present import find_devices
-from harness.suite.values import Suite, Variant
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain, compiler_flags, find_toolchain, runtime_flags
 from harness.toolchain.tools import flag_name

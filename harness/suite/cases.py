@@ -15,7 +15,7 @@ from harness.plugins import Applied
 from harness.records.case import ID_DIGITS, Case
 from harness.suite.cells import Cell, SuitePeer, cell_of, peer_cases
 from harness.suite.flags import find_trap
-from harness.suite.values import Suite
+from harness.suite.load import Suite
 from harness.toolchain.tools import flag_name
 
 
@@ -27,10 +27,10 @@ def matching(patterns: Iterable[str]) -> re.Pattern[str]:
 def across_toolchains(plans: Sequence[Sequence[Case]]) -> tuple[Case, ...]:
     """The cases of one suite under several toolchains, each case followed by itself under the others.
 
-    A single plan is left as it is. In a plan of several, names end in the toolchain, as in `net/stock@cpu:3.12.0`, and
-    each group has one baseline: the suite's baseline variant under the first toolchain that runs it here. So the other
-    toolchains' cases, those of the baseline variant included, are compared with that. Peers know no toolchain, and are
-    there once.
+    A single plan stays as it is. In a plan of several, names end in the toolchain, as in `net/stock@cpu:3.12.0`, and
+    each group has one baseline: the suite's baseline variant under the first toolchain that runs it here. All other
+    cases, also those of the baseline variant under another toolchain, are compared with it. A peer has no toolchain
+    and one case.
 
     Args:
         plans: What `plan_cases` gave for each toolchain: the same cases in the same order.
@@ -46,20 +46,20 @@ def across_toolchains(plans: Sequence[Sequence[Case]]) -> tuple[Case, ...]:
             name=f"{case.name}:{case.toolchain}",
             baseline=case.baseline and compared_with[case.group] == case.toolchain,
         )
-        for alike in zip(*plans, strict=True)
-        for case in (alike[:1] if alike[0].peer is not None else alike)
+        for same in zip(*plans, strict=True)
+        for case in (same[:1] if same[0].peer is not None else same)
     )
 
 
 def _baseline_toolchains(plans: Sequence[Sequence[Case]]) -> Mapping[str, str]:
     """For each group, the first toolchain under which its baseline variant is not skipped; else the first of all."""
-    found: dict[str, str] = {}
-    for skipped_too in (False, True):
+    toolchains: dict[str, str] = {}
+    for may_be_skipped in (False, True):
         for plan in plans:
             for case in plan:
-                if case.baseline and (skipped_too or case.skip is None):
-                    found.setdefault(case.group, case.toolchain)
-    return found
+                if case.baseline and (may_be_skipped or case.skip is None):
+                    toolchains.setdefault(case.group, case.toolchain)
+    return toolchains
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +67,8 @@ class Selection:
     """Which of a suite's cases a user asked for; empty: all of them.
 
     Attributes:
-        patterns: Shell patterns on case names, one of which has to match.
-        tags: Tags of which a case has to have at least one.
+        patterns: Shell patterns on case names; a case matches one of them.
+        tags: A case has at least one of them.
     """
 
     patterns: tuple[str, ...] = ()
@@ -94,12 +94,12 @@ def plan_cases(
     Args:
         model_ids: Content hash of each model's definition, by name.
         toolchain: Version of the compiler and runtime pair.
-        plugins: By variant name, its plugins in order with their options; variants without plugins may be left out.
+        plugins: By variant name, its plugins in order with their options; variants without plugins need no entry.
         unavailable: Why a device is not there, as a sentence, by device name.
-        environments: Variables that processes on a device need, by device name; devices without any may be left out.
+        environments: Variables that processes on a device need, by device name.
         peers: The suite's, with their options.
         missing_peers: Why a peer cannot be used here, as a sentence, by label.
-        selection: What the user asked for; baselines of the groups that are left come along.
+        selection: What the user asked for; each selected case brings its baseline.
 
     Raises:
         SuiteError: A pattern matches no case, flags cancel each other, or a group has no baseline.
@@ -150,7 +150,7 @@ def _case(suite: Suite, model: str, model_id: str, model_tags: tuple[str, ...], 
         pin=cell.device.pin,
         compile_flags=cell.compile_flags,
         run_flags=cell.run_flags,
-        plugins=tuple(one.label for one in cell.variant.plugins),
+        plugins=tuple(plugin.label for plugin in cell.variant.plugins),
         tags=tuple(dict.fromkeys((*model_tags, *cell.variant.tags, *cell.device.tags))),
         skip=cell.skip,
     )
@@ -197,20 +197,20 @@ def _refuse_traps(suite: Suite, cases: Sequence[Case]) -> None:
 
 
 def _with_expectations(suite: Suite, cases: Sequence[Case]) -> list[Case]:
-    _require_hits(
-        suite.path, "[[expect]] cases", [one.cases for one in suite.expectations], [case.name for case in cases]
-    )
-    rules = [(matching([one.cases]).match, one) for one in suite.expectations]
+    names = [case.name for case in cases]
+    _require_hits(suite.path, "[[expect]] cases", [expectation.cases for expectation in suite.expectations], names)
+    rules = [(matching([expectation.cases]).match, expectation) for expectation in suite.expectations]
     of_models = {model.name: model.expectation for model in suite.models}
-    marked = []
-    for case in cases:
+
+    def expected(case: Case) -> Case:
         of_model = of_models[case.model] if case.peer is None else None
-        expectation = next((one for match, one in rules if match(case.name)), of_model)
-        if expectation is not None:
-            message = expectation.message
-            case = replace(case, expected_failure=message, expected_mismatch=message is None)
-        marked.append(case)
-    return marked
+        expectation = next((rule for match, rule in rules if match(case.name)), of_model)
+        if expectation is None:
+            return case
+        message = expectation.message
+        return replace(case, expected_failure=message, expected_mismatch=message is None)
+
+    return [expected(case) for case in cases]
 
 
 def _select(suite: Suite, cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
@@ -222,9 +222,9 @@ def _select(suite: Suite, cases: Sequence[Case], selection: Selection) -> tuple[
         case.name for case in cases if by_name(case.name) and (not wanted_tags or wanted_tags.intersection(case.tags))
     }
     if not wanted:
-        asked = [f"--filter {one}" for one in selection.patterns] + [f"--tag {one}" for one in selection.tags]
+        options = [f"--filter {pattern}" for pattern in selection.patterns] + [f"--tag {tag}" for tag in selection.tags]
         raise NothingSelected(
-            f"{suite.path}: {' '.join(asked)} matches no case; `harness list {suite.path}` shows them all"
+            f"{suite.path}: {' '.join(options)} matches no case; `harness list {suite.path}` shows them all"
         )
     groups = {case.group for case in cases if case.name in wanted}
     return tuple(case for case in cases if case.name in wanted or (case.baseline and case.group in groups))
@@ -233,14 +233,14 @@ def _select(suite: Suite, cases: Sequence[Case], selection: Selection) -> tuple[
 def unknown_flags(cases: Iterable[Case], known: frozenset[str]) -> list[tuple[Case, str]]:
     """Compile flags that the compiler does not know, with the first case of each variant that gives them.
 
-    A case that loads a compiler plugin is left out: plugins bring flags of their own.
+    Cases that load a compiler plugin do not count: plugins bring flags of their own.
     """
-    found: dict[tuple[str, str], tuple[Case, str]] = {}
+    unknown: dict[tuple[str, str], tuple[Case, str]] = {}
     for case in cases:
         names = [flag_name(flag) for flag in case.compile_flags]
         if "iree-load-plugin" in names and "iree-load-plugin" in known:
             continue
         for name, flag in zip(names, case.compile_flags, strict=True):
             if name not in known:
-                found.setdefault((case.variant, name), (case, flag))
-    return list(found.values())
+                unknown.setdefault((case.variant, name), (case, flag))
+    return list(unknown.values())

@@ -1,4 +1,4 @@
-"""One variant, or one peer, on one device: the flags, files, identity and expected failures of its cases."""
+"""One variant, or one peer, on one device: the flags, files and identity of its cases."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from typing import Any, Protocol
 
 from packaging.specifiers import SpecifierSet
 
-from harness.errors import SuiteError
-from harness.models.model import Expectation, Model
+from harness.models.model import Model
 from harness.plugins import Applied
 from harness.plugins.chain import Arranged, arrange
 from harness.records.case import ID_DIGITS, Case
 from harness.suite.flags import normalised
-from harness.suite.schema import ExpectTable
-from harness.suite.toml_file import shown
-from harness.suite.values import Device, FlagSet, Suite, Variant
+from harness.suite.load import Device, FlagSet, Suite, Variant
 from harness.toolchain.tools import merge_flags
 
 
@@ -28,9 +25,9 @@ class Cell:
 
     Attributes:
         digest: Hash (sha256, hex) of how it is compiled and run, without names and without the toolchain.
-        threads: That a peer gets on this device; None: one for each core.
+        threads: How many a peer gets on this device; None: one for each core.
         environment: Variables that its processes need.
-        skip: Why it is not run here, as a sentence; None: it is run.
+        skip: Why it does not run here, as a sentence; None: it runs.
     """
 
     variant: Variant
@@ -49,7 +46,7 @@ def threads_of(device: Device) -> int | None:
 
 
 def chain_of(suite: Suite, variant: Variant, device: Device, plugins: Sequence[Applied]) -> Arranged:
-    """What a variant's plugins come to on a device.
+    """Put a variant's plugins in order, on top of its flags on a device.
 
     Raises:
         SuiteError: They cannot work together in this order.
@@ -81,7 +78,7 @@ def cell_of(
     run_flags = merge_flags(
         _thread_flags(device),
         device.run_flags,
-        *(one.run for one in variant.flag_sets),
+        *(flag_set.run for flag_set in variant.flag_sets),
         variant.run_flags,
         arranged.run_flags,
     )
@@ -90,8 +87,8 @@ def cell_of(
         device.pin,
         list(normalised(compile_flags)),
         list(normalised(run_flags)),
-        [[one.name, one.plugin.version, one.options] for one in plugins],
-        # Only where they are there, so that what older harnesses could say keeps its identity.
+        [[use.name, use.plugin.version, use.options] for use in plugins],
+        # Only where a device has them, so that the cases of older suites keep their identity.
         *([{"more_uris": device.more_uris}] if device.more_uris else []),
         *([{"vulkan_driver": device.vulkan_driver}] if device.vulkan_driver else []),
     ]
@@ -114,7 +111,9 @@ def _thread_flags(device: Device) -> tuple[str, ...]:
 
 
 def _own_flags(variant: Variant, device: Device) -> tuple[str, ...]:
-    return merge_flags(device.compile_flags, *(one.compile for one in variant.flag_sets), variant.compile_flags)
+    return merge_flags(
+        device.compile_flags, *(flag_set.compile for flag_set in variant.flag_sets), variant.compile_flags
+    )
 
 
 def suits(flag_set: FlagSet, toolchain: str) -> bool:
@@ -127,49 +126,14 @@ def _covers(toolchains: str, toolchain: str) -> bool:
 
 
 def _not_applicable(variant: Variant, device: Device, toolchain: str, plugins: Sequence[Applied]) -> str | None:
-    limited = [(f"flag set {one.name}", one.backends, one.toolchains) for one in variant.flag_sets]
-    limited += [(f"plugin {one.name}", one.plugin.backends, one.plugin.toolchains) for one in plugins]
-    for what, backends, toolchains in limited:
+    limits = [(f"flag set {flag_set.name}", flag_set.backends, flag_set.toolchains) for flag_set in variant.flag_sets]
+    limits += [(f"plugin {use.name}", use.plugin.backends, use.plugin.toolchains) for use in plugins]
+    for what, backends, toolchains in limits:
         if backends and device.backend not in backends:
             return f"{what} is for {', '.join(backends)}, and device {device.name} is {device.backend}"
         if not _covers(toolchains, toolchain):
             return f"{what} is for IREE {toolchains}, and this is {toolchain}"
     return None
-
-
-_MISMATCH = "mismatch"
-_FAIL = "fail:"
-
-
-def case_expectation(table: ExpectTable, where: str) -> Expectation:
-    """One [[expect]] table.
-
-    Args:
-        where: File and table, for error messages.
-
-    Raises:
-        SuiteError: It has both of fails and mismatch, or neither.
-    """
-    if (table.fails is not None) == table.mismatch:
-        found = "both" if table.mismatch else "neither"
-        raise SuiteError(f"{where} needs exactly one of fails and mismatch = true, and has {found}")
-    return Expectation(cases=table.cases, message=table.fails)
-
-
-def model_expectation(model: str, text: str | None, where: str) -> Expectation | None:
-    """What a model's `expect` says of all its cases; None where it has none.
-
-    Raises:
-        SuiteError: It is neither `mismatch` nor `fail: part of the message`.
-    """
-    if text is None:
-        return None
-    if text == _MISMATCH:
-        return Expectation(cases=f"{model}/*", message=None)
-    message = text.removeprefix(_FAIL).strip()
-    if not text.startswith(_FAIL) or not message:
-        raise SuiteError(f"{where}: {shown(text)} must be 'mismatch', or 'fail: ' and a part of the message")
-    return Expectation(cases=f"{model}/*", message=message)
 
 
 # Peers run on this machine's CPU: beside what llvm-cpu makes for one local device.

@@ -15,7 +15,7 @@ def is_on(flag: str) -> bool:
 
 
 def normalised(flags: Iterable[str]) -> tuple[str, ...]:
-    """Flags in a form in which two command lines that mean the same compare equal.
+    """The normal form of flags: equal for two command lines that mean the same.
 
     Two dashes, `=true` left out, sorted by name; repeated flags keep their order, since some are ordered lists.
     """
@@ -31,7 +31,8 @@ class Trap:
     """Flags that cancel or silence each other.
 
     Attributes:
-        flags: Names of which one of each set has to be on.
+        flags: Sets of names; flags are in the trap when one of each set is on.
+        effect: What the flags then do, as the end of a sentence.
         instead: What to write.
     """
 
@@ -62,11 +63,11 @@ def find_trap(flags: Sequence[str]) -> tuple[Trap, tuple[str, ...]] | None:
     """The first trap that these flags walk into, and the flags that do; None when they walk into none."""
     switched_on = {flag_name(flag): flag for flag in flags if is_on(flag)}
     for trap in TRAPS:
-        found = tuple(
+        culprits = tuple(
             next((switched_on[name] for name in sorted(names) if name in switched_on), "") for names in trap.flags
         )
-        if all(found):
-            return trap, found
+        if all(culprits):
+            return trap, culprits
     early = next((flag for flag in flags if flag_name(flag) == "iree-global-opt-enable-early-materialization"), None)
     if early is not None and not is_on(early) and not _GLOBAL_OPT & switched_on.keys():
         silent = Trap(

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from pydantic import BaseModel
 
 from harness.errors import SuiteError, UsageError
 from harness.ir.op_counts import check_wanted
 from harness.metrics import METRICS, PHASES
-from harness.models.model import Input, Model, Tolerance
+from harness.models.model import Expectation, Input, Model, Tolerance
 from harness.records.case import Gate, VariantGroup
-from harness.suite.cells import case_expectation, model_expectation
 from harness.suite.schema import (
     DeviceTable,
+    ExpectTable,
     FlagSetFile,
+    FlagSetTable,
     GateTable,
     InputTable,
     ListFile,
@@ -29,8 +32,157 @@ from harness.suite.schema import (
     VariantTable,
 )
 from harness.suite.toml_file import read_content, read_toml, shown, validated
-from harness.suite.values import Device, FlagSet, PeerUse, PluginUse, Suite, SuiteList, Variant
 from harness.text import did_you_mean
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_Value = TypeVar("_Value", bound="DataclassInstance")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlagSet:
+    """A named list of flags, from flagsets/*.toml.
+
+    Attributes:
+        backends: Compiler backends it applies to; empty: all.
+        toolchains: A PEP 440 specifier of the releases it applies to ("" means all).
+    """
+
+    name: str
+    description: str = ""
+    compile: tuple[str, ...] = ()
+    run: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
+    toolchains: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginUse:
+    """A plugin by its registered name, and the options that a variant gives it."""
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """How reports name it: `tuned(vector_width = 16)`, or the bare name."""
+        options = ", ".join(
+            f"{key} = {str(value).lower() if isinstance(value, bool) else repr(value)}"
+            for key, value in self.options.items()
+        )
+        return f"{self.name}({options})" if options else self.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerUse:
+    """A peer by its registered name, the options that a suite gives it, and what its cases are called."""
+
+    name: str
+    label: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """A named way to compile and run: flag sets first, then its own flags, then plugins."""
+
+    name: str
+    description: str = ""
+    flag_sets: tuple[FlagSet, ...] = ()
+    compile_flags: tuple[str, ...] = ()
+    run_flags: tuple[str, ...] = ()
+    plugins: tuple[PluginUse, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """Where a module runs.
+
+    Attributes:
+        uri: What iree-run-module takes as --device: `local-sync`, `local-task`, `vulkan`, `cuda://0`, ...
+        more_uris: The other devices of a program that runs on several, in their order; arguments are put on `uri`.
+        vulkan_driver: The only driver that the Vulkan loader sees: `lavapipe`, `swiftshader`; None: all of them.
+        threads: How many each local-task device and peers get; None: IREE's choice, and see `Case.threads`.
+        backend: The compiler backend that its flags choose: llvm-cpu, vmvx, vulkan-spirv, cuda, ...
+        pin: Hold the process on one core.
+    """
+
+    name: str
+    description: str = ""
+    uri: str
+    more_uris: tuple[str, ...] = ()
+    vulkan_driver: str | None = None
+    threads: int | None = None
+    backend: str
+    compile_flags: tuple[str, ...] = ()
+    run_flags: tuple[str, ...] = ()
+    pin: bool = False
+    tags: tuple[str, ...] = ()
+
+    @property
+    def uris(self) -> tuple[str, ...]:
+        """All of its devices, the first one first."""
+        return (self.uri, *self.more_uris)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """A checked suite: every name in it refers to something that exists.
+
+    Attributes:
+        floors: By metric, the relative change below which nothing is called changed, in place of the metric's own.
+        ir: By phase of the compiler, the ops that are counted; see harness.ir.
+        storage: Whether to tell what encoded tensors cost in memory.
+        budget_s: Seconds of timed rounds for the whole run.
+        generations: Fresh sets of worker processes, which are the independent samples.
+    """
+
+    name: str
+    description: str
+    path: Path
+    baseline: str
+    models: tuple[Model, ...]
+    variants: tuple[Variant, ...]
+    devices: tuple[Device, ...]
+    peers: tuple[PeerUse, ...] = ()
+    include: tuple[str, ...] = ("*",)
+    exclude: tuple[str, ...] = ()
+    expectations: tuple[Expectation, ...] = ()
+    groups: tuple[VariantGroup, ...] = ()
+    floors: Mapping[str, float] = field(default_factory=dict)
+    gates: tuple[Gate, ...] = ()
+    ir: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    storage: bool = False
+    budget_s: float = 120.0
+    generations: int = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteList:
+    """Suites that are run one after the other, each into a run of its own.
+
+    Attributes:
+        suites: Their files, as paths from the current folder.
+        budget_s: Seconds of timed rounds for each of them; None: what the suite says.
+        generations: For each of them; None: what the suite says.
+    """
+
+    name: str
+    description: str
+    path: Path
+    suites: tuple[Path, ...]
+    budget_s: float | None = None
+    generations: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedSuite:
+    """A suite and the hash (sha256, hex) of the text of all files it came from."""
+
+    suite: Suite
+    text_sha256: str
 
 
 def find_list(path: Path) -> SuiteList | None:
@@ -43,19 +195,12 @@ def find_list(path: Path) -> SuiteList | None:
     if not _is_list(content):
         return None
     table = validated(path, content, ListFile)
-    suites = tuple(path.parent / name for name in table.suites)
     places = [os.path.normpath(name) for name in table.suites]
     for name, place in zip(table.suites, places, strict=True):
         if places.count(place) > 1:
             raise SuiteError(f"{path}: suites: {shown(name)} is there twice; remove one of them")
-    return SuiteList(
-        name=table.name,
-        description=table.description,
-        path=path,
-        suites=suites,
-        budget_s=table.measure.budget_s,
-        generations=table.measure.generations,
-    )
+    suites = tuple(path.parent / name for name in table.suites)
+    return _value(SuiteList, table, path=path, suites=suites, **dict(table.measure))
 
 
 def refuse_list(path: Path, content: Mapping[str, Any]) -> None:
@@ -74,14 +219,6 @@ def _is_list(content: Mapping[str, Any]) -> bool:
     return "suites" in content and "models" not in content
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoadedSuite:
-    """A suite and the hash (sha256, hex) of the text of all files it came from."""
-
-    suite: Suite
-    text_sha256: str
-
-
 def load_suite(path: Path) -> LoadedSuite:
     """Load a suite file and the flag-set files that it names.
 
@@ -92,253 +229,273 @@ def load_suite(path: Path) -> LoadedSuite:
     refuse_list(path, content)
     table = validated(path, content, SuiteFile)
     digest = hashlib.sha256(raw)
-    _check_once(f"{path}: flagset_files", table.flagset_files)
-    flag_sets = _load_flag_sets(path, table.flagset_files, digest.update)
-    variants = tuple(_variant(path, name, variant, flag_sets) for name, variant in table.variants.items())
-    _check_known(path, "", "baseline", [table.baseline], table.variants)
-    for position, group in enumerate(table.groups):
-        _check_known(path, f"[[groups]] #{position + 1}", "variants", group.variants, table.variants)
-        _check_once(f"{path}: [[groups]] #{position + 1} variants", group.variants)
-    suite = Suite(
-        name=table.name,
-        description=table.description,
-        path=path,
-        baseline=table.baseline,
-        models=tuple(_model(path, name, model) for name, model in table.models.items()),
-        variants=variants,
-        devices=tuple(_device(path, name, device) for name, device in table.devices.items()),
-        peers=_peers(path, table.peers, table.variants),
-        include=tuple(table.matrix.include),
-        exclude=tuple(table.matrix.exclude),
-        expectations=tuple(
-            case_expectation(one, f"{path}: [[expect]] #{position + 1}") for position, one in enumerate(table.expect)
-        ),
-        groups=tuple(VariantGroup(title=one.title, variants=tuple(one.variants)) for one in table.groups),
-        floors=_floors(path, table.floors),
-        gates=tuple(_gate(path, name, gate, table.ir) for name, gate in table.gates.items()),
-        ir=_ir(path, table.ir),
-        storage=table.storage,
-        budget_s=table.measure.budget_s,
-        generations=table.measure.generations,
-    )
+    with _errors_name(path):
+        _require_once("flagset_files", table.flagset_files)
+        files = [_file(path, "flagset_files", name) for name in table.flagset_files]
+    flag_sets = _load_flag_sets(files, digest.update)
+    with _errors_name(path):
+        suite = _suite(path, table, flag_sets)
     return LoadedSuite(suite=suite, text_sha256=digest.hexdigest())
 
 
-def _load_flag_sets(suite: Path, files: Iterable[str], digest: Callable[[bytes], None]) -> dict[str, FlagSet]:
+@contextmanager
+def _errors_name(path: Path) -> Iterator[None]:
+    """Put the file's name before the sentences of the checks below, which name table and key."""
+    try:
+        yield
+    except SuiteError as error:
+        raise SuiteError(f"{path}: {error}") from None
+
+
+def _value(kind: type[_Value], table: BaseModel, **others: Any) -> _Value:
+    """A value from the fields that it shares with a table of the TOML file; `others` are its other fields."""
+    names = {field.name for field in fields(kind)} & type(table).model_fields.keys() - others.keys()
+    values = {name: getattr(table, name) for name in names}
+    return kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}, **others)
+
+
+def _load_flag_sets(files: Iterable[Path], add_to_hash: Callable[[bytes], None]) -> dict[str, FlagSet]:
     flag_sets: dict[str, FlagSet] = {}
     origin: dict[str, Path] = {}
-    for name in files:
-        path = _file(suite, f"{suite}:", "flagset_files", name)
-        table, raw = read_toml(path, FlagSetFile)
-        digest(raw)
-        for key, one in table.flagsets.items():
-            if key in flag_sets:
-                raise SuiteError(f"{path}: [flagsets.{key}] is defined in {origin[key]} too; rename one of them")
-            try:
-                SpecifierSet(one.toolchains)
-            except InvalidSpecifier:
-                raise SuiteError(
-                    f"{path}: [flagsets.{key}] toolchains: {one.toolchains!r} is not a version specifier; "
-                    "write it like '>=3.8,<4'"
-                ) from None
-            origin[key] = path
-            flag_sets[key] = FlagSet(
-                name=key,
-                description=one.description,
-                compile=tuple(one.compile),
-                run=tuple(one.run),
-                backends=tuple(one.backends),
-                toolchains=one.toolchains,
-            )
+    for path in files:
+        file, raw = read_toml(path, FlagSetFile)
+        add_to_hash(raw)
+        for name, table in file.flagsets.items():
+            with _errors_name(path):
+                if name in flag_sets:
+                    raise SuiteError(f"[flagsets.{name}] is defined in {origin[name]} too; rename one of them")
+                flag_sets[name] = _flag_set(name, table)
+                origin[name] = path
     return flag_sets
 
 
-def _check_known(path: Path, table: str, key: str, names: Iterable[str], known: Mapping[str, object]) -> None:
+def _flag_set(name: str, table: FlagSetTable) -> FlagSet:
+    try:
+        SpecifierSet(table.toolchains)
+    except InvalidSpecifier:
+        raise SuiteError(
+            f"[flagsets.{name}] toolchains: {table.toolchains!r} is not a version specifier; write it like '>=3.8,<4'"
+        ) from None
+    return _value(FlagSet, table, name=name)
+
+
+def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Suite:
+    variants = tuple(_variant(name, variant, flag_sets) for name, variant in table.variants.items())
+    _require_known("baseline", "variant", [table.baseline], table.variants)
+    for number, group in enumerate(table.groups, start=1):
+        _require_known(f"[[groups]] #{number} variants", "variant", group.variants, table.variants)
+        _require_once(f"[[groups]] #{number} variants", group.variants)
+    return _value(
+        Suite,
+        table,
+        path=path,
+        models=tuple(_model(path, name, model) for name, model in table.models.items()),
+        variants=variants,
+        devices=tuple(_device(name, device) for name, device in table.devices.items()),
+        peers=_peers(table.peers, table.variants),
+        expectations=tuple(_expectation(number, expect) for number, expect in enumerate(table.expect, start=1)),
+        groups=tuple(_value(VariantGroup, group) for group in table.groups),
+        floors=_floors(table.floors),
+        gates=tuple(_gate(name, gate, table.ir) for name, gate in table.gates.items()),
+        ir=_ops_to_count(table.ir),
+        include=tuple(table.matrix.include),
+        exclude=tuple(table.matrix.exclude),
+        **dict(table.measure),
+    )
+
+
+def _require_known(where: str, noun: str, names: Iterable[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
-            where = f"{table} {key}".strip()
             hint = did_you_mean(name, list(known)) or "; no flagset_files are given"
-            raise SuiteError(f"{path}: {where}: there is no {_kind(key)} {name!r}{hint}")
+            raise SuiteError(f"{where}: there is no {noun} {name!r}{hint}")
 
 
-def _check_once(where: str, names: Sequence[str]) -> None:
+def _require_once(where: str, names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise SuiteError(f"{where}: {name!r} is there twice; remove one of them")
 
 
-def _kind(key: str) -> str:
-    return "flag set" if key == "flagsets" else "variant"
+def _refuse(where: str, *mistakes: tuple[bool, str]) -> None:
+    """Raise the sentence of the first mistake that was made."""
+    for is_made, sentence in mistakes:
+        if is_made:
+            raise SuiteError(f"{where} {sentence}")
 
 
-def _variant(path: Path, name: str, table: VariantTable, flag_sets: Mapping[str, FlagSet]) -> Variant:
-    _check_known(path, f"[variants.{name}]", "flagsets", table.flagsets, flag_sets)
-    return Variant(
+def _variant(name: str, table: VariantTable, flag_sets: Mapping[str, FlagSet]) -> Variant:
+    _require_known(f"[variants.{name}] flagsets", "flag set", table.flagsets, flag_sets)
+    return _value(
+        Variant,
+        table,
         name=name,
-        description=table.description,
         flag_sets=tuple(flag_sets[key] for key in table.flagsets),
         compile_flags=tuple(table.flags),
-        run_flags=tuple(table.run_flags),
-        plugins=tuple(PluginUse(name=one.name, options=one.options) for one in table.plugins),
-        tags=tuple(table.tags),
+        plugins=tuple(_value(PluginUse, plugin) for plugin in table.plugins),
     )
 
 
-def _device(path: Path, name: str, table: DeviceTable) -> Device:
-    where = f"{path}: [devices.{name}]"
+def _device(name: str, table: DeviceTable) -> Device:
     drivers = {uri.split("://", 1)[0] for uri in table.uri}
-    if "" in drivers:
-        raise SuiteError(f"{where} uri: '' must not be empty")
-    if table.vulkan_driver is not None and "vulkan" not in drivers:
-        raise SuiteError(f"{where} vulkan_driver is for the URI vulkan, and uri is {shown(table.uri[0])}; remove it")
-    if (table.threads or 1) > 1 and table.pin:
-        raise SuiteError(f"{where} has pin, for one core, and threads = {table.threads}; remove one of them")
-    if (table.threads or 1) > 1 and drivers == {"local-sync"}:
-        raise SuiteError(f"{where} threads: local-sync computes on one thread, so use local-task, or remove threads")
-    return Device(
-        name=name,
-        description=table.description,
-        uri=table.uri[0],
-        more_uris=tuple(table.uri[1:]),
-        vulkan_driver=table.vulkan_driver,
-        threads=table.threads,
-        backend=table.backend,
-        compile_flags=tuple(table.compile_flags),
-        run_flags=tuple(table.run_flags),
-        pin=table.pin,
-        tags=tuple(table.tags),
+    threads = table.threads or 1
+    _refuse(
+        f"[devices.{name}]",
+        ("" in drivers, "uri: '' must not be empty"),
+        (
+            table.vulkan_driver is not None and "vulkan" not in drivers,
+            f"vulkan_driver is for the URI vulkan, and uri is {shown(table.uri[0])}; remove it",
+        ),
+        (threads > 1 and table.pin, f"has pin, for one core, and threads = {threads}; remove one of them"),
+        (
+            threads > 1 and drivers == {"local-sync"},
+            "threads: local-sync computes on one thread, so use local-task, or remove threads",
+        ),
     )
+    return _value(Device, table, name=name, uri=table.uri[0], more_uris=tuple(table.uri[1:]))
 
 
-def _peers(path: Path, tables: Sequence[PeerTable], variants: Mapping[str, object]) -> tuple[PeerUse, ...]:
-    peers = tuple(PeerUse(name=one.name, label=one.label or one.name, options=one.options) for one in tables)
-    labels = [one.label for one in peers]
+def _peers(tables: Sequence[PeerTable], variants: Collection[str]) -> tuple[PeerUse, ...]:
+    labels = [table.label or table.name for table in tables]
     for label in labels:
-        if label in variants:
-            raise SuiteError(f"{path}: peers: {label!r} is the name of a variant; give the peer another label")
-        if labels.count(label) > 1:
-            raise SuiteError(f"{path}: peers: {label!r} is there twice; give one of them a label of its own")
-    return peers
+        _refuse(
+            f"peers: {label!r}",
+            (label in variants, "is the name of a variant; give the peer another label"),
+            (labels.count(label) > 1, "is there twice; give one of them a label of its own"),
+        )
+    return tuple(_value(PeerUse, table, label=label) for table, label in zip(tables, labels, strict=True))
 
 
-def _ir(path: Path, wanted: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    for phase, ops in wanted.items():
+def _expectation(number: int, table: ExpectTable) -> Expectation:
+    if (table.fails is not None) == table.mismatch:
+        has = "both" if table.mismatch else "neither"
+        raise SuiteError(f"[[expect]] #{number} needs exactly one of fails and mismatch = true, and has {has}")
+    return Expectation(cases=table.cases, message=table.fails)
+
+
+def _ops_to_count(ops_by_phase: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    for phase, ops in ops_by_phase.items():
         if phase not in PHASES:
-            raise SuiteError(f"{path}: [ir]: there is no phase {phase!r}{did_you_mean(phase, PHASES)}")
-        _check_once(f"{path}: [ir] {phase}", ops)
+            raise SuiteError(f"[ir]: there is no phase {phase!r}{did_you_mean(phase, PHASES)}")
+        _require_once(f"[ir] {phase}", ops)
     try:
-        check_wanted(wanted)
+        check_wanted(ops_by_phase)
     except UsageError as error:
-        raise SuiteError(f"{path}: [ir]: {error}") from None
-    return {phase: tuple(ops) for phase, ops in wanted.items()}
+        raise SuiteError(f"[ir]: {error}") from None
+    return {phase: tuple(ops) for phase, ops in ops_by_phase.items()}
 
 
-def _floors(path: Path, floors: Mapping[str, float]) -> dict[str, float]:
-    for name in floors:
-        _check_metric(path, f"[floors] {name}", name)
-        if METRICS[name].exact:
+def _floors(floors: Mapping[str, float]) -> dict[str, float]:
+    for metric in floors:
+        _require_metric(f"[floors] {metric}", metric)
+        if METRICS[metric].exact:
             raise SuiteError(
-                f"{path}: [floors] {name}: a metric that is exact has no floor; remove it, or say in a [gates] table "
-                "how much it may change"
+                f"[floors] {metric}: a metric that is exact has no floor; remove it, or say in a [gates] table how "
+                "much it may change"
             )
     return dict(floors)
 
 
-def _gate(path: Path, name: str, table: GateTable, ir: Mapping[str, Sequence[str]]) -> Gate:
+def _gate(name: str, table: GateTable, ops_by_phase: Mapping[str, Sequence[str]]) -> Gate:
     where = f"[gates.{name}] metric"
-    counted = [f"{phase}/{op}" for phase, ops in ir.items() for op in ops]
+    counted = [f"{phase}/{op}" for phase, ops in ops_by_phase.items() for op in ops]
     phase, slash, op = table.metric.partition("/")
     if not (slash and phase in PHASES):
-        _check_metric(path, where, table.metric)
+        _require_metric(where, table.metric)
     elif table.metric not in counted:
         hint = did_you_mean(table.metric, counted, f"; add {shown(op)} to {phase} in [ir]")
-        raise SuiteError(f"{path}: {where}: {shown(table.metric)} is not counted{hint}")
-    return Gate(
-        name=name,
-        metric=table.metric,
-        cases=table.cases,
-        direction=table.direction,
-        relative=table.relative,
-        absolute=table.absolute,
-    )
+        raise SuiteError(f"{where}: {shown(table.metric)} is not counted{hint}")
+    return _value(Gate, table, name=name)
 
 
-def _check_metric(path: Path, where: str, name: str) -> None:
+def _require_metric(where: str, name: str) -> None:
     if name not in METRICS:
-        raise SuiteError(f"{path}: {where}: there is no metric {shown(name)}{did_you_mean(name, list(METRICS))}")
+        raise SuiteError(f"{where}: there is no metric {shown(name)}{did_you_mean(name, list(METRICS))}")
 
 
 def _model(path: Path, name: str, table: ModelTable) -> Model:
-    where = f"{path}: [models.{name}]"
+    where = f"[models.{name}]"
     sources = [key for key in ("builder", "mlir", "onnx") if getattr(table, key) is not None]
-    if len(sources) != 1:
-        found = " and ".join(sources) or "none"
-        raise SuiteError(f"{where} needs exactly one of builder, mlir and onnx, and has {found}")
-    source = sources[0]
-    if source == "builder":
-        for key, are, them in (("function", "is", "it"), ("inputs", "are", "them"), ("parameters", "are", "them")):
-            if getattr(table, key):
-                raise SuiteError(
-                    f"{where} {key} {are} for mlir and onnx files; a builder gives its own, so remove {them}"
-                )
-    elif table.params:
-        raise SuiteError(f"{where} params are for builders; remove them or name a builder")
-    if source == "mlir" and not (table.function and table.inputs is not None):
-        missing = "inputs are" if table.function else "function is"
-        raise SuiteError(f"{where} {missing} missing; an mlir file needs its entry function and inputs")
-    if table.opset is not None and source != "onnx":
-        raise SuiteError(f"{where} opset is for onnx files; remove it")
-    if table.static and (source != "onnx" or not table.inputs):
-        raise SuiteError(f"{where} static is for onnx files whose inputs are given; remove it, or give inputs")
-    if table.reference == "onnxruntime" and source == "mlir":
-        raise SuiteError(f'{where} reference = "onnxruntime" is for onnx files and builders; leave it out')
-    return Model(
-        name=name,
-        description=table.description,
-        builder=table.builder,
-        params=table.params,
-        mlir=_file(path, where, "mlir", table.mlir) if table.mlir is not None else None,
-        onnx=_file(path, where, "onnx", table.onnx) if table.onnx is not None else None,
-        opset=table.opset,
-        static=table.static,
-        function=table.function,
-        inputs=tuple(
-            _input(path, f"{where} inputs[{position}]", one, position)
-            for position, one in enumerate(table.inputs or ())
+    builder, mlir, onnx = (sources == [key] for key in ("builder", "mlir", "onnx"))
+    for_files = "for mlir and onnx files; a builder gives its own, so remove"
+    needs = "missing; an mlir file needs its entry function and inputs"
+    _refuse(
+        where,
+        (len(sources) != 1, f"needs exactly one of builder, mlir and onnx, and has {' and '.join(sources) or 'none'}"),
+        (builder and bool(table.function), f"function is {for_files} it"),
+        (builder and bool(table.inputs), f"inputs are {for_files} them"),
+        (builder and bool(table.parameters), f"parameters are {for_files} them"),
+        (not builder and bool(table.params), "params are for builders; remove them or name a builder"),
+        (mlir and not table.function, f"function is {needs}"),
+        (mlir and table.inputs is None, f"inputs are {needs}"),
+        (table.opset is not None and not onnx, "opset is for onnx files; remove it"),
+        (
+            table.static and not (onnx and table.inputs),
+            "static is for onnx files whose inputs are given; remove it, or give inputs",
         ),
-        parameters={scope: _file(path, where, f"parameters.{scope}", file) for scope, file in table.parameters.items()},
-        expected=tuple(_file(path, where, "expected", file) for file in table.expected),
-        reference=table.reference,
-        tolerance=Tolerance(relative=table.tolerance.relative, absolute=table.tolerance.absolute),
-        expectation=model_expectation(name, table.expect, f"{where} expect"),
-        tags=tuple(table.tags),
+        (
+            table.reference == "onnxruntime" and mlir,
+            'reference = "onnxruntime" is for onnx files and builders; leave it out',
+        ),
+    )
+    return _value(
+        Model,
+        table,
+        name=name,
+        mlir=_file(path, f"{where} mlir", table.mlir) if table.mlir is not None else None,
+        onnx=_file(path, f"{where} onnx", table.onnx) if table.onnx is not None else None,
+        inputs=tuple(
+            _input(path, f"{where} inputs[{position}]", argument, position)
+            for position, argument in enumerate(table.inputs or ())
+        ),
+        parameters={
+            scope: _file(path, f"{where} parameters.{scope}", name) for scope, name in table.parameters.items()
+        },
+        expected=tuple(_file(path, f"{where} expected", file) for file in table.expected),
+        tolerance=_value(Tolerance, table.tolerance),
+        expectation=None if table.expect is None else _model_expectation(name, table.expect),
     )
 
 
-def _file(suite: Path, where: str, key: str, name: str) -> Path:
+def _model_expectation(model: str, text: str) -> Expectation:
+    """What `mismatch` or `fail: part of the message` says of all cases of a model."""
+    if text == "mismatch":
+        return Expectation(cases=f"{model}/*", message=None)
+    message = text.removeprefix("fail:").strip()
+    if not text.startswith("fail:") or not message:
+        raise SuiteError(
+            f"[models.{model}] expect: {shown(text)} must be 'mismatch', or 'fail: ' and a part of the message"
+        )
+    return Expectation(cases=f"{model}/*", message=message)
+
+
+def _file(suite: Path, where: str, name: str) -> Path:
     path = suite.parent / name
     try:
-        found = path.is_file()
+        exists = path.is_file()
     except (OSError, ValueError) as error:  # such as a name that is longer than the system takes
         reason = getattr(error, "strerror", None) or error
-        raise SuiteError(f"{where} {key}: {shown(name)} cannot be looked up ({reason}); check the path") from None
-    if not found:
+        raise SuiteError(f"{where}: {shown(name)} cannot be looked up ({reason}); check the path") from None
+    if not exists:
         problem = f"there is no file {name} beside the suite; check the path" if name else "the path is empty; add it"
-        raise SuiteError(f"{where} {key}: {problem}")
+        raise SuiteError(f"{where}: {problem}")
     return path
 
 
 def _input(path: Path, where: str, table: InputTable, position: int) -> Input:
-    given = [key for key in ("seed", "value", "npy") if getattr(table, key) is not None]
-    if len(given) > 1:
-        raise SuiteError(f"{where} has {' and '.join(given)}; keep one of them")
+    fills = [key for key in ("seed", "value", "npy") if getattr(table, key) is not None]
+    _refuse(
+        where,
+        (len(fills) > 1, f"has {' and '.join(fills)}; keep one of them"),
+        (
+            table.npy is not None and table.shape is not None,
+            "has shape and npy; the .npy file says its shape, so remove shape",
+        ),
+        (table.npy is None and table.shape is None, "shape is missing; add it, or values from an npy file"),
+    )
     if table.npy is not None:
-        if table.shape is not None:
-            raise SuiteError(f"{where} has shape and npy; the .npy file says its shape, so remove shape")
-        return Input(dtype=table.dtype, fill="npy", path=_file(path, where, "npy", table.npy))
-    if table.shape is None:
-        raise SuiteError(f"{where} shape is missing; add it, or values from an npy file")
-    shape = tuple(table.shape)
+        return Input(dtype=table.dtype, fill="npy", path=_file(path, f"{where} npy", table.npy))
+    shape = tuple(table.shape or ())
     if table.value is not None:
         return Input(shape=shape, dtype=table.dtype, fill="constant", value=table.value)
     return Input(shape=shape, dtype=table.dtype, seed=position if table.seed is None else table.seed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.errors import SuiteError
 from harness.process import Limits
-from harness.suite.values import Device, Suite
+from harness.suite.load import Device, Suite
 from harness.text import did_you_mean
 from harness.toolchain.devices import (
     DRIVERS,
@@ -23,19 +23,19 @@ from harness.toolchain.devices import (
 from harness.toolchain.find import Toolchain
 
 _PROBE_LIMITS = Limits(seconds=60)
-# Those of IREE's drivers that a runtime may be built without; any other that offers nothing is a misspelt one.
+# A runtime may be built without some of IREE's drivers; any other driver that offers nothing is a misspelt name.
 _DRIVERS = (*DRIVERS, "amdgpu", "metal", "null", "webgpu")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Presence:
-    """What one of a suite's devices is here.
+    """Whether one of a suite's devices is on this machine, and what it is.
 
     Attributes:
-        facts: Name and versions of the device, or of all of them, joined by ` + `; "" where one is not there.
-        name: What tells it from another of its kind, joined likewise; "" for processors, which runs describe anyway.
-        missing: Why it is not there, as a sentence; None: it is.
-        environment: Variables that every process needs which uses it.
+        facts: Name and versions of the device, or of all its devices, joined by ` + `; "" where one is missing.
+        name: Name of the device, or of all its devices, joined by ` + `; "" for processors, which runs describe anyway.
+        missing: Why it is not there, as a sentence; None: it is there.
+        environment: Variables that every process on it needs.
     """
 
     facts: str = ""
@@ -45,7 +45,7 @@ class Presence:
 
 
 def find_devices(suite: Suite, toolchain: Toolchain) -> dict[str, Presence]:
-    """Each of the suite's devices by name, as a toolchain's runtime sees it; every driver is asked once.
+    """Each of the suite's devices by name, as a toolchain's runtime sees it. It asks every driver once.
 
     Raises:
         SuiteError: A device's URI names a driver that IREE does not have.
@@ -58,7 +58,7 @@ def _find_device(
     suite: Suite, device: Device, toolchain: Toolchain, probes: dict[tuple[str, str | None], DeviceProbe]
 ) -> Presence:
     chosen = VULKAN_DRIVERS[device.vulkan_driver] if device.vulkan_driver is not None else None
-    found: list[DeviceInfo] = []
+    infos: list[DeviceInfo] = []
     for uri in device.uris:
         name = driver_of(uri)
         key = (name, device.vulkan_driver)
@@ -69,13 +69,13 @@ def _find_device(
         if probes[key].reason is not None and name not in _DRIVERS:
             hint = did_you_mean(name, _DRIVERS)
             raise SuiteError(f"{suite.path}: [devices.{device.name}] uri: there is no driver {name!r}{hint}")
-        one = _by_uri(probes[key], uri)
-        if isinstance(one, str):
-            return Presence(missing=one)
-        found.append(one)
+        info = _by_uri(probes[key], uri)
+        if isinstance(info, str):
+            return Presence(missing=info)
+        infos.append(info)
     return Presence(
-        facts=" + ".join(one.facts for one in found),
-        name=" + ".join(one.name for one in found if driver_of(one.uri) not in PROCESSORS and one.name),
+        facts=" + ".join(info.facts for info in infos),
+        name=" + ".join(info.name for info in infos if driver_of(info.uri) not in PROCESSORS and info.name),
         environment=environment_for(chosen) if chosen is not None else {},
     )
 

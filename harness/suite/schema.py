@@ -146,8 +146,8 @@ class VariantTable(_Table):
 
 def _or_one(schema: dict[str, Any]) -> None:
     """Tell editors that a list of strings may be one string."""
-    one = {**schema.pop("items"), "minLength": 1}
-    schema["anyOf"] = [one, {"type": schema.pop("type"), "items": one, "minItems": schema.pop("minItems")}]
+    text = {**schema.pop("items"), "minLength": 1}
+    schema["anyOf"] = [text, {"type": schema.pop("type"), "items": text, "minItems": schema.pop("minItems")}]
 
 
 class DeviceTable(_Table):

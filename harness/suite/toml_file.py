@@ -51,7 +51,7 @@ def read_toml(path: Path, model: type[_Model]) -> tuple[_Model, bytes]:
 
 
 def read_content(path: Path) -> tuple[dict[str, Any], bytes]:
-    """Read one file of whatever form.
+    """Read one TOML file of any form.
 
     Returns:
         What it holds, and its bytes.
@@ -89,21 +89,21 @@ def validated(path: Path, content: dict[str, Any], model: type[_Model]) -> _Mode
 
 
 def _defined_twice(text: str, error: str) -> str | None:
-    """The sentence for a table or key that is there twice, which the parser tells by position only; else None."""
-    found = re.search(r"(?:Cannot declare .* twice|Cannot overwrite a value) \(at (?:line (\d+)|end of)", error)
-    if found is None:
+    """The sentence for a table or key that is there twice, of which the parser knows the position only; else None."""
+    twice = re.search(r"(?:Cannot declare .* twice|Cannot overwrite a value) \(at (?:line (\d+)|end of)", error)
+    if twice is None:
         return None
     lines = text.replace("\r\n", "\n").split("\n")
-    read = "\n".join(lines[: int(found[1] or len(lines))])
+    read = "\n".join(lines[: int(twice[1] or len(lines))])
     tables, keys = list(_HEADER.finditer(read)), list(_KEY.finditer(read))
     table = tables[-1][1] if tables else ""
     if tables and tables[-1].end() == len(read):
-        return (
-            f"{table} is defined twice, the second time in line {found[1] or len(lines)}; rename or remove one of them"
-        )
+        line = twice[1] or len(lines)
+        return f"{table} is defined twice, the second time in line {line}; rename or remove one of them"
     if not keys:
         return None
-    where, line = f"{table} {keys[-1][1]}".strip(), read.count("\n", 0, keys[-1].start()) + 1
+    where = f"{table} {keys[-1][1]}".strip()
+    line = read.count("\n", 0, keys[-1].start()) + 1
     return f"{where} is given twice, the second time in line {line}; remove one of them"
 
 

@@ -13,7 +13,7 @@ from harness.cli.run import run_list
 from harness.errors import CaseError, Interrupted, NothingSelected, SuiteError, UsageError
 from harness.records.run import Build, Failure, Run
 from harness.stages.options import RunOptions
-from harness.suite.values import SuiteList
+from harness.suite.load import SuiteList
 from tests.report.conftest import make_small_run
 
 OPTIONS = RunOptions(Path("night.toml"), compile_timeout_s=60.0, call_timeout_s=60.0)

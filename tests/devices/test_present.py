@@ -9,8 +9,8 @@ import pytest
 from harness.errors import SuiteError
 from harness.process import Limits
 from harness.suite import present
+from harness.suite.load import Device
 from harness.suite.present import Presence, find_devices
-from harness.suite.values import Device
 from harness.toolchain.devices import DeviceInfo, DeviceProbe, VulkanDriver
 from harness.toolchain.find import Toolchain
 from tests.plan.conftest import a_device, a_suite

@@ -11,7 +11,7 @@ from harness.peers.registry import AppliedPeer
 from harness.plugins import Applied
 from harness.records.case import Case
 from harness.suite.cases import Selection, plan_cases
-from harness.suite.values import Device, Suite, Variant
+from harness.suite.load import Device, Suite, Variant
 
 
 def a_model(name: str = "net", **fields: Any) -> Model:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.records.case import Case
+from harness.suite.load import FlagSet
 from harness.suite.schema import NAME_PATTERN
-from harness.suite.values import FlagSet
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, names, plan
 
 some_names = st.lists(st.from_regex(NAME_PATTERN.replace("$", r"\Z")), min_size=1, max_size=4, unique=True)

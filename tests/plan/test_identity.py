@@ -10,7 +10,7 @@ import pytest
 
 from harness.models.model import Model
 from harness.plugins import Applied
-from harness.suite.values import Device, FlagSet, PluginUse, Suite, Variant
+from harness.suite.load import Device, FlagSet, PluginUse, Suite, Variant
 from tests.builders import applied, flag_plugin
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, plan
 

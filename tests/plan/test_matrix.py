@@ -10,7 +10,7 @@ import pytest
 from harness.errors import SuiteError
 from harness.models.model import Expectation
 from harness.records.case import Gate
-from harness.suite.values import Suite
+from harness.suite.load import Suite
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, names, plan
 
 

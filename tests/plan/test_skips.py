@@ -6,7 +6,7 @@ import pytest
 
 from harness.records.case import Case
 from harness.suite.cells import suits
-from harness.suite.values import FlagSet
+from harness.suite.load import FlagSet
 from tests.plan.conftest import a_device, a_suite, a_variant, plan
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from harness.records.case import Case
 from harness.suite.cases import across_toolchains
-from harness.suite.values import FlagSet
+from harness.suite.load import FlagSet
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, names, plan
 
 SUITE = a_suite(

@@ -11,7 +11,7 @@ import pytest
 from harness.errors import SuiteError
 from harness.process import Limits, run
 from harness.suite.flags import find_trap
-from harness.suite.values import FlagSet
+from harness.suite.load import FlagSet
 from harness.toolchain import Toolchain
 from tests.plan.conftest import a_device, a_suite, a_variant, names, plan
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.suite.cases import unknown_flags
-from harness.suite.values import Suite
+from harness.suite.load import Suite
 from tests.plan.conftest import a_device, a_model, a_suite, a_variant, plan
 
 KNOWN = frozenset({"a", "b", "iree-load-plugin"})

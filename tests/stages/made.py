@@ -12,8 +12,7 @@ from harness.stages.context import Context, Done
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory
-from harness.suite.load import LoadedSuite
-from harness.suite.values import Suite
+from harness.suite.load import LoadedSuite, Suite
 from harness.toolchain import Toolchain
 from tests.plan.conftest import a_suite
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import SuiteError
-from harness.suite.load import find_list, load_suite
-from harness.suite.values import SuiteList
+from harness.suite.load import SuiteList, find_list, load_suite
 from tests.suite.conftest import WriteSuite
 
 ROOT = Path(__file__).parents[2]

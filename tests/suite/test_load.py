@@ -8,8 +8,7 @@ import pytest
 
 from harness.models.model import Expectation, Input, Model, Tolerance
 from harness.records.case import Gate, VariantGroup
-from harness.suite.load import load_suite
-from harness.suite.values import Device, FlagSet, PluginUse, Suite, Variant
+from harness.suite.load import Device, FlagSet, PluginUse, Suite, Variant, load_suite
 from tests.small_suite import FLAGS
 from tests.suite.conftest import WriteSuite
 

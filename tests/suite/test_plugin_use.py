@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.suite.values import PluginUse
+from harness.suite.load import PluginUse
 
 _VALUES = st.recursive(
     st.one_of(st.integers(), st.booleans(), st.floats(), st.text()),

@@ -12,8 +12,7 @@ from harness.peers import PeerModel
 from harness.peers.registry import find_peer
 from harness.plugins.halide_schedule import Step
 from harness.plugins.options import as_json, check_options
-from harness.suite.load import load_suite
-from harness.suite.values import Suite
+from harness.suite.load import Suite, load_suite
 
 SUITES = Path(__file__).parents[2] / "suites"
 
