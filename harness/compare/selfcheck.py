@@ -19,12 +19,13 @@ import numpy as np
 
 from harness.cache import cache_root, write_atomically
 from harness.compare.engine import Outcome, Task, decide
-from harness.compare.judge import CHANGED
+from harness.compare.judge import CHANGED, rules_of
 from harness.compare.pairs import Side
 from harness.compare.samplers import Gone, find_module, latency_task
 from harness.errors import RunError
 from harness.machine.selfchecked import selfcheck_file
 from harness.measure.generation import only_one_measures
+from harness.metrics import LATENCY
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.comparison import SelfcheckFacts
@@ -111,8 +112,7 @@ def check_machine(
     cases = _measurable(side)
     if not cases:
         raise RunError(f"{side.label}: no case of it can be measured here; `harness list` says why each is skipped")
-    floor = options.floor or side.run.header.floors.get("latency")
-    rule = Rule(floor=floor) if floor else Rule()
+    rule = rules_of(side.run.header, side.label, options.floor)[LATENCY.name]
     tasks = [_task(side, case, toolchains[case.toolchain], rule, options) for case in cases]
     times = -(-options.rows // len(tasks))
     found: dict[str, list[Outcome]] = {task.name: [] for task in tasks}
@@ -170,11 +170,11 @@ def _task(side: Side, case: Case, toolchain: Toolchain, rule: Rule, options: Sel
 
 def _summary(name: str, outcomes: Sequence[Outcome], rule: Rule, options: SelfcheckOptions) -> CaseCheck:
     decisions = [outcome.decision for outcome in outcomes]
-    generations = [one for outcome in outcomes for one in outcome.generations]
-    noise = np.array([one.log_ratio for one in generations if one.log_ratio is not None])
-    seconds = sum(one.seconds for one in generations)
+    generations = [generation for outcome in outcomes for generation in outcome.generations]
+    noise = np.array([generation.log_ratio for generation in generations if generation.log_ratio is not None])
+    seconds = sum(generation.seconds for generation in generations)
     room = int(options.row_budget_s * len(generations) / seconds) if seconds > 0 else 0
-    latencies = [one.base for one in generations if one.base is not None]
+    latencies = [generation.base for generation in generations if generation.base is not None]
     return CaseCheck(
         case=name,
         rows=len(outcomes),
@@ -189,10 +189,10 @@ def _summary(name: str, outcomes: Sequence[Outcome], rule: Rule, options: Selfch
 
 
 def _facts(checks: Sequence[CaseCheck], side: Side, options: SelfcheckOptions) -> SelfcheckFacts:
-    flagged = sum(one.flagged for one in checks)
-    rows = sum(one.rows - one.failed for one in checks)
+    flagged = sum(check.flagged for check in checks)
+    rows = sum(check.rows - check.failed for check in checks)
     # A case that sees nothing counts as one that sees the least, so that blind cases do not flatter the rest.
-    detects = statistics.median([math.inf if one.detects is None else one.detects for one in checks])
+    detects = statistics.median([math.inf if check.detects is None else check.detects for check in checks])
     return SelfcheckFacts(
         flagged=flagged,
         rows=rows,

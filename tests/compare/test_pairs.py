@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, require_whole, what_is_known
+from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, require_whole, side_of, what_is_known
 from harness.errors import ExitCode, UsageError
 from harness.records.case import Case
-from harness.records.run import Failure, ToolchainRecord
+from harness.records.run import Failure, Lost, ToolchainRecord
 from tests.compare.runs import MODEL, TOOLCHAIN, a_case, a_side
 
 STOCK, FAST = a_case("stock"), a_case("fast")
@@ -221,28 +221,62 @@ def test_a_skipped_case_that_the_other_side_lacks_is_nobodys_news() -> None:
 # --- Skips and failures ---
 
 SKIPPED = replace(STOCK, skip="no GPU")
-
-
-def test_skips() -> None:
-    assert fate(a_side(SKIPPED), a_side(SKIPPED)) == "skipped: no GPU"
-    assert verdict(a_side(STOCK), a_side(SKIPPED)) == (
-        "missing",
-        "measured in the base, and skipped in the head: no GPU",
-    )
-    assert verdict(a_side(SKIPPED), a_side(STOCK)) == ("new", "skipped in the base: no GPU")
+LAST_WORDS = "last words"
 
 
 def failing(case: Case = STOCK) -> Side:
     return a_side(case, failures={case.name: CRASH})
 
 
-def test_a_case_that_fails_in_the_head() -> None:
-    known = fate(a_side(STOCK), failing())
-    assert known == Known(verdict="failed", reason="fails at compile: iree-compile crashed", stderr="last words")
-    assert verdict(failing(), failing()) == (
-        "failed",
-        "fails at compile: iree-compile crashed (and so does the base)",
-    )
+def expected(case: Case, message: str) -> Case:
+    return replace(case, expected_failure=message)
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "known"),
+    [
+        (a_side(SKIPPED), a_side(SKIPPED), "skipped: no GPU"),
+        (
+            a_side(STOCK),
+            a_side(SKIPPED),
+            Known(verdict="missing", reason="measured in the base, and skipped in the head: no GPU"),
+        ),
+        (a_side(SKIPPED), a_side(STOCK), Known(verdict="new", reason="skipped in the base: no GPU")),
+        (
+            a_side(STOCK),
+            failing(),
+            Known(verdict="failed", reason="fails at compile: iree-compile crashed", stderr=LAST_WORDS),
+        ),
+        (
+            failing(),
+            failing(),
+            Known(
+                verdict="failed",
+                reason="fails at compile: iree-compile crashed (and so does the base)",
+                stderr=LAST_WORDS,
+            ),
+        ),
+        (failing(), a_side(STOCK), Known(verdict="new", reason="works, where the base failed at compile")),
+        (a_side(STOCK), failing(expected(STOCK, "crashed")), "expected to fail: iree-compile crashed"),
+        (
+            a_side(STOCK),
+            failing(expected(STOCK, "ran out of memory")),
+            Known(verdict="failed", reason="fails at compile: iree-compile crashed", stderr=LAST_WORDS),
+        ),
+        (
+            a_side(STOCK),
+            a_side(STOCK, uncompiled=[STOCK.name]),
+            Known(verdict="missing", reason="the head was never compiled"),
+        ),
+        (
+            a_side(STOCK, uncompiled=[STOCK.name]),
+            a_side(STOCK),
+            Known(verdict="new", reason="the base was never compiled"),
+        ),
+    ],
+)
+def test_skips_failures_and_what_was_never_compiled(base: Side, head: Side, known: Known | str) -> None:
+    assert fate(base, head) == known
 
 
 def test_a_case_that_only_the_head_has_and_that_fails_is_no_mere_news() -> None:
@@ -250,28 +284,18 @@ def test_a_case_that_only_the_head_has_and_that_fails_is_no_mere_news() -> None:
     assert fate(a_side(STOCK), broken, FAST.name) == Known(
         verdict="failed",
         reason="fails at compile: iree-compile crashed (the base has no such case)",
-        stderr="last words",
+        stderr=LAST_WORDS,
     )
-    expected = replace(FAST, expected_failure="crashed")
-    known_to_fail = a_side(STOCK, expected, failures={FAST.name: CRASH})
+    known_to_fail = a_side(STOCK, expected(FAST, "crashed"), failures={FAST.name: CRASH})
     assert fate(a_side(STOCK), known_to_fail, FAST.name) == "expected to fail: iree-compile crashed"
 
 
-def test_a_case_that_failed_in_the_base_alone() -> None:
-    assert verdict(failing(), a_side(STOCK)) == ("new", "works, where the base failed at compile")
-
-
-def test_a_failure_that_the_suite_expects_is_left_out() -> None:
-    expected = replace(STOCK, expected_failure="crashed")
-    assert fate(a_side(STOCK), failing(expected)) == "expected to fail: iree-compile crashed"
-    other = replace(STOCK, expected_failure="ran out of memory")
-    assert verdict(a_side(STOCK), failing(other))[0] == "failed"
-
-
-def test_an_unfinished_run_lacks_what_it_had_not_compiled_yet() -> None:
-    begun = a_side(STOCK, uncompiled=[STOCK.name])
-    assert verdict(a_side(STOCK), begun) == ("missing", "the head was never compiled")
-    assert verdict(begun, a_side(STOCK)) == ("new", "the base was never compiled")
+def test_a_case_fails_with_the_one_that_was_measured_in_its_place() -> None:
+    side = a_side(STOCK, FAST, a_case("inert"), code={"net/inert@cpu": FAST.name})
+    lost = Lost(case=FAST.name, failure=Failure(stage="measure", message="it crashed"), generation=1)
+    side = side_of(replace(side.run, lost=(lost,)), side.label)
+    fates = {pair.name: what_is_known(pair, side, side) for pair in pair_within(side)}
+    assert fates["net/inert@cpu"] == fates[FAST.name] == Known(verdict="failed", reason="fails at measure: it crashed")
 
 
 # --- Identity ---
