@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from harness.cli.app import app
-from harness.options import Count, Format
+from harness.cli.output import print_page, print_text, tell, terminal_width
+from harness.errors import ExitCode, UsageError
+from harness.options import Count, Flag, Format
+
+if TYPE_CHECKING:
+    from harness.history.events import ChangeEvent
+    from harness.history.failures import CaseNews
+    from harness.history.open import History
+    from harness.history.series import SeriesRow
+    from harness.progress import Progress
+    from harness.report.page import Page
+
+_MOST_SERIES = 12
+_MOST_CONSTANT = 40  # which take a line each
+_LINE = 100
 
 
-@app.command
-def history(
-    results: str = "results",
-    *,
-    changes: Annotated[bool, Parameter(negative="")] = False,
-    series: str | None = None,
-    sql: str | None = None,
-    columns: Annotated[bool, Parameter(negative="")] = False,
-    metrics: Annotated[list[str] | None, Parameter(name="--metric", negative="")] = None,
-    last: Annotated[int, Parameter(validator=Number(gte=1))] = 10,
-    jobs: Count | None = None,
-    format: Format = "terminal",  # noqa: A002 (the option's name)
-    out: Path | None = None,
-) -> int:
-    """Ask all runs of a results folder: what changed, when, and whether it was the compiler or the machine.
+@Parameter(name="*")
+@dataclass(frozen=True)
+class HistoryOptions:
+    """What is asked of a history: at most one of `changes`, `series`, `sql` and `columns`.
 
-    Without options: a line for each suite, and the cases that fail. With --changes the exit status is 1 where, in the
-    last runs, a latency, its ratio to the reference or a compile time became longer by the compiler; else 3 where a
-    case fails since one of the last runs.
-
-    Args:
+    Attributes:
         results: The results folder, a path or a URL.
         changes: Every step and drift, with its cause, and every case that fails, works again or is new.
         series: The points of series, as a line of text and a table: by the case's name, by `case metric` or
@@ -45,19 +45,224 @@ def history(
         format: How to print it.
         out: Write it to this file instead of stdout.
     """
-    from harness.commands.history import HistoryArguments, history_command
 
-    return history_command(
-        HistoryArguments(
-            results=results,
-            changes=changes,
-            series=series,
-            sql=sql,
-            columns=columns,
-            metrics=tuple(metrics or ()),
-            last=last,
-            jobs=jobs,
-            output_format=format,
-            out=out,
+    results: str = "results"
+    _: KW_ONLY
+    changes: Flag = False
+    series: str | None = None
+    sql: str | None = None
+    columns: Flag = False
+    metrics: Annotated[tuple[str, ...], Parameter(name="--metric", negative="", show_default=False)] = ()
+    last: Count = 10
+    jobs: Count | None = None
+    format: Format = "terminal"
+    out: Path | None = None
+
+    @property
+    def for_programs(self) -> bool:
+        """Whether data are printed, and no page."""
+        return self.format in ("json", "csv")
+
+
+@app.command
+def history(options: HistoryOptions | None = None) -> int:
+    """Ask all runs of a results folder: what changed, when, and whether it was the compiler or the machine.
+
+    Without options: a line for each suite, and the cases that fail. With --changes the exit status is 1 where, in the
+    last runs, a latency, its ratio to the reference or a compile time became longer by the compiler; else 3 where a
+    case fails since one of the last runs.
+    """
+    from harness.history.open import open_history
+    from harness.progress import Terminal
+
+    options = options or HistoryOptions()
+    _check(options)
+    if options.columns:
+        _print_columns(options)
+        return ExitCode.OK
+    with Terminal() as progress, open_history(options.results, progress=progress) as opened:
+        if options.sql is not None:
+            _print_query(opened, options, options.sql)
+        elif options.series is not None:
+            _print_series(opened, options, options.series, progress)
+        elif options.changes:
+            return _print_changes(opened, options, progress)
+        else:
+            _print_overview(opened, options, progress)
+    return ExitCode.OK
+
+
+def _check(options: HistoryOptions) -> None:
+    from harness.history.series import history_command_line
+    from harness.metrics import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, metric_named
+    from harness.text import one_line
+
+    modes = {"--changes": options.changes, "--series": options.series is not None}
+    modes |= {"--sql": options.sql is not None, "--columns": options.columns}
+    given = [name for name, is_given in modes.items() if is_given]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} ask for different things; give one of them")
+    for name in options.metrics:
+        if metric_named(name) is None and name not in (LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE):
+            lists = history_command_line(options.results, "--sql", "SELECT DISTINCT metric FROM series")
+            raise UsageError(f"--metric {one_line(name)}: is no metric; {lists} lists those that there are")
+
+
+def _print_columns(options: HistoryOptions) -> None:
+    from harness.history.tables_page import columns_page
+    from harness.store.schema import column_records
+
+    if options.for_programs:
+        _print_data({"columns": column_records()}, "columns", options)
+    else:
+        _print_page(columns_page(), options)
+
+
+def _print_query(opened: History, options: HistoryOptions, sql: str) -> None:
+    from harness.history.tables_page import frame_records, query_page
+    from harness.report.data import to_csv
+
+    frame = opened.query(sql)
+    _tell(opened.notes)
+    heads = [str(name) for name in frame.columns]
+    if options.format == "json":
+        _print_data({"columns": heads, "rows": frame_records(frame)}, "rows", options)
+    elif options.format == "csv":
+        print_text(to_csv(frame_records(frame)) or f"{','.join(heads)}\n", options.out)
+    else:
+        _print_page(query_page(frame), options)
+
+
+def _print_overview(opened: History, options: HistoryOptions, progress: Progress) -> None:
+    from harness.history.failures import case_news
+    from harness.history.pages import SUITES_QUERY, add_failures, failures_verdict, overview_page
+    from harness.history.tables_page import frame_records
+    from harness.metrics import LATENCY, LATENCY_VS_REFERENCE
+
+    suites = opened.query(SUITES_QUERY)
+    events = _events(opened, options, progress, options.metrics or (LATENCY.name, LATENCY_VS_REFERENCE))
+    news = case_news(opened, options.last)
+    if options.for_programs:
+        rows = [{**row, "failing": _failing(news, row)} for row in frame_records(suites)]
+        _tell_csv_reader(options, [failures_verdict(news), *opened.notes])
+        _print_data({"cases": list(map(asdict, news)), "suites": rows, "notes": opened.notes}, "suites", options)
+    else:
+        page = overview_page(suites, events, last=options.last, notes=opened.notes)
+        _print_page(add_failures(page, news, last=options.last), options)
+
+
+def _failing(news: Sequence[CaseNews], row: dict[str, Any]) -> int:
+    place = row["suite"], row["machine_class"]
+    return sum(case.state == "fails" and (case.suite, case.machine_class) == place for case in news)
+
+
+def _print_changes(opened: History, options: HistoryOptions, progress: Progress) -> int:
+    from harness.history.failures import case_news
+    from harness.history.pages import add_cases, change_record, changes_page, changes_verdict, failures_verdict
+    from harness.history.series import series_rows
+    from harness.metrics import is_exact
+
+    chosen = options.metrics
+    rows = [row for row in series_rows(opened) if row.points > 1 and (not chosen or row.metric in chosen)]
+    events = _events(opened, options, progress, chosen)
+    news = case_news(opened, options.last)
+    if options.for_programs:
+        failures, verdict = failures_verdict(news), changes_verdict(events, searched=len(rows), last=options.last)
+        document = {
+            "verdict": f"{failures} {verdict}".strip(),
+            "cases": list(map(asdict, news)),
+            "changes": [change_record(event, change) for event in events for change in event.changes],
+            "notes": opened.notes,
+        }
+        _tell_csv_reader(options, [failures, *opened.notes])
+        _print_data(document, "changes", options)
+    else:
+        noisy = sum(not is_exact(row.metric) for row in rows)
+        page = changes_page(events, searched=len(rows), noisy=noisy, last=options.last, notes=opened.notes)
+        _print_page(add_cases(page, news, last=options.last), options)
+    if any(event.fails for event in events):
+        return ExitCode.REGRESSION
+    return ExitCode.CASE_FAILED if any(case.state == "fails" and case.recent for case in news) else ExitCode.OK
+
+
+def _events(opened: History, options: HistoryOptions, progress: Progress, metrics: Sequence[str]) -> list[ChangeEvent]:
+    from harness.history.changes import history_changes
+    from harness.history.events import group_changes, order_of
+
+    changes = history_changes(opened, metrics=set(metrics) or None, jobs=options.jobs, progress=progress)
+    return group_changes(changes, order_of(opened), options.last)
+
+
+def _print_series(opened: History, options: HistoryOptions, pattern: str, progress: Progress) -> None:
+    from harness.history.changes import history_changes
+    from harness.history.series import list_command_line, match_series, series_rows
+    from harness.history.series_page import constant_table, series_page, series_table
+    from harness.history.tables_page import frame_records
+    from harness.text import one_line
+
+    found = match_series(series_rows(opened), pattern, options.metrics)
+    if not found:
+        lists = list_command_line(options.results)
+        raise UsageError(f"--series {one_line(pattern)}: matches no series; {lists} lists them")
+    if options.for_programs:
+        rows = [record for row in found for record in frame_records(opened.points(row.series))]
+        _tell_csv_reader(options, opened.notes)
+        _print_data({"points": rows, "notes": opened.notes}, "points", options)
+        return
+    level = _constant(opened, found)
+    constant = [row for row in found if row.series in level]
+    varying = [row for row in found if row.series not in level]
+    first = varying[:_MOST_SERIES]
+    changes = history_changes(opened, series={row.series for row in first}, jobs=options.jobs, progress=progress)
+    tables = [
+        series_table(
+            row,
+            opened.points(row.series),
+            [change for change in changes if change.series == row.series],
+            width=min(_LINE, terminal_width()),
+            alone=len(first) == 1,
         )
+        for row in first
+    ]
+    if constant:
+        tables.append(constant_table(constant[:_MOST_CONSTANT]))
+    hidden = len(varying) - len(first) + len(constant[_MOST_CONSTANT:])
+    _print_page(series_page(tables, hidden, opened.notes), options)
+
+
+def _constant(opened: History, rows: Sequence[SeriesRow]) -> set[str]:
+    """Counted series that have one value in all of their points."""
+    from harness.metrics import is_exact
+
+    counted = [row.series for row in rows if is_exact(row.metric)]
+    level = opened.query(
+        "SELECT series FROM points WHERE series IN (SELECT unnest(?)) GROUP BY series "
+        "HAVING min(points.value) = max(points.value)",
+        [counted],
     )
+    return set(level["series"])
+
+
+def _print_page(page: Page, options: HistoryOptions) -> None:
+    print_page(page, "markdown" if options.format == "markdown" else "terminal", options.out)
+
+
+def _print_data(document: dict[str, Any], rows: str, options: HistoryOptions) -> None:
+    """A document as JSON, or the list of that name in it as CSV."""
+    from harness.report.data import to_csv, to_json
+
+    is_json = options.format == "json"
+    print_text(to_json(document) if is_json else to_csv(document[rows]) or "\n", options.out)
+
+
+def _tell_csv_reader(options: HistoryOptions, sentences: Sequence[str]) -> None:
+    """A CSV has one table, so what JSON has beside it goes to stderr."""
+    if options.format == "csv":
+        _tell(sentences)
+
+
+def _tell(sentences: Sequence[str]) -> None:
+    from harness.text import one_line
+
+    for sentence in filter(None, sentences):
+        tell(one_line(sentence))
