@@ -136,8 +136,8 @@ def _value(row: Row, unit: Unit, layout: Layout) -> str:
         return unit.text(row.head_value if row.base_value is None else row.base_value)
     comparable = row.metric not in TIMED or row.ci_low is not None or layout.percentages
     ratio = row.head_value / row.base_value if comparable and row.base_value > 0 else None
-    known = ratio if ratio is not None and math.isfinite(ratio) else None
-    return change_text(unit.text(row.head_value), unit.text(row.base_value), known)
+    finite = ratio if ratio is not None and math.isfinite(ratio) else None
+    return change_text(unit.text(row.head_value), unit.text(row.base_value), finite)
 
 
 def row_table(rows: Sequence[Row], layout: Layout, *, title: str) -> Table:
@@ -328,8 +328,8 @@ def figure_table(rows: Sequence[Row], *, first: bool) -> list[Part]:
 
 def _standing_for(metric: str, group: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
     """The rows of a metric; of one that is counted also the identical ones, since equal modules have no others."""
-    known = metric_named(metric)
-    if known is None or not known.exact:
+    definition = metric_named(metric)
+    if definition is None or not definition.exact:
         return list(group)
     there = set(cases(group))
     return [*group, *(row for row in of_verdict(rows, "identical") if row.case not in there)]
@@ -341,10 +341,10 @@ def _changed(rows: Sequence[Row], word: str) -> str:
         return ""
     if all(row.base_value == 0 for row in rows):
         return f"{len(rows):,}, from 0"
-    known = [row for row in rows if row.base_value == 0 or (row.ratio is not None and row.ratio < _LARGEST_RATIO)]
-    if not known:
+    readable = [row for row in rows if row.base_value == 0 or (row.ratio is not None and row.ratio < _LARGEST_RATIO)]
+    if not readable:
         return f"{len(rows):,}"
-    largest = largest_first(known)[0]
+    largest = largest_first(readable)[0]
     figure = "from 0" if largest.ratio is None else _percent(largest.ratio)
     return f"{len(rows):,}{f', {word}' if len(rows) > 1 else ','} {figure}"
 

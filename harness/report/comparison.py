@@ -44,22 +44,22 @@ def render_comparison(
         return json_document(comparison).decode()
     from harness.report.comparison_words import finite
 
-    known = finite(comparison)
+    usable = finite(comparison)
     if format == "csv":
         # The commands that repeat a row are left to the other formats, since they take several lines.
-        records = [row_record(row) for row in known.rows]
+        records = [row_record(row) for row in usable.rows]
         return to_csv([{name: value for name, value in record.items() if name != "repro"} for record in records])
     from harness.report.comparison_page import markdown_page, terminal_page
 
     if format == "terminal":
         from harness.report.terminal import to_terminal
 
-        return to_terminal(terminal_page(known), width=width, color=color)
+        return to_terminal(terminal_page(usable), width=width, color=color)
     from harness.report.links import Surroundings
     from harness.report.markdown import COMMENT, to_markdown
 
     around = Surroundings(title=f"{'Full' if full else 'Abbreviated'} Benchmark Comparison")
-    return to_markdown(markdown_page(known, around, full=full), None if full else COMMENT)
+    return to_markdown(markdown_page(usable, around, full=full), None if full else COMMENT)
 
 
 def json_document(comparison: Comparison) -> bytes:
@@ -151,15 +151,15 @@ def _has_half_a_pair(text: str, document: Any) -> bool:
 
 def _with_numbers(document: Mapping[str, Any]) -> dict[str, Any]:
     """The document with NaN where a needed number was none, and each tool's output back in its row."""
-    kept = {key: value for key, value in document.items() if key not in ("schema_version", "tool_output")}
+    values = {key: value for key, value in document.items() if key not in ("schema_version", "tool_output")}
     for key, names in _NEEDED.items():
-        kept[key] = [_filled(record, names) for record in kept[key]]
+        values[key] = [_filled(record, names) for record in values[key]]
     for output in document.get("tool_output", ()):
-        kept["rows"][output["row"]]["stderr"] = output["stderr"]
-    machine = dict(kept["machine"])
+        values["rows"][output["row"]]["stderr"] = output["stderr"]
+    machine = dict(values["machine"])
     if machine.get("selfcheck"):
         machine["selfcheck"] = _filled(machine["selfcheck"], _NEEDED_OF_SELFCHECK)
-    return {**kept, "machine": machine}
+    return {**values, "machine": machine}
 
 
 def _filled(record: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -182,10 +182,10 @@ def _notes(comparison: Comparison, *, full: bool) -> list[Part]:
     notes = list(comparison.notes)
     if full or len(notes) <= _NOTES_UNFOLDED:
         return [Warnings([*warnings, *notes])]
-    shown = notes[:_MOST_NOTES]
-    if len(shown) < len(notes):
-        shown.append(f"... and {plural(len(notes) - len(shown), 'more note')}")
-    return [Warnings(warnings), Fold(f"Notes ({len(notes):,})", (Warnings(shown),))]
+    listed = notes[:_MOST_NOTES]
+    if len(listed) < len(notes):
+        listed.append(f"... and {plural(len(notes) - len(listed), 'more note')}")
+    return [Warnings(warnings), Fold(f"Notes ({len(notes):,})", (Warnings(listed),))]
 
 
 def _foot(comparison: Comparison, around: Surroundings, left_out: Sequence[str]) -> list[Part]:
@@ -315,8 +315,8 @@ def _picture(comparison: Comparison, rows: Sequence[Row], around: Surroundings) 
     timed = timed_rows(rows)
     changed = [row for verdict in CHANGED for row in largest_first(of_verdict(timed, verdict))]
     drawn = changed[:_MOST_IN_FOREST] or of_verdict(timed, "inconclusive")
-    if shown := pictures(around.images, folded=not drawn):
-        return shown
+    if published := pictures(around.images, folded=not drawn):
+        return published
     text = forest_text(forest_of(comparison, drawn, top=_MOST_IN_FOREST), _FOREST_WIDTH) if drawn else ""
     return [Code(text)] if text else []
 
@@ -341,18 +341,18 @@ def _means(comparison: Comparison) -> list[Part]:
     """Geometric means of the latency ratios, folded away; not those of rows of which most are not decided."""
     open_rows = of_verdict(of_metric(real_rows(comparison), LATENCY.name), "inconclusive")
     undecided = Counter((kind, getattr(row, kind)) for row in open_rows for kind in get_args(Kind))
-    shown = [mean for mean in comparison.means if says_something(mean.rows, undecided[mean.kind, mean.name])]
-    if not shown:
+    means = [mean for mean in comparison.means if says_something(mean.rows, undecided[mean.kind, mean.name])]
+    if not means:
         return []
-    left_out = len(comparison.means) - len(shown)
+    left_out = len(comparison.means) - len(means)
     rest = f" {plural(left_out, 'mean')} left out, since most rows are inconclusive." if left_out else ""
     table = Table(
         columns=(
-            Column("Of all rows of", [mean.kind for mean in shown]),
-            Column("Name", [mean.name for mean in shown], kind="name"),
-            Column("Latency ratio", [ratio_text(mean.ratio) for mean in shown], kind="number"),
-            Column("Change", [percent(mean.ratio, decimals=1) for mean in shown], kind="number"),
-            Column("Rows", [str(mean.rows) for mean in shown], kind="number"),
+            Column("Of all rows of", [mean.kind for mean in means]),
+            Column("Name", [mean.name for mean in means], kind="name"),
+            Column("Latency ratio", [ratio_text(mean.ratio) for mean in means], kind="number"),
+            Column("Change", [percent(mean.ratio, decimals=1) for mean in means], kind="number"),
+            Column("Rows", [str(mean.rows) for mean in means], kind="number"),
         ),
         after=(f"Identical rows count with 1.{rest}",),
     )
@@ -367,7 +367,7 @@ def _method(comparison: Comparison, *, full: bool) -> list[Part]:
         for side in sides
     )
     made = "measured" if comparison.mode == "remeasured" else "made"
-    kept: tuple[str | Name, ...] = (" ", Name(comparison.id)) if comparison.id else ()
+    name: tuple[str | Name, ...] = (" ", Name(comparison.id)) if comparison.id else ()
     parts: list[Part] = [
         Table(
             columns=(
@@ -376,7 +376,7 @@ def _method(comparison: Comparison, *, full: bool) -> list[Part]:
                 Column("head", head),
             )
         ),
-        Paragraph(("Comparison", *kept, f" of {comparison.created}, {made} on {comparison.machine.description}.")),
+        Paragraph(("Comparison", *name, f" of {comparison.created}, {made} on {comparison.machine.description}.")),
         Paragraph(rule_line(comparison)),
     ]
     if full and comparison.settings:

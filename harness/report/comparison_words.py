@@ -249,8 +249,8 @@ def _needed_s(row: Row) -> float:
 
 
 def _without_budget(command: Sequence[str]) -> list[str]:
-    kept = [word for word in command if not word.startswith(f"{_BUDGET}=")]
-    while _BUDGET in kept:
-        at = kept.index(_BUDGET)
-        del kept[at : at + 2]
-    return kept
+    words = [word for word in command if not word.startswith(f"{_BUDGET}=")]
+    while _BUDGET in words:
+        at = words.index(_BUDGET)
+        del words[at : at + 2]
+    return words

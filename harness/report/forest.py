@@ -162,16 +162,16 @@ def forest_of(comparison: Comparison, rows: Sequence[Row] | None = None, *, top:
         rows: Those to choose from; None: all but the A/A controls.
         top: How many are drawn at most; the others are counted. None: all that have something to show.
     """
-    known = finite(comparison if rows is None else replace(comparison, rows=tuple(rows)))
-    given = real_rows(known)
-    drawn = chosen(given, top)
-    left = Counter(row.verdict for row in given)
+    usable = finite(comparison if rows is None else replace(comparison, rows=tuple(rows)))
+    candidates = real_rows(usable)
+    drawn = chosen(candidates, top)
+    left = Counter(row.verdict for row in candidates)
     left.subtract(row.verdict for row in drawn)
-    wording = Wording(intervals=lambda metric: interval_title(known, metric), words={}, labels={})
+    wording = Wording(intervals=lambda metric: interval_title(usable, metric), words={}, labels={})
     return Forest(
-        title=_title(known),
+        title=_title(usable),
         verdict=headline(finite(comparison)),
-        method=tidy(sides_line(known)),
+        method=tidy(sides_line(usable)),
         blocks=blocks_of(drawn, wording),
         rest=rest_text({verdict: left[verdict] for verdict in VERDICTS}),
     )

@@ -47,10 +47,10 @@ def _block(block: ForestBlock, label: int, plot: int, width: int) -> str:
     axis = block.axis(most_ticks=max(3, plot // _TICK_ROOM))
     ends = f"{block.ends[0]} ◂ 1 ▸ {block.ends[1]}"
     floors = floors_text([floor for floor in block.floors if _half_band(axis, floor, plot)])
-    said = f": {ends}{f'; ░ below the floor ({floors})' if floors else ''}"
-    if cell_len(block.title) + cell_len(said) > width:
-        said = f": {ends}"
-    lines = [f"{_fitted(block.title, max(width - cell_len(said), 1)).rstrip()}{said}"]
+    ends_text = f": {ends}{f'; ░ below the floor ({floors})' if floors else ''}"
+    if cell_len(block.title) + cell_len(ends_text) > width:
+        ends_text = f": {ends}"
+    lines = [f"{_fitted(block.title, max(width - cell_len(ends_text), 1)).rstrip()}{ends_text}"]
     for group in block.groups:
         if group.title:
             lines.append(_fitted(group.title, label + plot).rstrip())

@@ -106,9 +106,9 @@ def more_information(links: Links) -> list[Part]:
 
 def pictures(images: Images, *, folded: bool) -> list[Part]:
     """All pictures; the first is there at once unless `folded`, the others behind their titles."""
-    shown = [image for image in images.entries[:_MOST_PICTURES] if web_address(image.light_url)]
+    published = [image for image in images.entries[:_MOST_PICTURES] if web_address(image.light_url)]
     parts: list[Part] = []
-    for image in shown:
+    for image in published:
         picture = Picture(alt=image.alt, light_url=image.light_url, dark_url=image.dark_url)
         parts.append(Fold(image.title, (picture,)) if folded or parts else picture)
     return parts

@@ -60,10 +60,10 @@ def name(text: str) -> str:
 def web_address(url: str) -> str:
     """An address as both Markdown and HTML take it; "" where it is none of the web."""
     try:
-        known = urlsplit(url)
+        parts = urlsplit(url)
     except ValueError:  # such as an unfinished IPv6 address
         return ""
-    if known.scheme not in ("http", "https") or not known.hostname or len(url) > _LONGEST_URL:
+    if parts.scheme not in ("http", "https") or not parts.hostname or len(url) > _LONGEST_URL:
         return ""
     return html.escape(quote(url, safe=_PLAIN, errors="replace"))
 

@@ -84,8 +84,8 @@ def ratio_axis(extents: Iterable[Extent], floor: float, *, most_ticks: int = _MO
 
 def _logs(extent: Extent) -> tuple[float, float, float]:
     """Centre, bottom and top in the logarithm."""
-    known = [value for value in (extent.ratio, extent.low, extent.high) if value is not None and value > 0]
-    logs = [math.log(value) for value in known]
+    values = [value for value in (extent.ratio, extent.low, extent.high) if value is not None and value > 0]
+    logs = [math.log(value) for value in values]
     return logs[0], min(logs), max(logs)
 
 
@@ -110,9 +110,9 @@ def round_figures(low: float, high: float, most: int) -> list[tuple[float, str]]
     """Places of a logarithmic axis for ticks, at most `most`, and their texts; powers of ten come before all others."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for ladder in _ladders(first, last):
-        shown = [ratio for ratio in ladder if low <= ratio <= high]
-        if len(shown) <= most:
-            return [(ratio, _short(ratio)) for ratio in shown]
+        places = [ratio for ratio in ladder if low <= ratio <= high]
+        if len(places) <= most:
+            return [(ratio, _short(ratio)) for ratio in places]
     return [(1.0, "1")]
 
 

@@ -32,16 +32,16 @@ def fate_remarks(
     elif status == "missing":
         yield "missing: planned, but neither measured nor failed"
     elif failure is not None:
-        told = _told(failure, check)
+        cause = _cause(failure, check)
         if stand_in is not None:
-            told = f"same module as {stand_in.variant}: {told}"
-        yield f"expected to fail: {told}" if status == "expected failure" else told
+            cause = f"same module as {stand_in.variant}: {cause}"
+        yield f"expected to fail: {cause}" if status == "expected failure" else cause
         if case.known_to_fail and not is_expected(case, failure):
-            yield f"expected to {_expected_fate(case)} instead"
+            yield f"expected to {_expectation(case)} instead"
     elif case.expected_mismatch and status in ("measured", "same") and not was_compared(check):
         yield "expected to give wrong outputs, which cannot be told: there is nothing to compare them with"
     elif case.known_to_fail and status in ("measured", "same"):
-        yield f"expected to {_expected_fate(case)}, but works now"
+        yield f"expected to {_expectation(case)}, but works now"
 
 
 def was_compared(check: Check | None) -> bool:
@@ -49,7 +49,7 @@ def was_compared(check: Check | None) -> bool:
     return check is not None and check.max_relative is not None
 
 
-def _expected_fate(case: Case) -> str:
+def _expectation(case: Case) -> str:
     return "give wrong outputs" if case.expected_mismatch else f'fail with "{case.expected_failure}"'
 
 
@@ -100,18 +100,20 @@ def reference_remarks(row: Row, reference: Reference | None) -> Iterator[str]:
 def effect_remarks(case: Case, build: Build | None) -> Iterator[str]:
     """What plugins and preprocessing flags did to the program, above all where that was nothing."""
     effects = build.effects if build is not None else ()
-    told_apart = sum(effect.matched is None for effect in effects) == 1
+    single = sum(effect.matched is None for effect in effects) == 1
     reason = _wrong_anchor(case) if any(not effect.changed for effect in effects if effect.matched is None) else ""
-    for (name, rewrites), one in itertools.groupby(effects, key=lambda one: (one.name, one.matched is not None)):
-        steps = tuple(one)
+    for (name, rewrites), group in itertools.groupby(
+        effects, key=lambda effect: (effect.name, effect.matched is not None)
+    ):
+        steps = tuple(group)
         idle = sum(not step.changed for step in steps)
         if rewrites:
             yield f"{name} {_matched(steps)}"
         elif idle == len(steps):
-            yield f"{name} changed nothing{f' ({reason})' if reason and told_apart else ''}"
+            yield f"{name} changed nothing{f' ({reason})' if reason and single else ''}"
         elif idle:
             yield f"{idle} of the {len(steps)} steps of {name} changed nothing"
-    if reason and not told_apart:
+    if reason and not single:
         yield reason
 
 
@@ -145,10 +147,10 @@ def warning_remarks(build: Build | None) -> Iterator[str]:
         yield from (f"compiler warning: {warning}" for warning in build.warnings)
 
 
-def _told(failure: Failure, check: Check | None) -> str:
+def _cause(failure: Failure, check: Check | None) -> str:
     if failure.stage != "verify" or check is None or not check.against:
         return f"failed at {failure.stage}: {failure.message}"
-    told = f"wrong output: {failure.message}"
+    text = f"wrong output: {failure.message}"
     if check.max_absolute:
-        told += f" (allowed: {check.absolute_tolerance:.2g} + {check.relative_tolerance:.2g} of each value)"
-    return told
+        text += f" (allowed: {check.absolute_tolerance:.2g} + {check.relative_tolerance:.2g} of each value)"
+    return text

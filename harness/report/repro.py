@@ -42,13 +42,13 @@ class _Names:
 
     def translate(self, argument: str) -> str:
         """An argument of a recorded command, with the file in it named as it lies after `harness export`."""
-        for given in self.files:
-            argument = argument.replace(f"=./{given}", f"={given}").replace(f"={given}", f"={self.folder}/{given}")
-        found = _FILE_ARGUMENT.fullmatch(argument)
-        if found is None:
+        for path in self.files:
+            argument = argument.replace(f"=./{path}", f"={path}").replace(f"={path}", f"={self.folder}/{path}")
+        match = _FILE_ARGUMENT.fullmatch(argument)
+        if match is None:
             return argument
-        before = found["before"] or found["scope"] or ""
-        file = found["file"] or found["weights"]
+        before = match["before"] or match["scope"] or ""
+        file = match["file"] or match["weights"]
         return f"{before}{self.folder}/{self.module if file == _MODULE else file}"
 
 

@@ -260,9 +260,9 @@ def forest_of_run(
             if drawn is not None:
                 rows.append(change_row(row, base, drawn, report.floor))
             words[_word(row, report.floor)] += 1
-    shown = chosen(rows, top)
+    drawn_rows = chosen(rows, top)
     by_case = {row.case: row for row in report.rows()}
-    words.subtract(_word(by_case[row.case], report.floor) for row in shown)
+    words.subtract(_word(by_case[row.case], report.floor) for row in drawn_rows)
     facts = report.facts
     wording = Wording(
         words={**RUN_WORDS, "unchanged": f"same within {share(report.floor)}"},
@@ -275,7 +275,7 @@ def forest_of_run(
         title=f"{tidy(facts.suite_name)}: variants against {tidy(facts.baseline)}",
         verdict=outcome(report),
         method=tidy(run_line(facts, report.sections)),
-        blocks=blocks_of(of_metric(shown, LATENCY.name), wording),
+        blocks=blocks_of(of_metric(drawn_rows, LATENCY.name), wording),
         rest=rest_text(words),
     )
 

@@ -20,18 +20,18 @@ from harness.report.units import NOTHING, PLAIN, three_digits
 _DIGITS = 9
 
 
-def _field(name: str, path: str = "", **shown: Any) -> Field[Row]:
+def _field(name: str, path: str = "", **table: Any) -> Field[Row]:
     """A field of a row by its name, or by a path to what may be None on the way; derived figures are rounded."""
     if not path:
-        return Field(name=name, value=attrgetter(name), **shown)
+        return Field(name=name, value=attrgetter(name), **table)
     part, _, attribute = path.partition(".")
 
     def value(row: Row) -> Any:
         inner = getattr(row, part)
-        found = getattr(inner, attribute) if inner is not None and attribute else inner
-        return float(f"{found:.{_DIGITS}g}") if isinstance(found, float) else found
+        figure = getattr(inner, attribute) if inner is not None and attribute else inner
+        return float(f"{figure:.{_DIGITS}g}") if isinstance(figure, float) else figure
 
-    return Field(name=name, value=value, **shown)
+    return Field(name=name, value=value, **table)
 
 
 FIELDS: tuple[Field[Row], ...] = (
@@ -96,23 +96,23 @@ _STORAGE: tuple[Field[Row], ...] = (
 
 
 def main_columns(section: Section) -> list[Column]:
-    """Variant, toolchain where there are several, latency, ratio and what is known of the module.
+    """Variant, toolchain where there are several, latency, ratio and what is columns of the module.
 
     Remarks are not among them.
     """
-    known = {column.title: column for column in tabulate(FIELDS, section.rows)}
-    names = [known.pop("variant"), known.pop("toolchain")]
-    latency = known.pop("latency", None)
+    columns = {column.title: column for column in tabulate(FIELDS, section.rows)}
+    names = [columns.pop("variant"), columns.pop("toolchain")]
+    latency = columns.pop("latency", None)
     ratios = [Column(f"vs {section.baseline}", list(map(outcome_text, section.rows)))]
     if section.best_peer:
         cells = [peer_text(row, section.best_peer) for row in section.rows]
         ratios.append(Column(f"vs {section.best_peer}", cells, rank=1))
-    last = [known.pop(title) for title in ("module", "compile") if title in known]
+    last = [columns.pop(title) for title in ("module", "compile") if title in columns]
     return [
         *names[: len(names) if len(section.toolchains) != 1 else 1],
         *([latency] if latency else []),
         *ratios,
-        *known.values(),
+        *columns.values(),
         *_memory(section),
         *last,
     ]
@@ -269,9 +269,9 @@ def run_csv(report: Report) -> str:
 
 
 def _device_memory(memory: Sequence[DeviceMemory], devices: int) -> dict[str, int | None]:
-    known = {}
+    columns = {}
     for number in range(devices):
         device = memory[number] if number < len(memory) else None
-        known[f"device {number} host_peak_bytes"] = device.host_peak_bytes if device else None
-        known[f"device {number} device_peak_bytes"] = device.device_peak_bytes if device else None
-    return known
+        columns[f"device {number} host_peak_bytes"] = device.host_peak_bytes if device else None
+        columns[f"device {number} device_peak_bytes"] = device.device_peak_bytes if device else None
+    return columns

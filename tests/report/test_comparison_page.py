@@ -49,9 +49,15 @@ def many(verdict: Verdict, count: int, **given: object) -> list[Row]:
     ]
 
 
-def test_terminal_and_comment(full_comparison: Comparison, snapshot: SnapshotAssertion) -> None:
-    assert render_comparison(full_comparison, "terminal", width=120) == snapshot
-    assert render_comment(full_comparison) == snapshot
+def test_terminal_and_comment(snapshot: SnapshotAssertion) -> None:
+    rows = [
+        make_timed("rdb/stock@cpu", 76.6, 1.1, "regressed", p=2.3e-4, reason="confirmed in 16 fresh generations"),
+        make_timed("rdb/im2col@cpu", 218.9, 1.013, "inconclusive", p=0.031, reason="more generations would tell"),
+        make_row("rdb/wide@cpu", verdict="failed", reason="fails at compile", stderr="error: failed to legalize\n"),
+        make_row("rdb/stock@cpu", "copies", "improved", base_value=14, head_value=10),
+    ]
+    assert render_comparison(make_comparison(rows), "terminal", width=120) == snapshot
+    assert render_comment(make_comparison(rows)) == snapshot
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
