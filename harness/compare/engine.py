@@ -132,12 +132,12 @@ class _Row:
 
     @property
     def seconds(self) -> float:
-        return sum(one.seconds for one in self.generations)
+        return sum(generation.seconds for generation in self.generations)
 
     @property
     def price(self) -> float:
         """Seconds of a generation: the mean, but for the first one, which finds caches cold and files unread."""
-        paid = [one.seconds for one in self.generations[1:]] or [self.generations[0].seconds]
+        paid = [generation.seconds for generation in self.generations[1:]] or [self.generations[0].seconds]
         return sum(paid) / len(paid)
 
     @property
@@ -156,7 +156,8 @@ class _Row:
         return self.failure is None and self.state == "open" and self.next_look < max(1, len(self.looks))
 
     def ratios(self, start: int = 0) -> FloatArray:
-        return np.array([one.log_ratio for one in self.generations[start:] if one.log_ratio is not None])
+        logs = (generation.log_ratio for generation in self.generations[start:])
+        return np.array([log for log in logs if log is not None])
 
 
 OnSample = Callable[[str, Generation], None]

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.errors import RunError, UsageError
 from harness.records.case import Case
 from harness.records.comparison import Verdict
-from harness.records.run import Build, Failure, Run, ToolchainRecord
+from harness.records.run import Failure, Run, ToolchainRecord
 from harness.store.evidence import Evidence, find_failure, gather, is_expected, stand_ins
 from harness.store.run_directory import load_rounds
 
@@ -40,7 +40,7 @@ class Side:
     @cached_property
     def toolchains(self) -> Mapping[str, ToolchainRecord]:
         """By release."""
-        return {one.version: one for one in self.run.header.toolchains}
+        return {record.version: record for record in self.run.header.toolchains}
 
     @cached_property
     def stand_ins(self) -> Mapping[str, Case]:
@@ -143,7 +143,7 @@ def pair_runs(base: Side, head: Side, *, by_name: bool = False) -> list[Pair]:
     # Two variants may have the same flags, and so one identity: then names say which is which.
     for same_name in (True, False):
         for case in _compared(head):
-            left = [one for one in waiting.get(identity(case), ()) if one.name == case.name or not same_name]
+            left = [other for other in waiting.get(identity(case), ()) if other.name == case.name or not same_name]
             if left and case.name not in partners:
                 partners[case.name] = left[0]
                 waiting[identity(case)].remove(left[0])
@@ -155,13 +155,11 @@ def pair_runs(base: Side, head: Side, *, by_name: bool = False) -> list[Pair]:
             f"{base.label} and {head.label} have no case in common; compare runs of one suite, and `harness list` "
             "shows a suite's cases with their ids"
         )
-    taken = set()
-    unique = []
-    for pair in pairs:  # a case whose definition changed is there twice under one name: once gone and once new
-        name = pair.name if pair.name not in taken else f"{pair.name} (base)"
-        taken.add(name)
-        unique.append(Pair(name=name, base=pair.base, head=pair.head))
-    return unique
+    heads = {pair.name for pair in pairs if pair.head is not None}
+    return [  # a case whose definition changed is there twice under one name: once gone and once new
+        replace(pair, name=f"{pair.name} (base)") if pair.head is None and pair.name in heads else pair
+        for pair in pairs
+    ]
 
 
 def _releases_that_meet(base: Side, head: Side) -> dict[str, str]:
@@ -196,11 +194,7 @@ def pair_peers(side: Side) -> list[Pair]:
     baselines = {case.group: case for case in _compared(side) if case.baseline}
     peers = [case for case in side.run.header.cases if case.peer is not None and case.group in baselines]
     pairs = [Pair(name=case.name, base=baselines[case.group], head=case) for case in peers]
-    return [
-        pair
-        for pair in pairs
-        if not any(case is not None and _failure(case, side) is not None for case in (pair.base, pair.head))
-    ]
+    return [pair for pair in pairs if all(case is None or not _failure(case, side) for case in (pair.base, pair.head))]
 
 
 def _compared(side: Side) -> list[Case]:
@@ -257,17 +251,17 @@ def _one_sided(pair: Pair, base: Side, head: Side) -> Known | str:
         return Known(verdict=verdict, reason=f"the {where} has no such case")
     return Known(
         verdict=verdict,
-        reason=f"the {where}'s case of this name is another one: {_difference(other, case, there, gone)}",
+        reason=f"the {where}'s case of this name is another one: {_difference((other, gone), (case, there))}",
     )
 
 
-def _difference(one: Case, other: Case, there: Side, gone: Side) -> str:
-    """How two cases of one name differ."""
-    gained = [flag for flag in other.compile_flags + other.run_flags if flag not in one.compile_flags + one.run_flags]
-    lost = [flag for flag in one.compile_flags + one.run_flags if flag not in other.compile_flags + other.run_flags]
-    if gained or lost:
-        return f"its flags differ by {' '.join(gained + lost)}"
-    models = [side.evidence.models.get(case.model) for side, case in ((there, other), (gone, one))]
+def _difference(there: tuple[Case, Side], gone: tuple[Case, Side]) -> str:
+    """How two cases of one name differ; flags that the second has come first."""
+    flags, others = (case.compile_flags + case.run_flags for case, _ in (there, gone))
+    changed = [flag for flag in others if flag not in flags] + [flag for flag in flags if flag not in others]
+    if changed:
+        return f"its flags differ by {' '.join(changed)}"
+    models = [side.evidence.models.get(case.model) for case, side in (there, gone)]
     if models[0] is not None and models[1] is not None and models[0].mlir_sha256 != models[1].mlir_sha256:
         return "its model differs"
     return "its model's definition, device or plugins differ"
@@ -281,17 +275,17 @@ def _failure(case: Case, side: Side) -> Failure | None:
 
 
 def _by_module(base_case: Case, head_case: Case, base: Side, head: Side) -> Known | None:
-    builds = [side.evidence.builds.get(case.name) for side, case in ((base, base_case), (head, head_case))]
-    for build, name in zip(builds, ("base", "head"), strict=True):
-        if build is None or build.module_sha256 is None:
-            return Known(verdict="missing" if name == "head" else "new", reason=f"the {name} was never compiled")
-    if _same_code(builds[0], builds[1]) and _same_runtime(base_case, head_case, base, head):
+    codes = [
+        build.module_sha256 if (build := side.evidence.builds.get(case.name)) is not None else None
+        for side, case in ((base, base_case), (head, head_case))
+    ]
+    if codes[0] is None:
+        return Known(verdict="new", reason="the base was never compiled")
+    if codes[1] is None:
+        return Known(verdict="missing", reason="the head was never compiled")
+    if codes[0] == codes[1] and _same_runtime(base_case, head_case, base, head):
         return Known(verdict="identical", reason="same module bytes, same runtime")
     return None
-
-
-def _same_code(one: Build | None, other: Build | None) -> bool:
-    return one is not None and other is not None and one.module_sha256 == other.module_sha256
 
 
 def _same_runtime(base_case: Case, head_case: Case, base: Side, head: Side) -> bool:

@@ -45,7 +45,7 @@ class Bench:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Ready:
+class _Work:
     """A pair whose modules are here; `name` is unique among the tasks, `control` says that it is an A/A control."""
 
     name: str
@@ -76,34 +76,35 @@ def remeasure(
     Raises:
         RunError: No module of any pair is here, so that the comparison cannot be made; or the disk is full.
     """
-    rows, ready = [], []
+    rows: list[Row] = []
+    works: list[_Work] = []
     gone: list[Known] = []
     for pair, control in [*((pair, False) for pair in pairs), *((pair, True) for pair in controls)]:
         found = _find(pair, base, head, bench, control=control)
-        if isinstance(found, _Ready):
-            ready.append(found)
+        if isinstance(found, _Work):
+            works.append(found)
         else:
             gone.append(found)
             rows.append(known_row(pair, found, control=control))
-    if pairs and gone and all(one.control for one in ready):
+    if pairs and gone and all(work.control for work in works):
         raise RunError(f"{gone[0].reason}; make the run again, or compare what was recorded with --no-remeasure")
-    absent = _absent_devices(ready)
-    lost = [one for one in ready if one.pair.case.device in absent]
-    rows += [known_row(one.pair, absent[one.pair.case.device], control=one.control) for one in lost]
-    ready = [one for one in ready if one.pair.case.device not in absent]
-    if not ready:
+    absent = _absent_devices(works)
+    lost = [work for work in works if work.pair.case.device in absent]
+    rows += [known_row(work.pair, absent[work.pair.case.device], control=work.control) for work in lost]
+    works = [work for work in works if work.pair.case.device not in absent]
+    if not works:
         return rows
-    rounds: dict[str, list[Round]] = {one.name: [] for one in ready}
-    tasks = [_latency_task(one, rules[LATENCY.name], options, rounds[one.name], directory) for one in ready]
+    rounds: dict[str, list[Round]] = {work.name: [] for work in works}
+    tasks = [_latency_task(work, rules[LATENCY.name], options, rounds[work.name], directory) for work in works]
     with only_one_measures(lambda: progress.note("Another harness is measuring on this machine; waiting for it")):
         latency = _decide(tasks, "Compare", progress)
-        compiled = _compile_times(ready, rules[COMPILE_TIME.name], options, bench, directory, progress)
-    for one in ready:
-        rows += _rows_of(one, latency[one.name], compiled.get(one.name), rounds[one.name], rules)
+        compiled = _compile_times(works, rules[COMPILE_TIME.name], options, bench, directory, progress)
+    for work in works:
+        rows += _rows_of(work, latency[work.name], compiled.get(work.name), rounds[work.name], rules)
     return rows
 
 
-def _find(pair: Pair, base: Side, head: Side, bench: Bench, *, control: bool) -> _Ready | Known:
+def _find(pair: Pair, base: Side, head: Side, bench: Bench, *, control: bool) -> _Work | Known:
     assert pair.base is not None and pair.head is not None  # noqa: S101 (only pairs with two sides are measured)
     try:
         modules = [
@@ -113,15 +114,15 @@ def _find(pair: Pair, base: Side, head: Side, bench: Bench, *, control: bool) ->
     except Gone as error:
         return Known(verdict="failed", reason=str(error))
     name = f"{pair.name} (A/A control)" if control else pair.name
-    return _Ready(name=name, pair=pair, base=modules[0], head=modules[1], control=control)
+    return _Work(name=name, pair=pair, base=modules[0], head=modules[1], control=control)
 
 
-def _absent_devices(ready: Sequence[_Ready]) -> dict[str, Known]:
+def _absent_devices(works: Sequence[_Work]) -> dict[str, Known]:
     """By name: devices that the runs had and that are not here now."""
     absent = {}
-    for one in ready:
-        case = one.pair.case
-        for toolchain in (one.base.loadable.toolchain, one.head.loadable.toolchain):
+    for work in works:
+        case = work.pair.case
+        for toolchain in (work.base.loadable.toolchain, work.head.loadable.toolchain):
             for uri in case.uris:
                 probe = probe_driver(toolchain, driver_of(uri), limits=_PROBE_LIMITS, environment=case.environment)
                 if probe.reason is not None:
@@ -133,26 +134,20 @@ def _absent_devices(ready: Sequence[_Ready]) -> dict[str, Known]:
 
 
 def _latency_task(
-    one: _Ready, rule: Rule, options: CompareOptions, rounds: list[Round], directory: ComparisonDirectory
+    work: _Work, rule: Rule, options: CompareOptions, rounds: list[Round], directory: ComparisonDirectory
 ) -> Task:
+    """Each round is kept on disk, and in `rounds`, as it ends."""
+
     def keep(measured: Round) -> None:
         directory.keep_round(measured)
         rounds.append(measured)
 
-    return latency_task(
-        one.name,
-        one.base,
-        one.head,
-        rule,
-        budget_s=options.row_budget,
-        seed=options.seed,
-        call_limit_s=options.call_timeout,
-        on_round=keep,
-    )
+    limits = {"budget_s": options.row_budget, "call_limit_s": options.call_timeout}
+    return latency_task(work.name, work.base, work.head, rule, seed=options.seed, on_round=keep, **limits)
 
 
 def _compile_times(
-    ready: Sequence[_Ready],
+    works: Sequence[_Work],
     rule: Rule,
     options: CompareOptions,
     bench: Bench,
@@ -165,18 +160,18 @@ def _compile_times(
     limits = Limits(seconds=options.compile_timeout, memory_bytes=bench.memory_bytes)
     tasks = [
         Task(
-            name=one.name,
-            sampler=CompileSampler(base=one.base, head=one.head, cpus=last_core(), limits=limits),
+            name=work.name,
+            sampler=CompileSampler(base=work.base, head=work.head, cpus=last_core(), limits=limits),
             rule=rule,
             budget_s=options.compile_budget,
         )
-        for one in ready
-        if not one.control and one.base.build.module_sha256 != one.head.build.module_sha256
+        for work in works
+        if not work.control and work.base.build.module_sha256 != work.head.build.module_sha256
     ]
     outcomes = _decide(tasks, "Compile times", progress)
     for name, outcome in outcomes.items():
-        for number, one in enumerate(outcome.generations):
-            directory.keep_compile(name, {"generation": number, "base_ns": one.base, "head_ns": one.head})
+        for number, generation in enumerate(outcome.generations):
+            directory.keep_compile(name, {"generation": number, "base_ns": generation.base, "head_ns": generation.head})
     return outcomes
 
 
@@ -198,14 +193,14 @@ def _decide(tasks: Sequence[Task], title: str, progress: Progress) -> dict[str, 
 
 
 def _rows_of(
-    one: _Ready, latency: Outcome, compiled: Outcome | None, rounds: Sequence[Round], rules: Mapping[str, Rule]
+    work: _Work, latency: Outcome, compiled: Outcome | None, rounds: Sequence[Round], rules: Mapping[str, Rule]
 ) -> Iterator[Row]:
-    row = measured_row(one.pair, LATENCY, latency, rules[LATENCY.name].floor, control=one.control)
+    row = measured_row(work.pair, LATENCY, latency, rules[LATENCY.name].floor, control=work.control)
     counted = None
-    if set(one.pair.case.uris) == {_ONE_THREAD}:
-        counted = instructions_row(one.pair, rounds, rules[INSTRUCTIONS.name].floor, control=one.control)
+    if set(work.pair.case.uris) == {_ONE_THREAD}:
+        counted = instructions_row(work.pair, rounds, rules[INSTRUCTIONS.name].floor, control=work.control)
     yield with_kind_of_change(row, counted)
     if counted is not None:
         yield counted
     if compiled is not None:
-        yield measured_row(one.pair, COMPILE_TIME, compiled, rules[COMPILE_TIME.name].floor)
+        yield measured_row(work.pair, COMPILE_TIME, compiled, rules[COMPILE_TIME.name].floor)

@@ -86,8 +86,8 @@ def instructions_row(pair: Pair, rounds: Sequence[Round], floor: float, *, contr
         floor: Relative change that is not called one.
     """
     logs, values = [], []
-    for generation in sorted({one.generation for one in rounds}):
-        counts = counter_per_call([one for one in rounds if one.generation == generation], "instructions")
+    for number in sorted({measured.generation for measured in rounds}):
+        counts = counter_per_call((measured for measured in rounds if measured.generation == number), "instructions")
         if counts.get(BASE, 0) > 0 and counts.get(HEAD, 0) > 0:
             logs.append(math.log(counts[HEAD] / counts[BASE]))
             values.append((counts[BASE], counts[HEAD]))

@@ -89,7 +89,10 @@ def find_module(side: Side, case: Case, toolchain: Toolchain, cache: Path) -> Mo
 def _arguments(side: Side, case: Case, model: ModelRecord, cache: Path) -> list[Argument]:
     if len(model.arguments) != len(model.inputs):
         raise Gone(f"{side.label} was made by a harness that did not keep what {case.name} is called with")
-    arguments = [Argument(file=cache / one.file, flag="", shape=one.shape, dtype=one.dtype) for one in model.arguments]
+    arguments = [
+        Argument(file=cache / record.file, flag="", shape=record.shape, dtype=record.dtype)
+        for record in model.arguments
+    ]
     if not all(argument.file.is_file() for argument in arguments):
         raise Gone(f"the inputs of {case.name} in {side.label} are no longer in the cache")
     return arguments

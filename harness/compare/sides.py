@@ -28,7 +28,7 @@ def require_two(sides: Sequence[str], toolchains: Sequence[str], within: Path | 
     Raises:
         UsageError: There are not exactly two.
     """
-    given = [*sides, *(one if is_toolchain(one) else f"{TOOLCHAIN_PREFIX}{one}" for one in toolchains)]
+    given = [*sides, *(name if is_toolchain(name) else f"{TOOLCHAIN_PREFIX}{name}" for name in toolchains)]
     if within is not None:
         if given:
             raise UsageError(f"--within {within} compares the variants of that run; leave out {', '.join(given)}")
@@ -135,7 +135,8 @@ def side_facts(side: Side, label: str) -> SideFacts:
         suite=header.suite,
         started=header.started,
         toolchains=tuple(
-            f"{one.version} ({one.revision[:10]})" if one.revision else one.version for one in header.toolchains
+            f"{record.version} ({record.revision[:10]})" if record.revision else record.version
+            for record in header.toolchains
         ),
         machine=describe_machine(header.environment),
     )

@@ -134,7 +134,7 @@ def judge_upstream(metric: str, name: str, base: float, head: float) -> Upstream
     Raises:
         KeyError: Upstream did not judge this metric.
     """
-    threshold = next(one for one in _THRESHOLDS[metric] if one.pattern.match(name))
+    threshold = next(threshold for threshold in _THRESHOLDS[metric] if threshold.pattern.match(name))
     change = abs(head - base)
     if threshold.ns is not None:
         similar, floor = change <= threshold.ns, threshold.ns / base if base else 0.0

@@ -44,7 +44,7 @@ class Ratios:
         another, and verdicts hardly depend on the choice.
         """
         orders = [self.logs[self.case_first], self.logs[~self.case_first]]
-        return float(np.mean([np.median(one) for one in orders if one.size]))
+        return float(np.mean([np.median(logs) for logs in orders if logs.size]))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,24 +95,24 @@ class GroupTimes:
 
 def tabulate_rounds(rounds: Iterable[Round]) -> GroupTimes:
     """Put the rounds of one group into arrays; a case with two turns in one round counts with their mean."""
-    ordered = sorted(rounds, key=lambda one: (one.generation, one.round))
-    names = dict.fromkeys(turn.case for one in ordered for turn in one.turns)
+    ordered = sorted(rounds, key=lambda measured: (measured.generation, measured.round))
+    names = dict.fromkeys(turn.case for measured in ordered for turn in measured.turns)
     columns = {name: column for column, name in enumerate(names)}
     unusable: Counter[str] = Counter()
     generations, places = {}, {}
-    for number, members in groupby(ordered, key=lambda one: one.generation):
-        tabulated = [_tabulate(one, columns, unusable) for one in members]
+    for number, members in groupby(ordered, key=lambda measured: measured.generation):
+        tabulated = [_tabulate(measured, columns, unusable) for measured in members]
         generations[number] = np.array([ns for ns, _ in tabulated])
         places[number] = np.array([first for _, first in tabulated], dtype=np.int64)
     return GroupTimes(columns=columns, generations=generations, places=places, unusable=dict(unusable))
 
 
-def _tabulate(one: Round, columns: Mapping[str, int], unusable: Counter[str]) -> tuple[list[float], list[int]]:
+def _tabulate(measured: Round, columns: Mapping[str, int], unusable: Counter[str]) -> tuple[list[float], list[int]]:
     """Nanoseconds per call of each case in one round, and the place of its first turn; lists, since it is short."""
     wall_ns, calls = [0] * len(columns), [0] * len(columns)
     places = [0] * len(columns)
-    for place in range(len(one.turns) - 1, -1, -1):
-        turn = one.turns[place]
+    for place in range(len(measured.turns) - 1, -1, -1):
+        turn = measured.turns[place]
         column = columns[turn.case]
         places[column] = place
         if usable(turn):
@@ -126,8 +126,8 @@ def _tabulate(one: Round, columns: Mapping[str, int], unusable: Counter[str]) ->
 def counter_per_call(rounds: Iterable[Round], counter: str) -> dict[str, float]:
     """Median over a case's turns of one hardware event's count per call, for the cases that have it."""
     counts: dict[str, list[float]] = {}
-    for one in rounds:
-        for turn in one.turns:
+    for measured in rounds:
+        for turn in measured.turns:
             if counter in turn.counters and turn.calls > 0:
                 counts.setdefault(turn.case, []).append(turn.counters[counter] / turn.calls)
     return {case: float(np.median(values)) for case, values in counts.items()}

@@ -195,10 +195,10 @@ def detectable_change(noise: FloatArray, *, generations: int, rule: Rule, power:
 
     def found(shift: float) -> bool:
         hits = 0
-        for one, other in zip(first, second, strict=True):
-            look = take_look(one + shift, looks=len(looks), rule=rule)
+        for finding, fresh in zip(first, second, strict=True):
+            look = take_look(finding + shift, looks=len(looks), rule=rule)
             there = standing(look, differs=look.p <= rule.alpha, floor=rule.floor) == "higher"
-            hits += there and confirmed(other + shift)
+            hits += there and confirmed(fresh + shift)
         return hits >= power * _RESAMPLES
 
     low, high = 0.0, math.log(2)
