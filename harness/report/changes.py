@@ -110,8 +110,7 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
             kind="number",
             unit=unit.name,
         ),
-        # A browser breaks a figure at its hyphen, but not at this one.
-        Column("p", [p_text(row.p).replace("e-", "e\u2011") for row in rows], kind="number", rank=4),
+        Column("p", [p_text(row.p) for row in rows], kind="number", rank=4),
         Column("Generations", [str(row.generations or NOTHING) for row in rows], kind="number", rank=5),
         Column(
             "Took",

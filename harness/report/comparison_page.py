@@ -87,8 +87,6 @@ from harness.report.verdicts import (
 )
 from harness.text import plural
 
-# Rows of each list that a comment folds away, from the most that there may be to the fewest.
-COMMENT_LEVELS = (300, 100, 30, 0)
 # On a terminal, above so many timed rows those that nobody has to act on are only counted; and rows of one list.
 _MANY, _MOST_LISTED = 40, 100
 _MOST_NOTES, _NOTES_UNFOLDED = 8, 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -60,6 +61,8 @@ class Limits:
     log: int = 4_000
     command_bytes: int = 2_000
 
+
+_EXPONENT = re.compile(r"(?<=\de)-(?=\d)")
 
 # GitHub's own message says 65,536 characters; what its API stored when people tried was 262,144 bytes of UTF-8
 # (dead-claudia/github-limits, pull request 13, 2025-10). So many bytes are few enough however they are counted, with
@@ -203,7 +206,7 @@ class _Writer:
         return blocks(f"{'#' * of.level} {escape(self.cut(of.title))}" if of.title else "", body)
 
     def _cell(self, column: Column, cell: Cell) -> str:
-        write = name if column.kind == "name" else escape
+        write = {"name": name, "number": _unbroken}.get(column.kind, escape)
         return "<br>".join(write(self.cut(text)) for text in lines_of(cell))
 
     def cut(self, text: str, *, sentence: bool = False) -> str:
@@ -220,3 +223,8 @@ class _Writer:
         if self._limits is None or len(whole) <= self._limits.log:
             return whole
         return f"...\n{whole[-self._limits.log :]}"
+
+
+def _unbroken(figure: str) -> str:
+    """A figure such as `2e-4`, which no browser breaks at this hyphen."""
+    return escape(_EXPONENT.sub("\u2011", figure))

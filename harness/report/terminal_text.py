@@ -1,4 +1,4 @@
-"""What every report on a terminal is drawn with."""
+"""To be removed: a page is drawn by harness.report.terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from io import StringIO
 
 from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -36,19 +35,6 @@ def drawn(draw: Callable[[Console], None], *, width: int, color: bool) -> str:
     return text if color else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
-def fitting(columns: Sequence[Column], width: int) -> list[Column]:
-    """As many columns as fit side by side, those of the highest rank left out first."""
-    shown = list(columns)
-    while room_beside(shown, width) < -GAP and any(column.rank for column in shown):
-        shown.remove(max(shown, key=lambda column: column.rank))
-    return shown
-
-
-def room_beside(columns: Sequence[Column], width: int) -> int:
-    """How wide another column may be."""
-    return width - sum(_width(column) + GAP for column in columns)
-
-
 def empty_table(columns: Sequence[Column]) -> Table:
     """A table with these heads; its cells are for the caller to add, each row in its style."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0), header_style="bold")
@@ -57,16 +43,6 @@ def empty_table(columns: Sequence[Column]) -> Table:
     return table
 
 
-def print_left_out(console: Console, columns: Sequence[Column], shown: Sequence[Column]) -> None:
-    """Which columns did not fit."""
-    if left_out := [column.head for column in columns if column not in shown]:
-        console.print(Text(f"No room at this width for {', '.join(left_out)}.", style="dim"))
-
-
 def _head(column: Column) -> Text:
     """Title over unit, which keeps columns of short figures narrow."""
     return Text(f"{column.title}\n({column.unit})" if column.unit else column.title)
-
-
-def _width(column: Column) -> int:
-    return max(cell_len(text) for text in (*_head(column).plain.splitlines(), *column.cells))
