@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from harness.cli.app import app
+from harness.cli.output import print_page, print_text
+from harness.errors import ExitCode
+
+if TYPE_CHECKING:
+    from harness.progress import Progress
+    from harness.report.page import Page
+    from harness.store.place import Place
 
 results_app = App(name="results", help="Keep many runs: merge, check, compact to Parquet, drop old raw turns.")
 app.command(results_app)
@@ -33,9 +46,15 @@ def merge(
         into: The results folder that they are copied into, a path or a URL; it is made where it is not there.
         format: How to print what became of each.
     """
-    from harness.commands.results import merge_command
+    from harness.progress import Terminal
+    from harness.report.results_page import merged_page
+    from harness.report.rows import rows_of
+    from harness.store.archive import merge as merge_folders
 
-    return merge_command(tuple(sources), into, format)
+    with Terminal() as progress:
+        outcomes = merge_folders(sources, into, rows_of, progress)
+    _print("merged", [asdict(outcome) for outcome in outcomes], merged_page(outcomes), format)
+    return ExitCode.USAGE if any(outcome.fate == "refused" for outcome in outcomes) else ExitCode.OK
 
 
 @results_app.command
@@ -44,18 +63,23 @@ def compact(
     *,
     format: _Format = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
-    """Put finished runs and comparisons into Parquet, so that `harness history` is quick however many there are.
+    """Put the tables of finished runs and comparisons into few files, which `harness history` reads quicker.
 
-    Folders are only read, and what is in Parquet already is left out. It may be stopped at any time. Where there are
-    more than eight parts, they become one.
+    Folders get tables where they have none, and nothing else of them changes. It may be stopped at any time.
 
     Args:
         results: The results folder, a path or a URL.
         format: How to print what was done.
     """
-    from harness.commands.results import compact_command
+    from harness.progress import Terminal
+    from harness.report.results_page import compacted_page
+    from harness.report.rows import rows_of
+    from harness.store.archive import compact as compact_folders
 
-    return compact_command(results, format)
+    with Terminal() as progress, _changeable(results, progress) as place:
+        done = compact_folders(place, rows_of, progress)
+    _print("compacted", asdict(done), compacted_page(done), format)
+    return ExitCode.OK
 
 
 @results_app.command
@@ -72,9 +96,15 @@ def verify(
         results: The results folder, a path or a URL; of a URL everything is fetched anew.
         format: How to print what was found.
     """
-    from harness.commands.results import verify_command
+    from harness.progress import Terminal
+    from harness.report.results_page import verified_page
+    from harness.store.check import WRONG
+    from harness.store.check import verify as verify_folders
 
-    return verify_command(results, format)
+    with Terminal() as progress, _changeable(results, progress) as place:
+        findings = verify_folders(place, progress)
+    _print("verified", [asdict(finding) for finding in findings], verified_page(findings), format)
+    return ExitCode.USAGE if any(finding.state in WRONG for finding in findings) else ExitCode.OK
 
 
 @results_app.command
@@ -85,9 +115,9 @@ def gc(
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     format: _Format = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
-    """Delete the raw turns of old runs; their reports stay as they are, and their figures stay in the history.
+    """Delete the raw turns of old runs; their reports stay as they are, and their figures stay in their tables.
 
-    Only of runs and comparisons that are finished, whole and compacted. A run whose clock was wrong keeps its turns.
+    Only of runs and comparisons that are finished and whole. A run whose clock was wrong keeps its turns.
 
     Args:
         results: The results folder, a path or a URL.
@@ -95,6 +125,61 @@ def gc(
         dry_run: Delete nothing, and say what would be.
         format: How to print what was done.
     """
-    from harness.commands.results import gc_command
+    from harness.progress import Terminal
+    from harness.report.results_page import dropped_page
+    from harness.report.rows import rows_of
+    from harness.store.archive import drop_turns
+    from harness.store.clock import parse_age
 
-    return gc_command(results, older_than, format, dry_run=dry_run)
+    age, now = parse_age(older_than), datetime.now(timezone.utc)
+    with Terminal() as progress, _changeable(results, progress) as place:
+        report = drop_turns(place, age, now, rows_of, progress, dry_run=dry_run)
+    _print("dropped", asdict(report), dropped_page(report), format)
+    return ExitCode.OK
+
+
+def _print(name: str, record: Any, page: Page, output_format: _Format) -> None:
+    """Print what was done: its record as JSON, or the page."""
+    from harness.report.data import to_json
+
+    if output_format == "json":
+        print_text(to_json({name: record}))
+    else:
+        print_page(page, "terminal")
+
+
+@contextlib.contextmanager
+def _changeable(results: str, progress: Progress) -> Iterator[Place]:
+    """A place whose `local` may be changed: of a URL a fresh copy, whose changes are made there when all went well."""
+    from harness.store.address import is_url
+    from harness.store.place import open_place
+
+    if not is_url(results):
+        place = open_place(results)
+        place.names()  # says so where there is no such folder
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="harness-results-") as folder:
+        place = open_place(results, mirror=Path(folder))
+        if place.local != Path(folder):  # file:// is a path
+            yield place
+            return
+        place.fetch_history()
+        progress.stage("Fetching", len(place.names()))
+        place.fetch(place.names(), progress.step)
+        before = _files(place.local)
+        yield place
+        after = _files(place.local)
+        written = [path for path in after if before.get(path) != after[path]]
+        # What makes a folder whole comes last, and what it stands for goes after it.
+        last = ("runs.parquet", "finished.json")
+        place.apply(sorted(written, key=lambda path: path.endswith(last)), sorted(before.keys() - after.keys()))
+
+
+def _files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of every file that is not hidden, by its path."""
+    return {
+        file.relative_to(folder).as_posix(): (file.stat().st_size, file.stat().st_mtime_ns)
+        for file in folder.rglob("*")
+        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    }

@@ -1,4 +1,4 @@
-"""Comparison -> text in each format, and back from JSON, which is also how a comparison is kept.
+"""Comparison -> text in each format; harness.store.comparison_directory reads the JSON, in which it is kept.
 
 What a tool printed of a failed row stands apart from the rows, in `tool_output`, so that rows stay records of one
 size; `row` in it counts the rows from 0.
@@ -7,22 +7,13 @@ size; `row` in it counts the rows from 0.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from harness.errors import RunError
 from harness.records.comparison import VERDICTS, Comparison, Row
 from harness.report import Format
 from harness.report.data import json_bytes, to_csv
-
-# Raised when a name changes its meaning or goes away; new names may appear without.
-SCHEMA_VERSION = 1
-
-# Numbers that a value needs and JSON may have lost, since it has neither NaN nor infinities.
-_NEEDED = {"rows": ("floor", "seconds"), "means": ("ratio",)}
-_NEEDED_OF_SELFCHECK = ("upper_bound", "seconds")
+from harness.store.comparison_directory import COMPARISON_VERSION
 
 
 def render_comparison(
@@ -69,7 +60,7 @@ def json_document(comparison: Comparison) -> bytes:
     """
     content = json_bytes(
         {
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": COMPARISON_VERSION,
             "id": comparison.id,
             "created": comparison.created,
             "base": asdict(comparison.base),
@@ -104,64 +95,3 @@ def row_record(row: Row) -> dict[str, Any]:
     if type(row.head_value) is int:
         record["head_value"] = float(row.head_value)
     return record
-
-
-def comparison_from_json(text: str, source: str = "comparison.json") -> Comparison:
-    """A comparison as it was kept.
-
-    Args:
-        source: Where the text is from, for messages.
-
-    Raises:
-        RunError: It is no comparison, or a later harness wrote it.
-    """
-    from pydantic import TypeAdapter, ValidationError
-
-    try:
-        document = json.loads(text)
-    except RecursionError:
-        raise RunError(f"{source}: is damaged (nested too deep); make the comparison again") from None
-    except ValueError as error:
-        raise RunError(f"{source}: is not JSON ({error}); make the comparison again") from None
-    if _has_half_a_pair(text, document):
-        raise RunError(f"{source}: is damaged (half a surrogate pair); make the comparison again")
-    version = document.get("schema_version") if isinstance(document, dict) else None
-    if version != SCHEMA_VERSION:
-        raise RunError(
-            f"{source}: is no comparison of schema version {SCHEMA_VERSION}, the one that this harness reads; read it "
-            "with the harness that wrote it, or make the comparison again"
-        )
-    try:
-        return TypeAdapter(Comparison).validate_python(_with_numbers(document))
-    except (ValidationError, TypeError, AttributeError, LookupError) as error:
-        where = ".".join(map(str, error.errors()[0]["loc"])) if isinstance(error, ValidationError) else "its rows"
-        raise RunError(f"{source}: is damaged at {where}; make the comparison again") from None
-
-
-def _has_half_a_pair(text: str, document: Any) -> bool:
-    """Whether text of it cannot be encoded as UTF-8, and so fits no file and no table; JSON's escapes can say it."""
-    try:
-        text.encode()
-        if "\\ud" in text or "\\uD" in text:  # in few documents
-            json.dumps(document, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
-def _with_numbers(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with NaN where a needed number was none, and each tool's output back in its row."""
-    values = {key: value for key, value in document.items() if key not in ("schema_version", "tool_output")}
-    for key, names in _NEEDED.items():
-        values[key] = [_filled(record, names) for record in values[key]]
-    for output in document.get("tool_output", ()):
-        values["rows"][output["row"]]["stderr"] = output["stderr"]
-    machine = dict(values["machine"])
-    if machine.get("selfcheck"):
-        machine["selfcheck"] = _filled(machine["selfcheck"], _NEEDED_OF_SELFCHECK)
-    return {**values, "machine": machine}
-
-
-def _filled(record: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    lost = {name: math.nan for name in names if name in record and record[name] is None}
-    return {**record, **lost}

@@ -14,10 +14,8 @@ from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.records.run import SCHEMA_VERSION as RUN_VERSION
 from harness.records.run import Run
-from harness.report.comparison import SCHEMA_VERSION as COMPARISON_VERSION
-from harness.report.comparison import comparison_from_json
 from harness.store.bounded import ends_in_newline, read_document
-from harness.store.comparison_directory import COMPARISON_FILE
+from harness.store.comparison_directory import COMPARISON_FILE, COMPARISON_VERSION, load_comparison
 from harness.store.database import connect, id_column, parquet
 from harness.store.dropped import DROPPED_FILE, TURNS_FILE, read_dropped
 from harness.store.folders import (
@@ -112,7 +110,8 @@ def check_folder(folder: Path, *, name: str, named_by_id: bool = True) -> Findin
 
 def examine(folder: Path, *, name: str, named_by_id: bool = True) -> tuple[Finding, Run | Comparison | None]:
     """As `check_folder`; and what was read, where it could be."""
-    kind, record = "", None
+    kind = ""
+    record: Run | Comparison | None = None
     try:
         contents = look_into(folder)
         if contents.kind is None:
@@ -120,7 +119,7 @@ def examine(folder: Path, *, name: str, named_by_id: bool = True) -> tuple[Findi
             raise _WrongError("unfinished" if begun else "not a run", _why_without_kind(begun=begun))
         kind = contents.kind
         _require_known_schema(folder, contents.kind)
-        record = _read_whole(folder, contents.kind)
+        record = load_run(folder) if kind == "run" else load_comparison(folder)
         own_id = record.header.id if isinstance(record, Run) else record.id
         if named_by_id and own_id != name:
             raise _WrongError("changed", f"it is {kind} {shown(own_id)} under another name; rename it back")
@@ -132,7 +131,7 @@ def examine(folder: Path, *, name: str, named_by_id: bool = True) -> tuple[Findi
         return Finding(name=name, kind=kind, state=wrong.state, why=str(wrong)), record
     except RunError as error:
         return Finding(name=name, kind=kind, state="damaged", why=str(error)), record
-    except (RecursionError, UnicodeDecodeError):
+    except RecursionError:
         file = folder / (COMPARISON_FILE if kind == "comparison" else HEADER_FILE)
         why = f"{file}: is damaged; take it from a backup"
         return Finding(name=name, kind=kind, state="damaged", why=why), record
@@ -164,18 +163,6 @@ def _require_known_schema(folder: Path, kind: Kind) -> None:
         return
     if isinstance(version, int) and version > newest:
         raise _WrongError("future schema", f"{file}: has schema {version}, and this harness reads {newest}; upgrade it")
-
-
-def _read_whole(folder: Path, kind: Kind) -> Run | Comparison:
-    """Read everything that a report would read.
-
-    Raises:
-        RunError: It is damaged.
-    """
-    if kind == "run":
-        return load_run(folder)
-    file = folder / COMPARISON_FILE
-    return comparison_from_json(read_document(file).decode(), str(file))
 
 
 def _check_files(folder: Path, contents: Contents) -> tuple[str, bool]:

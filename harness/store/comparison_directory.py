@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shlex
 from collections.abc import Mapping
@@ -21,12 +22,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from harness.cache import write_atomically
 from harness.errors import RunError
 from harness.records.comparison import Comparison
 from harness.records.run import Round
+from harness.store.bounded import read_document
 from harness.store.clock import utc_text
 from harness.store.database import try_to_write_tables
 from harness.store.dropped import DROPPED_FILE, TURNS_FILE
@@ -35,6 +37,12 @@ from harness.store.run_directory import new_run_id, require_writable
 
 COMPARISON_FILE = "comparison.json"
 COMPARISON_FILES = (COMPARISON_FILE, TURNS_FILE, "compiles.jsonl", "report.md", FINISHED_FILE, DROPPED_FILE)
+# Raised when a name changes its meaning or goes away; new names may appear without.
+COMPARISON_VERSION = 1
+
+# Numbers that a value needs and JSON may have lost, since it has neither NaN nor infinities.
+_NEEDED = {"rows": ("floor", "seconds"), "means": ("ratio",)}
+_NEEDED_OF_SELFCHECK = ("upper_bound", "seconds")
 _ROUND = TypeAdapter(Round)
 
 
@@ -126,6 +134,78 @@ def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
 def is_comparison(path: Path) -> bool:
     """Whether a directory is a finished comparison."""
     return (path / COMPARISON_FILE).is_file()
+
+
+def load_comparison(folder: Path) -> Comparison:
+    """Read a comparison's folder.
+
+    Raises:
+        RunError: It is damaged, or a later harness wrote it.
+    """
+    file = folder / COMPARISON_FILE
+    try:
+        return comparison_from_json(read_document(file).decode(), str(file))
+    except UnicodeDecodeError:
+        raise RunError(f"{file}: is damaged; take it from a backup") from None
+
+
+def comparison_from_json(text: str, source: str = "comparison.json") -> Comparison:
+    """A comparison as it was kept.
+
+    Args:
+        source: Where the text is from, for messages.
+
+    Raises:
+        RunError: It is no comparison, or a later harness wrote it.
+    """
+    try:
+        document = json.loads(text)
+    except RecursionError:
+        raise RunError(f"{source}: is damaged (nested too deep); make the comparison again") from None
+    except ValueError as error:
+        raise RunError(f"{source}: is not JSON ({error}); make the comparison again") from None
+    if _has_half_a_pair(text, document):
+        raise RunError(f"{source}: is damaged (half a surrogate pair); make the comparison again")
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if version != COMPARISON_VERSION:
+        raise RunError(
+            f"{source}: is no comparison of schema version {COMPARISON_VERSION}, the one that this harness reads; read "
+            "it with the harness that wrote it, or make the comparison again"
+        )
+    try:
+        return TypeAdapter(Comparison).validate_python(_with_numbers(document))
+    except (ValidationError, TypeError, AttributeError, LookupError) as error:
+        where = ".".join(map(str, error.errors()[0]["loc"])) if isinstance(error, ValidationError) else "its rows"
+        raise RunError(f"{source}: is damaged at {where}; make the comparison again") from None
+
+
+def _has_half_a_pair(text: str, document: Any) -> bool:
+    """Whether text of it cannot be encoded as UTF-8, and so fits no file and no table; JSON's escapes can say it."""
+    try:
+        text.encode()
+        if "\\ud" in text or "\\uD" in text:  # in few documents
+            json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _with_numbers(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with NaN where a needed number was none, and each tool's output back in its row."""
+    kept = {key: value for key, value in document.items() if key not in ("schema_version", "tool_output")}
+    for key, names in _NEEDED.items():
+        kept[key] = [_filled(record, names) for record in kept[key]]
+    for output in document.get("tool_output", ()):
+        kept["rows"][output["row"]]["stderr"] = output["stderr"]
+    machine = dict(kept["machine"])
+    if machine.get("selfcheck"):
+        machine["selfcheck"] = _filled(machine["selfcheck"], _NEEDED_OF_SELFCHECK)
+    return {**kept, "machine": machine}
+
+
+def _filled(record: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    lost = {name: math.nan for name in names if name in record and record[name] is None}
+    return {**record, **lost}
 
 
 def _unwritable(path: Path, error: OSError) -> RunError:

@@ -26,10 +26,9 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Progress
 from harness.records.run import Round
-from harness.report.comparison import comparison_from_json
 from harness.store.bounded import read_document
 from harness.store.clock import AHEAD
-from harness.store.comparison_directory import COMPARISON_FILE, comparison_rows
+from harness.store.comparison_directory import COMPARISON_FILE, comparison_rows, load_comparison
 from harness.store.database import (
     ONLY_READS,
     Rows,
@@ -195,8 +194,7 @@ def rows_in(folder: Path, rows_of: RowsOf) -> tuple[str, Rows, str]:
         RunError: It cannot be read.
     """
     if (folder / COMPARISON_FILE).exists():
-        file = folder / COMPARISON_FILE
-        comparison = comparison_from_json(read_document(file).decode(errors="replace"), str(file))
+        comparison = load_comparison(folder)
         return comparison.id, {"comparisons": comparison_rows(comparison)}, ""
     run = load_run(folder)
     return run.header.id, rows_of(run), run.turns_dropped

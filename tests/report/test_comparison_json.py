@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from harness.errors import RunError
 from harness.records.comparison import VERDICTS, Comparison, GeometricMean, MachineFacts, Row, SelfcheckFacts
 from harness.report import Format
-from harness.report.comparison import comparison_from_json, render_comparison
+from harness.report.comparison import render_comparison
+from harness.store.comparison_directory import comparison_from_json
 from tests.report.compared import make_comparison
 
 TEXT, NUMBER, COUNT = {"type": "string"}, {"type": "number"}, {"type": "integer"}

@@ -122,7 +122,7 @@ def test_a_run_of_an_old_harness_gets_tables_when_it_is_read_first(
     a_comparison(results)
     first = opened().query("FROM points ORDER BY ALL")
     monkeypatch.setattr("harness.store.tables.load_run", nobody)
-    monkeypatch.setattr("harness.store.tables.comparison_from_json", nobody)
+    monkeypatch.setattr("harness.store.tables.load_comparison", nobody)
     second = opened()
 
     assert second.query("FROM points ORDER BY ALL").equals(first)

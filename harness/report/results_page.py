@@ -1,0 +1,109 @@
+"""What the commands on a results folder did, as pages: a table, the reasons, and a sentence that sums up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from harness.report.page import Column, Page, Paragraph, Table
+from harness.report.units import byte_unit
+from harness.store.archive import Compacted, GarbageReport, Outcome
+from harness.store.check import WRONG, Finding
+
+# Above this many rows, those that nobody has to look at are only counted.
+_MANY = 40
+
+
+def merged_page(outcomes: Sequence[Outcome]) -> Page:
+    """A row for each folder that was merged, or was not."""
+    rows = [row for row in outcomes if len(outcomes) <= _MANY or row.fate in ("refused", "left out")]
+    table = Table(
+        columns=(
+            Column("folder", [row.name for row in rows]),
+            Column("from", [row.source for row in rows]),
+            Column("outcome", [row.fate for row in rows]),
+        ),
+        tones=["bad" if row.fate == "refused" else "" for row in rows],
+    )
+    return _page(
+        table, [(row.name, row.why) for row in rows], _counts(row.fate for row in outcomes) or "nothing to merge"
+    )
+
+
+def verified_page(findings: Sequence[Finding]) -> Page:
+    """A row for each folder and each part of the history."""
+    rows = [row for row in findings if len(findings) <= _MANY or row.state in WRONG]
+    table = Table(
+        columns=(
+            Column("folder", [row.name for row in rows]),
+            Column("what", [row.kind or "-" for row in rows]),
+            Column("state", [f"{row.state}{_without_hashes(row)}" for row in rows]),
+        ),
+        tones=["bad" if row.state in WRONG else "" for row in rows],
+    )
+    return _page(table, [(row.name, row.why) for row in rows], _counts(row.state for row in findings) or "nothing here")
+
+
+def _without_hashes(finding: Finding) -> str:
+    return ", no hashes" if finding.state == "ok" and not finding.hashed else ""
+
+
+def compacted_page(done: Compacted) -> Page:
+    """What was added, and sizes before and after."""
+    added = " and ".join(
+        part for part in (_number(len(done.runs), "run"), _number(len(done.comparisons), "comparison")) if part
+    )
+    sentences = [
+        f"{added} compacted, from {_size(done.folder_bytes)} of files" if added else "nothing to compact",
+        f"{done.merged_parts} parts became one" if done.merged_parts else "",
+        f"history/ has {_number(done.parts, 'part') or 'no part'}, {_size(done.before_bytes)} before and "
+        f"{_size(done.after_bytes)} now",
+    ]
+    return _page(None, list(done.left_out.items()), ". ".join(sentence for sentence in sentences if sentence))
+
+
+def dropped_page(report: GarbageReport) -> Page:
+    """A row for each run whose turns went, or are old and stay."""
+    rows = report.rows
+    unit = byte_unit([row.bytes for row in rows])
+    word = "would go" if report.dry_run else "dropped"
+    table = Table(
+        columns=(
+            Column("run or comparison", [row.name for row in rows]),
+            Column("began", [row.started[:10] for row in rows]),
+            Column("turns", [unit.text(row.bytes) for row in rows], kind="number", unit=unit.name),
+            Column("outcome", [word if row.dropped else "kept" for row in rows]),
+        )
+    )
+    gone = [row for row in rows if row.dropped]
+    about = "about " if report.dry_run else ""
+    in_history = f" and {about}{_size(report.history_bytes)} in history/" if report.history_bytes else ""
+    closing = (
+        f"turns of {len(gone)} {word}: {_size(sum(row.bytes for row in gone))} in folders{in_history}; "
+        f"{len(rows) - len(gone)} kept{f', {report.young} younger' if report.young else ''}"
+    )
+    if not rows and not report.history_bytes:
+        younger = f": those of {report.young} younger run{'' if report.young == 1 else 's'} stay"
+        closing = f"no turns are as old as that{younger if report.young else ''}"
+    return _page(table, [(row.name, row.why) for row in rows], closing)
+
+
+def _page(table: Table | None, whys: Iterable[tuple[str, str]], closing: str) -> Page:
+    reasons = tuple(f"{name}: {why}" for name, why in whys if why)
+    parts = (table,) if table is not None and table.rows else ()
+    ending = Paragraph(f"{closing[:1].upper()}{closing[1:]}.")
+    return Page(parts=(*parts, *(Paragraph(reason) for reason in reasons), ending))
+
+
+def _counts(words: Iterable[str]) -> str:
+    """`12 copied, 1 refused`."""
+    return ", ".join(f"{count} {word}" for word, count in Counter(words).items())
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}" if count else ""
+
+
+def _size(size: int) -> str:
+    unit = byte_unit([abs(size)])
+    return f"{unit.text(size)} {unit.name}"
