@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.history import made
 from benchmarks.history.made import KINDS, Night, Size, digest, made_cases, nights
 from harness.store.database import connect, copy_rows
-from harness.store.manifest import FINISHED_FILE, describe_file, finished_document
+from harness.store.files import FINISHED_FILE, describe_file, finished_document
 
 if TYPE_CHECKING:
     import duckdb

@@ -112,7 +112,7 @@ def main(what: str, place: str) -> float:
 
     from harness.history.changes import history_changes
     from harness.history.open import open_history
-    from harness.machine.pinning import usable_cores
+    from harness.machine.processor import usable_cores
 
     began = time.perf_counter()
     with open_history(place) as history:

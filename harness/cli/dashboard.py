@@ -27,7 +27,7 @@ def dashboard(results: str = "results", *, out: Path, title: str = "IREE benchma
     from harness.history.changes import history_changes
     from harness.history.open import open_history
     from harness.progress import Terminal
-    from harness.store.address import is_url, without_password
+    from harness.store.place import is_url, without_password
 
     require_replaceable(out)  # before anything that takes long
     # Others read the pages, and need no folder of this machine and no password.

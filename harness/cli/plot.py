@@ -147,7 +147,7 @@ def _holds_runs(path: Path) -> bool:
 def _plot_series(options: PlotOptions, picture: Format | None) -> int:
     from harness.plots.canvas import THEMES
     from harness.plots.timeline import draw_timeline
-    from harness.store.address import without_password
+    from harness.store.place import without_password
 
     where = without_password(options.path)
     if options.kind not in ("timeline", "all", None):

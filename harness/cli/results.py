@@ -151,8 +151,7 @@ def _print(name: str, record: Any, page: Page, output_format: _Format) -> None:
 @contextlib.contextmanager
 def _changeable(results: str, progress: Progress) -> Iterator[Place]:
     """A place whose `local` may be changed: of a URL a fresh copy, whose changes are made there when all went well."""
-    from harness.store.address import is_url
-    from harness.store.place import open_place
+    from harness.store.place import is_url, open_place
 
     if not is_url(results):
         place = open_place(results)

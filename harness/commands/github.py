@@ -17,7 +17,7 @@ from harness.github.posting import Wanted, images_at, post
 from harness.github.transport import Transport, api_address, token_of
 from harness.github.values import Posted, Repository, issues_of, repository_named
 from harness.report.markdown_text import COMMENT_LIMIT, marker
-from harness.store.bounded import read_document
+from harness.store.files import read_document
 from harness.text import one_line
 
 

@@ -23,7 +23,7 @@ from harness.compare.judge import CHANGED, rules_of
 from harness.compare.pairs import Side
 from harness.compare.samplers import Gone, find_module, latency_task
 from harness.errors import RunError
-from harness.machine.selfchecked import selfcheck_file
+from harness.machine.environment import selfcheck_file
 from harness.measure.generation import only_one_measures
 from harness.metrics import LATENCY
 from harness.progress import Progress

@@ -18,7 +18,7 @@ from harness.errors import GitHubError, UsageError
 from harness.github.client import Client
 from harness.github.refusals import Purpose
 from harness.github.values import Repository
-from harness.store.bounded import read_document
+from harness.store.files import read_document
 from harness.text import one_line
 
 _EVENT_BYTES = 32 * 2**20

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from harness.errors import RunError
 from harness.github.commands import report_with_known_commands, with_known_commands
 from harness.report.markdown_text import COMMENT_LIMIT, blocks, escape
-from harness.store.bounded import open_plain, read_document
+from harness.store.files import open_plain, read_document
 from harness.text import one_line
 
 if TYPE_CHECKING:

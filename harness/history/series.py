@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
-from harness.store.address import without_password
+from harness.store.place import without_password
 from harness.store.schema import Role
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness.cache import read_memo, write_atomically, write_memo
 from harness.errors import CaseError
-from harness.machine.pinning import last_core, thread_variables, usable_cores
+from harness.machine.processor import last_core, thread_variables, usable_cores
 from harness.process import Limits, run
 from harness.records.case import Case
 from harness.records.run import Failure, Peak, Work

@@ -12,10 +12,28 @@ import psutil
 
 import harness
 from harness import process
-from harness.machine.container import capture_limits, in_container
+from harness.cache import cache_root, read_memo
 from harness.machine.processor import capture_cpu, has_hypervisor_flag
-from harness.machine.selfchecked import last_selfcheck
-from harness.machine.system_files import SystemFiles, as_integer, known
+from harness.machine.system_files import SystemFiles, as_integer, capture_limits, in_container, known
+
+
+def selfcheck_file() -> Path:
+    """Where the last selfcheck is kept."""
+    return cache_root() / "selfcheck.json"
+
+
+def last_selfcheck(machine: str) -> dict[str, Any] | None:
+    """What the last check on this machine found, as plain values; None where there was none.
+
+    Args:
+        machine: Id of the machine, as in a run's environment.
+    """
+    kept = read_memo(selfcheck_file())
+    if not machine or not isinstance(kept, dict) or kept.get("machine") != machine:
+        return None
+    facts = kept.get("facts")
+    return facts if isinstance(facts, dict) else None
+
 
 _NO_RANDOMISATION = 0x0040000  # ADDR_NO_RANDOMIZE, which `setarch -R` gives a process
 

@@ -1,4 +1,4 @@
-"""What the processor is, how fast it may run, and who decides: the `cpu` section of a run's environment."""
+"""What the processor is, how fast it may run, and who decides; and which of its cores a measuring process may have."""
 
 from __future__ import annotations
 
@@ -190,3 +190,28 @@ def _size_bytes(text: str | None) -> int | None:
     factor = {"K": 2**10, "M": 2**20, "G": 2**30}.get(text[-1])
     number = as_integer(text[:-1] if factor else text)
     return None if number is None else number * (factor or 1)
+
+
+def last_core() -> frozenset[int] | None:
+    """The last core this process may use (the first ones serve most interrupts); None where there is no pinning."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    return frozenset({max(os.sched_getaffinity(0))})
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def thread_variables(threads: int) -> dict[str, str]:
+    """Environment variables that hold libraries to so many threads; each reads its own when it is loaded."""
+    names = (
+        "HL_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "TVM_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+    )
+    return dict.fromkeys(names, str(threads))

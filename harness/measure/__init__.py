@@ -1,6 +1,6 @@
 """[Build] -> [Round]: resident workers, timed turns, fresh generations."""
 
-from harness.machine.pinning import last_core
+from harness.machine.processor import last_core
 from harness.measure.generation import measure_generation
 from harness.measure.session import Group, Loadable, LoadableModule, Settings
 

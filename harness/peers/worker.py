@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from harness.machine.pinning import thread_variables
+from harness.machine.processor import thread_variables
 from harness.measure.session import Group, WorkerSession
 from harness.measure.worker import Turns, serve
 from harness.models.inputs import from_bf16_bits

@@ -9,7 +9,7 @@ from harness.errors import UsageError
 from harness.history.series import SeriesRow, list_command_line, match_series, names_case
 from harness.metrics import LATENCY
 from harness.report.names import tidy
-from harness.store.address import without_password
+from harness.store.place import without_password
 
 _MOST_LISTED = 6
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.cache import cache_root
 from harness.compile import BuildCache
-from harness.machine.pinning import usable_cores
+from harness.machine.processor import usable_cores
 from harness.measure import last_core
 from harness.models.bench_folder import lay_out
 from harness.models.materialize import ModelArtifact

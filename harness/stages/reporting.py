@@ -12,8 +12,8 @@ from harness.errors import RunError, UsageError
 from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.records.run import Run
-from harness.store.bounded import open_plain, read_document
 from harness.store.comparison_directory import COMPARISON_FILE, comparison_from_json, is_comparison
+from harness.store.files import open_plain, read_document
 from harness.store.run_directory import load_run
 
 # A comparison's document begins with what it compares; the ids of both runs are in here, however long labels are.

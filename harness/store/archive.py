@@ -16,19 +16,32 @@ from typing import Literal
 from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Progress, Silent
 from harness.records.run import Run
-from harness.store.address import is_url, without_password
-from harness.store.bounded import read_document
 from harness.store.check import WRONG, check_folder, check_history, examine, why_not_mergeable
 from harness.store.clock import clock_fault, is_younger
 from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.database import RowsOf, copy_rows, id_column, texts, write_tables
-from harness.store.dropped import DROPPED_FILE, TURNS_FILE, mark_dropped
+from harness.store.files import (
+    DROPPED_FILE,
+    FINISHED_FILE,
+    TURNS_FILE,
+    describe_file,
+    finished_document,
+    mark_dropped,
+    read_document,
+)
 from harness.store.folders import HEADER_FILE, HISTORY_FOLDER, is_id, kind_of, look_into
-from harness.store.manifest import FINISHED_FILE, describe_file, finished_document
-from harness.store.place import Place, open_place
+from harness.store.place import (
+    STAGING_PREFIX,
+    Place,
+    archive_lock,
+    is_url,
+    open_place,
+    require_size,
+    unwritable,
+    without_password,
+)
 from harness.store.run_directory import require_writable
 from harness.store.tables import STORED, Source, Tables, compacted_sources, require_own_history, rows_in, tables_of
-from harness.store.transfer import STAGING_PREFIX, archive_lock, require_size, unwritable
 from harness.text import one_line, shown
 
 Fate = Literal["copied", "already there", "left out", "refused"]

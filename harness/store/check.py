@@ -14,10 +14,19 @@ from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.records.run import SCHEMA_VERSION as RUN_VERSION
 from harness.records.run import Run
-from harness.store.bounded import ends_in_newline, read_document
 from harness.store.comparison_directory import COMPARISON_FILE, COMPARISON_VERSION, load_comparison
 from harness.store.database import connect, id_column, parquet
-from harness.store.dropped import DROPPED_FILE, TURNS_FILE, read_dropped
+from harness.store.files import (
+    DROPPED_FILE,
+    FINISHED_FILE,
+    TURNS_FILE,
+    FileRecord,
+    describe_file,
+    ends_in_newline,
+    read_document,
+    read_dropped,
+    read_manifest,
+)
 from harness.store.folders import (
     HEADER_FILE,
     HISTORY_FOLDER,
@@ -28,7 +37,6 @@ from harness.store.folders import (
     is_table,
     look_into,
 )
-from harness.store.manifest import FINISHED_FILE, FileRecord, describe_file, read_manifest
 from harness.store.place import Place
 from harness.store.run_directory import load_run
 from harness.store.tables import Source, compacted_sources, fault_of, require_own_history, tables_of

@@ -28,11 +28,17 @@ from harness.cache import write_atomically
 from harness.errors import RunError
 from harness.records.comparison import Comparison
 from harness.records.run import Round
-from harness.store.bounded import read_document
 from harness.store.clock import utc_text
 from harness.store.database import try_to_write_tables
-from harness.store.dropped import DROPPED_FILE, TURNS_FILE
-from harness.store.manifest import FINISHED_FILE, describe_bytes, describe_folder, finished_document
+from harness.store.files import (
+    DROPPED_FILE,
+    FINISHED_FILE,
+    TURNS_FILE,
+    describe_bytes,
+    describe_folder,
+    finished_document,
+    read_document,
+)
 from harness.store.run_directory import new_run_id, require_writable
 
 COMPARISON_FILE = "comparison.json"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.records.run import Run
-from harness.store.manifest import TABLES_FOLDER
+from harness.store.files import TABLES_FOLDER
 from harness.store.schema import COMPARISON_TABLES, TABLES, create_tables, insert_rows
 
 if TYPE_CHECKING:

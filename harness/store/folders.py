@@ -11,7 +11,7 @@ from typing import Literal
 
 from harness.errors import RunError
 from harness.store.comparison_directory import COMPARISON_FILE, COMPARISON_FILES
-from harness.store.manifest import FINISHED_FILE
+from harness.store.files import FINISHED_FILE
 from harness.store.run_directory import file_names
 from harness.text import shown
 

@@ -32,10 +32,18 @@ from pydantic import TypeAdapter, ValidationError
 from harness.cache import write_atomically
 from harness.errors import RunError
 from harness.records.run import SCHEMA_VERSION, Build, Check, Header, IrCounts, Lost, Peak, Reference, Round, Run, Work
-from harness.store.bounded import read_document, read_lines
 from harness.store.database import RowsOf, try_to_write_tables
-from harness.store.dropped import DROPPED_FILE, TURNS_FILE, read_dropped
-from harness.store.manifest import FINISHED_FILE, describe_folder, finished_document, read_manifest
+from harness.store.files import (
+    DROPPED_FILE,
+    FINISHED_FILE,
+    TURNS_FILE,
+    describe_folder,
+    finished_document,
+    read_document,
+    read_dropped,
+    read_lines,
+    read_manifest,
+)
 
 Record = Build | IrCounts | Check | Reference | Round | Lost | Work | Peak
 _T = TypeVar("_T")

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Progress
 from harness.records.run import Round
-from harness.store.bounded import read_document
 from harness.store.clock import AHEAD
 from harness.store.comparison_directory import COMPARISON_FILE, comparison_rows, load_comparison
 from harness.store.database import (
@@ -43,9 +42,16 @@ from harness.store.database import (
     texts,
     try_to_write_tables,
 )
-from harness.store.dropped import TURNS_FILE
+from harness.store.files import (
+    FINISHED_FILE,
+    TABLES_FOLDER,
+    TURNS_FILE,
+    FileRecord,
+    describe_file,
+    read_document,
+    read_manifest,
+)
 from harness.store.folders import HEADER_FILE, HISTORY_FOLDER, is_name
-from harness.store.manifest import FINISHED_FILE, TABLES_FOLDER, FileRecord, describe_file, read_manifest
 from harness.store.place import open_place
 from harness.store.run_directory import load_rounds, load_run
 from harness.store.schema import COMPARISON_TABLES, RUN_TABLES, SERIES_VIEW, TABLES, create_tables, insert_rows

@@ -20,8 +20,7 @@ from harness.compare.pairs import Side
 from harness.compare.samplers import Gone
 from harness.compare.selfcheck import CaseCheck, Selfcheck, SelfcheckOptions, check_machine
 from harness.errors import CaseError, RunError
-from harness.machine.environment import capture_environment
-from harness.machine.selfchecked import last_selfcheck, selfcheck_file
+from harness.machine.environment import capture_environment, last_selfcheck, selfcheck_file
 from harness.progress import Silent
 from harness.records.run import Failure
 from harness.report.selfcheck import render_selfcheck

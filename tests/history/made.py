@@ -18,7 +18,7 @@ from harness.records.case import Case
 from harness.records.run import Header, Round, Run, ToolchainRecord, Turn
 from harness.report.rows import rows_of
 from harness.store.database import RowsOf, connect, copy_rows
-from harness.store.manifest import describe_file
+from harness.store.files import describe_file
 from harness.store.run_directory import Record, RunDirectory
 from harness.store.schema import create_tables, insert_rows
 from harness.store.tables import Tables, turn_rows

@@ -16,9 +16,8 @@ from harness.errors import RunError
 from harness.report.rows import rows_of
 from harness.store.check import Finding, check_folder
 from harness.store.database import write_tables
-from harness.store.dropped import mark_dropped, read_dropped
+from harness.store.files import FileRecord, describe_file, mark_dropped, read_dropped, read_manifest
 from harness.store.folders import is_id, is_known, is_name
-from harness.store.manifest import FileRecord, describe_file, read_manifest
 from harness.store.run_directory import RunDirectory, load_run
 from tests.builders import make_header
 from tests.history.made import make_night, store

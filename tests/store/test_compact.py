@@ -19,8 +19,7 @@ from harness.progress import Silent
 from harness.report.rows import rows_of
 from harness.store.archive import Compacted, compact, drop_turns, merge
 from harness.store.check import check_history
-from harness.store.dropped import mark_dropped
-from harness.store.manifest import describe_file
+from harness.store.files import describe_file, mark_dropped
 from harness.store.place import open_place
 from tests.history.made import compacted, make_nights, night_id, store
 from tests.store.made import a_comparison, a_run, an_old_run, an_unfinished_run, contents, runs

@@ -22,7 +22,7 @@ from harness.store import archive
 from harness.store.archive import GarbageReport, drop_turns
 from harness.store.check import check_folder
 from harness.store.clock import parse_age
-from harness.store.dropped import TURNS_FILE
+from harness.store.files import TURNS_FILE
 from harness.store.place import open_place
 from harness.store.run_directory import load_run
 from tests.history.made import FIRST_NIGHT, compacted, make_night, night_id, store

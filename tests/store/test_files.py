@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import RunError
-from harness.store.bounded import LINE_LIMIT_BYTES, ends_in_newline, read_document, read_lines
+from harness.store.files import LINE_LIMIT_BYTES, ends_in_newline, read_document, read_lines
 from harness.store.run_directory import RunDirectory, load_run
 from tests.builders import make_header, make_round
 

@@ -23,10 +23,9 @@ from harness.errors import RunError
 from harness.history.open import open_history
 from harness.progress import Silent
 from harness.report.rows import rows_of
-from harness.store import bounded
+from harness.store import files
 from harness.store.archive import Outcome, compact, merge
-from harness.store.dropped import mark_dropped
-from harness.store.manifest import describe_file
+from harness.store.files import describe_file, mark_dropped
 from harness.store.place import open_place
 from tests.history.made import compacted, make_night
 from tests.store.made import a_comparison, a_run, an_old_run, an_unfinished_run, contents, fates, runs, why
@@ -334,14 +333,14 @@ def test_a_folder_that_changes_while_it_is_copied_is_looked_at_as_it_was_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = a_run(tmp_path / "from")
-    real = bounded.open_plain
+    real = files.open_plain
 
     def swap(file: Path, *, follow: bool = True) -> object:
         if file.name == "report.md" and not file.is_symlink():
             link_report(folder)
         return real(file, follow=follow)
 
-    monkeypatch.setattr("harness.store.transfer.open_plain", swap)
+    monkeypatch.setattr("harness.store.place.open_plain", swap)
     assert "report.md: cannot be read" in why(merged(tmp_path / "from", into=tmp_path / "into"))
     assert contents(tmp_path / "into") == {}
 
@@ -388,14 +387,14 @@ for one in merge([sys.argv[1]], sys.argv[2], rows_of, Silent()):
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from harness.store import transfer
-real, seen = transfer._copy_file, []
+from harness.store import place
+real, seen = place._copy_file, []
 def copy(source, target):
     seen.append(source)
     if len(seen) == 10:
         os.kill(os.getpid(), signal.SIGKILL)
     real(source, target)
-transfer._copy_file = copy
+place._copy_file = copy
 """
 
 

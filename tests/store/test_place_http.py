@@ -85,7 +85,7 @@ def test_a_listing_that_never_ends_is_not_read_to_its_end(
                 self.wfile.write(b'<a href="20260101-000000-x/run.json">x</a>' * 10_000)
 
     monkeypatch.setattr(_Quiet, "do_GET", endless)
-    monkeypatch.setattr("harness.store.web.PAGE_LIMIT_BYTES", 2**20)
+    monkeypatch.setattr("harness.store.remote.PAGE_LIMIT_BYTES", 2**20)
     with pytest.raises(RunError) as caught:
         open_place(f"{url}/results").names()
     assert str(caught.value) == f"{url}/results: lists more than 1 MiB; look at what it is"

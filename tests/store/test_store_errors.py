@@ -13,9 +13,8 @@ import pytest
 from harness.errors import RunError
 from harness.records.run import SCHEMA_VERSION
 from harness.store.comparison_directory import ComparisonDirectory
-from harness.store.dropped import mark_dropped
+from harness.store.files import describe_file, mark_dropped
 from harness.store.folders import is_id
-from harness.store.manifest import describe_file
 from harness.store.run_directory import RunDirectory, load_run, new_run_id, require_writable
 from tests.builders import make_header, make_round
 
