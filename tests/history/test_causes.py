@@ -123,6 +123,7 @@ def test_without_a_reference_programs_and_counts_decide(change: ChangeEvidence, 
     [
         (1.19, 1.0, "machine", "the compile time under the reference toolchain 3.12.0 moved likewise (+19.0 %)"),
         (1.0, 1.0, "compiler", "did not move likewise (+0.0 %), and the toolchain changed"),
+        (1.08, 1.0, "compiler", "did not move likewise (+8.0 %)"),  # which is less than half of the change
         (1.0, 1.19, "compiler", "did not move likewise"),
         (0.9, 1.0, "compiler", "did not move likewise (-10.0 %)"),
         (None, 1.19, "machine", "the latency under the reference toolchain 3.12.0 moved likewise (+19.0 %)"),
