@@ -16,6 +16,7 @@ from harness.peers.registry import AppliedPeer
 from harness.plugins import Applied, Flags, NoOptions, Plugin, Step
 from harness.records.case import Case
 from harness.records.run import SCHEMA_VERSION, Header, ModelRecord, Round, ToolchainRecord, Turn
+from harness.suite.load import Device, Suite, Variant
 
 CPU_FLAGS = (
     "--iree-hal-target-device=local",
@@ -150,3 +151,66 @@ def make_round(number: int, *, wall_ns: int = 1000) -> Round:
         Turn(case=case, calls=10, wall_ns=wall_ns, cpu_ns=wall_ns) for case in ("net/stock@cpu", "net/fast@cpu")
     )
     return Round(group="net@cpu", generation=0, round=number, started_unix_ns=1_700_000_000_000_000_000, turns=turns)
+
+
+# The text of a suite with one model, two variants and one device, and of its flag-set file.
+SUITE = """\
+name = "small"
+baseline = "stock"
+flagset_files = ["flags.toml"]
+
+[models.net]
+mlir = "net.mlir"
+function = "main"
+inputs = [{ shape = [4] }]
+
+[variants.stock]
+
+[variants.tiled]
+flagsets = ["tiling"]
+
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+compile_flags = ["--iree-hal-target-device=local"]
+"""
+
+FLAGS = """\
+[flagsets.tiling]
+compile = ["--iree-opt-data-tiling"]
+"""
+
+
+def a_model(name: str = "net", **fields: Any) -> Model:
+    """A model out of an MLIR file that nobody reads."""
+    return Model(name=name, mlir=Path(f"{name}.mlir"), params={}, parameters={}, **fields)
+
+
+def a_variant(name: str = "stock", *flags: str, **fields: Any) -> Variant:
+    """A variant with these compile flags."""
+    return Variant(name=name, compile_flags=flags, **fields)
+
+
+def a_device(name: str = "cpu", **fields: Any) -> Device:
+    """This machine's CPU, unless the test says otherwise."""
+    return Device(**{"name": name, "uri": "local-sync", "backend": "llvm-cpu", **fields})
+
+
+def a_suite(
+    *variants: Variant,
+    models: tuple[Model, ...] = (a_model(),),
+    devices: tuple[Device, ...] = (a_device(),),
+    **fields: Any,
+) -> Suite:
+    """One model on one device, with the first variant as its baseline."""
+    variants = variants or (a_variant(),)
+    return Suite(
+        name="suite",
+        description="",
+        path=Path("suite.toml"),
+        baseline=variants[0].name,
+        models=models,
+        variants=variants,
+        devices=devices,
+        **fields,
+    )

@@ -13,8 +13,7 @@ import pytest
 from pydantic import Field
 
 from harness.plugins import Flags, NoOptions, Plugin, registry
-from tests.builders import CPU_FLAGS, flag_plugin
-from tests.small_suite import FLAGS
+from tests.builders import CPU_FLAGS, FLAGS, flag_plugin
 
 
 @dataclass(frozen=True, kw_only=True)

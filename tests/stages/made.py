@@ -14,7 +14,7 @@ from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory
 from harness.suite.load import LoadedSuite, Suite
 from harness.toolchain import Toolchain
-from tests.plan.conftest import a_suite
+from tests.builders import a_suite
 
 
 def a_prepared(

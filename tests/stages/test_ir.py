@@ -21,9 +21,8 @@ from harness.stages.context import Done
 from harness.stages.count import ir_flags, ir_stage, reached_phases, storage_of
 from harness.store.run_directory import RunDirectory, load_run
 from harness.toolchain import Toolchain
-from tests.builders import make_artifact, make_case, make_header
+from tests.builders import a_suite, make_artifact, make_case, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain
-from tests.plan.conftest import a_suite
 from tests.stages.made import a_context, a_prepared
 
 WANTED = {"input": ("linalg.*",), "flow": ("flow.dispatch", "tensor.empty")}

@@ -17,9 +17,8 @@ from harness.records.run import Failure
 from harness.stages import build as room
 from harness.stages.build import materialize_models
 from harness.toolchain import Toolchain
-from tests.builders import a_peer, make_artifact, make_case
+from tests.builders import a_model, a_peer, a_suite, make_artifact, make_case
 from tests.fakes.fake_toolchain import make_fake_toolchain
-from tests.plan.conftest import a_model, a_suite
 from tests.stages.made import a_prepared
 
 

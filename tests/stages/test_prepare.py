@@ -23,8 +23,7 @@ from harness.suite.cases import Selection
 from harness.suite.load import find_list, load_suite
 from harness.toolchain import Toolchain, compiler_flags
 from harness.toolchain.devices import DeviceInfo, DeviceProbe, probe_driver
-from tests.builders import flag_plugin
-from tests.small_suite import FLAGS, SUITE
+from tests.builders import FLAGS, SUITE, flag_plugin
 
 Prepare = Callable[..., tuple[Case, ...]]
 

@@ -1,33 +1,18 @@
-"""A small suite, beside the files it names, in a folder of its own that is the current one."""
+"""A small suite beside the files it names, and the cases of suites."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.small_suite import FLAGS
-
-SUITE = """\
-name = "small"
-baseline = "stock"
-flagset_files = ["flags.toml"]
-
-[models.net]
-mlir = "net.mlir"
-function = "main"
-inputs = [{ shape = [4, 8] }]
-
-[variants.stock]
-
-[variants.tiled]
-flagsets = ["tiling"]
-
-[devices.cpu]
-uri = "local-sync"
-backend = "llvm-cpu"
-"""
+from harness.plugins import Applied
+from harness.records.case import Case
+from harness.suite.cases import Selection, plan_cases
+from harness.suite.load import Suite
+from tests.builders import FLAGS, SUITE
 
 WriteSuite = Callable[..., Path]
 
@@ -53,3 +38,31 @@ def write_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteSuite:
         return path
 
     return write
+
+
+def plan(
+    suite: Suite,
+    *,
+    model_ids: Mapping[str, str] | None = None,
+    toolchain: str = "3.13.0",
+    plugins: Mapping[str, Sequence[Applied]] | None = None,
+    unavailable: Mapping[str, str] | None = None,
+    patterns: tuple[str, ...] = (),
+    tags: tuple[str, ...] = (),
+    **others: Any,
+) -> tuple[Case, ...]:
+    """The suite's cases on a machine that has everything, unless the test says otherwise."""
+    return plan_cases(
+        suite,
+        model_ids=model_ids or {model.name: f"the definition of {model.name}" for model in suite.models},
+        toolchain=toolchain,
+        plugins=plugins or {},
+        unavailable=unavailable or {},
+        selection=Selection(patterns=patterns, tags=tags),
+        **others,
+    )
+
+
+def names(cases: Sequence[Case]) -> list[str]:
+    """The names of cases, in order."""
+    return [case.name for case in cases]

@@ -1,20 +1,124 @@
-"""What loading makes of a suite: plain values, with every default filled in and every path resolved."""
+"""What loading makes of a suite: plain values with defaults and resolved paths, or one sentence about what it means."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from harness.errors import SuiteError
 from harness.models.model import Expectation, Input, Model, Tolerance
 from harness.records.case import Gate, VariantGroup
-from harness.suite.load import Device, FlagSet, PluginUse, Suite, Variant, load_suite
-from tests.small_suite import FLAGS
-from tests.suite.conftest import WriteSuite
+from harness.suite.load import Device, FlagSet, PluginUse, Suite, SuiteList, Variant, find_list, load_suite
+from tests.builders import FLAGS
+from tests.suite.conftest import WriteSuite, replaced
+from tests.suite.test_toml_file import INPUT, Mistake, refusal
 
-TILING = FlagSet(name="tiling", description="", compile=("--iree-opt-data-tiling",), run=(), backends=(), toolchains="")
+ROOT = Path(__file__).parents[2]
+TILING = FlagSet(name="tiling", compile=("--iree-opt-data-tiling",))
+BUILDER = ('mlir = "net.mlir"\nfunction = "main"\n' + INPUT, 'builder = "any"\n')
+FOR_FILES = "for mlir and onnx files; a builder gives its own, so remove"
+COUNT = '[ir]\nflow = ["flow.tensor.update"]\n'
 
-INPUT = "inputs = [{ shape = [4, 8] }]"
+# Suites that are wrong by what they refer to or contradict, which the JSON Schema cannot know.
+WRONG_MEANING = [
+    Mistake("a baseline that is no variant", '"stock"', '"stok"',
+        "baseline: there is no variant 'stok'; did you mean \"stock\"?"),
+    Mistake("a baseline that is like no variant", '"stock"', '"none"',
+        "baseline: there is no variant 'none'; known: stock, tiled"),
+    Mistake("an unknown flag set", '"tiling"]', '"tilings"]',
+        "[variants.tiled] flagsets: there is no flag set 'tilings'; did you mean \"tiling\"?"),
+    Mistake("a flag set without flag-set files", 'flagset_files = ["flags.toml"]\n', "",
+        "[variants.tiled] flagsets: there is no flag set 'tiling'; no flagset_files are given"),
+    Mistake("a flag-set file that is not there", '"flags.toml"', '"flag.toml"',
+        "flagset_files: there is no file flag.toml beside the suite; check the path"),
+    Mistake("a flag-set file twice", '["flags.toml"]', '["flags.toml", "flags.toml"]',
+        "flagset_files: 'flags.toml' is there twice; remove one of them"),
+    Mistake("a Vulkan driver without Vulkan", "", 'vulkan_driver = "lavapipe"',
+        "[devices.cpu] vulkan_driver is for the URI vulkan, and uri is 'local-sync'; remove it"),
+    Mistake("threads on the thread that calls", "", "threads = 2",
+        "[devices.cpu] threads: local-sync computes on one thread, so use local-task, or remove threads"),
+    Mistake("threads on one core", 'uri = "local-sync"', 'uri = "local-task"\npin = true\nthreads = 2',
+        "[devices.cpu] has pin, for one core, and threads = 2; remove one of them"),
+    Mistake("a group of an unknown variant", "",
+        '[[groups]]\ntitle = "A"\nvariants = ["stock", "tiled"]\n[[groups]]\ntitle = "B"\nvariants = ["stock", "tile"]',
+        "[[groups]] #2 variants: there is no variant 'tile'; did you mean \"tiled\"?"),
+    Mistake("a group with a variant twice", "", '[[groups]]\ntitle = "A"\nvariants = ["stock", "stock"]',
+        "[[groups]] #1 variants: 'stock' is there twice; remove one of them"),
+    Mistake("ops at a place that is none", "", '[ir]\nflow = ["dispatch:arith.addf"]',
+        "[ir]: there is no place 'dispatch', as in 'dispatch:arith.addf'; write host:... or executables:..."),
+    Mistake("an op that is counted twice", "", '[ir]\nstart = ["a.*"]\nflow = ["a.*", "b.*", "a.*"]',
+        "[ir] flow: 'a.*' is there twice; remove one of them"),
+    Mistake("a gate of an op that nobody counts", "", f'{COUNT}[gates.ops]\nmetric = "input/linalg.fill"',
+        "[gates.ops] metric: 'input/linalg.fill' is not counted; add 'linalg.fill' to input in [ir]"),
+    Mistake("a gate of a misspelt op", "", f'{COUNT}[gates.ops]\nmetric = "flow/flow.tensor.updates"',
+        "[gates.ops] metric: 'flow/flow.tensor.updates' is not counted; did you mean \"flow/flow.tensor.update\"?"),
+    Mistake("a peer like a variant", 'name = "small"', 'name = "small"\npeers = ["stock"]',
+        "peers: 'stock' is the name of a variant; give the peer another label"),
+    Mistake("two peers of one name", 'name = "small"', 'name = "small"\npeers = ["a", { name = "b", label = "a" }]',
+        "peers: 'a' is there twice; give one of them a label of its own"),
+    Mistake("a model of no kind", 'mlir = "net.mlir"\n', "",
+        "[models.net] needs exactly one of builder, mlir and onnx, and has none"),
+    Mistake("a model of two kinds", 'mlir = "net.mlir"\n', 'mlir = "net.mlir"\nonnx = "net.onnx"\n',
+        "[models.net] needs exactly one of builder, mlir and onnx, and has mlir and onnx"),
+    Mistake("a model file that is not there", '"net.mlir"', '"nets/net.mlir"',
+        "[models.net] mlir: there is no file nets/net.mlir beside the suite; check the path"),
+    Mistake("a model file without a name", '"net.mlir"', '""', "[models.net] mlir: the path is empty; add it"),
+    Mistake("a model file with a name that no system takes", '"net.mlir"', f'"{"n" * 5000}"',
+        f"[models.net] mlir: '{'n' * 59}... cannot be looked up (File name too long); check the path"),
+    Mistake("an mlir file without function", 'function = "main"\n', "",
+        "[models.net] function is missing; an mlir file needs its entry function and inputs"),
+    Mistake("an mlir file without inputs", f"{INPUT}\n", "",
+        "[models.net] inputs are missing; an mlir file needs its entry function and inputs"),
+    Mistake("parameters of a builder for a file", INPUT, f"{INPUT}\nparams = {{ height = 4 }}",
+        "[models.net] params are for builders; remove them or name a builder"),
+    Mistake("inputs for a builder", BUILDER[0], BUILDER[1] + INPUT, f"[models.net] inputs are {FOR_FILES} them"),
+    Mistake("a function for a builder", BUILDER[0], f'{BUILDER[1]}function = "f"',
+        f"[models.net] function is {FOR_FILES} it"),
+    Mistake("weights for a builder", BUILDER[0], f'{BUILDER[1]}parameters = {{ model = "a.irpa" }}',
+        f"[models.net] parameters are {FOR_FILES} them"),
+    Mistake("an opset for an mlir file", INPUT, f"{INPUT}\nopset = 17",
+        "[models.net] opset is for onnx files; remove it"),
+    Mistake("static shapes for an mlir file", INPUT, f"{INPUT}\nstatic = true",
+        "[models.net] static is for onnx files whose inputs are given; remove it, or give inputs"),
+    Mistake("static shapes without inputs", BUILDER[0], 'onnx = "net.onnx"\nstatic = true',
+        "[models.net] static is for onnx files whose inputs are given; remove it, or give inputs"),
+    Mistake("ONNX Runtime for an mlir file", INPUT, f'{INPUT}\nreference = "onnxruntime"',
+        '[models.net] reference = "onnxruntime" is for onnx files and builders; leave it out'),
+    Mistake("weights that are not there", INPUT, f'{INPUT}\nparameters = {{ model = "weights.irpa" }}',
+        "[models.net] parameters.model: there is no file weights.irpa beside the suite; check the path"),
+    Mistake("right outputs that are not there", INPUT, f'{INPUT}\nexpected = ["y.npy"]',
+        "[models.net] expected: there is no file y.npy beside the suite; check the path"),
+    Mistake("an input without shape", INPUT, "inputs = [{ shape = [4] }, { seed = 1 }]",
+        "[models.net] inputs[1] shape is missing; add it, or values from an npy file"),
+    Mistake("an input of two kinds", INPUT, "inputs = [{ shape = [4], seed = 1, value = 2 }]",
+        "[models.net] inputs[0] has seed and value; keep one of them"),
+    Mistake("a shape that the file says too", INPUT, 'inputs = [{ shape = [4], npy = "net.mlir" }]',
+        "[models.net] inputs[0] has shape and npy; the .npy file says its shape, so remove shape"),
+    Mistake("an input file that is not there", INPUT, 'inputs = [{ npy = "x.npy" }]',
+        "[models.net] inputs[0] npy: there is no file x.npy beside the suite; check the path"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", WRONG_MEANING, ids=lambda mistake: mistake.what)
+def test_a_suite_that_contradicts_itself_or_its_files(mistake: Mistake, write_suite: WriteSuite) -> None:
+    assert refusal(write_suite(mistake.old, mistake.new)) == f"suite.toml: {mistake.sentence}"
+
+
+def test_releases_that_are_no_version_specifier(write_suite: WriteSuite) -> None:
+    assert refusal(write_suite(flags=f'{FLAGS}toolchains = "3.x"')) == (
+        "flags.toml: [flagsets.tiling] toolchains: '3.x' is not a version specifier; write it like '>=3.8,<4'"
+    )
+
+
+def test_a_flag_set_that_two_files_define(write_suite: WriteSuite) -> None:
+    path = write_suite('["flags.toml"]', '["flags.toml", "more.toml"]')
+    Path("more.toml").write_text(FLAGS)
+    assert refusal(path) == "more.toml: [flagsets.tiling] is defined in flags.toml too; rename one of them"
 
 
 def model(path: Path) -> Model:
@@ -31,44 +135,26 @@ def test_a_suite_that_says_no_more_than_it_must(write_suite: WriteSuite) -> None
         models=(
             Model(
                 name="net",
-                description="",
-                builder=None,
                 params={},
                 mlir=Path("net.mlir"),
-                onnx=None,
-                opset=None,
                 function="main",
-                inputs=(Input(shape=(4, 8), dtype="f32", fill="random", seed=0),),
+                inputs=(Input(shape=(4,), dtype="f32", fill="random", seed=0),),
                 parameters={},
-                expected=(),
                 reference="auto",
                 tolerance=Tolerance(relative=1e-4, absolute=1e-5),
-                tags=(),
             ),
         ),
-        variants=(
-            Variant(name="stock", description="", flag_sets=(), compile_flags=(), run_flags=(), plugins=(), tags=()),
-            Variant(name="tiled", flag_sets=(TILING,)),
-        ),
+        variants=(Variant(name="stock"), Variant(name="tiled", flag_sets=(TILING,))),
         devices=(
             Device(
                 name="cpu",
-                description="",
                 uri="local-sync",
                 backend="llvm-cpu",
-                compile_flags=(),
-                run_flags=(),
+                compile_flags=("--iree-hal-target-device=local",),
                 pin=False,
-                tags=(),
             ),
         ),
         include=("*",),
-        exclude=(),
-        expectations=(),
-        groups=(),
-        floors={},
-        gates=(),
-        ir={},
         budget_s=120.0,
         generations=5,
     )
@@ -279,34 +365,30 @@ def test_paths_start_from_the_suite_not_from_the_current_folder(
     assert model(Path("../suite.toml")).mlir == Path("../net.mlir")
 
 
-def test_flag_sets_may_lie_in_another_folder(write_suite: WriteSuite) -> None:
-    path = write_suite('"flags.toml"', '"shared/flags.toml"')
+def test_flag_sets_come_from_another_folder_and_apply_in_the_order_of_the_variant(write_suite: WriteSuite) -> None:
+    path = write_suite('"flags.toml"', '"shared/flags.toml"', flags=f"{FLAGS}[flagsets.alpha]\n[flagsets.zeta]\n")
+    path.write_text(path.read_text().replace('["tiling"]', '["zeta", "tiling", "alpha"]'))
     Path("shared").mkdir()
     Path("flags.toml").rename("shared/flags.toml")
-    assert load_suite(path).suite.variants[1].flag_sets == (TILING,)
-
-
-def test_flag_sets_apply_in_the_order_in_which_the_variant_names_them(write_suite: WriteSuite) -> None:
-    path = write_suite('["tiling"]', '["zeta", "tiling", "alpha"]', flags=f"{FLAGS}[flagsets.alpha]\n[flagsets.zeta]\n")
-    assert [one.name for one in load_suite(path).suite.variants[1].flag_sets] == ["zeta", "tiling", "alpha"]
+    assert load_suite(path).suite.variants[1].flag_sets == (FlagSet(name="zeta"), TILING, FlagSet(name="alpha"))
 
 
 def test_an_onnx_file_says_its_function_and_inputs_itself(write_suite: WriteSuite) -> None:
     Path("net.onnx").touch()
-    found = model(write_suite(f'mlir = "net.mlir"\nfunction = "main"\n{INPUT}', 'onnx = "net.onnx"'))
-    assert (found.onnx, found.function, found.inputs, found.opset) == (Path("net.onnx"), None, (), None)
+    network = model(write_suite(BUILDER[0], 'onnx = "net.onnx"'))
+    assert (network.onnx, network.function, network.inputs, network.opset) == (Path("net.onnx"), None, (), None)
 
 
-def test_a_device_may_be_several(write_suite: WriteSuite) -> None:
-    (device,) = load_suite(write_suite('"local-sync"', '["local-sync", "cuda://0", "local-sync"]')).suite.devices
-    assert (device.uri, device.more_uris) == ("local-sync", ("cuda://0", "local-sync"))
-    assert device.uris == ("local-sync", "cuda://0", "local-sync")
-
-
-def test_a_list_of_one_device_is_that_device(write_suite: WriteSuite) -> None:
-    assert load_suite(write_suite('"local-sync"', '["local-sync"]')).suite.devices == (
-        load_suite(write_suite()).suite.devices
-    )
+@pytest.mark.parametrize(
+    ("uri", "uris"),
+    [
+        ('["local-sync"]', ("local-sync",)),
+        ('["local-sync", "cuda://0", "local-sync"]', ("local-sync", "cuda://0", "local-sync")),
+    ],
+)
+def test_a_device_may_be_several(uri: str, uris: tuple[str, ...], write_suite: WriteSuite) -> None:
+    (device,) = load_suite(write_suite('"local-sync"', uri)).suite.devices
+    assert (device.uri, device.uris) == (uris[0], uris)
 
 
 def test_a_device_says_its_vulkan_driver_and_its_threads(write_suite: WriteSuite) -> None:
@@ -322,17 +404,82 @@ def test_the_hash_is_that_of_the_text_of_all_files(write_suite: WriteSuite) -> N
     assert load_suite(write_suite(flags=f"{FLAGS}# a remark\n")).text_sha256 != first
 
 
-def test_without_a_seed_the_position_of_an_input_is_its_seed(write_suite: WriteSuite) -> None:
-    found = model(write_suite(INPUT, "inputs = [{ shape = [4] }, { shape = [4], seed = 7 }, { shape = [4] }]"))
-    assert [one.seed for one in found.inputs] == [0, 7, 2]
+@pytest.mark.parametrize(
+    ("inputs", "seeds"), [("{ shape = [4] }, { shape = [4], seed = 7 }, { shape = [4] }", [0, 7, 2]), ("", [])]
+)
+def test_without_a_seed_the_position_of_an_input_is_its_seed(
+    inputs: str, seeds: list[int], write_suite: WriteSuite
+) -> None:
+    assert [argument.seed for argument in model(write_suite(INPUT, f"inputs = [{inputs}]")).inputs] == seeds
 
 
-def test_an_entry_function_may_take_no_inputs(write_suite: WriteSuite) -> None:
-    assert model(write_suite(INPUT, "inputs = []")).inputs == ()
+@pytest.mark.parametrize(
+    ("options", "label"),
+    [
+        ({}, "tile"),
+        ({"width": 16, "deep": True, "name": "a"}, "tile(width = 16, deep = true, name = 'a')"),
+        ({"sizes": [1, 2], "scale": math.nan}, "tile(sizes = [1, 2], scale = nan)"),
+    ],
+)
+def test_the_label_of_a_plugin_is_its_name_and_options(options: dict[str, Any], label: str) -> None:
+    assert PluginUse(name="tile", options=options).label == label
 
 
-def test_a_byte_order_mark_before_the_text_does_no_harm(write_suite: WriteSuite) -> None:
-    path = write_suite()
-    expected = load_suite(path).suite
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert load_suite(path).suite == expected
+@given(value=st.text() | st.lists(st.text() | st.floats(), max_size=3) | st.dictionaries(st.text(), st.text()))
+def test_a_label_is_one_line_whatever_the_options_hold(value: object) -> None:
+    label = PluginUse(name="tile", options={"value": value}).label
+    assert label.isprintable()
+    assert len(label.splitlines()) == 1
+
+
+LIST = 'name = "night"\nsuites = ["a.toml", "more/b.toml"]\n'
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "night.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_list_says_its_suites_and_perhaps_how_long_to_measure_them(tmp_path: Path) -> None:
+    path = written(tmp_path, f'description = "all of them"\n{LIST}[measure]\nbudget_s = 2.5\ngenerations = 3')
+    suites = (tmp_path / "a.toml", tmp_path / "more/b.toml")
+    assert find_list(path) == SuiteList(
+        name="night", description="all of them", path=path, suites=suites, budget_s=2.5, generations=3
+    )
+    assert find_list(written(tmp_path, LIST)) == SuiteList(name="night", description="", path=path, suites=suites)
+
+
+def test_a_suite_is_no_list_and_neither_is_what_has_models_as_well(write_suite: WriteSuite, tmp_path: Path) -> None:
+    assert find_list(write_suite()) is None
+    assert find_list(written(tmp_path, f"{LIST}[models.net]")) is None
+    assert find_list(written(tmp_path, "")) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('name = "night"\n', "", "name is missing; add it"),
+        ('"a.toml", "more/b.toml"', "", "suites: [] must have at least 1 entry"),
+        ("more/b.toml", "./a.toml", "suites: 'a.toml' is there twice; remove one of them"),
+        ("", 'baseline = "s"', "baseline is not a known key; known: description, measure, name, suites"),
+    ],
+)
+def test_a_wrong_list(old: str, new: str, sentence: str, tmp_path: Path) -> None:
+    path = written(tmp_path, replaced(LIST, old, new))
+    with pytest.raises(SuiteError) as caught:
+        find_list(path)
+    assert str(caught.value) == f"{path}: {sentence}"
+
+
+def test_where_one_suite_is_wanted_a_list_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, LIST)
+    assert refusal(path) == f"{path}: is a list of suites; name one of its suites instead, such as 'a.toml'"
+
+
+def test_the_nightly_list_has_all_suites() -> None:
+    nightly = find_list(ROOT / "suites/nightly.toml")
+    assert nightly is not None
+    assert {path.name for path in nightly.suites} == {
+        path.name for path in (ROOT / "suites").glob("*.toml") if find_list(path) is None
+    }

@@ -2,98 +2,133 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tomli
+from hypothesis import given
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from harness.errors import SuiteError
 from harness.suite.load import find_list, load_suite
 from harness.suite.schema import Kind, json_schema
-from tests.small_suite import FLAGS
-from tests.suite.bad_suites import FLAG_SET_FORM, FLAG_SET_MEANING, FORM, MEANING, Row
-from tests.suite.conftest import SUITE, replaced
+from tests.builders import FLAGS, SUITE
+from tests.suite.conftest import replaced
+from tests.suite.test_load import WRONG_MEANING
+from tests.suite.test_toml_file import WRONG_FLAG_SETS, WRONG_FORM, Mistake
 
 ROOT = Path(__file__).parents[2]
 SUITES = [path for path in sorted((ROOT / "suites").glob("*.toml")) if find_list(path) is None]
 LISTS = [path for path in sorted((ROOT / "suites").glob("*.toml")) if find_list(path) is not None]
 FLAG_SETS = sorted((ROOT / "flagsets").glob("*.toml"))
+FILES: list[tuple[Path, Kind]] = [*((path, "suite") for path in SUITES), *((path, "list") for path in LISTS)]
+FILES += [(path, "flagset") for path in FLAG_SETS]
 
-KINDS = ("suite", "list", "flagset")
+KINDS: tuple[Kind, ...] = ("suite", "list", "flagset")
+VALIDATORS = {kind: Draft202012Validator(json_schema(kind)) for kind in KINDS}
 
 
 def accepts(kind: Kind, text: str) -> bool:
-    return Draft202012Validator(json_schema(kind)).is_valid(tomli.loads(text))
-
-
-def name_of(value: Path | Row) -> str:
-    return value.name if isinstance(value, Path) else value.what
+    return VALIDATORS[kind].is_valid(tomli.loads(text))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_schema_in_docs_is_the_one_that_loading_checks(kind: Kind) -> None:
-    kept = json.loads((ROOT / "docs" / f"{kind}.schema.json").read_text())
-    assert kept == json_schema(kind), f"docs/{kind}.schema.json is out of date: run `make schema`"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_schema_is_itself_valid(kind: Kind) -> None:
-    Draft202012Validator.check_schema(json_schema(kind))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_key_is_checked_and_no_other_is_allowed(kind: Kind) -> None:
     schema = json_schema(kind)
+    kept = json.loads((ROOT / "docs" / f"{kind}.schema.json").read_text())
+    assert kept == schema, f"docs/{kind}.schema.json is out of date: run `make schema`"
+    Draft202012Validator.check_schema(schema)
     for table in (schema, *schema["$defs"].values()):
         assert table["additionalProperties"] is False, table["title"]
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        *((path, "suite") for path in SUITES),
-        *((path, "list") for path in LISTS),
-        *((path, "flagset") for path in FLAG_SETS),
-    ],
-    ids=lambda value: value if isinstance(value, str) else value.name,
-)
-def test_a_file_of_this_project_names_its_schema_and_follows_it(path: Path, kind: Kind) -> None:
+@pytest.mark.parametrize(("path", "kind"), FILES, ids=lambda value: getattr(value, "name", value))
+def test_a_file_of_this_project_names_its_schema_follows_it_and_loads(path: Path, kind: Kind) -> None:
     text = path.read_text()
     marker, _, schema = text.splitlines()[0].partition(" ")
     assert marker == "#:schema"
     assert (path.parent / schema).resolve() == ROOT / "docs" / f"{kind}.schema.json"
     assert accepts(kind, text)
+    if kind == "suite":
+        assert load_suite(path).suite.name == path.stem
 
 
-@pytest.mark.parametrize("path", SUITES, ids=name_of)
-def test_a_suite_of_this_project_loads(path: Path) -> None:
-    assert load_suite(path).suite.name == path.stem
+@pytest.mark.parametrize("mistake", [*WRONG_FORM, *WRONG_MEANING], ids=lambda mistake: mistake.what)
+def test_an_editor_underlines_a_suite_of_the_wrong_form_only(mistake: Mistake) -> None:
+    assert accepts("suite", replaced(SUITE, mistake.old, mistake.new)) is (mistake in WRONG_MEANING)
 
 
-@pytest.mark.parametrize("row", FORM, ids=name_of)
-def test_an_editor_underlines_a_suite_of_the_wrong_form(row: Row) -> None:
-    assert accepts("suite", SUITE)
-    assert not accepts("suite", replaced(SUITE, row.old, row.new))
-
-
-@pytest.mark.parametrize("row", MEANING, ids=name_of)
-def test_an_editor_does_not_know_what_a_suite_refers_to(row: Row) -> None:
-    assert accepts("suite", replaced(SUITE, row.old, row.new))
-
-
-@pytest.mark.parametrize("row", FLAG_SET_FORM, ids=name_of)
-def test_an_editor_underlines_a_flag_set_of_the_wrong_form(row: Row) -> None:
+@pytest.mark.parametrize("mistake", WRONG_FLAG_SETS, ids=lambda mistake: mistake.what)
+def test_an_editor_underlines_flag_sets_of_the_wrong_form(mistake: Mistake) -> None:
     assert accepts("flagset", FLAGS)
-    assert not accepts("flagset", replaced(FLAGS, row.old, row.new))
+    assert not accepts("flagset", replaced(FLAGS, mistake.old, mistake.new))
 
 
-@pytest.mark.parametrize("row", FLAG_SET_MEANING, ids=name_of)
-def test_an_editor_does_not_know_what_a_flag_set_means(row: Row) -> None:
-    assert accepts("flagset", replaced(FLAGS, row.old, row.new))
+PLACES = [
+    *((key,) for key in ("name", "baseline", "flagset_files", "models", "matrix", "expect", "groups")),
+    ("models", "net"),
+    *(
+        ("models", "net", key)
+        for key in ("mlir", "onnx", "builder", "params", "function", "inputs", "parameters", "tolerance")
+    ),
+    ("variants", "tiled", "flags"),
+    ("variants", "tiled", "flagsets"),
+    ("devices", "cpu"),
+    ("devices", "cpu", "pin"),
+    ("matrix", "exclude"),
+    ("measure", "budget_s"),
+]
+
+texts = st.sampled_from(
+    ["net.mlir", "stock", "tiling", "--a-flag", "shape", "dtype", "seed", "npy", "f32", "cases", "title"]
+) | st.text(st.characters(min_codepoint=32, exclude_categories=["C"]), max_size=300)
+values = st.recursive(
+    texts | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
 
 
-def test_editors_can_say_what_a_key_is_for() -> None:
-    properties: dict[str, Any] = json_schema("suite")["$defs"]["DeviceTable"]["properties"]
-    assert properties["uri"]["description"].startswith("What --device= takes")
+def as_toml(value: Any) -> str:
+    match value:
+        case dict():
+            return "{" + ", ".join(f"{as_toml(key)} = {as_toml(item)}" for key, item in value.items()) + "}"
+        case list():
+            return f"[{', '.join(map(as_toml, value))}]"
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case bool():
+            return str(value).lower()
+    return repr(value)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("suites")
+    (folder / "net.mlir").touch()
+    (folder / "flags.toml").write_text(FLAGS)
+    return folder
+
+
+@given(place=st.sampled_from(PLACES), value=values)
+def test_any_value_anywhere_is_a_suite_or_one_sentence(place: tuple[str, ...], value: Any, folder: Path) -> None:
+    content = copy.deepcopy(tomli.loads(SUITE))
+    here = content
+    for part in place[:-1]:
+        here = here.setdefault(part, {})
+    here[place[-1]] = value
+    path = folder / "suite.toml"
+    path.write_text("".join(f"{key} = {as_toml(table)}\n" for key, table in content.items()), encoding="utf-8")
+    try:
+        load_suite(path)
+    except SuiteError as error:
+        sentence = str(error)
+        assert sentence.startswith((f"{path}: ", f"{folder / 'flags.toml'}: ", f"{folder / 'net.mlir'}: "))
+        assert "\n" not in sentence
+        assert len(sentence) < 600 + len(str(path))
+    else:
+        assert VALIDATORS["suite"].is_valid(content)

@@ -1,15 +1,18 @@
-"""A cache of its own for each test, and a toolchain's folders with nothing real in them."""
+"""A cache of its own for each test, a toolchain's folders with nothing real in them, and tools that are scripts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError
 from importlib.util import spec_from_loader
 from pathlib import Path
 
 import pytest
 
-from harness.toolchain import find
+from harness.toolchain import Toolchain, find
+
+ScriptTool = Callable[..., Toolchain]
 
 
 @pytest.fixture(autouse=True)
@@ -71,3 +74,16 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installatio
     monkeypatch.setattr(find, "distribution", distribution)
     monkeypatch.setattr(find, "find_spec", find_spec)
     return here
+
+
+@pytest.fixture
+def script_tool(real_toolchain: Toolchain, tmp_path: Path) -> ScriptTool:
+    """Make a toolchain in which one tool runs these shell commands, and the others are not there."""
+
+    def make(commands: str, name: str = "iree-run-module") -> Toolchain:
+        tool = tmp_path / name
+        tool.write_text(f"#!/bin/sh\n{commands}\n")
+        tool.chmod(0o755)
+        return replace(real_toolchain, compiler_tools=tmp_path, runtime_tools=tmp_path)
+
+    return make

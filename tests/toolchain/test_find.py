@@ -1,7 +1,9 @@
-"""Finding the compiler and runtime pair: the one that is installed here, and ones with a part amiss."""
+"""Finding the compiler and runtime pair: the one installed here, ones with a part amiss, and the compiler's hash."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ExitCode, ToolchainError
-from harness.toolchain import find_toolchain
+from harness.toolchain import find, find_toolchain
 from tests.toolchain.conftest import Installation, Package
 
 INSTALL = "pip install 'iree-base-compiler[onnx]' iree-base-runtime"
@@ -84,3 +86,62 @@ def test_the_commit_that_a_release_names(text: str | None, revision: str, instal
     if text is not None:
         (installation.compiler_tools.parent / "version.py").write_text(text)
     assert find_toolchain().revision == revision
+
+
+# ------------------------------------------------------------------------------------------------- the compiler's hash
+
+
+def compiler_hash() -> str:
+    return find_toolchain().compiler_sha256
+
+
+def test_it_is_of_the_program_and_the_library(installation: Installation) -> None:
+    (installation.compiler_tools / "iree-compile").write_bytes(b"program")
+    (installation.compiler_tools / "libIREECompiler.so").write_bytes(b"library")
+    assert compiler_hash() == hashlib.sha256(b"programlibrary").hexdigest()
+
+
+def test_it_is_kept(installation: Installation, cache: Path) -> None:
+    first = compiler_hash()
+    (memo,) = (cache / "toolchains").iterdir()
+    memo.write_text('"kept"')
+    assert compiler_hash() == "kept"
+    memo.write_text("{ torn")
+    assert compiler_hash() == first
+
+
+@pytest.mark.parametrize("file", ["iree-compile", "libIREECompiler.so"])
+def test_it_is_taken_again_when_a_file_changes(file: str, installation: Installation) -> None:
+    first = compiler_hash()
+    (installation.compiler_tools / file).write_bytes(b"another build")
+    assert compiler_hash() != first
+
+
+def test_it_is_taken_again_when_a_file_of_the_same_size_is_newer(installation: Installation) -> None:
+    library = installation.compiler_tools / "libIREECompiler.so"
+    library.write_bytes(b"old")
+    first = compiler_hash()
+    before = library.stat().st_mtime_ns
+    library.write_bytes(b"new")
+    os.utime(library, ns=(before + 1, before + 1))
+    assert compiler_hash() != first
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(installation: Installation, cache: Path) -> None:
+    cache.write_text("a file where a folder belongs")
+    assert compiler_hash() == hashlib.sha256(b"").hexdigest()
+
+
+def test_the_real_one_is_found_again_without_reading_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = compiler_hash()
+
+    class NoHash:
+        """Stands in for hashlib; the stamp of names, sizes and times may be hashed, the files may not."""
+
+        @staticmethod
+        def sha256(*data: bytes) -> object:
+            assert data, "the files are hashed again"
+            return hashlib.sha256(*data)
+
+    monkeypatch.setattr(find, "hashlib", NoHash)
+    assert compiler_hash() == first

@@ -9,11 +9,10 @@ import pytest
 from harness.errors import SuiteError
 from harness.process import Limits
 from harness.suite import present
-from harness.suite.load import Device
 from harness.suite.present import Presence, find_devices
 from harness.toolchain.devices import DeviceInfo, DeviceProbe, VulkanDriver
 from harness.toolchain.find import Toolchain
-from tests.plan.conftest import a_device, a_suite
+from tests.builders import a_device, a_suite
 
 Find = Callable[..., Presence]
 
@@ -29,7 +28,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append(driver)
         if driver == "abacus":
             return DeviceProbe(driver=driver, reason="no abacus device")
-        devices = [DeviceInfo(uri=f"{driver}://{one}", name=f"{driver} {one}") for one in "ab"]
+        devices = [DeviceInfo(uri=f"{driver}://{name}", name=f"{driver} {name}") for name in "ab"]
         return DeviceProbe(driver=driver, devices=tuple(devices[: 2 if driver == "cuda" else 1]))
 
     def probe_vulkan(toolchain: Toolchain, driver: VulkanDriver, *, limits: Limits) -> DeviceProbe:
@@ -48,9 +47,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def find(asked: list[str], toolchain: Toolchain) -> Find:
+def find(asked: list[str], real_toolchain: Toolchain) -> Find:
     def find(**fields: object) -> Presence:
-        return find_devices(a_suite(devices=(a_device("it", **fields),)), toolchain)["it"]
+        return find_devices(a_suite(devices=(a_device("it", **fields),)), real_toolchain)["it"]
 
     return find
 
@@ -63,7 +62,7 @@ def test_a_list_is_there_only_when_all_of_it_is(find: Find) -> None:
     assert find(uri="cuda://0", more_uris=("cuda://2",)).missing == "no device cuda://2; cuda has cuda://a, cuda://b"
 
 
-def test_every_driver_is_asked_once(asked: list[str], toolchain: Toolchain) -> None:
+def test_every_driver_is_asked_once(asked: list[str], real_toolchain: Toolchain) -> None:
     devices = (
         a_device("two", uri="cuda", more_uris=("cuda://1",)),
         a_device("mixed", uri="local-task", more_uris=("cuda",)),
@@ -71,7 +70,7 @@ def test_every_driver_is_asked_once(asked: list[str], toolchain: Toolchain) -> N
         a_device("lavapipe", uri="vulkan", vulkan_driver="lavapipe"),
         a_device("lavapipe-too", uri="vulkan", vulkan_driver="lavapipe", pin=True),
     )
-    find_devices(a_suite(devices=devices), toolchain)
+    find_devices(a_suite(devices=devices), real_toolchain)
     assert asked == ["cuda", "local-task", "vulkan", "lavapipe"]
 
 
@@ -87,7 +86,3 @@ def test_a_driver_by_name_that_is_not_here(find: Find) -> None:
 def test_a_driver_that_iree_does_not_have_is_the_suites_mistake(find: Find) -> None:
     with pytest.raises(SuiteError, match=r"^suite\.toml: \[devices\.it\] uri: there is no driver 'abacus'; known: "):
         find(uri="local-sync", more_uris=("abacus://1",))
-
-
-def test_devices_are_values() -> None:
-    assert Device(name="x", uri="a", more_uris=("b",), backend="c").uris == ("a", "b")

@@ -1,18 +1,29 @@
-"""What drivers offer: asked of the real runtime, and of scripts that print what it prints on other machines."""
+"""Devices of drivers: asked of the real runtime, and of scripts that print what it prints on other machines."""
 
 from __future__ import annotations
 
+import platform
 import sys
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.process import Limits
-from harness.toolchain.devices import DRIVERS, DeviceInfo, DeviceProbe, driver_of, parse_dump, probe_driver
-from harness.toolchain.find import Toolchain
-
-ScriptTool = Callable[[str], Toolchain]
+from harness.toolchain import Toolchain
+from harness.toolchain.devices import (
+    DRIVERS,
+    VULKAN_DRIVERS,
+    DeviceInfo,
+    DeviceProbe,
+    driver_of,
+    environment_for,
+    find_manifest,
+    parse_dump,
+    probe_driver,
+    probe_vulkan_driver,
+)
+from tests.toolchain.conftest import ScriptTool
 
 LIMITS = Limits(seconds=60)
 SOURCE = "c/runtime/src/iree/hal/drivers"
@@ -42,8 +53,8 @@ def test_local_devices_are_there_without_asking(driver: str, script_tool: Script
 
 
 @pytest.mark.vulkan
-def test_a_vulkan_device_has_a_name_and_versions(toolchain: Toolchain) -> None:
-    found = probe_driver(toolchain, "vulkan", limits=LIMITS)
+def test_a_vulkan_device_has_a_name_and_versions(real_toolchain: Toolchain) -> None:
+    found = probe_driver(real_toolchain, "vulkan", limits=LIMITS)
     assert found.reason is found.advice is None
     device = found.devices[0]
     assert device.uri.startswith("vulkan://GPU-")
@@ -53,10 +64,10 @@ def test_a_vulkan_device_has_a_name_and_versions(toolchain: Toolchain) -> None:
     assert device.is_software is (device.kind == "cpu")
 
 
-def test_vulkan_without_a_driver(toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_vulkan_without_a_driver(real_toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for variable in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):  # newer and older loaders
         monkeypatch.setenv(variable, str(tmp_path / "no-driver.json"))
-    found = probe_driver(toolchain, "vulkan", limits=LIMITS)
+    found = probe_driver(real_toolchain, "vulkan", limits=LIMITS)
     assert found.devices == ()
     assert found.reason == "no Vulkan device"
     assert found.advice is not None
@@ -65,8 +76,8 @@ def test_vulkan_without_a_driver(toolchain: Toolchain, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("driver", ["cuda", "hip"])
-def test_gpu_drivers_answer_with_devices_or_with_sentences(driver: str, toolchain: Toolchain) -> None:
-    found = probe_driver(toolchain, driver, limits=LIMITS)
+def test_gpu_drivers_answer_with_devices_or_with_sentences(driver: str, real_toolchain: Toolchain) -> None:
+    found = probe_driver(real_toolchain, driver, limits=LIMITS)
     if found.devices:
         assert found.reason is None
         assert all(device.uri.startswith(f"{driver}://") for device in found.devices)
@@ -78,8 +89,8 @@ def test_gpu_drivers_answer_with_devices_or_with_sentences(driver: str, toolchai
         assert "/runtime/" not in found.detail
 
 
-def test_a_driver_that_the_runtime_does_not_have(toolchain: Toolchain) -> None:
-    found = probe_driver(toolchain, "abacus", limits=LIMITS)
+def test_a_driver_that_the_runtime_does_not_have(real_toolchain: Toolchain) -> None:
+    found = probe_driver(real_toolchain, "abacus", limits=LIMITS)
     assert found.reason == "this IREE was built without its abacus driver"
     assert found.detail == "NOT_FOUND: no driver 'abacus' registered"
 
@@ -177,15 +188,8 @@ def test_a_driver_that_crashes_is_a_reason(script_tool: ScriptTool) -> None:
     assert found.reason == "the search for HIP devices was ended by SIGSEGV"
 
 
-def test_a_tool_that_is_not_there_is_a_reason(tmp_path: Path, toolchain: Toolchain) -> None:
-    gone = Toolchain(
-        version="",
-        revision="",
-        compiler_sha256="",
-        python=toolchain.python,
-        compiler_tools=tmp_path,
-        runtime_tools=tmp_path,
-    )
+def test_a_tool_that_is_not_there_is_a_reason(tmp_path: Path, real_toolchain: Toolchain) -> None:
+    gone = replace(real_toolchain, runtime_tools=tmp_path)
     found = probe_driver(gone, "vulkan", limits=LIMITS)
     assert found.reason == "iree-run-module cannot be started: No such file or directory"
     assert found.advice == "install iree-base-runtime again"
@@ -271,3 +275,83 @@ def test_a_dump_without_devices() -> None:
 
 def test_the_local_drivers_come_first() -> None:
     assert DRIVERS[:2] == ("local-sync", "local-task")
+
+
+# ------------------------------------------------------------------------------------- software Vulkan drivers by name
+
+LAVAPIPE, SWIFTSHADER = VULKAN_DRIVERS["lavapipe"], VULKAN_DRIVERS["swiftshader"]
+
+
+@pytest.fixture
+def no_drivers_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+def written(folder: Path, *names: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_text("{}")
+    return folder
+
+
+@pytest.mark.usefixtures("no_drivers_of_the_user")
+def test_a_manifest_is_found_by_its_drivers_name_among_others(tmp_path: Path) -> None:
+    folder = written(tmp_path, "intel_icd.x86_64.json", "vk_swiftshader_icd.json", "lvp_icd.json")
+    assert find_manifest(SWIFTSHADER, [folder]) == folder / "vk_swiftshader_icd.json"
+    assert find_manifest(LAVAPIPE, [folder]) == folder / "lvp_icd.json"
+
+
+@pytest.mark.usefixtures("no_drivers_of_the_user")
+def test_of_several_architectures_it_is_this_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = written(tmp_path, "lvp_icd.aarch64.json", "lvp_icd.i686.json", "lvp_icd.x86_64.json")
+    for machine, architecture in (("x86_64", "x86_64"), ("AMD64", "x86_64"), ("arm64", "aarch64")):
+        monkeypatch.setattr(platform, "machine", lambda machine=machine: machine)
+        assert find_manifest(LAVAPIPE, [folder]) == folder / f"lvp_icd.{architecture}.json"
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    assert find_manifest(LAVAPIPE, [folder]) is None
+
+
+@pytest.mark.usefixtures("no_drivers_of_the_user")
+def test_folders_are_searched_in_order_and_may_be_missing(tmp_path: Path) -> None:
+    near, far = (written(tmp_path / name, "lvp_icd.json") for name in ("near", "far"))
+    assert find_manifest(LAVAPIPE, [tmp_path / "nowhere", near, far]) == near / "lvp_icd.json"
+
+
+@pytest.mark.usefixtures("no_drivers_of_the_user")
+def test_what_the_users_own_variable_names_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    system, own = (written(tmp_path / name, "lvp_icd.json") for name in ("system", "own"))
+    monkeypatch.setenv("VK_DRIVER_FILES", f"/gone/intel_icd.json:{own / 'lvp_icd.json'}")
+    assert find_manifest(LAVAPIPE, [system]) == own / "lvp_icd.json"
+    assert find_manifest(SWIFTSHADER, [system]) is None
+
+
+@pytest.mark.usefixtures("no_drivers_of_the_user")
+def test_loaders_old_and_new_are_shown_that_manifest_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = written(tmp_path, "vk_swiftshader_icd.json") / "vk_swiftshader_icd.json"
+    monkeypatch.setenv("VK_ICD_FILENAMES", str(manifest))
+    assert environment_for(SWIFTSHADER) == {"VK_DRIVER_FILES": str(manifest), "VK_ICD_FILENAMES": str(manifest)}
+
+
+def test_a_driver_that_is_not_here_is_told_with_the_way_to_get_it(
+    real_toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.toolchain.devices.find_manifest", lambda _: None)
+    found = probe_vulkan_driver(real_toolchain, SWIFTSHADER, limits=LIMITS)
+    assert found.devices == ()
+    assert found.reason == "the Vulkan driver SwiftShader is not here"
+    assert found.advice is not None
+    assert "apt-get install --no-install-recommends chromium" in found.advice
+
+
+@pytest.mark.usefixtures("no_drivers_of_the_user")
+@pytest.mark.vulkan
+@pytest.mark.parametrize(("name", "word"), [("lavapipe", "llvmpipe"), ("swiftshader", "SwiftShader")])
+def test_only_the_drivers_own_devices_are_seen(real_toolchain: Toolchain, name: str, word: str) -> None:
+    driver = VULKAN_DRIVERS[name]
+    if find_manifest(driver) is None:
+        pytest.skip(f"{driver.title} is not here; {driver.install}")
+    found = probe_vulkan_driver(real_toolchain, driver, limits=LIMITS)
+    assert found.reason is None
+    assert all(word in device.name for device in found.devices)
+    assert all(device.is_software for device in found.devices)

@@ -1,0 +1,204 @@
+"""Flags as data: when two lists mean the same, which combinations are traps, and which a suite may not give."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import SuiteError
+from harness.process import Limits, run
+from harness.suite.flags import find_trap, is_on, normalised, refusal, runs_code
+from harness.suite.load import FlagSet
+from harness.toolchain import Toolchain
+from harness.toolchain.tools import flag_name
+from tests.builders import a_device, a_suite, a_variant
+from tests.suite.conftest import names, plan
+from tests.toolchain.test_tools import flags, groups
+
+
+@pytest.mark.parametrize(
+    ("written", "on"),
+    [
+        *((flag, True) for flag in ("--a", "-a", "--a=true", "--a=TRUE", "--a=1", "--a=on")),
+        *((flag, False) for flag in ("--a=false", "--a=0", "--a=off", "--a=")),
+    ],
+)
+def test_whether_a_switch_is_on(written: str, on: bool) -> None:
+    assert is_on(written) is on
+
+
+def test_the_normal_form() -> None:
+    assert normalised(["-b=2", "--c=true", "--d=false", "--a"]) == ("--a", "--b=2", "--c", "--d=false")
+
+
+@given(groups)
+def test_the_normal_form_is_its_own_and_keeps_the_order_of_equal_flags(group: list[str]) -> None:
+    assert normalised(normalised(group)) == normalised(group)
+    for name in {flag_name(flag) for flag in group}:
+        same = [flag for flag in group if flag_name(flag) == name]
+        assert tuple(flag for flag in normalised(group) if flag_name(flag) == name) == normalised(same)
+
+
+@given(
+    st.lists(flags, max_size=5, unique_by=flag_name).flatmap(
+        lambda group: st.tuples(st.just(group), st.permutations(group))
+    )
+)
+def test_the_order_of_different_flags_is_no_part_of_it(orders: tuple[list[str], list[str]]) -> None:
+    assert normalised(orders[0]) == normalised(orders[1])
+
+
+@pytest.mark.parametrize(
+    ("flag", "reason"),
+    [
+        ("--iree-load-plugin=x.so", "loads code"),
+        ("-iree-hal-substitute-executable-object=a=b.o", "loads code"),
+        ("--iree-link-bitcode=x.bc", "loads code"),
+        ("--iree-hal-preprocess-executables-with=sh x", "runs a program"),
+        ("--iree-llvmcpu-system-linker-path=./x", "runs a program"),
+        ("--iree-cuda-use-ptxas-from=./x", "runs a program"),
+        (
+            "--iree-preprocessing-pass-pipeline=builtin.module(iree-hal-preprocess-executables-with-tool{command=x})",
+            "runs a program",
+        ),
+    ],
+)
+def test_what_loads_code_or_runs_a_program_is_not_a_suites_to_give(flag: str, reason: str) -> None:
+    assert (refusal(flag, at_run=False) or "").startswith(reason)
+    assert runs_code(flag)
+
+
+@pytest.mark.parametrize("flag", ["--iree-opt-level=O3", "--device=local-sync"])
+def test_other_flags_run_nothing(flag: str) -> None:
+    assert not runs_code(flag)
+
+
+# ---------------------------------------------------------------------------------------------------------------- traps
+
+OPT = "--iree-opt-data-tiling"
+CREATION = "--iree-dispatch-creation-data-tiling"
+GLOBAL = "--iree-global-opt-data-tiling"
+EARLY = "--iree-global-opt-enable-early-materialization=true"
+LATE = "--iree-global-opt-enable-early-materialization=false"
+
+# What iree-compile 3.13.0 makes of a matmul with each combination of the three switches (rows) and of the fourth flag
+# (columns). A flag that repeats its default is not worth an error, so `--...early-materialization=true` never is one.
+CANCEL, SECOND_WINS, NO_EFFECT = "cancel each other", "of which the second wins", "has no effect"
+TABLE = {
+    #                         not given    early        late
+    ():                      (None,        None,        NO_EFFECT),
+    (OPT,):                  (None,        None,        NO_EFFECT),
+    (CREATION,):             (None,        None,        NO_EFFECT),
+    (GLOBAL,):               (None,        None,        None),
+    (OPT, CREATION):         (None,        None,        NO_EFFECT),
+    (OPT, GLOBAL):           (CANCEL,      CANCEL,      CANCEL),
+    (CREATION, GLOBAL):      (SECOND_WINS, SECOND_WINS, SECOND_WINS),
+    (OPT, CREATION, GLOBAL): (CANCEL,      CANCEL,      CANCEL),
+}  # fmt: skip
+COMBINATIONS = [
+    ((*switches, *fourth), effect)
+    for switches, effects in TABLE.items()
+    for fourth, effect in zip(((), (EARLY,), (LATE,)), effects, strict=True)
+]
+
+
+def test_the_table_is_complete() -> None:
+    switches = {
+        tuple(flag for flag, on in zip((OPT, CREATION, GLOBAL), states, strict=True) if on)
+        for states in product((0, 1), repeat=3)
+    }
+    assert switches == TABLE.keys()
+
+
+MATMUL = """
+func.func @main(%a: tensor<64x128xf32>, %b: tensor<128x64xf32>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %d = linalg.matmul ins(%a, %b : tensor<64x128xf32>, tensor<128x64xf32>)
+                     outs(%c : tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %d : tensor<64x64xf32>
+}
+"""
+
+
+def test_the_table_is_what_the_compiler_does(real_toolchain: Toolchain, tmp_path: Path) -> None:
+    if real_toolchain.version != "3.13.0":
+        pytest.skip("the table is of IREE 3.13.0")
+    (tmp_path / "matmul.mlir").write_text(MATMUL)
+    target = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")
+
+    @cache
+    def compiled(*flags: str) -> str:
+        command = [str(real_toolchain.iree_compile), "matmul.mlir", "--compile-to=flow", *target, *flags]
+        finished = run(command, cwd=tmp_path, limits=Limits(seconds=60))
+        assert finished.ok, finished.stderr
+        assert not finished.stderr, "it says a word after all"
+        return finished.stdout
+
+    same_as = {CANCEL: (OPT, CREATION, GLOBAL, EARLY, LATE), SECOND_WINS: (CREATION,), NO_EFFECT: (LATE,)}
+    for combination, effect in COMBINATIONS:
+        if effect is not None:
+            assert compiled(*combination) == compiled(*(flag for flag in combination if flag not in same_as[effect]))
+        elif combination not in ((), (EARLY,)):
+            assert compiled(*combination) != compiled()
+
+
+def test_every_combination_of_the_data_tiling_flags_in_both_orders() -> None:
+    for combination, effect in COMBINATIONS:
+        for order in (combination, combination[::-1]):
+            trap = find_trap(order)
+            assert (trap is None) == (effect is None), order
+            assert trap is None or effect is None or effect in trap[0].effect
+
+
+def test_a_flag_that_is_off_is_no_trap_and_a_trap_names_flags_as_they_were_given() -> None:
+    assert find_trap((f"{OPT}=false", GLOBAL)) is None
+    assert find_trap((OPT, f"{GLOBAL}=false")) is None
+    trap = find_trap(("--iree-opt-level=O3", f"{GLOBAL}=true", "-iree-opt-data-tiling"))
+    assert trap is not None
+    assert trap[1] == ("-iree-opt-data-tiling", f"{GLOBAL}=true")
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (
+            (OPT, GLOBAL),
+            f"{OPT} and {GLOBAL} cancel each other, so that nothing is data-tiled and no message says so; keep one of "
+            "the two",
+        ),
+        (
+            (CREATION, GLOBAL),
+            f"{CREATION} and {GLOBAL} are two paths of which the second wins without a message; keep one of the two",
+        ),
+        (
+            (OPT, LATE),
+            f"{LATE} has no effect: only the global-opt path reads it; add {GLOBAL} or remove it",
+        ),
+    ],
+)
+def test_a_suite_with_a_trap_is_refused_whoever_gives_the_flags(flags: tuple[str, ...], sentence: str) -> None:
+    by_set = a_variant("tiled", *flags[1:], flag_sets=(FlagSet(name="set", compile=flags[:1]),))
+    on_device = a_device(compile_flags=flags[:1])
+    for suite in (
+        a_suite(a_variant("stock"), a_variant("tiled", *flags)),
+        a_suite(a_variant("stock"), by_set),
+        a_suite(a_variant("tiled", *flags[1:]), devices=(on_device,)),
+    ):
+        with pytest.raises(SuiteError) as caught:
+            plan(suite)
+        assert str(caught.value) == f"suite.toml: [variants.tiled] on device cpu: {sentence}"
+
+
+def test_a_variant_may_switch_off_what_its_device_switches_on() -> None:
+    devices = (a_device(compile_flags=(GLOBAL,)),)
+    assert names(plan(a_suite(a_variant("tiled", OPT, f"{GLOBAL}=false"), devices=devices))) == ["net/tiled@cpu"]
+
+
+def test_a_combination_that_is_excluded_is_no_trap() -> None:
+    devices = (a_device("plain"), a_device("packed", compile_flags=(GLOBAL,)))
+    suite = a_suite(a_variant("stock"), a_variant("tiled", OPT), devices=devices, exclude=("*/tiled@packed",))
+    assert names(plan(suite)) == ["net/stock@plain", "net/tiled@plain", "net/stock@packed"]

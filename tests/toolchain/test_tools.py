@@ -1,0 +1,245 @@
+"""What IREE's tools know and print: flags and how groups of them merge, and which line is the reason of a failure."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import process
+from harness.errors import ToolchainError
+from harness.toolchain import Toolchain, compiler_flags, runtime_flags
+from harness.toolchain.tools import error_lines, flag_name, merge_flags, status_text, tail, warning_lines
+from tests.toolchain.conftest import ScriptTool
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="the tools are shell scripts")
+
+flag_names = st.sampled_from(["a", "b", "iree-opt-level", "iree-opt-data-tiling"])
+flags = st.builds(
+    "{}{}{}".format,
+    st.sampled_from(["-", "--"]),
+    flag_names,
+    st.sampled_from(["", "=", "=true", "=false", "=x", "=x=y"]),
+)
+groups = st.lists(flags, max_size=5)
+
+
+@pytest.mark.parametrize(
+    ("flag", "name"),
+    [
+        ("--iree-opt-level=O3", "iree-opt-level"),
+        ("-O3", "O3"),
+        ("--pipeline=module(a{b=c})", "pipeline"),
+    ],
+)
+def test_the_name_of_a_flag(flag: str, name: str) -> None:
+    assert flag_name(flag) == name
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "merged"),
+    [
+        (("--a=1", "--b=1"), ("--a=2",), ("--b=1", "--a=2")),
+        (("--p=1", "--p=2"), ("--q=1",), ("--p=1", "--p=2", "--q=1")),
+        (("--p=1", "--p=2"), ("--p=3", "--p=4"), ("--p=3", "--p=4")),
+        (("-a=1",), ("--a=2",), ("--a=2",)),
+    ],
+    ids=["a later group wins", "a group may hold a list", "a later list replaces all", "one dash or two"],
+)
+def test_groups_merge(first: tuple[str, ...], second: tuple[str, ...], merged: tuple[str, ...]) -> None:
+    assert merge_flags(first, second) == merged
+
+
+@given(groups, groups, groups)
+def test_a_later_group_stands_whole_behind_what_it_does_not_replace(
+    first: list[str], second: list[str], third: list[str]
+) -> None:
+    replaced = {flag_name(flag) for flag in second}
+    assert merge_flags(first, second) == (*(flag for flag in first if flag_name(flag) not in replaced), *second)
+    assert merge_flags(merge_flags(first, second), third) == merge_flags(first, merge_flags(second, third))
+    assert merge_flags(first) == merge_flags(first, first) == merge_flags(first, ()) == tuple(first)
+
+
+def test_the_real_compiler_knows_these(real_toolchain: Toolchain) -> None:
+    known = compiler_flags(real_toolchain)
+    assert known >= {
+        "iree-hal-target-device",
+        "iree-hal-local-target-device-backends",
+        "iree-llvmcpu-target-cpu",
+        "iree-opt-level",
+        "iree-opt-data-tiling",
+        "iree-global-opt-data-tiling",
+        "iree-dispatch-creation-data-tiling",
+        "iree-preprocessing-pass-pipeline",
+        "iree-load-plugin",
+        "mlir-print-ir-after-all",
+        "o",
+    }
+    assert len(known) > 1000
+    assert "iree-opt-data-tilin" not in known
+
+
+def test_the_real_runtime_knows_these(real_toolchain: Toolchain) -> None:
+    known = runtime_flags(real_toolchain)
+    assert known >= {"device", "module", "function", "input", "parameters", "batch_size"}
+    assert known >= {"device_allocator", "task_topology_group_count"}
+    assert "iree-opt-level" not in known
+
+
+def test_they_are_kept(real_toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = compiler_flags(real_toolchain), runtime_flags(real_toolchain)
+    monkeypatch.setattr(process, "spawn", lambda *_, **__: pytest.fail("a tool is asked again"))
+    assert (compiler_flags(real_toolchain), runtime_flags(real_toolchain)) == first
+
+
+@posix
+def test_another_compiler_is_asked_anew(script_tool: ScriptTool) -> None:
+    compiler = script_tool("echo '  --old - An option'", "iree-compile")
+    assert compiler_flags(compiler) == {"old"}
+    script_tool("echo '  --new - An option'", "iree-compile")
+    assert compiler_flags(compiler) == {"old"}
+    assert compiler_flags(replace(compiler, compiler_sha256="1" * 64)) == {"new"}
+    assert compiler_flags(replace(compiler, version="3.14.0")) == {"new"}
+
+
+@posix
+def test_what_a_help_text_says_beside_its_flags_is_not_taken_for_one(script_tool: ScriptTool) -> None:
+    commands = """cat <<'END'
+OVERVIEW: a compiler, see --nothing
+OPTIONS:
+  --first=<string>     - What --second does
+    =value             - of the first
+  -O                   - A letter
+                         --third is not an option here
+END"""
+    assert compiler_flags(script_tool(commands, "iree-compile")) == {"first", "O"}
+
+
+@posix
+def test_a_tool_that_does_not_say_its_flags(script_tool: ScriptTool) -> None:
+    scripted = script_tool("exit 7", "iree-compile")
+    with pytest.raises(ToolchainError) as caught:
+        compiler_flags(scripted)
+    assert str(caught.value) == (
+        "iree-compile --help-list-hidden lists no flags (exited with status 7); reinstall the toolchain"
+    )
+    with pytest.raises(ToolchainError) as caught:
+        runtime_flags(scripted)
+    assert str(caught.value) == (
+        "iree-benchmark-module cannot be started (No such file or directory); reinstall the toolchain"
+    )
+
+
+# A pass that does not exist, and a parenthesis that is not closed: both exit with 0 and write a module.
+UNREGISTERED = """\
+MLIR Textual PassPipeline Parser:1:1: error: 'bogus' does not refer to a registered pass or pass pipeline
+bogus
+^
+ERROR: mismatched parenthesis in pass pipeline `builtin.module(bogus)`
+"""
+UNBALANCED = "ERROR: mismatched parenthesis in pass pipeline `builtin.module(bogus`\n"
+
+GENERIC_CPU = """\
+model.mlir:5:8: warning: while creating CPU target:\x20
+Defaulting to targeting a generic CPU for the target architecture will result in poor performance.
+
+This can be done in two ways:
+  %c = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x4xf32>)
+       ^
+model.mlir:1:1: note: called from
+func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> (tensor<4x4xf32>, tensor<4xi32>, f32) {
+^
+"""
+
+
+def test_errors_are_found_in_what_the_compiler_prints_while_it_exits_with_0() -> None:
+    assert error_lines(UNREGISTERED) == (
+        "'bogus' does not refer to a registered pass or pass pipeline",
+        "mismatched parenthesis in pass pipeline `builtin.module(bogus)`",
+    )
+    assert error_lines(UNBALANCED) == ("mismatched parenthesis in pass pipeline `builtin.module(bogus`",)
+
+
+def test_an_error_loses_its_position_and_keeps_its_text() -> None:
+    assert error_lines("model.mlir:1:17: error: expected non-function type\nfunc.func @main( {\n") == (
+        "expected non-function type",
+    )
+    assert error_lines("fatal error: out of luck: error: twice\n") == ("out of luck: error: twice",)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", GENERIC_CPU, "m.mlir:1:1: remark: no error\n", '  // error: in a comment of the "source"\n']
+)
+def test_what_is_no_error_is_not_taken_for_one(text: str) -> None:
+    assert error_lines(text) == ()
+
+
+def test_a_warning_that_only_announces_the_next_line_has_that_line() -> None:
+    assert warning_lines(GENERIC_CPU) == (
+        "while creating CPU target: Defaulting to targeting a generic CPU for the target architecture will result in "
+        "poor performance.",
+    )
+    assert warning_lines("a.mlir:1:1: warning: cut short:") == ("cut short",)
+
+
+def test_a_warning_is_told_once() -> None:
+    text = "a.mlir:1:1: warning: slow\nb.mlir:2:2: warning: slow\nWARNING: odd\n"
+    assert warning_lines(text) == ("slow", "odd")
+    assert error_lines(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("printed", "reason"),
+    [
+        (
+            "c/runtime/src/iree/modules/hal/utils/buffer_diagnostics.c:225: INVALID_ARGUMENT; input0 shape dimension 1 "
+            "mismatch; expected 8 but have 7; expected shape `4x8`, actual shape `4x7`; while invoking native function "
+            "hal.buffer_view.assert; while calling import; \n[ 0] bytecode module@1:192 -; invoking function 'main'",
+            "INVALID_ARGUMENT; input0 shape dimension 1 mismatch; expected 8 but have 7; expected shape `4x8`, actual "
+            "shape `4x7`",
+        ),
+        (
+            "c/runtime/src/iree/vm/invocation.c:103: INVALID_ARGUMENT; input list and function mismatch; expected 2 "
+            "arguments but passed 1; invoking function 'main'; `sync func @main(%input0: i32) -> ()`",
+            "INVALID_ARGUMENT; input list and function mismatch; expected 2 arguments but passed 1",
+        ),
+        (
+            "\x1b[31mFLAGS ERROR: (╯°□°)╯︵👻\x1b[0m\n"
+            "c/runtime/src/iree/base/tooling/flags.c:428: INVALID_ARGUMENT; flag 'bogus' not recognized\n",
+            "INVALID_ARGUMENT; flag 'bogus' not recognized",
+        ),
+        (
+            "Error invoking function: c/runtime/src/iree/vm/x.c:1: RESOURCE_EXHAUSTED; no more; while invoking native",
+            "RESOURCE_EXHAUSTED; no more",
+        ),
+        ("\n  a library is missing\nand more\n", "a library is missing"),
+        ("", ""),
+    ],
+)
+def test_the_reason_of_a_runtime_tool_is_its_status(printed: str, reason: str) -> None:
+    assert status_text(printed) == reason
+
+
+@given(st.text())
+def test_the_tail_ends_the_text_and_is_short(text: str) -> None:
+    kept = tail(text, lines=3, characters=50)
+    assert len(kept) <= 50
+    assert len(kept.splitlines()) <= 3
+
+
+def test_the_tail_keeps_the_last_lines() -> None:
+    assert tail("a\nb\nc\n\n", lines=2) == "b\nc"
+    assert tail("abcdef", characters=3) == "def"
+
+
+def test_a_target_is_named_without_the_features_of_its_cpu() -> None:
+    features = ",".join(f"+feature{number}" for number in range(60))
+    kept = '#hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", '
+    target = kept + f'{{cpu = "znver4", cpu_features = "{features}"}}>'
+    printed = f"m.mlir:1:2: error: failed to run translation for backend {target}\n"
+    short = f"failed to run translation for backend {kept}{{...}}>"
+    assert error_lines(printed) == (short,)
+    assert tail(printed) == f"m.mlir:1:2: error: {short}"
