@@ -13,7 +13,7 @@ from harness.models.materialize import ModelArtifact
 from harness.models.model import Input, Model, Tolerance
 from harness.peers import Peer, Ready
 from harness.peers.registry import AppliedPeer
-from harness.plugins import Applied, Flags, NoOptions, Plugin, Step
+from harness.plugins import Applied, Flags, NoOptions, Plugin, PluginFile, Step
 from harness.records.case import Case
 from harness.records.run import SCHEMA_VERSION, Header, ModelRecord, Round, ToolchainRecord, Turn
 from harness.suite.load import Device, Suite, Variant
@@ -23,6 +23,14 @@ CPU_FLAGS = (
     "--iree-hal-local-target-device-backends=llvm-cpu",
     "--iree-llvmcpu-target-cpu=host",
 )
+
+EXAMPLE = Path(__file__).parent / "example_plugins"
+PRODUCT = (EXAMPLE / "product.mlir").read_text()
+
+
+def example_file(name: str) -> PluginFile:
+    """A file of the example package."""
+    return PluginFile(name=name, path=EXAMPLE / "example_plugins" / name)
 
 
 def a_plugin(name: str, *steps: Step, version: str = "1") -> Plugin[Any]:

@@ -1,173 +1,227 @@
-"""One compile: what is kept of a success, and what counts as a failure."""
+"""Builds: by content, whole or not there, shared between threads and processes, and compiled many at once."""
 
 from __future__ import annotations
 
 import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.compile import BuildCache
-from harness.compile.request import compile_command
-from harness.process import Limits
-from harness.records.run import Build, Failure
+from harness.compile import BuildCache, CompileRequest, Underway, cache_key, compile_cases
+from harness.records.run import Build
 from harness.toolchain import Toolchain
 from tests.compile.conftest import MakeRequest
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
-UNREGISTERED = (
-    "MLIR Textual PassPipeline Parser:1:1: error: 'bogus' does not refer to a registered pass or pass pipeline"
+FULL = Path("/dev/full")
+
+
+def compiles(toolchain: Toolchain) -> int:
+    return len(calls(toolchain, "iree-compile"))
+
+
+# ------------------------------------------------------------------------------------------------------------ a cache
+
+
+def test_a_second_compile_comes_from_the_cache(
+    cache: BuildCache, make_request: MakeRequest, fake: Toolchain, tmp_path: Path
+) -> None:
+    first, printed = cache.compile(make_request("--fake-stderr=a remark"))
+    again, nothing = BuildCache(tmp_path / "cache").compile(make_request("--fake-stderr=a remark", variant="same"))
+    assert compiles(fake) == 1
+    assert (first.cached, printed, nothing) == (False, "a remark\n", "")
+    assert again == replace(first, case="net/same@cpu", cached=True)
+    folder = cache.module(again).parent
+    assert {file.name for file in folder.iterdir()} == {"build.json", "module.vmfb", "statistics.json", "stderr.txt"}
+    assert (folder / "stderr.txt").read_text() == "a remark\n"
+    assert folder.stat().st_mode & 0o777 == 0o755
+    assert list((tmp_path / "cache/scratch").iterdir()) == []
+
+
+def test_a_failed_build_is_never_cached(
+    cache: BuildCache, make_request: MakeRequest, fake: Toolchain, tmp_path: Path
+) -> None:
+    request = make_request("--fake-exit=1")
+    for _attempt in range(2):
+        build, _ = cache.compile(request)
+        assert build.failure is not None
+        assert not cache.module(build).exists()
+    assert cache.find(cache_key(request), "net/stock@cpu") is None
+    assert compiles(fake) == 2
+    assert list((tmp_path / "cache/scratch").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "damaged"),
+    [
+        ("module.vmfb", lambda whole: whole[:0]),
+        ("module.vmfb", lambda whole: whole[:1]),
+        ("module.vmfb", lambda whole: whole[:-1]),
+        *(("build.json", lambda _, text=text: text) for text in (b"", b"{", b"{}", b'{"case": 1}')),
+    ],
 )
-UNBALANCED = "ERROR: mismatched parenthesis in pass pipeline `builtin.module(bogus`"
+def test_a_build_that_is_not_whole_is_compiled_again(
+    cache: BuildCache, make_request: MakeRequest, fake: Toolchain, name: str, damaged: object
+) -> None:
+    build, _ = cache.compile(make_request())
+    module = cache.module(build).read_bytes()
+    file = cache.module(build).parent / name
+    file.write_bytes(damaged(file.read_bytes()))  # type: ignore[operator]
+    again, _ = cache.compile(make_request())
+    assert (again.cached, compiles(fake)) == (False, 2)
+    assert cache.module(again).read_bytes() == module
 
 
-def failure_of(build: Build) -> Failure:
-    """The failure, after a look that nothing else is claimed of the build."""
-    assert build.failure is not None
-    assert build.failure.stage == "compile"
-    assert "\n" not in build.failure.message
-    assert (build.module_sha256, build.sizes, build.statistics, build.outputs) == (None, None, None, None)
-    return build.failure
+def test_two_harnesses_that_want_the_same_build_run_the_compiler_once(
+    make_request: MakeRequest, fake: Toolchain, tmp_path: Path
+) -> None:
+    request = make_request("--fake-sleep=0.2")
+    together = threading.Barrier(2)
+
+    def compile_it(_: object) -> tuple[bool, str | None]:
+        together.wait()
+        build, _ = BuildCache(tmp_path / "cache").compile(request)
+        return build.cached, build.module_sha256
+
+    with ThreadPoolExecutor(2) as pool:
+        (first, sha256), (second, same) = pool.map(compile_it, range(2))
+    assert compiles(fake) == 1
+    assert sorted([first, second]) == [False, True]
+    assert sha256 == same
 
 
-def test_a_build_keeps_what_a_report_needs(cache: BuildCache, make_request: MakeRequest) -> None:
-    request = make_request("--fake-exports=main:3", "--fake-stderr=model.mlir:1:1: warning: a generic CPU")
-    build, stderr = cache.compile(request)
-    assert build.failure is None
-    assert build.case == "net/stock@cpu"
-    assert build.outputs == 3
-    assert build.warnings == ("a generic CPU",)
-    assert stderr == "model.mlir:1:1: warning: a generic CPU\n"
-    assert build.compile_ns is not None
-    assert build.compile_ns > 0
-    assert build.statistics is not None
-    assert (build.statistics.dispatches, build.statistics.copies) == (3, 2)
-    assert build.sizes is not None
-    assert build.sizes.module_bytes == cache.module(build).stat().st_size
-    assert list(build.sizes.dispatch_bytes) == ["main_dispatch_0.so"]
-    assert len(build.module_sha256 or "") == 64
+def test_sweeping_takes_what_was_left_a_day_ago(cache: BuildCache, make_request: MakeRequest, tmp_path: Path) -> None:
+    cache.sweep()  # there is no cache yet
+    build, _ = cache.compile(make_request())
+    old, new = tmp_path / "cache/scratch/old", tmp_path / "cache/scratch/new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "module.vmfb").write_bytes(b"half of it")
+    os.utime(old, (0, 0))
+    cache.sweep()
+    assert list(old.parent.iterdir()) == [new]
+    assert cache.find(build.cache_key, build.case)
 
 
-def test_a_build_keeps_the_compilers_peak_memory(cache: BuildCache, make_request: MakeRequest) -> None:
-    limits = Limits(memory_bytes=1 << 30)
-    build, _ = cache.compile(make_request("--fake-allocate=100", "--fake-sleep=0.3", limits=limits))
-    assert build.peak_rss_bytes is not None
-    assert 100 << 20 <= build.peak_rss_bytes < 1 << 30
+def test_a_cache_that_cannot_be_written_raises(make_request: MakeRequest, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="Not a directory"):
+        BuildCache(tmp_path / "file" / "cache").compile(make_request())
 
 
-def test_the_recorded_command_is_the_one_that_ran(
+@pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
+def test_a_disk_that_fills_up_leaves_no_half_build(
+    cache: BuildCache, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = make_request("--fake-stderr=a remark")
+    with monkeypatch.context() as full:
+        full.setattr("harness.compile.build._STDERR_FILE", str(FULL))
+        with pytest.raises(OSError, match="No space left"):
+            cache.compile(request)
+    assert list(cache.module(Build(case="", command=(), cache_key=cache_key(request))).parents[1].iterdir()) == []
+    build, _ = cache.compile(request)
+    assert (build.failure, build.cached) == (None, False)
+
+
+COMPILE_PICKLED = """
+import pickle, sys
+from pathlib import Path
+from harness.compile import BuildCache
+
+BuildCache(Path(sys.argv[1])).compile(pickle.loads(Path(sys.argv[2]).read_bytes()))
+"""
+
+
+def test_a_harness_that_is_killed_while_it_compiles_leaves_a_cache_that_works(
+    cache: BuildCache, make_request: MakeRequest, fake: Toolchain, tmp_path: Path
+) -> None:
+    slow = make_fake_toolchain(fake.compiler_tools, always={"iree-compile": ["--fake-sleep=60"]})
+    request = make_request(toolchain=slow)
+    (tmp_path / "request").write_bytes(pickle.dumps(request))
+    killed = subprocess.Popen(
+        [sys.executable, "-c", COMPILE_PICKLED, str(tmp_path / "cache"), str(tmp_path / "request")]
+    )
+    while not calls(fake):
+        assert killed.poll() is None
+        time.sleep(0.02)
+    killed.kill()
+    killed.wait()
+    os.kill(calls(fake)[0].pid, signal.SIGKILL)
+    assert cache.find(cache_key(request), "net/stock@cpu") is None
+
+    make_fake_toolchain(fake.compiler_tools)
+    build, _ = cache.compile(request)
+    assert (build.failure, build.cached) == (None, False)
+
+
+# ------------------------------------------------------------------------------------------------------ many at once
+
+
+def compile_all(requests: Sequence[CompileRequest], cache: BuildCache, jobs: int = 2) -> dict[str, Build]:
+    """All builds by case name, after a look that each case has one."""
+    builds = [item[0] for item in compile_cases(requests, cache, jobs) if not isinstance(item, Underway)]
+    assert sorted(build.case for build in builds) == sorted(request.case.name for request in requests)
+    return {build.case: build for build in builds}
+
+
+def test_cases_with_equal_flags_share_one_compile(
     cache: BuildCache, make_request: MakeRequest, fake: Toolchain
 ) -> None:
-    build, _ = cache.compile(make_request("--fake-code=a", "--fake-code=b"))
-    (ran,) = calls(fake, "iree-compile")
-    assert build.command == ("iree-compile", *ran.arguments)
-    assert build.command[:6] == ("iree-compile", "model.mlir", "-o", "module.vmfb", "--fake-code=a", "--fake-code=b")
-    assert compile_command(()) == (*build.command[:4], *build.command[6:])
+    """As `local-sync` and `local-task` do: two devices, one module."""
+    builds = compile_all([make_request(device="sync"), make_request(device="task")], cache)
+    assert builds["net/stock@sync"].module_sha256 == builds["net/stock@task"].module_sha256
+    assert compiles(fake) == 1
+    failed = compile_all([make_request("--fake-exit=1", device=device) for device in ("sync", "task")], cache)
+    assert all(build.failure for build in failed.values())
+    assert compiles(fake) == 2
 
 
-@pytest.mark.parametrize("line", [UNREGISTERED, UNBALANCED])
-def test_an_error_that_is_only_printed_is_a_failure(cache: BuildCache, make_request: MakeRequest, line: str) -> None:
-    build, stderr = cache.compile(make_request(f"--fake-stderr={line}"))
-    failure = failure_of(build)
-    assert failure.message.startswith("iree-compile printed an error, though it exited with status 0: ")
-    assert failure.message.endswith(line.split("rror: ")[-1].removeprefix("ERROR: "))
-    assert failure.stderr == line
-    assert stderr == f"{line}\n"
+def test_each_distinct_case_is_compiled_once_and_the_others_go_on_when_one_fails(
+    cache: BuildCache, make_request: MakeRequest, fake: Toolchain
+) -> None:
+    requests = [
+        make_request(variant="stock"),
+        make_request("--iree-llvmcpu-target-cpu=x", variant="inert"),
+        make_request("--fake-signal=ABRT", variant="crash"),
+        make_request("--fake-code=z", variant="last"),
+    ]
+    builds = compile_all(requests, cache, jobs=1)
+    assert compiles(fake) == 4
+    assert [name for name, build in builds.items() if build.failure] == ["net/crash@cpu"]
+    stock, inert, last = (builds[f"net/{variant}@cpu"] for variant in ("stock", "inert", "last"))
+    assert stock.cache_key != inert.cache_key
+    assert stock.module_sha256 == inert.module_sha256 != last.module_sha256
 
 
-def test_a_failed_compile_says_the_first_error(cache: BuildCache, make_request: MakeRequest) -> None:
-    flags = ("--fake-exit=1", "--fake-stderr=model.mlir:3:5: warning: odd", "--fake-stderr=model.mlir:9:1: error: bad")
-    build, _ = cache.compile(make_request(*flags))
-    assert failure_of(build).message == "iree-compile exited with status 1: bad"
-    assert build.compile_ns is not None
-
-
-def test_a_failed_compile_without_an_error_line_says_its_first_line(
+def test_builds_come_as_they_end_and_between_them_what_is_being_compiled(
     cache: BuildCache, make_request: MakeRequest
 ) -> None:
-    build, _ = cache.compile(
-        make_request("--fake-exit=1", "--fake-stderr=Unknown argument", "--fake-stderr=See --help")
-    )
-    assert failure_of(build).message == "iree-compile exited with status 1: Unknown argument"
+    slow = make_request("--fake-sleep=1.5", variant="slow")
+    quick = make_request("--fake-stderr=done", variant="quick")
+    items = list(compile_cases([slow, quick], cache, 2))
+    builds = [(item[0].case, item[1]) for item in items if not isinstance(item, Underway)]
+    assert builds == [("net/quick@cpu", "done\n"), ("net/slow@cpu", "")]
+    assert Underway(cases=("net/slow@cpu",)) in items
 
 
-def test_only_the_last_lines_of_stderr_are_kept_in_a_failure(cache: BuildCache, make_request: MakeRequest) -> None:
-    flags = [f"--fake-stderr=line {number}" for number in range(100)]
-    build, stderr = cache.compile(make_request("--fake-exit=1", *flags))
-    assert failure_of(build).stderr.splitlines() == [f"line {number}" for number in range(80, 100)]
-    assert len(stderr.splitlines()) == 100
+def test_nothing_to_compile_is_no_error(cache: BuildCache) -> None:
+    assert list(compile_cases([], cache, 2)) == []
 
 
-@pytest.mark.parametrize("name", ["ABRT", "SEGV", "KILL"])
-def test_a_crash_names_its_signal(cache: BuildCache, make_request: MakeRequest, name: str) -> None:
-    build, _ = cache.compile(make_request(f"--fake-signal={name}"))
-    assert failure_of(build).message.startswith(f"iree-compile was ended by SIG{name}")
-
-
-def test_a_crash_says_why_before_it_dumps_its_stack(cache: BuildCache, make_request: MakeRequest) -> None:
-    lines = (
-        "Please report issues to https://example.org and include the crash backtrace.",
-        "Stack dump:",
-        "Default target backend not registered: llvm-cpu,vmvx",
-        " #0 0x00007f54e8d5a0ab PrintStackTrace",
-    )
-    build, _ = cache.compile(make_request("--fake-signal=SEGV", *(f"--fake-stderr={line}" for line in lines)))
-    failure = failure_of(build)
-    assert failure.message == f"iree-compile was ended by SIGSEGV: {lines[2]}"
-    assert failure.stderr.splitlines() == list(lines)
-
-
-def test_a_compile_that_takes_too_long_is_stopped(
+def test_an_interrupted_pool_starts_no_more_compiles(
     cache: BuildCache, make_request: MakeRequest, fake: Toolchain
 ) -> None:
-    request = make_request("--fake-sleep=60", "--fake-stderr=so far", limits=Limits(seconds=0.3))
-    build, _ = cache.compile(request)
-    failure = failure_of(build)
-    assert failure.message == "iree-compile ran past its limit of 0.3 s; give it more with --compile-timeout"
-    assert failure.stderr == "so far"
-    (ran,) = calls(fake, "iree-compile")
-    with pytest.raises(ProcessLookupError):
-        os.kill(ran.pid, 0)
-
-
-def test_a_compile_that_takes_too_much_memory_is_stopped(cache: BuildCache, make_request: MakeRequest) -> None:
-    limits = Limits(seconds=60, memory_bytes=1 << 27)
-    build, _ = cache.compile(make_request("--fake-allocate=200", "--fake-sleep=60", limits=limits))
-    message = failure_of(build).message
-    assert message.startswith("iree-compile used more than its limit of 0.1")
-    assert message.endswith(" GiB of memory; give it more with --compile-memory")
-
-
-def test_a_compile_that_writes_nothing_is_a_failure(cache: BuildCache, make_request: MakeRequest) -> None:
-    build, _ = cache.compile(make_request("--fake-no-output"))
-    assert failure_of(build).message == (
-        "iree-compile exited with status 0, but wrote no module; run its command line by hand"
-    )
-
-
-def test_an_entry_function_that_is_not_there_is_named(cache: BuildCache, make_request: MakeRequest) -> None:
-    build, _ = cache.compile(make_request("--fake-exports=run:1,init:0", function="main"))
-    assert failure_of(build).message == "the module exports no function 'main'; name one that it exports: init, run"
-
-
-@pytest.mark.parametrize("tool", ["iree-compile", "iree-dump-module"])
-def test_a_missing_tool_is_a_failure_of_the_case(
-    cache: BuildCache, make_request: MakeRequest, tmp_path: Path, tool: str
-) -> None:
-    broken = make_fake_toolchain(tmp_path / "broken", missing=[tool])
-    build, _ = cache.compile(make_request(toolchain=broken))
-    assert failure_of(build).message == (
-        f"{tool} cannot be started (No such file or directory); reinstall the toolchain"
-    )
-
-
-def test_a_module_that_cannot_be_read_back_is_a_failure(
-    cache: BuildCache, make_request: MakeRequest, tmp_path: Path
-) -> None:
-    status = "c/runtime/src/iree/vm/bytecode/archive.c:106: INVALID_ARGUMENT; FlatBuffer data is not present"
-    always = {"iree-dump-module": ["--fake-exit=1", f"--fake-stderr={status}"]}
-    build, _ = cache.compile(make_request(toolchain=make_fake_toolchain(tmp_path / "broken", always=always)))
-    assert failure_of(build).message == (
-        "iree-dump-module cannot read the compiled module: it exited with status 1: "
-        "INVALID_ARGUMENT; FlatBuffer data is not present"
-    )
+    requests = [make_request(f"--fake-code={name}", "--fake-sleep=0.1", variant=name) for name in "abcdefgh"]
+    compiling = compile_cases(requests, cache, 1)
+    next(compiling)
+    del compiling
+    assert compiles(fake) < len(requests)

@@ -12,8 +12,7 @@ from harness.errors import CaseError, RunError, UsageError
 from harness.plugins import Flags, Plugin, Rewrite, TransformSpec, registry
 from harness.process import Limits
 from harness.stages.exporting import export_model, export_variant
-from tests.builders import a_plugin
-from tests.compile.real import PRODUCT, example_file
+from tests.builders import PRODUCT, a_plugin, example_file
 
 SUITE = """\
 name = "small"

@@ -1,0 +1,324 @@
+"""One compile: what is kept of a success, what counts as a failure, and how its facts are read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.compile import BuildCache
+from harness.compile.iree_compile import exported_functions, module_sizes, parse_statistics
+from harness.compile.request import compile_command
+from harness.process import Limits
+from harness.records.run import Build, Failure, Sizes, Statistics
+from harness.toolchain import Toolchain
+from tests.builders import CPU_FLAGS
+from tests.compile.conftest import MakeRequest, RealCompiler
+from tests.fakes.fake_toolchain import calls, make_fake_toolchain
+
+
+def failure_of(build: Build) -> Failure:
+    """The failure, after a look that nothing else is claimed of the build."""
+    assert build.failure is not None
+    assert build.failure.stage == "compile"
+    assert "\n" not in build.failure.message
+    assert (build.module_sha256, build.sizes, build.statistics, build.outputs) == (None, None, None, None)
+    return build.failure
+
+
+# ------------------------------------------------------------------------------------------------ a scripted compiler
+
+
+def test_a_build_keeps_what_a_report_needs(cache: BuildCache, make_request: MakeRequest, fake: Toolchain) -> None:
+    flags = ("--fake-exports=main:3", "--fake-stderr=model.mlir:1:1: warning: a generic CPU")
+    build, stderr = cache.compile(make_request(*flags))
+    assert (build.failure, build.case, build.outputs) == (None, "net/stock@cpu", 3)
+    assert (build.warnings, stderr) == (("a generic CPU",), "model.mlir:1:1: warning: a generic CPU\n")
+    assert (build.compile_ns or 0) > 0
+    assert build.statistics is not None
+    assert (build.statistics.dispatches, build.statistics.copies) == (3, 2)
+    assert build.sizes is not None
+    assert build.sizes.module_bytes == cache.module(build).stat().st_size
+    assert list(build.sizes.dispatch_bytes) == ["main_dispatch_0.so"]
+    assert build.module_sha256 == hashlib.sha256(cache.module(build).read_bytes()).hexdigest()
+    (ran,) = calls(fake, "iree-compile")
+    assert build.command == ("iree-compile", *ran.arguments) == compile_command(flags)
+    assert build.command[:6] == ("iree-compile", "model.mlir", "-o", "module.vmfb", *flags)
+
+
+def test_a_build_keeps_the_compilers_peak_memory(cache: BuildCache, make_request: MakeRequest) -> None:
+    limits = Limits(memory_bytes=1 << 30)
+    build, _ = cache.compile(make_request("--fake-allocate=100", "--fake-sleep=0.3", limits=limits))
+    assert build.peak_rss_bytes is not None
+    assert 100 << 20 <= build.peak_rss_bytes < 1 << 30
+
+
+UNKNOWN_STEP = "'bogus' does not refer to a registered pass or pass pipeline"
+UNBALANCED = "mismatched parenthesis in pass pipeline `builtin.module(bogus`"
+ONLY_PRINTED = "iree-compile printed an error, though it exited with status 0: "
+STACK = [
+    "Please report issues to https://example.org and include the crash backtrace.",
+    "Stack dump:",
+    "Default target backend not registered: llvm-cpu,vmvx",
+    " #0 0x00007f54e8d5a0ab PrintStackTrace",
+]
+
+
+@pytest.mark.parametrize(
+    ("flags", "printed", "message"),
+    [
+        ([], [f"MLIR Textual PassPipeline Parser:1:1: error: {UNKNOWN_STEP}"], f"{ONLY_PRINTED}{UNKNOWN_STEP}"),
+        ([], [f"ERROR: {UNBALANCED}"], f"{ONLY_PRINTED}{UNBALANCED}"),
+        (
+            ["--fake-exit=1"],
+            ["model.mlir:3:5: warning: odd", "model.mlir:9:1: error: bad"],
+            "iree-compile exited with status 1: bad",
+        ),
+        (["--fake-exit=1"], ["Unknown argument", "See --help"], "iree-compile exited with status 1: Unknown argument"),
+        (["--fake-signal=ABRT"], [], "iree-compile was ended by SIGABRT"),
+        (["--fake-signal=SEGV"], STACK, f"iree-compile was ended by SIGSEGV: {STACK[2]}"),
+        (
+            ["--fake-no-output"],
+            [],
+            "iree-compile exited with status 0, but wrote no module; run its command line by hand",
+        ),
+        (
+            ["--fake-exports=run:1,init:0"],
+            [],
+            "the module exports no function 'main'; name one that it exports: init, run",
+        ),
+    ],
+)
+def test_a_failure_says_why_in_one_sentence(
+    cache: BuildCache, make_request: MakeRequest, flags: list[str], printed: list[str], message: str
+) -> None:
+    build, stderr = cache.compile(make_request(*flags, *(f"--fake-stderr={line}" for line in printed)))
+    failure = failure_of(build)
+    assert (failure.message, failure.stderr.splitlines()) == (message, printed)
+    assert stderr.splitlines() == printed
+    assert build.compile_ns is not None
+
+
+def test_only_the_last_lines_of_stderr_are_kept_in_a_failure(cache: BuildCache, make_request: MakeRequest) -> None:
+    flags = [f"--fake-stderr=line {number}" for number in range(100)]
+    build, stderr = cache.compile(make_request("--fake-exit=1", *flags))
+    assert failure_of(build).stderr.splitlines() == [f"line {number}" for number in range(80, 100)]
+    assert len(stderr.splitlines()) == 100
+
+
+def test_a_compile_that_takes_too_long_is_stopped(
+    cache: BuildCache, make_request: MakeRequest, fake: Toolchain
+) -> None:
+    build, _ = cache.compile(make_request("--fake-sleep=60", "--fake-stderr=so far", limits=Limits(seconds=1.5)))
+    failure = failure_of(build)
+    assert failure.message == "iree-compile ran past its limit of 1.5 s; give it more with --compile-timeout"
+    assert failure.stderr == "so far"
+    (ran,) = calls(fake, "iree-compile")
+    with pytest.raises(ProcessLookupError):
+        os.kill(ran.pid, 0)
+
+
+def test_a_compile_that_takes_too_much_memory_is_stopped(cache: BuildCache, make_request: MakeRequest) -> None:
+    limits = Limits(seconds=60, memory_bytes=1 << 27)
+    build, _ = cache.compile(make_request("--fake-allocate=200", "--fake-sleep=60", limits=limits))
+    assert failure_of(build).message == (
+        "iree-compile used more than its limit of 0.125 GiB of memory; give it more with --compile-memory"
+    )
+
+
+@pytest.mark.parametrize("tool", ["iree-compile", "iree-dump-module"])
+def test_a_missing_tool_is_a_failure_of_the_case(
+    cache: BuildCache, make_request: MakeRequest, tmp_path: Path, tool: str
+) -> None:
+    broken = make_fake_toolchain(tmp_path / "broken", missing=[tool])
+    build, _ = cache.compile(make_request(toolchain=broken))
+    message = f"{tool} cannot be started (No such file or directory); reinstall the toolchain"
+    assert failure_of(build).message == message
+
+
+@pytest.mark.parametrize(
+    ("printed", "reason"),
+    [
+        (["--fake-stderr=c/x/archive.c:106: INVALID_ARGUMENT; no data"], ": INVALID_ARGUMENT; no data"),
+        ([], ""),
+    ],
+)
+def test_a_module_that_cannot_be_read_back_is_a_failure(
+    cache: BuildCache, make_request: MakeRequest, tmp_path: Path, printed: list[str], reason: str
+) -> None:
+    toolchain = make_fake_toolchain(tmp_path / "broken", always={"iree-dump-module": ["--fake-exit=1", *printed]})
+    build, _ = cache.compile(make_request(toolchain=toolchain))
+    message = f"iree-dump-module cannot read the compiled module: it exited with status 1{reason}"
+    assert failure_of(build).message == message
+
+
+# ------------------------------------------------------------------------------------------------------------- facts
+
+STATISTICS: dict[str, Any] = {
+    "stream-aggregate": {
+        "global": {"constant-count": 1, "constant-size": 64, "variable-count": 0, "variable-size": 8},
+        "synchronization": {"await-count": 2},
+        "execution": {
+            "submission-count": 3,
+            "transient-memory-size": 128,
+            "fill-count": 4,
+            "copy-count": 5,
+            "dispatch-count": 6,
+            "call-count": 0,
+        },
+        "executable": {"executable-count": 7},
+    }
+}
+# As IREE 3.13.0 writes it.
+DUMP = """\
+Imported Functions:
+  [  0] hal.ex.file.from_memory(!vm.ref<?>, i64, i32) -> (!vm.ref<?>)
+
+Exported Functions:
+  [  0] main(!vm.ref<?>, !vm.ref<?>) -> (!vm.ref<?>, !vm.ref<?>, f32)
+        iree.abi.declaration: sync func @main(%input0: tensor<4x8xf32>) -> (%output0: tensor<4x4xf32>, %output2: f32)
+  [  1] nothing(!vm.ref<?>) -> ()
+        iree.abi.declaration: sync func @nothing(%input0: tensor<4xf32>) -> ()
+  [ 12] torch-jit export/1 (a) "ü"(!vm.ref<?>) -> (!vm.ref<?>)
+        iree.abi.declaration: sync func @torch-jit export/1 (a) "ü"(%input0: i32) -> (%output0: tensor<4xbf16>)
+  [ 13] __init() -> ()
+
+//===----------------------------------------------------------------------===//
+// Sections
+//===----------------------------------------------------------------------===//
+  [  0] section(a) -> (b)
+"""
+
+
+@pytest.mark.parametrize(
+    ("dump", "exports"),
+    [
+        (DUMP, {"main": 3, "nothing": 0, 'torch-jit export/1 (a) "ü"': 1}),
+        ("", {}),
+        ("Exported Functions:\n", {}),
+        ("Imported Functions:\n  [  0] f() -> ()\n", {}),
+    ],
+)
+def test_exports_have_their_number_of_results(dump: str, exports: dict[str, int]) -> None:
+    assert exported_functions(dump) == exports
+
+
+def test_statistics_are_read_from_the_compilers_json() -> None:
+    assert parse_statistics(json.dumps(STATISTICS)) == Statistics(
+        dispatches=6,
+        copies=5,
+        fills=4,
+        awaits=2,
+        submissions=3,
+        executables=7,
+        transient_bytes=128,
+        constant_bytes=64,
+        variable_bytes=8,
+    )
+
+
+@given(
+    st.integers(0, len(json.dumps(STATISTICS)) - 1).map(lambda cut: json.dumps(STATISTICS)[:cut])
+    | st.sampled_from(["[]", "{}", "null", '{"stream-aggregate": {"global": {}}}', "3"])
+)
+def test_statistics_of_another_form_are_none(text: str) -> None:
+    assert parse_statistics(text) is None
+
+
+def test_sizes_of_a_module(tmp_path: Path) -> None:
+    module = tmp_path / "m.vmfb"
+    module.write_bytes(b"0123456789")
+    assert module_sizes(module) == Sizes(module_bytes=10, vm_bytes=10, constant_bytes=0, dispatch_bytes={})
+    with zipfile.ZipFile(module, "w") as archive:
+        for name, size in {"module.fb": 5, "b.so": 3, "_const.bin": 7, "a.so": 2}.items():
+            archive.writestr(name, b"x" * size)
+    assert module_sizes(module) == Sizes(
+        module_bytes=module.stat().st_size, vm_bytes=5, constant_bytes=7, dispatch_bytes={"a.so": 2, "b.so": 3}
+    )
+
+
+# ------------------------------------------------------------------------------------------------- the real compiler
+
+MATMUL = """
+func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> (tensor<4x4xf32>, tensor<4xi32>, f32) {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<4x4xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %c = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x4xf32>) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %ints = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+  %scalar = arith.constant 2.5 : f32
+  return %c, %ints, %scalar : tensor<4x4xf32>, tensor<4xi32>, f32
+}
+"""
+WRITTEN_OTHERWISE = f"// Comments.\nmodule {{\n{MATMUL.replace('%c', '%product')}\n}}".replace("\n", "\n\n   ")
+INERT = "--iree-global-opt-enable-early-materialization=false"
+
+
+def test_facts_of_a_real_module(real: RealCompiler) -> None:
+    build = real.build(text=MATMUL)
+    assert (build.failure, build.outputs, build.warnings) == (None, 3, ())
+    module = real.cache.module(build).read_bytes()
+    assert build.module_sha256 == hashlib.sha256(module).hexdigest()
+    assert build.sizes is not None
+    assert build.sizes.module_bytes == len(module)
+    assert len(build.sizes.dispatch_bytes) == 1
+    parts = build.sizes.vm_bytes + build.sizes.constant_bytes + sum(build.sizes.dispatch_bytes.values())
+    assert 0.8 * len(module) < parts < len(module), "what remains is the zip's own headers and padding"
+    assert build.statistics is not None
+    assert (build.statistics.dispatches, build.statistics.executables) == (1, 1)
+    assert build.statistics.transient_bytes > 0
+
+
+def test_equal_code_gives_equal_bytes_and_other_code_does_not(real: RealCompiler, tmp_path: Path) -> None:
+    request = real.request(text=MATMUL)
+    copy = tmp_path / "another-name.mlir"
+    copy.write_text(MATMUL)
+    builds = [
+        real.build(text=MATMUL),
+        real.build(text=MATMUL, flags=(INERT,)),
+        real.build(text=WRITTEN_OTHERWISE),
+        real.cache.compile(replace(request, model=copy, model_sha256="11" * 32))[0],
+    ]
+    assert len({build.cache_key for build in builds}) == 4
+    assert len({build.module_sha256 for build in builds}) == 1
+    assert real.build(text=MATMUL.replace("2.5", "3.5")).module_sha256 != builds[0].module_sha256
+
+
+@pytest.mark.parametrize(
+    ("text", "flag", "message"),
+    [
+        (MATMUL, "--iree-preprocessing-pass-pipeline=builtin.module(bogus)", f"{ONLY_PRINTED}{UNKNOWN_STEP}"),
+        (MATMUL, "--iree-preprocessing-pass-pipeline=builtin.module(bogus", f"{ONLY_PRINTED}{UNBALANCED}"),
+        ("func.func @main( {", INERT, "iree-compile exited with status 1: expected non-function type"),
+    ],
+)
+def test_what_the_real_compiler_refuses(real: RealCompiler, text: str, flag: str, message: str) -> None:
+    assert failure_of(real.build(text=text, flags=(flag,))).message == message
+
+
+def test_two_backends_at_once_crash_the_compiler_and_not_the_harness(real: RealCompiler) -> None:
+    failure = failure_of(real.build(text=MATMUL, flags=("--iree-hal-local-target-device-backends=llvm-cpu,vmvx",)))
+    assert failure.message.startswith("iree-compile was ended by SIG")
+    assert failure.message.endswith(": Default target backend not registered: llvm-cpu,vmvx")
+    assert "Stack dump" in failure.stderr or "runIreecMain" in failure.stderr
+
+
+def test_a_generic_processor_is_a_warning(real: RealCompiler) -> None:
+    (warning,) = real.cache.compile(real.request(text=MATMUL, cpu=CPU_FLAGS[:2]))[0].warnings
+    assert "generic CPU" in warning
+
+
+def test_functions_may_have_any_name_and_no_results(real: RealCompiler) -> None:
+    name = 'torch-jit export/1 (a) "b"'
+    quoted = name.replace('"', '\\"')
+    text = f'func.func @"{quoted}"(%a: tensor<4xf32>) {{ return }}\nfunc.func @f(%a: i32) -> i32 {{ return %a : i32 }}'
+    builds = [real.cache.compile(real.request(text=text, function=function))[0] for function in (name, "f")]
+    assert [build.outputs for build in builds] == [0, 1]

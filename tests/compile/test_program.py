@@ -1,0 +1,400 @@
+"""Model -> program: rewrites in order at their phases, all that can go wrong with one, and what flags changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from iree.compiler import ir
+
+from harness.compile import CompileRequest
+from harness.compile.program import Program, rewrite_model
+from harness.errors import CaseError
+from harness.plugins import (
+    Applied,
+    Flags,
+    PassPipeline,
+    PdlSpec,
+    Rewrite,
+    Step,
+    TransformLibrary,
+    TransformSpec,
+    TuningSpec,
+    written_file,
+)
+from harness.process import Limits, run
+from harness.records.run import Build, PluginEffect
+from tests.builders import PRODUCT, a_plugin, applied, example_file
+from tests.compile.conftest import RealCompiler
+
+SCALE = """
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %scale = arith.constant 3.0 : f32
+  %empty = tensor.empty() : tensor<4xf32>
+  %y = linalg.generic {
+    indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]
+  } ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %z = arith.mulf %in, %scale : f32
+    linalg.yield %z : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+"""
+WEIGHTS = """
+func.func @main(%x: tensor<1x256xf32>) -> tensor<1x4xf32> {
+  %scale = arith.constant 3.0 : f32
+  %weights = arith.constant dense_resource<weights> : tensor<256x4xf32>
+  %empty = tensor.empty() : tensor<1x4xf32>
+  %start = linalg.fill ins(%scale : f32) outs(%empty : tensor<1x4xf32>) -> tensor<1x4xf32>
+  %y = linalg.matmul ins(%x, %weights : tensor<1x256xf32>, tensor<256x4xf32>) outs(%start : tensor<1x4xf32>)
+    -> tensor<1x4xf32>
+  return %y : tensor<1x4xf32>
+}
+{-# dialect_resources: { builtin: { weights: "0x04000000HEX" } } #-}
+"""
+FOUR = "4xf32=1 2 3 4"
+
+
+@pytest.fixture(autouse=True)
+def _fakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module fake_rewrites can be imported, as if it were installed."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "fakes"))
+
+
+def by(name: str, *steps: Step) -> Applied:
+    return applied(a_plugin(name, *steps))
+
+
+def rewrite(function: str, *, phase: str = "input", **options: Any) -> Applied:
+    """A plugin of that name, which runs that function of fake_rewrites."""
+    step = Rewrite(function=f"fake_rewrites:{function}", phase=phase, arguments=options)
+    return applied(a_plugin(function, step), **options)
+
+
+def rewritten(request: CompileRequest, folder: Path) -> tuple[Program, str]:
+    """What became of the program, and its text."""
+    folder.mkdir()
+    (folder / "model.mlir").symlink_to(request.model)
+    program = rewrite_model(request, folder)
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        return program, str(ir.Module.parse((folder / "model.mlir").read_bytes()))
+
+
+def output_of(real: RealCompiler, build: Build, argument: str = FOUR) -> str:
+    """What the compiled function makes of an input."""
+    assert build.failure is None, build.failure
+    tool = str(real.toolchain.runtime_tool("iree-run-module"))
+    module = f"--module={real.cache.module(build)}"
+    return run([tool, module, "--device=local-sync", "--function=main", f"--input={argument}"]).stdout.splitlines()[-1]
+
+
+# ----------------------------------------------------------------------------------------------------------- rewrites
+
+
+def test_rewrites_run_in_the_order_in_which_they_are_named(real: RealCompiler, tmp_path: Path) -> None:
+    double, add = rewrite("times", factor=2.0), rewrite("plus", term=1.0)
+    program, text = rewritten(real.request(double, add, text=SCALE), tmp_path / "one")
+    assert "arith.constant 7.000000e+00 : f32" in text
+    assert [(effect.name, effect.matched, effect.changed) for effect in program.effects] == [
+        ("times", 1, True),
+        ("plus", 1, True),
+    ]
+    assert all(effect.wall_ns for effect in program.effects)
+    assert (program.rewritten, program.flags) == (True, ("--compile-from=input",))
+    _, text = rewritten(real.request(add, double, text=SCALE), tmp_path / "other")
+    assert "arith.constant 8.000000e+00 : f32" in text
+
+
+def test_without_rewrites_the_program_is_the_models_own(real: RealCompiler, tmp_path: Path) -> None:
+    program, text = rewritten(real.request(text=SCALE), tmp_path / "work")
+    assert program == Program(flags=(), rewritten=False, effects=(), early=("model.mlir", ()))
+    assert "func.func @main" in text
+
+
+def test_a_rewrite_that_changes_nothing_leaves_the_baselines_own_bytes(real: RealCompiler) -> None:
+    stock = real.build(text=SCALE)
+    inert = real.build(rewrite("nothing"), rewrite("matched_and_left_alone", phase="flow"), text=SCALE)
+    assert inert.failure is None
+    assert (inert.module_sha256, inert.command) == (stock.module_sha256, stock.command)
+    assert (inert.rewritten, real.cache.program(inert)) == (False, None)
+    assert [(effect.name, effect.matched, effect.changed) for effect in inert.effects] == [
+        ("nothing", 0, False),
+        ("matched_and_left_alone", 3, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    "phase", ["abi", "preprocessing", "global-optimization", "dispatch-creation", "flow", "stream"]
+)
+def test_a_rewrite_can_stand_at_a_later_phase(real: RealCompiler, phase: str) -> None:
+    build = real.build(rewrite("times", phase=phase, factor=2.0), text=SCALE)
+    assert output_of(real, build) == "4xf32=6 12 18 24"
+    assert f"--compile-from={phase}" in build.command
+    # After the phase stream there are no scheduling statistics any more.
+    assert (build.statistics and build.statistics.dispatches) == (None if phase == "stream" else 1)
+
+
+def test_rewrites_at_several_phases_each_see_what_the_one_before_left(real: RealCompiler) -> None:
+    plugins = rewrite("times", factor=2.0), rewrite("plus", phase="preprocessing", term=1.0)
+    build = real.build(*plugins, rewrite("times", phase="flow"), text=SCALE)
+    assert output_of(real, build) == "4xf32=14 28 42 56"
+
+
+def test_a_change_that_is_followed_by_none_is_kept(real: RealCompiler) -> None:
+    build = real.build(rewrite("times", factor=2.0), rewrite("nothing", phase="flow"), text=SCALE)
+    assert output_of(real, build) == "4xf32=6 12 18 24"
+    assert [effect.changed for effect in build.effects] == [True, False]
+
+
+def test_weights_keep_their_bytes(real: RealCompiler) -> None:
+    """1,024 numbers of which no two are alike, as a resource beside the program."""
+    numbers = b"".join(number.to_bytes(4, "little") for number in range(0x3F000000, 0x3F000000 + 1024))
+    text = WEIGHTS.replace("HEX", numbers.hex().upper())
+    twice = rewrite("times", factor=2.0)
+    build = real.build(twice, rewrite("times", phase="flow", factor=0.5), text=text)
+    argument = f"1x256xf32={' '.join(str(number) for number in range(256))}"
+    assert output_of(real, build, argument) == output_of(real, real.build(text=text), argument)
+    program = real.cache.program(real.build(twice, text=text))
+    assert program is not None
+    assert numbers in program.read_bytes()
+
+
+def test_a_second_build_comes_from_the_cache_with_its_effects_and_its_program(real: RealCompiler) -> None:
+    first, again = (real.build(rewrite("plus"), text=SCALE) for _ in range(2))
+    assert (first.cached, again.cached) == (False, True)
+    assert again.effects == first.effects
+    assert again.effects[0].matched == 1
+    program = real.cache.program(again)
+    assert program is not None
+    program.unlink()
+    assert not real.build(rewrite("plus"), text=SCALE).cached, "a build without its program is not whole"
+
+
+def test_packages_that_are_only_on_the_search_path_are_found(
+    real: RealCompiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with PYTHONPATH: an isolated toolchain does not see it by itself."""
+    (tmp_path / "on the path").mkdir()
+    (tmp_path / "on the path" / "elsewhere.py").write_text("def fold(module):\n    return 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "on the path"))
+    isolated = replace(real.toolchain, python=Path(sys.executable), python_options=("-I",))
+    plugin = by("fold", Rewrite(function="elsewhere:fold"))
+    program, _ = rewritten(real.request(plugin, text=SCALE, toolchain=isolated), tmp_path / "work")
+    (effect,) = program.effects
+    assert effect == PluginEffect(name="fold", matched=0, changed=False, wall_ns=effect.wall_ns)
+
+
+# -------------------------------------------------------------------------------------------- what can go wrong there
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("raises", "plugin raises raised KeyError: 'two\\nlines'"),
+        ("returns_none", "plugin returns_none returned None, and not how many places it matched"),
+        ("denies", "plugin denies changed the module, and says that it matched nothing"),
+        ("exits", "plugin exits exited with status 0, but gave no module back"),
+        ("aborts", "plugin aborts was ended by SIGABRT: Assertion `it is so' failed."),
+    ],
+)
+def test_a_rewrite_that_goes_wrong_fails_the_case(real: RealCompiler, function: str, message: str) -> None:
+    build, stderr = real.cache.compile(real.request(rewrite(function), text=SCALE))
+    assert build.failure is not None
+    assert (build.failure.stage, build.failure.message) == ("compile", message)
+    assert build.compile_ns is None, "iree-compile itself was not at fault"
+    assert build.failure.stderr in stderr
+    assert ("fake_rewrites.py" in build.failure.stderr) == (function == "raises"), "the traceback is for its author"
+    assert build.failure.stderr.count("\n") < 20
+    assert real.cache.find(build.cache_key, "") is None
+    assert not list((real.folder / "cache" / "scratch").iterdir())
+
+
+def _request(real: RealCompiler, plugin: Applied, **changes: Any) -> CompileRequest:
+    return real.request(plugin, **{"text": SCALE, **changes})
+
+
+def _hanging(real: RealCompiler, folder: Path) -> CompileRequest:
+    """The time limit is iree-compile's too, which needs some: so here all of the interpreter hangs."""
+    python = folder / "python"
+    python.write_text("#!/bin/sh\nexec sleep 600\n")
+    python.chmod(0o755)
+    toolchain = replace(real.toolchain, python=python, python_options=())
+    return _request(real, rewrite("hangs"), toolchain=toolchain, limits=Limits(seconds=5))
+
+
+def _hoarding(real: RealCompiler, _: Path) -> CompileRequest:
+    return _request(real, rewrite("hoards"), limits=Limits(seconds=120, memory_bytes=2 << 30))
+
+
+def _without_interpreter(real: RealCompiler, folder: Path) -> CompileRequest:
+    return _request(real, rewrite("nothing"), toolchain=replace(real.toolchain, python=folder / "nowhere"))
+
+
+def _unreadable(real: RealCompiler, _: Path) -> CompileRequest:
+    return _request(real, rewrite("nothing"), text="func.func @main( {")
+
+
+def _behind_a_wrong_pipeline(real: RealCompiler, _: Path) -> CompileRequest:
+    wrong = by("wrong", PassPipeline(text="builtin.module(util.func(bogus))"))
+    return real.request(wrong, rewrite("nothing", phase="flow"), text=SCALE)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (_hoarding, "plugin hoards used more than its limit of 2 GiB of memory; give it more with --compile-memory"),
+        (_hanging, "plugin hangs ran past its limit of 5 s; give it more with --compile-timeout"),
+        (
+            _without_interpreter,
+            "plugin nothing cannot be started (No such file or directory); reinstall the toolchain",
+        ),
+        (_unreadable, "iree-compile --compile-to=input exited with status 1: expected non-function type"),
+        (
+            _behind_a_wrong_pipeline,
+            "plugin wrong: iree-compile --compile-to=flow printed an error, though it exited with status 0: "
+            "'bogus' does not refer to a registered pass or pass pipeline",
+        ),
+    ],
+)
+def test_what_else_can_go_wrong_on_the_way_to_a_rewrite(
+    real: RealCompiler, tmp_path: Path, make: Callable[[RealCompiler, Path], CompileRequest], message: str
+) -> None:
+    request = make(real, tmp_path)
+    with pytest.raises(CaseError) as caught:
+        rewritten(request, tmp_path / "work")
+    assert (caught.value.stage, str(caught.value)) == ("compile", message)
+
+
+# -------------------------------------------------------------------------------------------- what flags and specs did
+
+PAD = "iree-preprocessing-pad-linalg-ops{pad-size=16}"
+OWN = "--iree-preprocessing-pass-pipeline"
+TILES = (
+    example_file("product_tiles.mlir").data.decode().replace("ROWS", "4").replace("COLUMNS", "16").replace("TERMS", "8")
+)
+SUM = """
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = arith.addf %x, %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+"""
+# Each finds something in PRODUCT and nothing in SUM. Passes for func.func find nothing anywhere, since functions are
+# util.func by the time preprocessing runs.
+FINDS = {
+    "passes": by("passes", PassPipeline(text=f"builtin.module(util.func({PAD}))")),
+    "transform-spec": by("transform-spec", TransformSpec(file=example_file("generic_product.mlir"))),
+    "pdl-spec": by("pdl-spec", PdlSpec(file=example_file("one_exp.pdl.mlir"))),
+    "tuning-spec": by("tuning-spec", TuningSpec(file=written_file("tiles.mlir", TILES))),
+    "library": by("library", TransformLibrary(file=example_file("small_tiles.mlir"), entry="small_tiles")),
+}
+PASSES, GENERIC, PDL, TUNING, _ = FINDS.values()
+ANCHORED = by("anchored", PassPipeline(text=f"builtin.module(func.func({PAD}))"))
+
+
+def changes_of(build: Build) -> dict[str, bool]:
+    """Whether each plugin that is no rewrite changed something, in order."""
+    assert build.failure is None, build.failure
+    return {effect.name: effect.changed for effect in build.effects if effect.matched is None}
+
+
+@pytest.mark.parametrize("kind", FINDS)
+def test_each_kind_of_step_changes_what_it_finds(real: RealCompiler, kind: str) -> None:
+    assert changes_of(real.build(FINDS[kind])) == {kind: True}
+
+
+@pytest.mark.parametrize("kinds", [list(FINDS)[:-1], list(FINDS)[-1:]])
+def test_where_it_finds_nothing_it_changes_nothing(real: RealCompiler, kinds: list[str]) -> None:
+    """A tuning spec or a library that is loaded leaves no trace in the program unless it matches."""
+    build = real.build(*(FINDS[kind] for kind in kinds), text=SUM)
+    assert changes_of(build) == dict.fromkeys(kinds, False)
+    assert build.module_sha256 == real.build(text=SUM).module_sha256
+
+
+def test_tidying_up_is_no_change_of_a_pdl_spec(real: RealCompiler) -> None:
+    """Patterns are applied by a driver that folds what it sees; after padding, there is something to fold."""
+    build = real.build(PASSES, PDL, text=PRODUCT.replace("math.exp", "math.tanh"))
+    assert changes_of(build) == {"passes": True, "pdl-spec": False}
+
+
+def test_each_of_several_is_judged_after_the_ones_before_it(real: RealCompiler) -> None:
+    again = by("pad-again", PassPipeline(text=f"builtin.module(util.func({PAD}))"))
+    strong = by("strong", Flags(compile=("--iree-opt-level=O3",)))  # of which nothing can be told
+    assert changes_of(real.build(PASSES, again, ANCHORED, GENERIC, PDL, TUNING, strong)) == {
+        "passes": True,
+        "pad-again": False,
+        "anchored": False,
+        "transform-spec": True,
+        "pdl-spec": True,
+        "tuning-spec": False,
+    }, "after the transform spec there is no linalg.matmul for the tuning spec to find"
+
+
+def test_a_suites_own_flags_are_judged_by_their_name(real: RealCompiler, tmp_path: Path) -> None:
+    spec = tmp_path / "own.mlir"
+    spec.write_bytes(example_file("one_exp.pdl.mlir").data)
+    own = (f"{OWN}=builtin.module(func.func({PAD}))", f"--iree-preprocessing-pdl-spec-filename={spec}")
+    changes = changes_of(real.build(PASSES, flags=own))
+    assert list(changes.items()) == [(OWN, False), ("passes", True), ("--iree-preprocessing-pdl-spec-filename", True)]
+
+
+@pytest.mark.parametrize("phase", ["input", "preprocessing", "flow"])
+def test_flags_are_judged_beside_rewrites_too(real: RealCompiler, phase: str) -> None:
+    """Also where a later rewrite made another program, in which the passes have run already."""
+    plugins = [PASSES, ANCHORED, TUNING]
+    plugins.insert(0 if phase == "input" else 2, rewrite("plus", phase=phase))
+    build = real.build(*plugins)
+    assert build.rewritten
+    assert changes_of(build) == {"passes": True, "anchored": False, "tuning-spec": True}
+    assert [effect.name for effect in build.effects] == ["plus", "passes", "anchored", "tuning-spec"]
+
+
+def test_nothing_is_left_in_the_cache_but_what_is_needed(real: RealCompiler) -> None:
+    (file,) = real.cache.files(real.build(PDL))
+    names = {"build.json", "module.vmfb", "statistics.json", "stderr.txt", file.name}
+    assert {path.name for path in file.parent.iterdir()} == names
+
+
+NONSENSE = written_file("spec.mlir", "module { nonsense }")
+NO_ENTRY = written_file("spec.mlir", "module attributes { transform.with_named_sequence } {}")
+REFUSED = "iree-compile exited with status 1: "
+PRINTED = "iree-compile printed an error, though it exited with status 0: "
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (
+            TransformSpec(file=NONSENSE),
+            f"{REFUSED}custom op 'nonsense' is unknown (tried 'builtin.nonsense' as well)",
+        ),
+        (PdlSpec(file=NONSENSE), f"{PRINTED}custom op 'nonsense' is unknown (tried 'builtin.nonsense' as well)"),
+        (
+            TransformSpec(file=NO_ENTRY),
+            f"{REFUSED}could not find a nested named sequence with name: __transform_main",
+        ),
+        (
+            TransformLibrary(file=example_file("small_tiles.mlir")),
+            f"{REFUSED}could not find a nested named sequence with name: __kernel_config",
+        ),
+        (
+            PassPipeline(text="builtin.module(util.func(bogus))"),
+            f"{PRINTED}'bogus' does not refer to a registered pass or pass pipeline",
+        ),
+        (
+            PassPipeline(text="cse"),
+            f"{PRINTED}expected preprocessing pass pipeline string to be nested within `builtin.module(..)`; got `cse`",
+        ),
+    ],
+)
+def test_a_step_that_the_compiler_refuses_fails_the_case_in_its_plugins_name(
+    real: RealCompiler, step: Step, message: str
+) -> None:
+    build = real.build(by("strong", Flags(compile=("--iree-opt-level=O3",))), by("wrong", step))
+    assert build.failure is not None
+    assert (build.failure.stage, build.failure.message) == ("compile", f"plugin wrong: {message}")
