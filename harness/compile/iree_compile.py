@@ -14,9 +14,9 @@ from harness.compile.program import effects_of_flags, rewrite_model
 from harness.compile.request import MODEL_FILE, MODULE_FILE, STATISTICS_FILE, CompileRequest, compile_command
 from harness.compile.tool import run_compiler, what_went_wrong
 from harness.errors import CaseError
-from harness.process import Finished, Limits, run
+from harness.process import Limits
 from harness.records.run import Build, Failure, Sizes, Statistics
-from harness.toolchain.tools import status_text, tail, warning_lines
+from harness.toolchain.tools import run_tool, status_text, tail, warning_lines
 
 # Members of the zip that a module is (IREE's polyglot form); every other member is an executable.
 _VM_MEMBER = "module.fb"
@@ -110,48 +110,50 @@ def _compile(request: CompileRequest, key: str, folder: Path) -> tuple[Build, st
     try:
         program = rewrite_model(request, folder)
     except CaseError as error:
-        return replace(started, failure=Failure(stage="compile", message=str(error), stderr=error.stderr)), error.stderr
+        return replace(started, failure=Failure.of(error)), error.stderr
     command = compile_command((*request.case.compile_flags, *program.flags))
     started = replace(started, command=command, rewritten=program.rewritten, effects=program.effects)
     try:
         finished = run_compiler(request, command[1:], folder)
     except CaseError as error:
-        return replace(started, failure=Failure(stage="compile", message=str(error))), ""
+        return replace(started, failure=Failure.of(error)), ""
     build = replace(started, compile_ns=finished.wall_ns, peak_rss_bytes=finished.peak_rss_bytes)
     complaint = what_went_wrong(request, finished, wrote=(folder / MODULE_FILE).is_file())
     if complaint is not None:
         failure = Failure(stage="compile", message=complaint, stderr=tail(finished.stderr))
         return replace(build, failure=failure), finished.stderr
-    build = _with_facts(request, build, folder, finished)
-    if build.failure is None:
-        build = replace(build, effects=(*build.effects, *effects_of_flags(request, program, folder)))
-    return build, finished.stderr
-
-
-def _with_facts(request: CompileRequest, build: Build, folder: Path, finished: Finished) -> Build:
-    module = folder / MODULE_FILE
     try:
-        tool = str(request.toolchain.runtime_tool("iree-dump-module"))
-        dump = run([tool, MODULE_FILE], cwd=folder, limits=_DUMP_LIMITS)
-    except OSError as error:
-        message = f"iree-dump-module cannot be started ({error.strerror}); reinstall the toolchain"
-        return replace(build, failure=Failure(stage="compile", message=message))
-    if not dump.ok:
-        message = f"iree-dump-module cannot read the compiled module: it {dump.how_it_ended(_DUMP_LIMITS)}"
-        reason = status_text(dump.stderr)
-        message = f"{message}: {reason}" if reason else message
-        return replace(build, failure=Failure(stage="compile", message=message, stderr=tail(dump.stderr)))
-    exports = exported_functions(dump.stdout)
-    if request.function not in exports:
-        listed = ", ".join(sorted(exports)) or "none"
-        message = f"the module exports no function {request.function!r}; name one that it exports: {listed}"
-        return replace(build, failure=Failure(stage="compile", message=message, stderr=tail(dump.stderr)))
-    statistics = folder / STATISTICS_FILE
-    return replace(
+        outputs = _count_outputs(request, folder)
+    except CaseError as error:
+        return replace(build, failure=Failure.of(error)), finished.stderr
+    module, statistics = folder / MODULE_FILE, folder / STATISTICS_FILE
+    build = replace(
         build,
         module_sha256=hashlib.sha256(module.read_bytes()).hexdigest(),
         sizes=module_sizes(module),
         statistics=parse_statistics(statistics.read_text()) if statistics.is_file() else None,
-        outputs=exports[request.function],
+        outputs=outputs,
         warnings=warning_lines(finished.stderr),
+        effects=(*build.effects, *effects_of_flags(request, program, folder)),
     )
+    return build, finished.stderr
+
+
+def _count_outputs(request: CompileRequest, folder: Path) -> int:
+    """The number of results of the module's entry function.
+
+    Raises:
+        CaseError: The module cannot be read, or has no such function.
+    """
+    command = [str(request.toolchain.runtime_tool("iree-dump-module")), MODULE_FILE]
+    dump = run_tool("compile", "iree-dump-module", command, cwd=folder, limits=_DUMP_LIMITS)
+    if not dump.ok:
+        reason = status_text(dump.stderr)
+        how = f"it {dump.how_it_ended(_DUMP_LIMITS)}{f': {reason}' if reason else ''}"
+        raise CaseError("compile", f"iree-dump-module cannot read the compiled module: {how}", tail(dump.stderr))
+    exports = exported_functions(dump.stdout)
+    if request.function not in exports:
+        names = ", ".join(sorted(exports)) or "none"
+        message = f"the module exports no function {request.function!r}; name one that it exports: {names}"
+        raise CaseError("compile", message, tail(dump.stderr))
+    return exports[request.function]

@@ -32,9 +32,8 @@ from harness.plugins.chain import (
     RewriteCall,
 )
 from harness.plugins.plugin import PassPipeline, PdlSpec, TransformLibrary, TransformSpec, TuningSpec
-from harness.process import run
 from harness.records.run import PluginEffect
-from harness.toolchain.tools import flag_name, tail
+from harness.toolchain.tools import flag_name, run_tool, tail
 
 _EARLY = ("input", "abi")
 CHILD = Path(harness.__file__).parent / "plugins" / "child.py"
@@ -42,10 +41,10 @@ CHILD = Path(harness.__file__).parent / "plugins" / "child.py"
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What iree-compile is given.
+    """What iree-compile reads.
 
     Attributes:
-        flags: That say at which phase it begins.
+        flags: Flags that say at which phase it begins.
         rewritten: Whether it is another program than the model's.
         effects: What each rewrite did.
         early: File and flags of the program as it was when it came to iree-compile's preprocessing.
@@ -113,10 +112,7 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
         )
     )
     command = [*request.toolchain.python_command, str(CHILD), str(question)]
-    try:
-        finished = run(command, cwd=folder, limits=request.limits, pausable=True)
-    except OSError as error:
-        raise CaseError("compile", f"{where} cannot be started ({error.strerror}); reinstall the toolchain") from None
+    finished = run_tool("compile", where, command, cwd=folder, limits=request.limits, pausable=True)
     printed = tail(finished.stderr)
     if not finished.ok or not answer_file.is_file():
         how = finished.how_it_ended(request.limits)
@@ -151,12 +147,13 @@ def _sites() -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind:
-    """A flag of which something can be told.
+    """A kind of flag whose effect on a program can be seen.
 
     Attributes:
-        phase: After which it shows.
-        step: That gives the flag.
-        folds: Whether the pass behind it tidies up whatever its file says, so that it is compared with an empty one.
+        flag: Its name.
+        phase: The phase whose output shows the effect.
+        step: The plugin's step that gives the flag.
+        folds: Whether the pass behind it tidies up whatever its file says, so that it is compared with an empty file.
     """
 
     flag: str
@@ -178,7 +175,13 @@ _KINDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Added:
-    """One more flag than before: whose it is, and the flags of its phase without and with it."""
+    """A flag whose effect is looked for.
+
+    Attributes:
+        owner: The plugin, or the flag itself where the suite gives it.
+        without: The flags of its phase before it.
+        flags: Those and the flag.
+    """
 
     owner: str
     without: tuple[str, ...]
@@ -186,12 +189,12 @@ class _Added:
 
 
 def effects_of_flags(request: CompileRequest, program: Program, folder: Path) -> tuple[PluginEffect, ...]:
-    """Whether each pass pipeline and spec among a case's flags changed the program, each beside the ones before it.
+    """Whether each pass pipeline and spec among a case's flags changed the program that the ones before it left.
 
-    What cannot be told is left out: where the compiler fails without the flag.
+    A phase is left out where the compiler fails without one of its flags.
 
     Args:
-        program: What was compiled; it lies in the folder, as do its steps.
+        program: What was compiled. It lies in the folder, beside its steps.
 
     Raises:
         OSError: The folder cannot be written.
@@ -205,16 +208,16 @@ def effects_of_flags(request: CompileRequest, program: Program, folder: Path) ->
 
 
 def _added(request: CompileRequest, phase: str) -> list[_Added]:
-    given = {flag_name(flag): flag for flag in request.case.compile_flags}
+    by_name = {flag_name(flag): flag for flag in request.case.compile_flags}
     steps: list[_Added] = []
     flags: tuple[str, ...] = ()
     for kind in _KINDS:
-        if kind.phase != phase or kind.flag not in given:
+        if kind.phase != phase or kind.flag not in by_name:
             continue
         pipelines = request.arranged.pipelines if kind.flag == PIPELINE_FLAG else ()
         owned = [(owner or f"--{kind.flag}", f"--{kind.flag}={text}") for owner, text in pipelines]
         without = (*flags, f"--{kind.flag}={_EMPTY_FILE}") if kind.folds else flags
-        for owner, flag in owned or [(_owner(request, kind), given[kind.flag])]:
+        for owner, flag in owned or [(_owner(request, kind), by_name[kind.flag])]:
             steps.append(_Added(owner=owner, without=without, flags=(*flags, flag)))
             without = steps[-1].flags
         flags = without
@@ -223,7 +226,7 @@ def _added(request: CompileRequest, phase: str) -> list[_Added]:
 
 def _owner(request: CompileRequest, kind: _Kind) -> str:
     """The plugin that gives a flag; the flag itself where the suite does."""
-    owners = (one.name for one in request.plugins if any(isinstance(step, kind.step) for step in one.steps))
+    owners = (plugin.name for plugin in request.plugins if any(isinstance(step, kind.step) for step in plugin.steps))
     return next(owners, f"--{kind.flag}")
 
 
@@ -235,11 +238,11 @@ def _compared(
     outputs: dict[tuple[str, ...], bytes] = {}
     (folder / _EMPTY_FILE).parent.mkdir(exist_ok=True)
     (folder / _EMPTY_FILE).write_text("module {}")
-    for flags in dict.fromkeys(flags for one in added for flags in (one.without, one.flags)):
+    for flags in dict.fromkeys(flags for step in added for flags in (step.without, step.flags)):
         output = f"steps/{phase}-{len(outputs)}.mlirbc"
         try:
             compile_to(request, source, output, phase, (*others, *flags, *begin), folder)
         except CaseError:
             return []
         outputs[flags] = (folder / output).read_bytes()
-    return [PluginEffect(name=one.owner, changed=outputs[one.flags] != outputs[one.without]) for one in added]
+    return [PluginEffect(name=step.owner, changed=outputs[step.flags] != outputs[step.without]) for step in added]

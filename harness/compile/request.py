@@ -63,18 +63,18 @@ def compile_command(flags: Sequence[str]) -> tuple[str, ...]:
 def cache_key(request: CompileRequest) -> str:
     """Hash of all that decides the module's bytes.
 
-    The bytes of a plugin's files are in the flags that name them; those of the runtime's alone are there too, since
-    a build keeps them beside its module.
+    A plugin's files enter by their names, which hold a hash of their bytes. Files for the runtime alone enter too,
+    since a build keeps them beside its module.
     """
     flags = request.case.compile_flags
     parts = {
         "model": request.model_sha256,
         "function": request.function,
         "plugins": [
-            [one.name, one.plugin.version, one.options, one.sources_sha256, [file.unique_name for file in one.files]]
-            for one in request.plugins
+            [use.name, use.plugin.version, use.options, use.sources_sha256, [file.unique_name for file in use.files]]
+            for use in request.plugins
         ],
-        "rewrites": [[one.function, one.phase, dict(one.options)] for one in request.arranged.rewrites],
+        "rewrites": [[call.function, call.phase, dict(call.options)] for call in request.arranged.rewrites],
         "flags": normalised((*flags, *REPRODUCIBLE_FLAGS)),
         "files": _named_files(flags),
         "compiler": [request.toolchain.version, request.toolchain.compiler_sha256],

@@ -10,8 +10,8 @@ from harness.compile.request import CompileRequest
 from harness.errors import CaseError
 from harness.plugins.chain import pipelines_of
 from harness.plugins.plugin import CompilerPlugin, Step, TransformLibrary, TransformSpec, TuningSpec
-from harness.process import Finished, Limits, run
-from harness.toolchain.tools import error_lines, tail
+from harness.process import Finished, Limits
+from harness.toolchain.tools import error_lines, run_tool, tail
 
 MORE = {"time": "give it more with --compile-timeout", "memory": "give it more with --compile-memory"}
 
@@ -22,12 +22,8 @@ def run_compiler(request: CompileRequest, arguments: Sequence[str], folder: Path
     Raises:
         CaseError: It cannot be started (stage `compile`).
     """
-    try:
-        return run([str(request.toolchain.iree_compile), *arguments], cwd=folder, limits=request.limits, pausable=True)
-    except OSError as error:
-        raise CaseError(
-            "compile", f"iree-compile cannot be started ({error.strerror}); reinstall the toolchain"
-        ) from None
+    command = [str(request.toolchain.iree_compile), *arguments]
+    return run_tool("compile", "iree-compile", command, cwd=folder, limits=request.limits, pausable=True)
 
 
 def compile_to(
@@ -55,17 +51,17 @@ def compile_to(
 def what_went_wrong(
     request: CompileRequest, finished: Finished, *, wrote: bool, what: str = "iree-compile"
 ) -> str | None:
-    """A sentence about a compile that failed, which one that exits with 0 can have done too; None: it did not.
+    """Why a compile failed, as a sentence; None where it succeeded. A compile that exits with 0 can fail too.
 
-    It begins with the plugin that the error is about, where that can be told.
+    The sentence begins with the plugin that the error is about, where the error names one.
 
     Args:
         wrote: Whether its output is there.
         what: Which command it was.
     """
     complaint = _complaint(finished, request.limits, wrote, what)
-    blamed = blamed_plugin(request, finished.stderr) if complaint is not None and finished.limit is None else None
-    return f"plugin {blamed}: {complaint}" if blamed is not None else complaint
+    plugin = blamed_plugin(request, finished.stderr) if complaint is not None and finished.limit is None else None
+    return f"plugin {plugin}: {complaint}" if plugin is not None else complaint
 
 
 def _complaint(finished: Finished, limits: Limits, wrote: bool, what: str) -> str | None:
@@ -96,7 +92,7 @@ _WRONG_PIPELINE = re.compile(r"pass pipeline|PassPipeline")
 def blamed_plugin(request: CompileRequest, stderr: str) -> str | None:
     """The plugin that an error is about: it brings a file, an entry or a pass that the compiler names.
 
-    None where that cannot be told: of two pass pipelines, say, when the error names no pass.
+    None where the error leaves it open: of two pass pipelines, say, when the error names no pass.
 
     Args:
         stderr: All that iree-compile printed.
@@ -122,12 +118,14 @@ def _marks(step: Step) -> Iterator[str]:
         case TransformLibrary():
             yield f"named sequence with name: {step.entry or '__kernel_config'}"
         case CompilerPlugin():
-            yield from (f"IREE plugin '{one}'" for one in step.activate)
+            yield from (f"IREE plugin '{name}'" for name in step.activate)
 
 
 def _owner_of_pipeline(request: CompileRequest, errors: str) -> str | None:
     """The plugin whose pass pipeline is wrong; the variant's own flag may be the one, and has no owner here."""
-    texts = [(one.name, text) for one in request.plugins for step in one.steps for text in pipelines_of(step)]
+    texts = [
+        (applied.name, text) for applied in request.plugins for step in applied.steps for text in pipelines_of(step)
+    ]
     texts += [("", text) for owner, text in request.arranged.pipelines if not owner]
     unknown = _UNKNOWN_PASS.search(errors)
     if unknown is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.errors import CaseError
 from harness.records.case import Case, Gate, VariantGroup
 
 SCHEMA_VERSION = 1
@@ -29,6 +30,11 @@ class Failure:
     message: str
     stderr: str = ""
     mismatch: bool = False
+
+    @classmethod
+    def of(cls, error: CaseError) -> Failure:
+        """What a run keeps of an error."""
+        return cls(stage=error.stage, message=str(error), stderr=error.stderr)
 
 
 @dataclass(frozen=True, kw_only=True)

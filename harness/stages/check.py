@@ -19,7 +19,7 @@ from harness.stages.build import Batch, peer_model
 from harness.stages.context import Context
 from harness.stages.prepare import Prepared
 from harness.verify import AnyRunnable, Runnable, RunnablePeer, check_cases
-from harness.verify.benchmark_module import benchmark_command, run_benchmark_module
+from harness.verify.benchmark_module import run_benchmark_module
 
 
 def lay_out_stage(
@@ -104,27 +104,10 @@ def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     compiled = [one for one in distinct(runnable) if isinstance(one, Runnable)]
     wanted = [one for one in compiled if one.case.name not in context.done.references]
     progress.stage("iree-benchmark-module", len(wanted))
+    limits = Limits(seconds=_BENCHMARK_CALLS * context.options.call_timeout_s)
     for one in wanted:
         progress.step(one.case.name, advance=0)
-        command = benchmark_command(
-            function=one.artifact.function,
-            inputs=one.bench.inputs,
-            parameters=one.bench.parameters,
-            uri=one.case.uri,
-            more_uris=one.case.more_uris,
-            run_flags=one.case.run_flags,
-        )
-        directory.append(
-            run_benchmark_module(
-                one.case.name,
-                one.toolchain,
-                command,
-                one.bench.folder,
-                limits=Limits(seconds=_BENCHMARK_CALLS * context.options.call_timeout_s),
-                cpus=one.cpus,
-                environment=one.case.environment,
-            )
-        )
+        directory.append(run_benchmark_module(one.case.name, one.call, limits))
         progress.step(one.case.name)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.cache import cache_root, read_memo, write_memo
-from harness.errors import ToolchainError
-from harness.process import Limits, run
+from harness.errors import CaseError, ToolchainError
+from harness.process import Finished, Limits, run
 from harness.toolchain.find import Toolchain
 
 _LIMITS = Limits(seconds=60)
@@ -63,6 +63,32 @@ def _flags(toolchain: Toolchain, tool: Path, option: str, pattern: re.Pattern[st
         )
     write_memo(memo, sorted(names))
     return names
+
+
+def run_tool(
+    stage: str,
+    name: str,
+    command: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    limits: Limits,
+    environment: Mapping[str, str] | None = None,
+    cpus: frozenset[int] | None = None,
+    pausable: bool = False,
+) -> Finished:
+    """Run a toolchain's program for a case, to its end, whichever that is.
+
+    Args:
+        stage: Of the case.
+        name: What errors call the program.
+
+    Raises:
+        CaseError: It cannot be started.
+    """
+    try:
+        return run(command, cwd=cwd, limits=limits, env=environment, cpus=cpus, pausable=pausable)
+    except OSError as error:
+        raise CaseError(stage, f"{name} cannot be started ({error.strerror}); reinstall the toolchain") from None
 
 
 # What iree-compile prints when it goes wrong, also when it then exits with 0: a pass pipeline that it cannot parse.

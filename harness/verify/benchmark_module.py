@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from harness.errors import CaseError
-from harness.process import Finished, Limits, run
+from harness.process import Limits
 from harness.records.run import DeviceMemory, Failure, Reference
-from harness.toolchain import Toolchain
-from harness.toolchain.tools import status_text, tail
+from harness.verify.outputs import ModuleCall, require_success
 
 REPETITIONS = 3
 MIN_TIME_S = 0.3
@@ -27,24 +25,12 @@ _PEAK = re.compile(r"^\s*(HOST_LOCAL|DEVICE_LOCAL):\s*(\d+)B peak", re.MULTILINE
 _UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
-def benchmark_command(
-    *,
-    function: str,
-    inputs: Sequence[str],
-    parameters: Sequence[str],
-    uri: str,
-    more_uris: Sequence[str] = (),
-    run_flags: Sequence[str],
-) -> tuple[str, ...]:
-    """The command line, as it is run in a folder that holds module and inputs."""
+def benchmark_command(call: ModuleCall) -> tuple[str, ...]:
+    """The command line, as it is run in the call's folder."""
     return (
         "iree-benchmark-module",
-        "--module=module.vmfb",
-        *(f"--device={one}" for one in (uri, *more_uris)),
-        f"--function={function}",
-        *(f"--parameters={text}" for text in parameters),
-        *(f"--input={text}" for text in inputs),
-        *run_flags,
+        *call.flags,
+        *call.run_flags,
         f"--benchmark_repetitions={REPETITIONS}",
         f"--benchmark_min_time={MIN_TIME_S}s",
         "--time_unit=ns",
@@ -53,58 +39,25 @@ def benchmark_command(
     )
 
 
-def run_benchmark_module(
-    case: str,
-    toolchain: Toolchain,
-    command: Sequence[str],
-    folder: Path,
-    *,
-    limits: Limits,
-    cpus: frozenset[int] | None,
-    environment: Mapping[str, str] | None = None,
-) -> Reference:
+def run_benchmark_module(case: str, call: ModuleCall, limits: Limits) -> Reference:
     """Run it once; a failure is a Reference with `failure` set."""
+    command = benchmark_command(call)
     try:
-        finished = _run(toolchain, command, folder, limits, cpus, environment)
+        finished = call.run("reference", command, limits)
+        require_success("reference", finished, limits)
         times, load = parse_times(finished.stdout)
     except CaseError as error:
-        failure = Failure(stage="reference", message=str(error), stderr=error.stderr)
-        return Reference(case=case, command=tuple(command), failure=failure)
+        return Reference(case=case, command=command, failure=Failure.of(error))
     memory = parse_memory(finished.stderr)
     return Reference(
         case=case,
-        command=tuple(command),
+        command=command,
         real_time_ns=times,
-        host_peak_bytes=sum(one.host_peak_bytes for one in memory) if memory else None,
-        device_peak_bytes=sum(one.device_peak_bytes for one in memory) if memory else None,
+        host_peak_bytes=sum(device.host_peak_bytes for device in memory) if memory else None,
+        device_peak_bytes=sum(device.device_peak_bytes for device in memory) if memory else None,
         memory=memory,
         load_1min=load,
     )
-
-
-def _run(
-    toolchain: Toolchain,
-    command: Sequence[str],
-    folder: Path,
-    limits: Limits,
-    cpus: frozenset[int] | None,
-    environment: Mapping[str, str] | None,
-) -> Finished:
-    tool = str(toolchain.runtime_tool(command[0]))
-    try:
-        finished = run([tool, *command[1:]], cwd=folder, limits=limits, cpus=cpus, env=environment)
-    except OSError as error:
-        raise CaseError(
-            "reference", f"{command[0]} cannot be started ({error.strerror}); reinstall the toolchain"
-        ) from None
-    if finished.ok:
-        return finished
-    message = f"{command[0]} {finished.how_it_ended(limits)}"
-    if finished.limit is not None:
-        message += "; give it more with --call-timeout"
-    elif reason := status_text(finished.stderr):
-        message += f": {reason}"
-    raise CaseError("reference", message, tail(finished.stderr))
 
 
 def parse_times(text: str) -> tuple[tuple[float, ...], float | None]:
@@ -136,13 +89,13 @@ def parse_times(text: str) -> tuple[tuple[float, ...], float | None]:
 def parse_memory(stderr: str) -> tuple[DeviceMemory, ...]:
     """Peak memory of each device; () where statistics are compiled out."""
     _, *parts = _DEVICE.split(stderr)
-    found = [(name, dict(_PEAK.findall(block))) for name, block in zip(parts[::2], parts[1::2], strict=True)]
+    blocks = [(name, dict(_PEAK.findall(block))) for name, block in zip(parts[::2], parts[1::2], strict=True)]
     return tuple(
         DeviceMemory(
             device=name,
             host_peak_bytes=int(peaks.get("HOST_LOCAL", 0)),
             device_peak_bytes=int(peaks.get("DEVICE_LOCAL", 0)),
         )
-        for name, peaks in found
+        for name, peaks in blocks
         if peaks
     )

@@ -21,7 +21,16 @@ from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure
 from harness.toolchain import Toolchain
-from harness.verify.outputs import Array, compare_outputs, load_array, misfit, module_devices, run_command, run_once
+from harness.verify.outputs import (
+    Array,
+    ModuleCall,
+    compare_outputs,
+    load_array,
+    misfit,
+    module_devices,
+    run_command,
+    run_once,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,17 +50,24 @@ class Runnable:
     cpus: frozenset[int] | None
 
     @property
-    def command(self) -> tuple[str, ...]:
-        """The iree-run-module command line that gives its outputs."""
-        return run_command(
+    def call(self) -> ModuleCall:
+        """The call that IREE's runtime tools make."""
+        return ModuleCall(
+            toolchain=self.toolchain,
+            folder=self.bench.folder,
             function=self.artifact.function,
             inputs=self.bench.inputs,
             parameters=self.bench.parameters,
-            uri=self.case.uri,
-            more_uris=self.case.more_uris,
+            uris=self.case.uris,
             run_flags=self.case.run_flags,
-            outputs=self.build.outputs or 0,
+            cpus=self.cpus,
+            environment=self.case.environment,
         )
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The iree-run-module command line that gives its outputs."""
+        return run_command(self.call, self.build.outputs or 0)
 
     def outputs(self, limits: Limits) -> Sequence[Array]:
         """Run it once.
@@ -61,14 +77,7 @@ class Runnable:
         """
         if problem := misfit(module_devices(self.bench.folder / MODULE_FILE), self.case.uris):
             raise CaseError("verify", problem)
-        return run_once(
-            self.toolchain,
-            self.command,
-            self.bench.folder,
-            limits=limits,
-            cpus=self.cpus,
-            environment=self.case.environment,
-        )
+        return run_once(self.call, self.build.outputs or 0, limits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +91,7 @@ class RunnablePeer:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """None: its worker is asked."""
+        """Empty: its worker gives its outputs, and no command line does."""
         return ()
 
     def outputs(self, limits: Limits) -> Sequence[Array]:
@@ -97,7 +106,8 @@ class RunnablePeer:
                 with self.loadable.worker(group, limits) as worker:
                     worker.load(self.case.name, self.loadable.request())
                     answer = worker.ask(op="outputs", case=self.case.name, folder=folder)
-                return [load_array(Path(folder) / f"output{one}.npy") for one in range(int(answer["outputs"]))]
+                files = [Path(folder) / f"output{position}.npy" for position in range(int(answer["outputs"]))]
+                return [load_array(file) for file in files]
             except CaseError as error:
                 raise CaseError("verify", f"{self.loadable.peer.peer.title}: {error}", error.stderr) from None
             except ValueError as error:
@@ -184,16 +194,17 @@ def check_cases(
         cases: Model by model, device by device, baselines first.
     """
     references = _References()
-    for one in cases:
-        on_start(one.case.name)
-        yield _check(one, models[one.case.model], references, limits)
+    for runnable in cases:
+        on_start(runnable.case.name)
+        yield _check(runnable, models[runnable.case.model], references, limits)
 
 
-def _check(one: AnyRunnable, model: Model, references: _References, limits: Limits) -> Check:
+def _check(runnable: AnyRunnable, model: Model, references: _References, limits: Limits) -> Check:
+    case = runnable.case
     against, max_absolute, max_relative, failure = "", None, None, None
     try:
-        outputs = one.outputs(limits)
-        right = references.find(one.case, model, one.artifact)
+        outputs = runnable.outputs(limits)
+        right = references.find(case, model, runnable.artifact)
         if right is None:
             against = "itself: its values are finite"
             _require_finite(outputs)
@@ -204,14 +215,14 @@ def _check(one: AnyRunnable, model: Model, references: _References, limits: Limi
             if difference.problem:
                 message = f"its {difference.problem}, compared with {against}"
                 failure = Failure(stage="verify", message=message, mismatch=True)
-        if one.case.baseline and failure is None:
-            references.keep_baseline(one.case, outputs)
+        if case.baseline and failure is None:
+            references.keep_baseline(case, outputs)
     except CaseError as error:
-        failure = Failure(stage="verify", message=str(error), stderr=error.stderr)
+        failure = Failure.of(error)
     return Check(
-        case=one.case.name,
+        case=case.name,
         against=against,
-        command=one.command,
+        command=runnable.command,
         relative_tolerance=model.tolerance.relative,
         absolute_tolerance=model.tolerance.absolute,
         max_absolute=max_absolute,

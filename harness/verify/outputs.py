@@ -10,7 +10,7 @@ from __future__ import annotations
 import mmap
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from harness.errors import CaseError
 from harness.models.model import Tolerance
-from harness.process import Finished, Limits, run
+from harness.process import Finished, Limits
 from harness.toolchain import Toolchain
-from harness.toolchain.tools import status_text, tail
+from harness.toolchain.tools import run_tool, status_text, tail
 
 _SEARCH = re.compile(rb"HAL device `([^`]+)` not found or unavailable: ([\x20-\x7e]+)")
 # What follows the kind up to the list of executable targets holds the ordinal, where there is one.
@@ -45,10 +45,10 @@ class Place(NamedTuple):
 def module_devices(module: Path) -> dict[str, tuple[Place, ...]]:
     """By name, what each of a module's devices may be, in order of preference; () where another stands in for it."""
     if not module.is_file() or not module.stat().st_size:
-        return {}  # which the runtime tells better
+        return {}  # the runtime's own error says more
     with module.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        found = [(name.decode(), target.decode()) for name, target in _SEARCH.findall(content)]
-    return {name: () if _FALLBACK in target else _places(target) for name, target in found}
+        targets = {name.decode(): target.decode() for name, target in _SEARCH.findall(content)}
+    return {name: () if _FALLBACK in target else _places(target) for name, target in targets.items()}
 
 
 def _places(target: str) -> tuple[Place, ...]:
@@ -68,23 +68,23 @@ def misfit(devices: Mapping[str, Sequence[Place]], uris: Sequence[str]) -> str |
     """
     if not devices or not all(devices.values()):
         return None
-    given = _given(uris)
+    asked = _places_of(uris)
     for name, places in devices.items():
-        if not set(places) & set(given):
+        if not set(places) & set(asked):
             wanted = " or ".join(map(str, places))
             return f"the program needs a device {name} ({wanted}), and uri has none; add one to uri"
     used = {place for places in devices.values() for place in places}
-    for place, uri in zip(given, uris, strict=True):
+    for place, uri in zip(asked, uris, strict=True):
         if place not in used:
-            known = ", ".join(f"{name} = {' or '.join(map(str, places))}" for name, places in devices.items())
+            targets = ", ".join(f"{name} = {' or '.join(map(str, places))}" for name, places in devices.items())
             return (
                 f"nothing of the program is for {uri} ({place}), one of {len(uris)} devices in uri, since it was "
-                f"compiled for {known}; shorten uri, or name it in --iree-hal-target-device"
+                f"compiled for {targets}; shorten uri, or name it in --iree-hal-target-device"
             )
     return None
 
 
-def _given(uris: Sequence[str]) -> list[Place]:
+def _places_of(uris: Sequence[str]) -> list[Place]:
     kinds = [uri.split("://", 1)[0] for uri in uris]
     kinds = [_LOCAL if kind.startswith(f"{_LOCAL}-") else kind for kind in kinds]
     return [Place(kind, kinds[:position].count(kind)) for position, kind in enumerate(kinds)]
@@ -97,89 +97,104 @@ _NO_NPY_FORM = "unsupported data encoding"
 _BF16_OUTPUT = re.compile(r"%output(\d+): tensor<((?:\d+x)*)bf16>")
 
 
-def run_command(
-    *,
-    function: str,
-    inputs: Sequence[str],
-    parameters: Sequence[str],
-    uri: str,
-    more_uris: Sequence[str] = (),
-    run_flags: Sequence[str],
-    outputs: int,
-) -> tuple[str, ...]:
-    """The iree-run-module command line, as it is run in a folder that holds module and inputs.
+@dataclass(frozen=True, kw_only=True)
+class ModuleCall:
+    """A call of a compiled module through IREE's runtime tools.
 
-    Args:
+    Attributes:
+        folder: Holds the module, as module.vmfb, and its inputs; the tools run in it.
         inputs: Texts of --input=.
         parameters: Texts of --parameters=.
+        uris: The devices, in order.
+        cpus: Cores to hold the tool on; None: wherever the system puts it.
+        environment: Variables that the tool needs.
     """
-    return (
-        "iree-run-module",
-        "--module=module.vmfb",
-        *(f"--device={one}" for one in (uri, *more_uris)),
-        f"--function={function}",
-        *(f"--parameters={text}" for text in parameters),
-        *(f"--input={text}" for text in inputs),
-        *(f"--output=@output{position}.npy" for position in range(outputs)),
-        *run_flags,
-    )
+
+    toolchain: Toolchain
+    folder: Path
+    function: str
+    inputs: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    uris: tuple[str, ...]
+    run_flags: tuple[str, ...] = ()
+    cpus: frozenset[int] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What every tool takes, but for the run flags."""
+        return (
+            "--module=module.vmfb",
+            *(f"--device={uri}" for uri in self.uris),
+            f"--function={self.function}",
+            *(f"--parameters={text}" for text in self.parameters),
+            *(f"--input={text}" for text in self.inputs),
+        )
+
+    def run(self, stage: str, command: Sequence[str], limits: Limits) -> Finished:
+        """Run one of the runtime's tools with this command line, to its end.
+
+        Raises:
+            CaseError: It cannot be started.
+        """
+        tool = str(self.toolchain.runtime_tool(command[0]))
+        return run_tool(
+            stage,
+            command[0],
+            [tool, *command[1:]],
+            cwd=self.folder,
+            limits=limits,
+            environment=self.environment,
+            cpus=self.cpus,
+        )
 
 
-def run_once(
-    toolchain: Toolchain,
-    command: Sequence[str],
-    folder: Path,
-    *,
-    limits: Limits,
-    cpus: frozenset[int] | None,
-    environment: Mapping[str, str] | None = None,
-) -> list[Array]:
-    """Run that command line in a folder and read its outputs.
+def require_success(stage: str, finished: Finished, limits: Limits) -> None:
+    """Refuse how a runtime tool ended, unless with status 0.
+
+    Raises:
+        CaseError: It failed, or was stopped at a limit.
+    """
+    if finished.ok:
+        return
+    message = f"{Path(finished.command[0]).name} {finished.how_it_ended(limits)}"
+    if finished.limit is not None:
+        message += "; give it more with --call-timeout"
+    elif reason := status_text(finished.stderr):
+        message += f": {reason}"
+    raise CaseError(stage, message, tail(finished.stderr))
+
+
+def run_command(call: ModuleCall, outputs: int) -> tuple[str, ...]:
+    """The iree-run-module command line that writes so many outputs into the call's folder."""
+    files = (f"{_OUTPUT_FLAG}@output{position}.npy" for position in range(outputs))
+    return ("iree-run-module", *call.flags, *files, *call.run_flags)
+
+
+def run_once(call: ModuleCall, outputs: int, limits: Limits) -> list[Array]:
+    """Run a module once and read its outputs.
 
     The tool has no .npy form for bf16 and gives up; it is then run again, with those outputs written as raw bytes.
 
     Raises:
-        CaseError: The tool failed, was stopped at a limit, or wrote no output.
+        CaseError: The tool failed, was stopped at a limit, or wrote no output (stage `verify`).
     """
-    finished = _run(toolchain, command, folder, limits, cpus, environment)
+    command = run_command(call, outputs)
+    finished = call.run("verify", command, limits)
     raw: dict[str, tuple[int, ...]] = {}
     if _NO_NPY_FORM in finished.stderr and (raw := _bf16_outputs(finished.stderr)):
         again = [flag.replace(".npy", ".bin") if flag in raw else flag for flag in command]
-        finished = _run(toolchain, again, folder, limits, cpus, environment)
-    if not finished.ok:
-        message = f"{command[0]} {finished.how_it_ended(limits)}"
-        if finished.limit is not None:
-            message += "; give it more with --call-timeout"
-        elif reason := status_text(finished.stderr):
-            message += f": {reason}"
-        raise CaseError("verify", message, tail(finished.stderr))
-    wanted = [flag for flag in command if flag.startswith(_OUTPUT_FLAG)]
+        finished = call.run("verify", again, limits)
+    require_success("verify", finished, limits)
     try:
         return [
-            _load_bf16(folder / f"output{position}.bin", raw[flag])
+            _load_bf16(call.folder / f"output{position}.bin", raw[flag])
             if flag in raw
-            else load_array(folder / f"output{position}.npy")
-            for position, flag in enumerate(wanted)
+            else load_array(call.folder / f"output{position}.npy")
+            for position, flag in enumerate(flag for flag in command if flag.startswith(_OUTPUT_FLAG))
         ]
     except ValueError as error:
         raise CaseError("verify", f"{command[0]} exited with status 0, but an output {error}") from None
-
-
-def _run(
-    toolchain: Toolchain,
-    command: Sequence[str],
-    folder: Path,
-    limits: Limits,
-    cpus: frozenset[int] | None,
-    environment: Mapping[str, str] | None,
-) -> Finished:
-    tool = str(toolchain.runtime_tool(command[0]))
-    try:
-        return run([tool, *command[1:]], cwd=folder, limits=limits, cpus=cpus, env=environment)
-    except OSError as error:
-        raise CaseError(
-            "verify", f"{command[0]} cannot be started ({error.strerror}); reinstall the toolchain"
-        ) from None
 
 
 def _bf16_outputs(stderr: str) -> dict[str, tuple[int, ...]]:
@@ -299,7 +314,7 @@ def _problem(
         return None
     excess = np.subtract(error, allowed, where=beyond, out=np.full(error.shape, -np.inf))
     worst = np.unravel_index(int(np.argmax(excess)), error.shape)
-    index = ", ".join(str(int(one)) for one in worst)
+    index = ", ".join(str(int(place)) for place in worst)
     return (
         f"output {position} differs in {int(beyond.sum())} of {error.size} values, worst at [{index}]: "
         f"{a[worst]:.7g} where {b[worst]:.7g} is right"

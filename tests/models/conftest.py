@@ -15,7 +15,7 @@ from harness.models import ModelArtifact, materialize
 from harness.models.bench_folder import lay_out
 from harness.models.model import Model
 from harness.toolchain import Toolchain
-from harness.verify.outputs import run_command, run_once
+from harness.verify.outputs import ModuleCall, run_once
 
 LIMITS = process.Limits(seconds=120)
 
@@ -79,15 +79,14 @@ def run_main(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> 
         compiled = process.run([str(toolchain.iree_compile), *command], cwd=folder, limits=LIMITS)
         assert compiled.ok, compiled.stderr
         bench = lay_out(folder / "bench", module, artifact)
-        once = run_command(
+        call = ModuleCall(
+            toolchain=toolchain,
+            folder=bench.folder,
             function=artifact.function,
             inputs=bench.inputs,
             parameters=bench.parameters,
-            uri=uris[0],
-            more_uris=uris[1:],
-            run_flags=[],
-            outputs=outputs,
+            uris=tuple(uris),
         )
-        return run_once(toolchain, once, bench.folder, limits=LIMITS, cpus=None)
+        return run_once(call, outputs, LIMITS)
 
     return run_main

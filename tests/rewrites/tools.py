@@ -18,7 +18,7 @@ from harness.compile.iree_compile import parse_statistics
 from harness.process import Limits
 from harness.records.run import Statistics
 from harness.toolchain import find_toolchain
-from harness.verify.outputs import run_command, run_once
+from harness.verify.outputs import ModuleCall, run_once
 
 Array = NDArray[Any]
 Rewrite = Callable[[ir.Module], int]
@@ -157,16 +157,14 @@ class Compiled:
             (folder / "module.vmfb").write_bytes(self.module)
             for number, argument in enumerate(arguments):
                 np.save(folder / f"input{number}.npy", argument)
-            command = run_command(
+            call = ModuleCall(
+                toolchain=find_toolchain(),
+                folder=folder,
                 function="main",
-                inputs=[f"@input{number}.npy" for number in range(len(arguments))],
-                parameters=[],
-                uri=self.uri,
-                run_flags=[],
-                outputs=self.results,
+                inputs=tuple(f"@input{number}.npy" for number in range(len(arguments))),
+                uris=(self.uri,),
             )
-            arrays = run_once(find_toolchain(), command, folder, limits=Limits(seconds=60), cpus=None)
-            return [array.tobytes() for array in arrays]
+            return [array.tobytes() for array in run_once(call, self.results, Limits(seconds=60))]
 
 
 def compiled(text: str, target: Sequence[str] = CPU) -> Compiled:

@@ -1,18 +1,35 @@
-"""Toolchains and small compiled programs whose outputs are looked at."""
+"""Calls of modules through the scripted tools, and of small programs through the installed ones, compiled once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.process import Limits, run
 from harness.toolchain import Toolchain
+from harness.verify.outputs import ModuleCall
 from tests.builders import CPU_FLAGS
 from tests.fakes.fake_toolchain import make_fake_toolchain
 
-CompileInto = Callable[[Path, str], Path]
+Compile = Callable[..., Path]
+MATMUL = """
+func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> tensor<4x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<4x4xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %c = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x4xf32>) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %c : tensor<4x4xf32>
+}
+"""
+
+
+def make_call(toolchain: Toolchain, folder: Path, *run_flags: str, **fields: Any) -> ModuleCall:
+    """A call of `main` on one device."""
+    base = {"toolchain": toolchain, "folder": folder, "function": "main", "uris": ("local-sync",)}
+    return ModuleCall(run_flags=run_flags, **{**base, **fields})
 
 
 @pytest.fixture
@@ -20,16 +37,18 @@ def fake(tmp_path: Path) -> Toolchain:
     return make_fake_toolchain(tmp_path / "toolchain")
 
 
-@pytest.fixture
-def compile_into(real_toolchain: Toolchain) -> CompileInto:
-    """Compile a program with the installed compiler to module.vmfb in a folder; the folder."""
+@pytest.fixture(scope="session")
+def compile_text(real_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """Compile a program to module.vmfb in a folder; the folder, which is the same for the same program and flags."""
+    folders: dict[tuple[str, ...], Path] = {}
 
-    def compile_it(folder: Path, text: str) -> Path:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "model.mlir").write_text(text)
-        command = [str(real_toolchain.iree_compile), "model.mlir", "-o", "module.vmfb", *CPU_FLAGS]
-        finished = run(command, cwd=folder, limits=Limits(seconds=120))
-        assert finished.ok, finished.stderr[:2000]
-        return folder
+    def compile_it(text: str, *flags: str) -> Path:
+        if (text, *flags) not in folders:
+            folder = folders[(text, *flags)] = tmp_path_factory.mktemp("compiled")
+            (folder / "model.mlir").write_text(text)
+            command = [str(real_toolchain.iree_compile), "model.mlir", "-o", "module.vmfb", *(flags or CPU_FLAGS)]
+            finished = run(command, cwd=folder, limits=Limits(seconds=120))
+            assert finished.ok, finished.stderr[:2000]
+        return folders[(text, *flags)]
 
     return compile_it

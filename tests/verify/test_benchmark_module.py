@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import CaseError
-from harness.process import Limits, run
+from harness.process import Limits
 from harness.records.run import DeviceMemory, Reference
 from harness.toolchain import Toolchain
 from harness.verify.benchmark_module import (
@@ -22,8 +23,8 @@ from harness.verify.benchmark_module import (
     parse_times,
     run_benchmark_module,
 )
-from tests.builders import CPU_FLAGS
-from tests.fakes.fake_toolchain import make_fake_toolchain
+from harness.verify.outputs import ModuleCall
+from tests.verify.conftest import MATMUL, Compile, make_call
 
 NAME = "BM_main/process_time/real_time"
 
@@ -147,19 +148,8 @@ def test_without_statistics_there_are_no_peaks(text: str) -> None:
     assert parse_memory(text) == ()
 
 
-def command_of(*run_flags: str, inputs: Sequence[str] = ()) -> tuple[str, ...]:
-    return benchmark_command(
-        function="main",
-        inputs=inputs,
-        parameters=["w=w.irpa"] if not inputs else [],
-        uri="local-sync",
-        run_flags=run_flags,
-    )
-
-
-def run_it(toolchain: Toolchain, command: Sequence[str], folder: Path, seconds: float = 60) -> Reference:
-    limits = Limits(seconds=seconds)
-    return run_benchmark_module("net/stock@cpu", toolchain, command, folder, limits=limits, cpus=None)
+def run_it(call: ModuleCall, seconds: float = 60) -> Reference:
+    return run_benchmark_module("net/stock@cpu", call, Limits(seconds=seconds))
 
 
 def message_of(reference: Reference) -> str:
@@ -171,13 +161,15 @@ def message_of(reference: Reference) -> str:
     return reference.failure.message
 
 
-def test_the_command_is_one_that_an_iree_engineer_would_type() -> None:
-    assert command_of("--task_topology_max_group_count=1") == (
+def test_the_command_is_one_that_an_iree_engineer_would_type(fake: Toolchain, tmp_path: Path) -> None:
+    call = make_call(fake, tmp_path, "--task_topology_max_group_count=1", parameters=("w=w.irpa",), inputs=("4xf32",))
+    assert benchmark_command(call) == (
         "iree-benchmark-module",
         "--module=module.vmfb",
         "--device=local-sync",
         "--function=main",
         "--parameters=w=w.irpa",
+        "--input=4xf32",
         "--task_topology_max_group_count=1",
         "--benchmark_repetitions=3",
         "--benchmark_min_time=0.3s",
@@ -187,12 +179,11 @@ def test_the_command_is_one_that_an_iree_engineer_would_type() -> None:
     )
 
 
-def test_a_reference_keeps_times_peaks_load_and_command(tmp_path: Path) -> None:
-    fake = make_fake_toolchain(tmp_path / "toolchain")
-    command = command_of("--fake-times-ns=5,6,7")
-    assert run_it(fake, command, tmp_path) == Reference(
+def test_a_reference_keeps_times_peaks_load_and_command(fake: Toolchain, tmp_path: Path) -> None:
+    call = make_call(fake, tmp_path, "--fake-times-ns=5,6,7")
+    assert run_it(call) == Reference(
         case="net/stock@cpu",
-        command=command,
+        command=benchmark_command(call),
         real_time_ns=(5.0, 6.0, 7.0),
         host_peak_bytes=0,
         device_peak_bytes=64,
@@ -202,71 +193,32 @@ def test_a_reference_keeps_times_peaks_load_and_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (["--fake-exit=2"], "iree-benchmark-module exited with status 2"),
         (["--fake-signal=ABRT"], "iree-benchmark-module was ended by SIGABRT"),
         (["--fake-no-output"], "iree-benchmark-module printed JSON of an unknown form"),
+        (["--fake-sleep=60"], "iree-benchmark-module ran past its limit of 0.5 s; give it more with --call-timeout"),
     ],
 )
-def test_a_failure_is_kept_with_what_was_printed(tmp_path: Path, flags: list[str], said: str) -> None:
-    fake = make_fake_toolchain(tmp_path / "toolchain")
-    assert message_of(run_it(fake, command_of(*flags), tmp_path)).startswith(said)
-
-
-def test_a_failure_says_the_status_of_the_tool(tmp_path: Path) -> None:
-    status = "c/runtime/src/iree/hal/x.c:1: UNAVAILABLE; no device; while invoking native function f"
-    always = {"iree-benchmark-module": ["--fake-exit=1", "--fake-no-output", f"--fake-stderr={status}"]}
-    reference = run_it(make_fake_toolchain(tmp_path / "toolchain", always=always), command_of(), tmp_path)
-    assert message_of(reference).startswith("iree-benchmark-module exited with status 1: UNAVAILABLE; no device")
-    assert reference.failure is not None
-    assert status in reference.failure.stderr
-
-
-def test_a_hang_is_ended_and_says_how_to_wait_longer(tmp_path: Path) -> None:
-    fake = make_fake_toolchain(tmp_path / "toolchain")
-    assert message_of(run_it(fake, command_of("--fake-sleep=60"), tmp_path, seconds=0.2)) == (
-        "iree-benchmark-module ran past its limit of 0.2 s; give it more with --call-timeout"
-    )
-
-
-def test_a_missing_tool_is_a_failure(tmp_path: Path) -> None:
-    broken = make_fake_toolchain(tmp_path / "toolchain", missing=["iree-benchmark-module"])
-    assert message_of(run_it(broken, command_of(), tmp_path)) == (
-        "iree-benchmark-module cannot be started (No such file or directory); reinstall the toolchain"
-    )
-
-
-_MATMUL = """
-func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> tensor<4x4xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<4x4xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<4x4xf32>) -> tensor<4x4xf32>
-  %c = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x4xf32>) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
-  return %c : tensor<4x4xf32>
-}
-"""
+def test_a_failure_is_kept_with_what_was_printed(
+    fake: Toolchain, tmp_path: Path, flags: list[str], message: str
+) -> None:
+    seconds = 0.5 if "--fake-sleep=60" in flags else 60
+    assert message_of(run_it(make_call(fake, tmp_path, *flags), seconds)).startswith(message)
 
 
 def test_the_real_tool_on_a_tiny_matmul(
-    real_toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    real_toolchain: Toolchain, compile_text: Compile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.verify.benchmark_module.MIN_TIME_S", 0.01)
-    (tmp_path / "model.mlir").write_text(_MATMUL)
-    compiled = run(
-        [str(real_toolchain.iree_compile), "model.mlir", "-o", "module.vmfb", *CPU_FLAGS],
-        cwd=tmp_path,
-        limits=Limits(seconds=60),
-    )
-    assert compiled.ok, compiled.stderr[:2000]
-    inputs = ["4x8xf32=1", "8x4xf32=1"]
-    reference = run_it(real_toolchain, command_of("--dispatch_statistics", inputs=inputs), tmp_path)
+    call = make_call(real_toolchain, compile_text(MATMUL), "--dispatch_statistics", inputs=("4x8xf32=1", "8x4xf32=1"))
+    reference = run_it(call)
     assert reference.failure is None
     assert len(reference.real_time_ns) == REPETITIONS
     assert all(time_ns > 0 for time_ns in reference.real_time_ns)
-    assert reference.device_peak_bytes is not None
-    assert reference.device_peak_bytes > 0
+    assert (reference.device_peak_bytes or 0) > 0
     assert reference.load_1min is not None
 
-    refused = run_it(real_toolchain, command_of(inputs=inputs[:1]), tmp_path)
+    refused = run_it(replace(call, inputs=call.inputs[:1]))
     assert message_of(refused).startswith("iree-benchmark-module exited with status 1: INVALID_ARGUMENT; input list")

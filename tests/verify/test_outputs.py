@@ -1,0 +1,431 @@
+"""A case's outputs: its devices, what one run gives, and numpy.allclose's rule with words for what differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
+
+from harness.errors import CaseError
+from harness.models.inputs import write_arguments
+from harness.models.model import Input, Tolerance
+from harness.process import Limits
+from harness.toolchain import Toolchain
+from harness.verify.outputs import (
+    ModuleCall,
+    Place,
+    compare_outputs,
+    load_array,
+    misfit,
+    module_devices,
+    run_command,
+    run_once,
+)
+from tests.builders import CPU_FLAGS
+from tests.fakes.fake_toolchain import calls, make_fake_toolchain
+from tests.verify.conftest import Compile, make_call
+
+# ----------------------------------------------------------------------------------------------------------- devices
+
+TARGET = '[#hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", {ordinal = 7 : i64}>]'
+SECOND = f'#hal.device.target<"local", {{ordinal = 1 : index}}, {TARGET}>'
+FIRST = f'#hal.device.target<"local", {TARGET}>'
+EITHER = f'#hal.device.select<[#hal.device.target<"vulkan", []> : !hal.device, {FIRST} : !hal.device]>'
+A, B, C = Place("local", 0), Place("local", 1), Place("vulkan", 0)
+
+
+def as_module(**devices: str) -> bytes:
+    """A module as IREE 3.13 writes it, as far as its devices go."""
+    searches = [f"HAL device `{name}` not found or unavailable: {target}" for name, target in devices.items()]
+    return b"\x00VM" + b"\x00\x01".join(search.encode() for search in searches) + b"\x00code"
+
+
+@pytest.mark.parametrize(
+    ("content", "devices"),
+    [
+        (as_module(dev_a=FIRST, dev_b=SECOND, fast=EITHER), {"dev_a": (A,), "dev_b": (B,), "fast": (C, A)}),
+        (as_module(dev="#hal.device.fallback<@other>"), {"dev": ()}),
+        (b"", {}),
+        (b"no module at all", {}),
+        (b"HAL device `x` not found", {}),
+        (None, {}),
+    ],
+)
+def test_a_module_says_what_it_was_compiled_for(
+    tmp_path: Path, content: bytes | None, devices: dict[str, tuple[Place, ...]]
+) -> None:
+    if content is not None:
+        (tmp_path / "module.vmfb").write_bytes(content)
+    assert module_devices(tmp_path / "module.vmfb") == devices
+
+
+@pytest.mark.parametrize(
+    ("devices", "uris"),
+    [
+        ({}, ["local-sync", "local-sync"]),
+        ({"a": (A,)}, ["local-sync"]),
+        ({"a": (A,)}, ["local-task://0"]),
+        ({"a": (A,), "b": (B,)}, ["local-task", "local-sync"]),
+        ({"a": (A,), "b": (C,)}, ["vulkan", "local-sync"]),
+        ({"a": (C, A)}, ["local-sync"]),
+        ({"a": (C, A)}, ["vulkan://GPU-6d65", "local-sync"]),
+        ({"a": (A,), "b": (A, B)}, ["local-sync", "local-sync"]),
+        ({"a": ()}, ["local-sync", "local-sync"]),
+    ],
+)
+def test_devices_that_fit(devices: dict[str, tuple[Place, ...]], uris: list[str]) -> None:
+    assert misfit(devices, uris) is None
+
+
+def test_a_list_of_devices_longer_or_shorter_than_the_program() -> None:
+    assert misfit({"a": (A,), "b": (A,)}, ["local-sync", "local-task"]) == (
+        "nothing of the program is for local-task (local[1]), one of 2 devices in uri, since it was compiled for "
+        "a = local[0], b = local[0]; shorten uri, or name it in --iree-hal-target-device"
+    )
+    assert misfit({"a": (A,), "b": (C, B)}, ["local-sync"]) == (
+        "the program needs a device b (vulkan[0] or local[1]), and uri has none; add one to uri"
+    )
+
+
+ON_TWO = """
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = arith.addf %x, %x : tensor<4xf32>
+  %b = flow.tensor.transfer %a : tensor<4xf32> to #hal.device.promise<@dev_b>
+  %c = arith.mulf %b, %b : tensor<4xf32>
+  %d = flow.tensor.transfer %c : tensor<4xf32> to #hal.device.promise<@dev_a>
+  return %d : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(("second", "places"), [("local[1]", (B,)), ("local", (A,)), ("local[1],local[0]", (B, A))])
+def test_real_modules_say_what_they_were_compiled_for(
+    compile_text: Compile, second: str, places: tuple[Place, ...]
+) -> None:
+    targets = ("--iree-hal-target-device=dev_a=local[0]", f"--iree-hal-target-device=dev_b={second}")
+    folder = compile_text(ON_TWO, *targets, *CPU_FLAGS[1:])
+    assert module_devices(folder / "module.vmfb") == {"dev_a": (A,), "dev_b": places}
+
+
+# -------------------------------------------------------------------------------------------------------- running once
+
+THREE_OUTPUTS = """
+func.func @main(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xi32>, f32) {
+  %sum = arith.addf %a, %b : tensor<2x3xf32>
+  %ints = arith.constant dense<[7, -8]> : tensor<2xi32>
+  %scalar = arith.constant 2.5 : f32
+  return %sum, %ints, %scalar : tensor<2x3xf32>, tensor<2xi32>, f32
+}
+"""
+TWICE_IN_BF16 = """
+func.func @main(%a: tensor<2x2xbf16>) -> (tensor<2x2xf32>, tensor<2x2xbf16>, tensor<bf16>) {
+  %wide = arith.extf %a : tensor<2x2xbf16> to tensor<2x2xf32>
+  %twice = arith.addf %a, %a : tensor<2x2xbf16>
+  %scalar = arith.constant dense<-0.5> : tensor<bf16>
+  return %wide, %twice, %scalar : tensor<2x2xf32>, tensor<2x2xbf16>, tensor<bf16>
+}
+"""
+MINUTE = Limits(seconds=60)
+
+
+def failure_of(call: ModuleCall, outputs: int = 1, limits: Limits = MINUTE) -> CaseError:
+    """The error of a run that fails, after a look that it is one line about verifying."""
+    with pytest.raises(CaseError) as caught:
+        run_once(call, outputs, limits)
+    assert caught.value.stage == "verify"
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def test_the_command_names_files_of_the_folder_only(fake: Toolchain, tmp_path: Path) -> None:
+    inputs = ("@input0.npy", "4xbf16=@input1.bin")
+    call = make_call(fake, tmp_path, "--x=1", uris=("a", "b"), inputs=inputs, parameters=("w=w.irpa",))
+    assert run_command(call, 2) == (
+        "iree-run-module",
+        "--module=module.vmfb",
+        "--device=a",
+        "--device=b",
+        "--function=main",
+        "--parameters=w=w.irpa",
+        "--input=@input0.npy",
+        "--input=4xbf16=@input1.bin",
+        "--output=@output0.npy",
+        "--output=@output1.npy",
+        "--x=1",
+    )
+
+
+def test_outputs_come_in_order_of_one_run(fake: Toolchain, tmp_path: Path) -> None:
+    call = make_call(fake, tmp_path, "--fake-values=1,2", "--fake-values=3")
+    assert [output.tolist() for output in run_once(call, 2, MINUTE)] == [[1.0, 2.0], [3.0]]
+    assert len(calls(fake)) == 1
+    assert run_once(call, 0, MINUTE) == []
+
+
+STATUS = "c/runtime/src/iree/vm/x.c:1: INVALID_ARGUMENT; bad shape; while invoking native function f"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message", "printed"),
+    [
+        (
+            ("--fake-exit=1", f"--fake-stderr={STATUS}"),
+            "iree-run-module exited with status 1: INVALID_ARGUMENT; bad shape",
+            STATUS,
+        ),
+        (("--fake-exit=3",), "iree-run-module exited with status 3", ""),
+        (("--fake-signal=FPE",), "iree-run-module was ended by SIGFPE", ""),
+        (("--fake-sleep=60",), "iree-run-module ran past its limit of 0.5 s; give it more with --call-timeout", ""),
+        (
+            ("--fake-no-output",),
+            "iree-run-module exited with status 0, but an output cannot be read (output0.npy: No such file or "
+            "directory)",
+            "",
+        ),
+    ],
+)
+def test_a_failure_says_why_in_one_sentence(
+    fake: Toolchain, tmp_path: Path, flags: tuple[str, ...], message: str, printed: str
+) -> None:
+    limits = Limits(seconds=0.5 if "--fake-sleep=60" in flags else 60)
+    error = failure_of(make_call(fake, tmp_path, *flags), limits=limits)
+    assert (str(error), error.stderr) == (message, printed)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01", b"no array"])
+def test_an_output_that_was_cut_short_is_a_failure(fake: Toolchain, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "output0.npy").write_bytes(content)
+    message = "iree-run-module exited with status 0, but an output is no whole .npy file (output0.npy)"
+    assert str(failure_of(make_call(fake, tmp_path, "--fake-no-output"))) == message
+
+
+def test_a_bf16_output_that_was_cut_short_is_a_failure(fake: Toolchain, tmp_path: Path) -> None:
+    (tmp_path / "output0.bin").write_bytes(b"123")
+    printed = "--fake-stderr=unsupported data encoding; (%output0: tensor<2xbf16>)"
+    message = "iree-run-module exited with status 0, but an output is not there or was cut short (output0.bin)"
+    assert str(failure_of(make_call(fake, tmp_path, "--fake-no-output", printed))) == message
+
+
+def test_a_missing_tool_is_a_failure(tmp_path: Path) -> None:
+    broken = make_fake_toolchain(tmp_path / "broken", missing=["iree-run-module"])
+    message = "iree-run-module cannot be started (No such file or directory); reinstall the toolchain"
+    assert str(failure_of(make_call(broken, tmp_path))) == message
+
+
+def test_three_outputs_of_a_real_module(real_toolchain: Toolchain, compile_text: Compile) -> None:
+    folder = compile_text(THREE_OUTPUTS)
+    np.save(folder / "a.npy", np.arange(6, dtype=np.float32).reshape(2, 3))
+    call = make_call(real_toolchain, folder, inputs=("@a.npy", "2x3xf32=1"))
+    total, ints, scalar = run_once(call, 3, MINUTE)
+    assert total.tolist() == [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+    assert (ints.dtype.name, ints.tolist()) == ("int32", [7, -8])
+    assert (scalar.shape, float(scalar)) == ((), 2.5)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "status"),
+    [
+        (
+            ("2x4xf32=1", "2x3xf32=1"),
+            "INVALID_ARGUMENT; input0 shape dimension 1 mismatch; expected 3 but have 4; "
+            "expected shape `2x3`, actual shape `2x4`",
+        ),
+        (("2x3xf32=1",), "INVALID_ARGUMENT; input list and function mismatch; expected 2 arguments but passed 1"),
+        (("@gone.npy", "2x3xf32=1"), "UNKNOWN; unable to open file `gone.npy` with mode 2; parsing input"),
+    ],
+)
+def test_wrong_inputs_are_refused_in_irees_own_words(
+    real_toolchain: Toolchain, compile_text: Compile, inputs: tuple[str, ...], status: str
+) -> None:
+    error = failure_of(make_call(real_toolchain, compile_text(THREE_OUTPUTS), inputs=inputs), outputs=3)
+    assert str(error).startswith(f"iree-run-module exited with status 1: {status}")
+    assert "while invoking" not in str(error)
+    assert "func @" not in str(error)
+
+
+def test_bf16_outputs_are_read_though_the_tool_has_no_npy_form_for_them(
+    real_toolchain: Toolchain, compile_text: Compile
+) -> None:
+    folder = compile_text(TWICE_IN_BF16)
+    (argument,) = write_arguments([Input(shape=(2, 2), dtype="bf16", fill="constant", value=1.5)], folder)
+    (folder / argument.file.name).symlink_to(argument.file)
+    wide, twice, scalar = run_once(make_call(real_toolchain, folder, inputs=(argument.flag,)), 3, MINUTE)
+    assert wide.tolist() == [[1.5, 1.5], [1.5, 1.5]]
+    assert (twice.dtype.name, twice.tolist()) == ("float32", [[3.0, 3.0], [3.0, 3.0]])
+    assert (scalar.shape, float(scalar)) == ((), -0.5)
+
+
+# ----------------------------------------------------------------------------------------------------------- comparing
+
+EXACT = Tolerance(relative=0.0, absolute=0.0)
+HUGE = Tolerance(relative=1e30, absolute=1e30)
+SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
+DTYPES = st.sampled_from(
+    [np.float16, np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8, np.bool_, np.complex64]
+)
+VALUES = st.sampled_from([0.0, 1.0, 1.25, -1.0, 100.0, 101.0, np.nan, np.inf, -np.inf]) | st.floats(width=32)
+TOLERANCES = st.builds(Tolerance, relative=st.floats(0, 10), absolute=st.floats(0, 1e6))
+PAIRS = SHAPES.flatmap(lambda shape: st.tuples(*[hnp.arrays(np.float32, shape, elements=VALUES)] * 2))
+
+
+def problem(ours: Any, right: Any, tolerance: Tolerance = EXACT) -> str | None:
+    """What is wrong with one output."""
+    return compare_outputs([np.asarray(ours)], [np.asarray(right)], tolerance).problem
+
+
+@given(DTYPES.flatmap(lambda dtype: hnp.arrays(dtype, SHAPES)))
+def test_an_array_agrees_with_itself_exactly(array: NDArray[Any]) -> None:
+    difference = compare_outputs([array], [array.copy()], EXACT)
+    assert (difference.problem, difference.max_absolute, difference.max_relative) == (None, 0.0, 0.0)
+
+
+@given(pair=PAIRS, tolerance=TOLERANCES)
+def test_agreement_is_numpys_allclose(pair: tuple[NDArray[Any], NDArray[Any]], tolerance: Tolerance) -> None:
+    ours, right = (array.astype(np.float64) for array in pair)
+    expected = np.allclose(ours, right, rtol=tolerance.relative, atol=tolerance.absolute, equal_nan=True)
+    assert (problem(*pair, tolerance) is None) == expected
+
+
+@given(pair=PAIRS, tolerance=TOLERANCES, more=st.floats(1, 10))
+def test_what_agrees_still_agrees_with_more_tolerance(
+    pair: tuple[NDArray[Any], NDArray[Any]], tolerance: Tolerance, more: float
+) -> None:
+    assume(problem(*pair, tolerance) is None)
+    wider = Tolerance(relative=tolerance.relative * more, absolute=tolerance.absolute * more)
+    assert problem(*pair, wider) is None
+
+
+@given(data=st.data(), shape=hnp.array_shapes(min_dims=0, max_dims=3, max_side=4))
+def test_a_single_wrong_value_is_found_and_its_place_named(data: st.DataObject, shape: tuple[int, ...]) -> None:
+    right = data.draw(hnp.arrays(np.float32, shape, elements=st.floats(-1e3, 1e3, width=32)))
+    place = tuple(data.draw(st.integers(0, size - 1)) for size in shape)
+    ours = right.copy()
+    ours[place] += 1.0
+    found = problem(ours, right)
+    assert found is not None
+    assert f"output 0 differs in 1 of {right.size} values, worst at [{', '.join(map(str, place))}]: " in found
+
+
+@given(st.integers(-(2**63), 2**63 - 2))
+def test_neighbours_among_large_integers_differ(number: int) -> None:
+    """float64 holds no whole numbers beyond 2**53 one by one."""
+    assert problem(np.array([number + 1], np.int64), np.array([number], np.int64)) is not None
+
+
+TEN_PERCENT = Tolerance(relative=0.1, absolute=0.0)
+BOTH = Tolerance(relative=0.1, absolute=1.0)
+NON_FINITE = [np.nan, np.inf, -np.inf, 1.0]
+BYTES = np.array([0, 127, 128, 255], np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("ours", "right", "tolerance"),
+    [
+        (9.0, 10.0, TEN_PERCENT),
+        (12.0, 10.0, BOTH),
+        (1.0, 0.0, BOTH),
+        (NON_FINITE, NON_FINITE, EXACT),
+        *((np.array([0, 1], kind), np.array([0, 1], kind), EXACT) for kind in ("i1", "u1", "i4", "i8", "?")),
+        # IREE demotes f64 and i64 where it is told to; ONNX Runtime does not.
+        (np.array([1, 2], np.int32), np.array([1, 2], np.int64), EXACT),
+        (np.array([0.5], np.float32), np.array([0.5], np.float64), EXACT),
+        (np.array([1 + 2j]), np.array([1 + 2j]), EXACT),
+        (np.array([1 + 0j]), np.array([1.0]), EXACT),
+        (10_001, 10_000, Tolerance(absolute=1)),
+        # IREE's i8 has no sign, and its tools write it as one with a sign: the bits are what counts.
+        (BYTES.view(np.int8), BYTES, EXACT),
+    ],
+)
+def test_outputs_that_agree(ours: Any, right: Any, tolerance: Tolerance) -> None:
+    assert problem(ours, right, tolerance) is None
+
+
+@pytest.mark.parametrize(
+    ("ours", "right", "tolerance"),
+    [
+        (10.0, 9.0, TEN_PERCENT),  # of the right value
+        (12.1, 10.0, BOTH),
+        ([np.nan, 1.0], [1.0, 1.0], HUGE),
+        ([1.0, 1.0], [np.nan, 1.0], HUGE),
+        ([np.nan, np.nan], [np.nan, 1.0], HUGE),
+        ([np.inf], [-np.inf], HUGE),
+        ([np.inf], [np.nan], HUGE),
+        ([np.inf], [3e38], HUGE),
+        ([1.0, np.nan], [np.nan, 1.0], HUGE),
+        *((np.array([1, 1], kind), np.array([0, 1], kind), EXACT) for kind in ("i1", "u1", "i4", "i8", "?")),
+        (np.array([1 + 2j]), np.array([1 + 3j]), EXACT),
+        (10_001, 10_000, TEN_PERCENT),  # integers have no relative tolerance
+        (np.array([0, 127, 128, 254], np.uint8).view(np.int8), BYTES, EXACT),
+        (np.array([-1], np.int16), np.array([255], np.uint8), EXACT),
+    ],
+)
+def test_outputs_that_differ(ours: Any, right: Any, tolerance: Tolerance) -> None:
+    assert problem(ours, right, tolerance) is not None
+
+
+@pytest.mark.parametrize(
+    ("ours", "right", "tolerance", "sentence"),
+    [
+        (
+            [[1.0, 2.0], [3.0, 9.0]],
+            [[1.0, 2.5], [3.0, 4.0]],
+            EXACT,
+            "output 0 differs in 2 of 4 values, worst at [1, 1]: 9 where 4 is right",
+        ),
+        (2.0, 1.0, EXACT, "output 0 differs in 1 of 1 values, worst at []: 2 where 1 is right"),
+        # An error of 5 in 1000 is within 1 %, so that the one of 1 in 10 is named.
+        (
+            [1005.0, 11.0],
+            [1000.0, 10.0],
+            Tolerance(relative=0.01, absolute=0.0),
+            "output 0 differs in 1 of 2 values, worst at [1]: 11 where 10 is right",
+        ),
+        ([np.nan, np.inf, 1.0], [1.0, 1.0, 1.0], EXACT, "output 0 has 2 NaN or infinite values of 3"),
+        ([1.0, np.nan], [np.nan, 1.0], EXACT, "output 0 has NaN or infinity in other places than the reference"),
+        (np.zeros(3), np.zeros((3, 1)), EXACT, "output 0 has shape (3,) where (3, 1) is right"),
+        (np.zeros(()), np.zeros(1), EXACT, "output 0 has shape () where (1,) is right"),
+        (np.zeros((2, 3)), np.zeros((3, 2)), EXACT, "output 0 has shape (2, 3) where (3, 2) is right"),
+    ],
+)
+def test_words_for_what_differs(ours: Any, right: Any, tolerance: Tolerance, sentence: str) -> None:
+    assert problem(ours, right, tolerance) == sentence
+
+
+def test_differences_are_measured_even_where_they_are_allowed() -> None:
+    difference = compare_outputs(
+        [np.array([1.0, 8.0]), np.array([0.5])], [np.array([2.0, 10.0]), np.array([0.0])], Tolerance(absolute=3.0)
+    )
+    assert (difference.problem, difference.max_absolute) == (None, 2.0)
+    assert difference.max_relative == 0.5, "where all is zero, the absolute difference stands for it"
+
+
+def test_differences_neither_overflow_nor_wrap_around() -> None:
+    difference = compare_outputs([np.array([1.7e308])], [np.array([-1.7e308])], Tolerance(relative=0.5))
+    assert (difference.max_absolute, difference.problem is None) == (np.inf, False)
+    assert compare_outputs([np.array([0], np.uint8)], [np.array([255], np.uint8)], EXACT).max_absolute == 255
+
+
+@pytest.mark.parametrize(("ours", "right"), [(0, 1), (1, 0), (3, 2)])
+def test_the_number_of_outputs_has_to_be_right(ours: int, right: int) -> None:
+    difference = compare_outputs([np.zeros(2)] * ours, [np.zeros(2)] * right, EXACT)
+    assert difference.problem == f"outputs are {ours} where {right} are right"
+    assert compare_outputs([], [], EXACT).problem is None
+
+
+def test_a_later_output_is_compared_too() -> None:
+    difference = compare_outputs([np.zeros(2), np.ones(2)], [np.zeros(2), np.array([1.0, 2.0])], EXACT)
+    assert difference.problem == "output 1 differs in 1 of 2 values, worst at [1]: 1 where 2 is right"
+
+
+def test_bf16_files_are_read_as_the_values_they_stand_for(tmp_path: Path) -> None:
+    """Other libraries' bf16 arrays are saved by numpy as two bytes without a meaning."""
+    bits = np.array([0x3F80, 0xC000, 0x7F80, 0x0000], np.uint16)
+    np.save(tmp_path / "x.npy", bits.view("V2").reshape(2, 2))
+    values = load_array(tmp_path / "x.npy")
+    assert (values.dtype, values.tolist()) == (np.float32, [[1.0, -2.0], [np.inf, 0.0]])
