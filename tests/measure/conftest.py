@@ -10,6 +10,7 @@ import pytest
 
 from harness.measure.session import LoadableModule
 from harness.toolchain import Toolchain
+from tests.builders import CPU_FLAGS
 
 _ON_TWO_DEVICES = """
 func.func @main(%a: tensor<32x32xf32>, %b: tensor<32x32xf32>) -> tensor<32x32xf32> {
@@ -55,22 +56,17 @@ def _compiled(name: str, text: str, devices: list[str], folder: Path, real_toolc
             "-o",
             "module.vmfb",
             *(f"--iree-hal-target-device={device}" for device in devices),
-            "--iree-hal-local-target-device-backends=llvm-cpu",
-            "--iree-llvmcpu-target-cpu=host",
+            *CPU_FLAGS[1:],
         ],
         cwd=folder,
         check=True,
     )
-    return _loadable(name, folder / "module.vmfb", folder / "input.npy", real_toolchain)
-
-
-def _loadable(name: str, module: Path, argument: Path, toolchain: Toolchain) -> LoadableModule:
     return LoadableModule(
         name=name,
-        module=module,
+        module=folder / "module.vmfb",
         function="main",
-        arguments=({"file": str(argument)}, {"file": str(argument)}),
+        arguments=({"file": str(folder / "input.npy")},) * 2,
         parameters={},
         run_flags=(),
-        toolchain=toolchain,
+        toolchain=real_toolchain,
     )

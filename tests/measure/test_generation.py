@@ -1,22 +1,110 @@
-"""One generation: which turns run, in which order, in which processes, and what happens when one goes wrong.
+"""One generation: who may measure, which turns run in which order and process, and what happens when one goes wrong.
 
-A scripted worker stands in for the real one, so that orders and failures can be told exactly.
+A scripted worker stands in for the real one, so that orders and failures are exact.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.measure import Group, LoadableModule, Settings, measure_generation
-from harness.measure import session as values_module
+from harness.measure import session as room
+from harness.measure.generation import balanced_orders, load_order, only_one_measures
 from harness.records.run import Lost, Round
 from harness.toolchain import Toolchain
+
+# ------------------------------------------------------------------------------------------------ one harness at a time
+
+_HOLDER = """
+import sys
+from harness.measure.generation import only_one_measures
+with only_one_measures(lambda: None):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[str]:
+    """Another process that measures."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code = f"import tempfile; tempfile.tempdir = {str(tmp_path)!r}\n{_HOLDER}"
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "held\n"
+    return child
+
+
+def test_a_second_one_waits_and_says_so(holder: subprocess.Popen[str]) -> None:
+    waited = []
+
+    def on_wait() -> None:
+        waited.append(True)
+        holder.communicate("")  # the other one is done
+
+    with only_one_measures(on_wait):
+        assert waited == [True]
+
+
+def test_one_that_was_killed_holds_nobody_up(holder: subprocess.Popen[str]) -> None:
+    holder.kill()
+    holder.communicate()
+    with only_one_measures(lambda: pytest.fail("waited")):
+        pass
+
+
+# --------------------------------------------------------------------------------------------------------------- orders
+
+CASES = st.lists(st.text(min_size=1), min_size=1, max_size=8, unique=True)
+
+
+def _first(cases: list[str], seed: str, rounds: int) -> list[tuple[str, ...]]:
+    return list(itertools.islice(balanced_orders(cases, seed), rounds))
+
+
+@given(CASES, st.text())
+def test_rounds_have_every_case_once_and_in_a_pair_the_same_mean_position(cases: list[str], seed: str) -> None:
+    orders = _first(cases, seed, 6)
+    assert orders == _first(cases, seed, 6), "the seed decides"
+    for forth, back in zip(orders[::2], orders[1::2], strict=True):
+        assert sorted(forth) == sorted(cases)
+        assert back == forth[::-1]
+
+
+def test_pairs_differ_so_that_neighbours_are_not_always_the_same() -> None:
+    orders = _first(["a", "b", "c", "d", "e"], "seed", 40)
+    assert len(set(orders)) > 20
+
+
+def test_orders_differ_between_generations() -> None:
+    assert _first(list("abcdef"), "0/group/0", 8) != _first(list("abcdef"), "0/group/1", 8)
+
+
+@given(CASES, st.text())
+def test_everything_is_loaded_once_in_an_order_that_the_seed_decides(cases: list[str], seed: str) -> None:
+    order = load_order(cases, seed)
+    assert sorted(order) == sorted(cases)
+    assert load_order(cases, seed) == order
+
+
+def test_each_case_is_loaded_first_about_as_often_as_any_other() -> None:
+    """Else what it costs to be the first, in every process alike, would look like the case's own."""
+    first = Counter(load_order("abcd", f"0/net@cpu/{generation}")[0] for generation in range(400))
+    assert all(60 < first[case] < 140 for case in "abcd")
+
+
+# --------------------------------------------------------------------------------------------------------- a generation
 
 _FAKE_WORKER = Path(__file__).parents[1] / "fakes" / "fake_worker.py"
 _TOOLCHAIN = Toolchain(
@@ -63,7 +151,7 @@ def _case(name: str, run_flags: tuple[str, ...] = ()) -> LoadableModule:
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
     """Replace the worker by the scripted one."""
-    monkeypatch.setattr(values_module, "WORKER", _FAKE_WORKER)
+    monkeypatch.setattr(room, "WORKER", _FAKE_WORKER)
     return Script(tmp_path)
 
 
@@ -75,11 +163,13 @@ def _lost(items: list[Round | Lost]) -> dict[str, str]:
     return {item.case: item.failure.message for item in items if isinstance(item, Lost)}
 
 
-def test_a_generation_has_at_least_a_pair_of_rounds_however_small_its_budget(script: Script) -> None:
-    items = list(measure_generation(script.group("a", "b", "c"), 0, _NO_TIME))
-    first, second = _rounds(items)
+def test_a_generation_has_a_pair_of_rounds_however_small_its_budget(script: Script) -> None:
+    first, second = _rounds(list(measure_generation(script.group("a", "b", "c"), 0, _NO_TIME)))
     assert [turn.case for turn in second.turns] == [turn.case for turn in reversed(first.turns)]
     assert (first.round, second.round) == (0, 1)
+    assert first.turns[0].counters == {"instructions": 7}
+    # Nothing comes between the turns of a round, which is one request; and in one process nothing is warmed up.
+    assert [(len(request["turns"]), request["warm"]) for request in script.requests("round")] == [(3, {}), (3, {})]
 
 
 def test_all_cases_of_a_group_live_in_one_process_which_is_fresh_for_each_generation(script: Script) -> None:
@@ -89,11 +179,6 @@ def test_all_cases_of_a_group_live_in_one_process_which_is_fresh_for_each_genera
     loads = script.requests("load")
     assert [request["case"] for request in loads] == ["a", "b"] * 3
     assert len({request["pid"] for request in loads}) == 3
-
-
-def test_a_round_is_one_request_so_that_nothing_comes_between_its_turns(script: Script) -> None:
-    list(measure_generation(script.group("a", "b", "c"), 0, _NO_TIME))
-    assert [len(request["turns"]) for request in script.requests("round")] == [3, 3]
 
 
 def test_calls_under_a_millisecond_are_batched_and_longer_ones_are_not(script: Script) -> None:
@@ -110,7 +195,7 @@ def test_cases_with_other_run_flags_live_in_another_process_and_take_turns_with_
     rounds = _rounds(list(measure_generation(group, 0, _NO_TIME)))
     home = {request["case"]: request["pid"] for request in script.requests("load")}
     assert home["a"] == home["c"] != home["b"]
-    assert all({turn.case for turn in one.turns} == {"a", "b", "c"} for one in rounds)
+    assert all({turn.case for turn in round_.turns} == {"a", "b", "c"} for round_ in rounds)
     assert [request["flags"] for request in script.requests("open")] == [[], ["--task_topology_group_count=1"]]
 
 
@@ -126,7 +211,7 @@ def test_each_toolchain_has_a_worker_of_its_own_and_they_take_turns_round_by_rou
     rounds = _rounds(list(measure_generation(group, 0, replace(_NO_TIME, least_rounds=6))))
     home = {request["case"]: request["pid"] for request in script.requests("load")}
     assert home["a"] == home["c"] != home["b"] == home["d"]
-    orders = [[turn.case for turn in one.turns] for one in rounds]
+    orders = [[turn.case for turn in round_.turns] for round_ in rounds]
     assert all(sorted(order) == ["a", "b", "c", "d"] for order in orders)
     assert [order[::-1] for order in orders[::2]] == orders[1::2]
     asked = [(request["pid"], [case for case, _ in request["turns"]]) for request in script.requests("round")]
@@ -138,36 +223,20 @@ def test_turns_that_may_follow_another_process_come_after_calls_that_are_not_tim
     script.answers["per_call_ns"] = {"short": 20_000, "middle": 9_000_000, "long": 10_000_000}
     cases = (_case("short"), _under("3.12.0", "middle"), _case("long"))
     list(measure_generation(replace(script.group(), cases=cases), 0, _NO_TIME))
-    warm = [one for request in script.requests("round") for one in request["warm"].items()]
+    warm = [item for request in script.requests("round") for item in request["warm"].items()]
     assert sorted(warm) == [("middle", 1)] * 2 + [("short", 15)] * 2  # in each of the two rounds; long calls need none
 
 
-def test_in_one_process_nothing_needs_that(script: Script) -> None:
-    list(measure_generation(script.group("a", "b"), 0, _NO_TIME))
-    assert [request["warm"] for request in script.requests("round")] == [{}, {}]
-
-
-def test_counters_are_kept_with_each_turn(script: Script) -> None:
-    rounds = _rounds(list(measure_generation(script.group("a"), 0, _NO_TIME)))
-    assert rounds[0].turns[0].counters == {"instructions": 7}
-
-
-def test_a_case_that_does_not_load_is_lost_and_the_others_go_on(script: Script) -> None:
-    script.answers["refuse_load"] = ["b"]
-    items = list(measure_generation(script.group("a", "b", "c"), 0, _NO_TIME))
-    assert _lost(items) == {"b": "module not for this device"}
-    assert {turn.case for one in _rounds(items) for turn in one.turns} == {"a", "c"}
-
-
-def test_a_case_at_which_the_worker_crashes_while_loading_is_lost_and_the_others_get_a_fresh_worker(
-    script: Script,
-) -> None:
-    script.answers["die_at_load"] = ["b"]
-    items = list(measure_generation(script.group("a", "b", "c"), 0, _NO_TIME))
-    assert _lost(items) == {"b": "the worker was ended by SIGABRT while it was at work on b"}
-    (lost,) = [item for item in items if isinstance(item, Lost)]
-    assert "free(): invalid pointer" in lost.failure.stderr
-    assert {turn.case for one in _rounds(items) for turn in one.turns} == {"a", "c"}
+def test_a_case_that_does_not_load_or_crashes_its_worker_is_lost_and_the_others_go_on(script: Script) -> None:
+    script.answers |= {"refuse_load": ["b"], "die_at_load": ["c"]}
+    items = list(measure_generation(script.group("a", "b", "c", "d"), 0, _NO_TIME))
+    assert _lost(items) == {
+        "b": "module not for this device",
+        "c": "the worker was ended by SIGABRT while it was at work on c",
+    }
+    (crash,) = (item for item in items if isinstance(item, Lost) and item.case == "c")
+    assert "free(): invalid pointer" in crash.failure.stderr
+    assert {turn.case for round_ in _rounds(items) for turn in round_.turns} == {"a", "d"}
 
 
 def test_a_crash_in_the_middle_of_timing_loses_only_the_guilty_case_and_keeps_the_rounds_before(
@@ -177,8 +246,8 @@ def test_a_crash_in_the_middle_of_timing_loses_only_the_guilty_case_and_keeps_th
     items = list(measure_generation(script.group("a", "b"), 0, _NO_TIME))
     assert _lost(items) == {"b": "the worker was ended by SIGABRT while it was at work on b"}
     rounds = _rounds(items)
-    assert [one.round for one in rounds] == [0, 1, 2]
-    assert [len(one.turns) for one in rounds] == [2, 1, 1]
+    assert [round_.round for round_ in rounds] == [0, 1, 2]
+    assert [len(round_.turns) for round_ in rounds] == [2, 1, 1]
 
 
 def test_a_call_that_hangs_is_stopped_at_the_limit(script: Script) -> None:

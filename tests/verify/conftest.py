@@ -43,12 +43,13 @@ def compile_text(real_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFac
     folders: dict[tuple[str, ...], Path] = {}
 
     def compile_it(text: str, *flags: str) -> Path:
-        if (text, *flags) not in folders:
-            folder = folders[(text, *flags)] = tmp_path_factory.mktemp("compiled")
+        key = (text, *flags)
+        if key not in folders:
+            folder = folders[key] = tmp_path_factory.mktemp("compiled")
             (folder / "model.mlir").write_text(text)
             command = [str(real_toolchain.iree_compile), "model.mlir", "-o", "module.vmfb", *(flags or CPU_FLAGS)]
             finished = run(command, cwd=folder, limits=Limits(seconds=120))
             assert finished.ok, finished.stderr[:2000]
-        return folders[(text, *flags)]
+        return folders[key]
 
     return compile_it

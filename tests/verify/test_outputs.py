@@ -428,4 +428,4 @@ def test_bf16_files_are_read_as_the_values_they_stand_for(tmp_path: Path) -> Non
     bits = np.array([0x3F80, 0xC000, 0x7F80, 0x0000], np.uint16)
     np.save(tmp_path / "x.npy", bits.view("V2").reshape(2, 2))
     values = load_array(tmp_path / "x.npy")
-    assert (values.dtype, values.tolist()) == (np.float32, [[1.0, -2.0], [np.inf, 0.0]])
+    assert (values.dtype.name, values.tolist()) == ("float32", [[1.0, -2.0], [np.inf, 0.0]])
