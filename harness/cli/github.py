@@ -1,18 +1,30 @@
-"""`harness github`."""
+"""`harness github`: a comparison as a comment of a pull request, a report as an issue."""
 
 from __future__ import annotations
 
+import os
+import sys
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from harness.cli.app import app
+from harness.cli.output import tell
+from harness.errors import ExitCode, UsageError
+from harness.options import Flag
+from harness.text import one_line
+
+if TYPE_CHECKING:
+    from harness.github.api import Client
+    from harness.github.posting import Destination
 
 github = App(name="github", help="Post reports on GitHub.")
 app.command(github)
 
+_REPORT_BYTES = 64 * 2**20
 Repo = Annotated[
     str | None,
     Parameter(env_var="GITHUB_REPOSITORY", help="The repository, as owner/name (default: $GITHUB_REPOSITORY)."),
@@ -32,28 +44,12 @@ Author = Annotated[
 ]
 
 
-@github.command
-def post(
-    report: Path,
-    *,
-    repo: Repo = None,
-    pr: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
-    event: Path | None = None,
-    images_branch: str | None = None,
-    images_url: str | None = None,
-    dashboard_url: str | None = None,
-    run_url: str | None = None,
-    author: Author = None,
-    api_url: ApiUrl = "https://api.github.com",
-    patience: Patience = 300.0,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-    keep: Path = Path("harness-comment.md"),
-) -> int:
-    """Post a comparison as a comment of a pull request, or bring the comment that is there up to date.
+@Parameter(name="*")
+@dataclass(frozen=True)
+class PostOptions:
+    """What a user can choose about a comment.
 
-    The token is read from GITHUB_TOKEN.
-
-    Args:
+    Attributes:
         report: The comparison's directory or its comparison.json; where there is no base, a run's directory.
         pr: The pull request's number.
         event: The payload of the workflow's event, which tells the pull request ($GITHUB_EVENT_PATH).
@@ -64,57 +60,168 @@ def post(
         dry_run: Print what would be posted, and send nothing; it takes no token.
         keep: Where the comment is kept if it cannot be posted.
     """
-    from harness.commands.github import PostArguments, post_command
 
-    return post_command(
-        PostArguments(
-            report=report,
-            repo=repo,
-            pr=pr,
-            event=event,
-            images_branch=images_branch,
-            images_url=images_url,
-            dashboard_url=dashboard_url,
-            run_url=run_url,
-            author=author,
-            api_url=api_url,
-            patience_s=patience,
-            dry_run=dry_run,
-            keep=keep,
-        )
-    )
+    report: Path
+    _: KW_ONLY
+    repo: Repo = None
+    pr: Annotated[int | None, Parameter(validator=Number(gte=1))] = None
+    event: Path | None = None
+    images_branch: str | None = None
+    images_url: str | None = None
+    dashboard_url: str | None = None
+    run_url: str | None = None
+    author: Author = None
+    api_url: ApiUrl = "https://api.github.com"
+    patience: Patience = 300.0
+    dry_run: Flag = False
+    keep: Path = Path("harness-comment.md")
 
 
-@github.command
-def issue(
-    report: Path,
-    *,
-    title: str,
-    repo: Repo = None,
-    author: Author = None,
-    api_url: ApiUrl = "https://api.github.com",
-    patience: Patience = 300.0,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-) -> int:
-    """Open an issue with this report, or bring the open issue of the same title up to date.
+@Parameter(name="*")
+@dataclass(frozen=True)
+class IssueOptions:
+    """What a user can choose about an issue.
 
-    The token is read from GITHUB_TOKEN.
-
-    Args:
+    Attributes:
         report: A Markdown file, such as `harness history --changes --format markdown` gives.
         title: The issue's.
         dry_run: Print what would be posted, and send nothing; it takes no token.
     """
-    from harness.commands.github import IssueArguments, issue_command
 
-    return issue_command(
-        IssueArguments(
-            report=report,
-            title=title,
-            repo=repo,
-            author=author,
-            api_url=api_url,
-            patience_s=patience,
-            dry_run=dry_run,
-        )
+    report: Path
+    _: KW_ONLY
+    title: str
+    repo: Repo = None
+    author: Author = None
+    api_url: ApiUrl = "https://api.github.com"
+    patience: Patience = 300.0
+    dry_run: Flag = False
+
+
+@github.command
+def post(options: PostOptions) -> int:
+    """Post a comparison as a comment of a pull request, or bring the comment that is there up to date.
+
+    The token is read from GITHUB_TOKEN. The exit status is 2 if the comment could not be posted; it is kept then.
+    """
+    from harness.github import posting
+
+    destination = _destination(options)
+    figures = posting.read_figures(options.report)
+    if options.dry_run:
+        sys.stdout.write(posting.rehearse(figures, destination, tell))
+        return ExitCode.OK
+    text = figures.comment(None, destination.links)
+    try:
+        tell(posting.post(figures, destination, _client(options)))
+    except BaseException:
+        _keep(text, options.keep)
+        raise
+    return ExitCode.OK
+
+
+@github.command
+def issue(options: IssueOptions) -> int:
+    """Open an issue with this report, or bring the open issue of the same title up to date.
+
+    The token is read from GITHUB_TOKEN. The exit status is 2 if the issue could not be opened or changed.
+    """
+    from harness.github.api import api_address, repository_named
+    from harness.github.comments import OwnComments, own_login
+    from harness.report.markdown_text import marker
+    from harness.store.files import read_document
+
+    repository = repository_named(options.repo)
+    api_address(options.api_url)
+    title = one_line(options.title)[:200]
+    text = read_document(options.report, _REPORT_BYTES).decode(errors="replace")
+    body = _within_limit(f"{marker(title, 'issue')}\n\n{text}")
+    if options.dry_run:
+        tell(f"would open or change “{title}” among the issues of {repository}")
+        sys.stdout.write(body)
+        return ExitCode.OK
+    client = _client(options)
+    issues = OwnComments(client, repository, options.author or own_login(client), None)
+    tell(issues.put(body, issues.with_marker(marker(title, "issue")), title=title))
+    return ExitCode.OK
+
+
+def _destination(options: PostOptions) -> Destination:
+    """Where the options say that a comment goes.
+
+    Raises:
+        UsageError: They contradict each other, or one of them makes no sense.
+    """
+    from harness.github.api import api_address, repository_named, server_of
+    from harness.github.event import Event, read_event
+    from harness.github.pictures import branch_named
+    from harness.github.posting import Destination
+    from harness.report.links import Links
+
+    repository = repository_named(options.repo)
+    if options.pr is not None and options.event is None:
+        target: int | Event = options.pr
+    elif options.event is not None and options.pr is None:
+        target = read_event(options.event, repository)
+    else:
+        raise UsageError("which pull request is meant has to be said once: with --pr, or with --event")
+    event = target if isinstance(target, Event) else None
+    if options.images_branch is not None and options.images_url is not None:
+        raise UsageError("pictures are either on --images-branch or below --images-url; leave one of them out")
+    server = server_of(api_address(options.api_url))
+    run_url = _web_address(options.run_url, "--run-url") or (event.run_url if event is not None else "")
+    links = Links(
+        run_url=run_url,
+        artifact_url=f"{run_url}#artifacts" if run_url else "",
+        dashboard_url=_web_address(options.dashboard_url, "--dashboard-url"),
+        head_commit_url=f"{server}/{repository}/commit/{event.sha}" if event is not None else "",
     )
+    return Destination(
+        repository=repository,
+        target=target,
+        links=links,
+        server=server,
+        author=options.author,
+        images_branch=branch_named(options.images_branch) if options.images_branch is not None else None,
+        images_url=_web_address(options.images_url, "--images-url"),
+    )
+
+
+def _web_address(url: str | None, option: str) -> str:
+    """An address without a slash at its end; "" where none was given."""
+    from harness.report.markdown_text import web_address
+
+    if url and not web_address(url):
+        raise UsageError(
+            f"{option} {one_line(url)[:100]!r}: is no address of the web; give one that begins with https://"
+        )
+    return url.rstrip("/") if url else ""
+
+
+def _client(options: PostOptions | IssueOptions) -> Client:
+    from harness.github.api import Client, api_address, token_of
+
+    token = token_of(os.environ)
+    if token is None:
+        raise UsageError("GITHUB_TOKEN is not set; set it to a token that may comment, or look with --dry-run")
+    return Client(api_address(options.api_url), token, patience_s=options.patience, say=tell)
+
+
+def _keep(text: str, path: Path) -> None:
+    """What could not be posted is not lost: it goes to a file, or to stdout where there can be none."""
+    try:
+        path.write_text(text)
+    except OSError:
+        sys.stdout.write(text)
+        return
+    tell(f"The comment is kept in {path}")
+
+
+def _within_limit(body: str) -> str:
+    """Whole lines of a text that is too long for an issue, and a sentence."""
+    from harness.report.markdown_text import COMMENT_LIMIT
+
+    if len(body) <= COMMENT_LIMIT:
+        return body
+    rest = "\n\n_The rest does not fit here._\n"
+    return body[: COMMENT_LIMIT - len(rest)].rpartition("\n")[0] + rest

@@ -1,21 +1,45 @@
 """Which command lines of an artifact may stand in a comment.
 
 A reader copies them into a shell because the comment has them. They were put together by a job that ran a pull
-request's code, so only such are kept as `harness.github.words` finds harmless: the harness's own and IREE's, that
-repeat what was measured in the folder where they are pasted.
+request's code, so only those are kept that can do nothing but compile, run and measure in the folder where they are
+pasted: the harness's own and IREE's, which repeat what was measured.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from harness.github.words import are_harmless
 from harness.records.comparison import Comparison
+from harness.report.github.portable import portable_comparison
 from harness.report.run_report import Report
+from harness.suite.flags import runs_code
 from harness.text import one_line
+from harness.toolchain.tools import flag_name
+
+_IREE_TOOLS = ("iree-benchmark-module", "iree-compile", "iree-opt", "iree-run-module")
+# Those that repeat or show something; the others post, delete, or ask a database.
+_SUBCOMMANDS = ("compare", "export", "list", "report", "run")
+
+# A name that hides nothing and leads nowhere, and several of them.
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
+_PLAIN_NAME = re.compile(_NAME)
+_PLAIN_PATH = re.compile(rf"{_NAME}(?:/{_NAME})*")
+_MODULE_FILE = re.compile(rf"{_NAME}(?:/{_NAME})*\.vmfb")
+_OUTPUT_FILE = re.compile(rf"@{_NAME}(?:/{_NAME})*\.(?:npy|bin)")
+
+# The one file besides the module that the harness has iree-compile write.
+_STATISTICS = re.compile(rf"--iree-scheduling-dump-statistics-file={_NAME}\.json")
+
+# Where a word may name a file: after `=`, `@` and the like, as in --parameters=scope=x.irpa or --input=4xf32=@x.npy.
+_BETWEEN = re.compile(r"[=@:,\s]")
+_LEADS_AWAY = re.compile(r"[/\\~]|[A-Za-z]:[/\\]")
+
+# Options of IREE's tools that write where they are told, by the end of their names; `compile-to` stops early instead.
+_WRITES = ("-to", "-dir", "-directory", "-file", "-output", "-out", "-prefix")
+_LOADS = ("flagfile", "load")
 
 # Drivers of a Vulkan device, where packages of a system put them.
 _DRIVER = r"(?:/usr/share|/etc/vulkan)/[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*"
@@ -32,46 +56,44 @@ _TOOLS_OF = re.compile(
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def with_known_commands(comparison: Comparison) -> Comparison:
+def with_allowed_commands(comparison: Comparison) -> Comparison:
     """The comparison as a comment has it, with those of its commands that repeat something and can do nothing else.
 
     Its suite and its name become words of commands too; such as would be options or other folders do not.
     """
-    from harness.report.github.portable import portable_comparison
-    from harness.report.verdicts import is_relevant
-
-    elsewhere = portable_comparison(comparison)  # first: it takes paths of the machine out, and so changes commands
+    portable = portable_comparison(comparison)  # first: it takes paths of the machine out, and so changes commands
     return replace(
-        elsewhere,
-        id=_id(elsewhere.id),
-        base=replace(elsewhere.base, suite=_argument(elsewhere.base.suite)),
-        head=replace(elsewhere.head, suite=_argument(elsewhere.head.suite)),
-        # The commands of rows that say nothing are not in a comment, and ten thousand would take seconds to look at.
-        rows=tuple(
-            replace(row, repro=_known(row.repro) if is_relevant(row) else ()) if row.repro else row
-            for row in elsewhere.rows
-        ),
-        command=_whole(elsewhere.command),
+        portable,
+        id=_id(portable.id),
+        base=replace(portable.base, suite=_argument(portable.base.suite)),
+        head=replace(portable.head, suite=_argument(portable.head.suite)),
+        rows=tuple(replace(row, repro=_allowed(row.repro)) for row in portable.rows),
+        command=_whole(portable.command),
     )
 
 
-def report_with_known_commands(report: Report) -> Report:
-    """The same of a run's report."""
+def report_with_allowed_commands(report: Report) -> Report:
+    """A run's report, with those of its commands that repeat something and can do nothing else."""
     facts = report.facts
     # Where the command names releases, a step names those of the rows.
     is_plain = not any(version.startswith("-") for section in report.sections for version in section.toolchains)
-    command = _whole(facts.command) if is_plain else ()
+    sections = (
+        replace(section, rows=tuple(replace(row, repro=_allowed(row.repro)) for row in section.rows))
+        for section in report.sections
+    )
     return replace(
         report,
-        facts=replace(facts, id=_id(facts.id), suite=_argument(facts.suite), command=command),
-        sections=tuple(
-            replace(section, rows=tuple(replace(row, repro=_known(row.repro)) for row in section.rows))
-            for section in report.sections
+        facts=replace(
+            facts,
+            id=_id(facts.id),
+            suite=_argument(facts.suite),
+            command=_whole(facts.command) if is_plain else (),
         ),
+        sections=tuple(sections),
     )
 
 
-def is_known(line: str) -> bool:
+def is_allowed(line: str) -> bool:
     """Whether the harness writes such a line, and whoever pastes it only measures again.
 
     It is one of the harness's comments; or one of its commands, or of IREE's tools, with words that a shell leaves
@@ -80,7 +102,7 @@ def is_known(line: str) -> bool:
     return _kept(line) == line
 
 
-def _known(lines: Iterable[str]) -> tuple[str, ...]:
+def _allowed(lines: Iterable[str]) -> tuple[str, ...]:
     kept = (_kept(line) for line in lines)
     return tuple(line for line in kept if line is not None)
 
@@ -108,12 +130,12 @@ def _is_command(line: str) -> bool:
         return False
     while words and _VARIABLE.fullmatch(words[0]):
         line = line.removeprefix(words.pop(0)).lstrip(" ")
-    return are_harmless(words) and shlex.join(words) == line
+    return _are_harmless(words) and shlex.join(words) == line
 
 
 def _whole(command: tuple[str, ...]) -> tuple[str, ...]:
-    """A command that steps are made from; none of it where a line of it would not be known."""
-    return command if command[:1] == ("harness",) and is_known(shlex.join(command)) else ()
+    """A command that steps are made from; none of it where a line of it is not allowed."""
+    return command if command[:1] == ("harness",) and is_allowed(shlex.join(command)) else ()
 
 
 def _argument(path: str) -> str:
@@ -124,3 +146,62 @@ def _argument(path: str) -> str:
 def _id(name: str) -> str:
     """The name of a folder in results/; none where it would lead elsewhere."""
     return name if _ID.fullmatch(name) else ""
+
+
+def _are_harmless(words: Sequence[str]) -> bool:
+    """Whether these words, as one command, are the harness's or IREE's, load no code and write nowhere unexpected."""
+    if len(words) < 2 or any(_leads_away(word) or word.startswith("@") or runs_code(word) for word in words):
+        return False
+    if words[0] == "harness":
+        return words[1] in _SUBCOMMANDS and all(
+            _may_stand(name, value, words[1]) for name, value in _options(words[2:])
+        )
+    return words[0] in _IREE_TOOLS and _are_of_a_tool(words[1:])
+
+
+def _leads_away(word: str) -> bool:
+    """Whether a word names something outside the folder: an absolute path, a parent, another machine."""
+    if "://" in word or ".." in re.split(r"[/\\=@:,\s]", word):
+        return True
+    return any(_LEADS_AWAY.match(piece) for piece in _BETWEEN.split(word))
+
+
+def _options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Every option with its value, given after `=` or as the next word."""
+    for position, word in enumerate(words):
+        if word.startswith("-"):
+            name, equals, value = word.partition("=")
+            following = words[position + 1] if position + 1 < len(words) else ""
+            yield name.lstrip("-").replace("_", "-").lower(), value if equals else following
+
+
+def _may_stand(name: str, value: str, subcommand: str) -> bool:
+    """Whether an option of the harness writes nowhere but into a folder of the reader's own, and sends nothing."""
+    if name == "results":
+        return _PLAIN_PATH.fullmatch(value) is not None
+    if name == "out":  # of `harness export`, which fills a new folder
+        return subcommand == "export" and _PLAIN_NAME.fullmatch(value) is not None
+    return not name.endswith("-out") and name not in ("step-summary", "api-url")
+
+
+def _are_of_a_tool(words: Sequence[str]) -> bool:
+    for position, word in enumerate(words):
+        if word == "-o":
+            following = words[position + 1] if position + 1 < len(words) else ""
+            if not _MODULE_FILE.fullmatch(following):
+                return False
+        elif word.startswith("-") and not _is_harmless(word):
+            return False
+    return True
+
+
+def _is_harmless(flag: str) -> bool:
+    """Whether a flag of IREE's tools, other than `-o FILE`, loads nothing and writes nothing unexpected."""
+    name, value = flag_name(flag).replace("_", "-").lower(), flag.partition("=")[2]
+    if name == "module":
+        return value.endswith(".vmfb")
+    if name == "output":
+        return not value or _OUTPUT_FILE.fullmatch(value) is not None
+    if name == "compile-to" or _STATISTICS.fullmatch(flag):
+        return True
+    return name != "o" and not name.startswith(_LOADS) and not name.endswith(_WRITES)

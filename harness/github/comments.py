@@ -1,14 +1,33 @@
-"""Finding one's own comment by its marker, and creating or changing it. Somebody else's is never changed."""
+"""One comment for each marker: found among those of its author, created once, changed in place."""
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import GitHubError
-from harness.github.client import Client
-from harness.github.refusals import Purpose
-from harness.github.values import ACTIONS_LOGIN, Comment, Posted, Thread
+from harness.github.api import Client, Purpose
 from harness.text import one_line
+
+# Who comments where the token is that of a workflow's job.
+ACTIONS_LOGIN = "github-actions[bot]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comment:
+    """A comment or an issue that exists.
+
+    Attributes:
+        number: Its id; of an issue, its number.
+        login: Who wrote it.
+        url: Where people see it.
+    """
+
+    number: int
+    body: str
+    login: str
+    url: str
 
 
 def own_login(client: Client) -> str:
@@ -32,103 +51,120 @@ def marker_of(body: str) -> str:
     return body.lstrip().partition("\n")[0].strip()
 
 
-def own_comments(client: Client, thread: Thread, marker: str, login: str) -> list[Comment]:
-    """Those that begin with the marker and were written by that login, oldest first.
+class OwnComments:
+    """The comments of a pull request, or the issues of a repository, that one login wrote; no others are changed."""
 
-    Raises:
-        GitHubError: They cannot be listed.
-    """
-    purpose = Purpose(what=f"read the comments of {thread.what}", needs=thread.needs)
-    query = {"state": "open", "creator": login} if thread.number_key == "number" else {}
-    found = []
-    for item in client.pages(thread.listing, purpose, query):
-        comment = _comment(item, thread)
-        if comment is not None and comment.login == login and marker_of(comment.body) == marker:
-            found.append(comment)
-    return sorted(found, key=lambda comment: comment.number)
+    def __init__(self, client: Client, repository: str, login: str, pull_request: int | None) -> None:
+        """Begin.
 
+        Args:
+            pull_request: Its number; None: the issues of the repository.
+        """
+        self._client = client
+        self._login = login
+        self._listing = self._item = f"repos/{repository}/issues"
+        self._what, self._needs, self._number_key = f"the issues of {repository}", "issues: write", "number"
+        if pull_request is not None:  # its comments are those of an issue in GitHub's API
+            self._listing += f"/{pull_request}/comments"
+            self._item += "/comments"
+            self._what, self._needs, self._number_key = (
+                f"#{pull_request} of {repository}",
+                "pull-requests: write",
+                "id",
+            )
 
-def put(
-    client: Client, thread: Thread, body: str, login: str, there: list[Comment], *, title: str | None = None
-) -> Posted:
-    """Have exactly this body in the thread: nothing where it is there, a change of the newest, or a new comment.
+    def with_marker(self, marker: str) -> list[Comment]:
+        """Those that begin with the marker, oldest first.
 
-    Args:
-        there: What `own_comments` found for the body's marker.
-        title: Of an issue.
+        Raises:
+            GitHubError: They cannot be listed.
+        """
+        query = {"state": "open", "creator": self._login} if self._number_key == "number" else {}
+        items = self._client.pages(self._listing, self._purpose("read the comments of"), query)
+        comments = [comment for item in items if (comment := self._comment(item)) is not None]
+        own = [item for item in comments if item.login == self._login and marker_of(item.body) == marker]
+        return sorted(own, key=lambda comment: comment.number)
 
-    Raises:
-        GitHubError: It could not be posted.
-    """
-    if not there:
-        return _create(client, thread, body, login, title)
-    newest = there[-1]
-    notes = _about_duplicates(there, thread)
-    if _plain(newest.body) == _plain(body):
-        return Posted(outcome="unchanged", url=newest.url, body=body, notes=notes)
-    purpose = Purpose(what=f"change its comment on {thread.what}", needs=thread.needs)
-    document = {"body": body, **({"title": title} if title else {})}
-    changed = _shown(client, thread, client.send("PATCH", f"{thread.one}/{newest.number}", purpose, document), purpose)
-    return Posted(outcome="updated", url=changed.url or newest.url, body=body, notes=notes)
+    def put(self, body: str, existing: list[Comment], *, title: str = "") -> str:
+        """Have exactly this body there: the newest comment is changed unless it has it, or one is created.
 
+        Args:
+            existing: What `with_marker` found for the body's marker.
+            title: Of an issue.
 
-def _create(client: Client, thread: Thread, body: str, login: str, title: str | None) -> Posted:
-    """Create it once: where it is open whether that was done, the comments are read again before another attempt."""
-    purpose = Purpose(what=f"write to {thread.what}", needs=thread.needs)
-    document = {"body": body, **({"title": title} if title else {})}
-    attempt = 0
-    while True:
-        try:
-            item = client.send("POST", thread.listing, purpose, document, repeatable=False)
-            return Posted(outcome="created", url=_shown(client, thread, item, purpose).url, body=body)
-        except GitHubError as error:
-            if not error.uncertain:
-                raise
-            client.pause(error, attempt)
-            attempt += 1
-            there = own_comments(client, thread, marker_of(body), login)
-            if there and _plain(there[-1].body) == _plain(body):
-                return Posted(outcome="created", url=there[-1].url, body=body)
-            if there:  # another job's, meanwhile
-                return put(client, thread, body, login, there, title=title)
+        Returns:
+            What became of it, in a sentence.
 
+        Raises:
+            GitHubError: It could not be posted.
+        """
+        if not existing:
+            return self._create(body, title)
+        newest = existing[-1]
+        if len(existing) > 1:
+            older = ", ".join(comment.url for comment in existing[:-1])
+            self._client.say(
+                f"{self._what} has {len(existing)} comments of this suite; the newest is kept up to date, delete "
+                f"{older}"
+            )
+        if _normalized(newest.body) == _normalized(body):
+            return f"{newest.url} says this already; nothing is sent"
+        purpose = self._purpose("change its comment on")
+        item = self._client.send("PATCH", f"{self._item}/{newest.number}", purpose, _document(body, title))
+        return f"updated {self._require_comment(item, purpose).url or newest.url or 'the comment'}"
 
-def _shown(client: Client, thread: Thread, item: Any, purpose: Purpose) -> Comment:
-    """The comment that an answer shows.
+    def _create(self, body: str, title: str) -> str:
+        """Create it once: where nobody knows whether that was done, the comments are read before another attempt."""
+        purpose = self._purpose("write to")
+        for attempt in itertools.count():
+            try:
+                item = self._client.send("POST", self._listing, purpose, _document(body, title), repeatable=False)
+                return f"created {self._require_comment(item, purpose).url or 'the comment'}"
+            except GitHubError as error:
+                if not error.uncertain:
+                    raise
+                self._client.pause(error, attempt)
+            existing = self.with_marker(marker_of(body))
+            if existing and _normalized(existing[-1].body) == _normalized(body):
+                return f"created {existing[-1].url}"
+            if existing:  # another job's, meanwhile
+                return self.put(body, existing, title=title)
+        raise AssertionError("counting does not end")
 
-    Raises:
-        GitHubError: It shows none, so that nobody knows whether there is one.
-    """
-    comment = _comment(item, thread)
-    if comment is None:
-        raise GitHubError(
-            f"{client.host} shows no comment when asked to {purpose.what}; look whether there is one, and check "
-            "--api-url",
-            uncertain=True,
+    def _require_comment(self, item: Any, purpose: Purpose) -> Comment:
+        """The comment that an answer shows; without one, nobody knows whether there is one."""
+        comment = self._comment(item)
+        if comment is None:
+            raise GitHubError(
+                f"{self._client.host} shows no comment when asked to {purpose.what}; look whether there is one, and "
+                "check --api-url",
+                uncertain=True,
+            )
+        return comment
+
+    def _comment(self, item: Any) -> Comment | None:
+        """An item of the API as a comment; None where it is none, as a pull request among issues."""
+        if not isinstance(item, dict) or "pull_request" in item:
+            return None
+        number, body, user, url = (item.get(key) for key in (self._number_key, "body", "user", "html_url"))
+        login = user.get("login") if isinstance(user, dict) else None
+        if not isinstance(number, int) or not isinstance(login, str):
+            return None
+        return Comment(
+            number=number,
+            body=body if isinstance(body, str) else "",
+            login=login,
+            url=one_line(url)[:500] if isinstance(url, str) else "",
         )
-    return comment
+
+    def _purpose(self, verb: str) -> Purpose:
+        return Purpose(what=f"{verb} {self._what}", needs=self._needs)
 
 
-def _about_duplicates(there: list[Comment], thread: Thread) -> tuple[str, ...]:
-    if len(there) < 2:
-        return ()
-    older = ", ".join(comment.url for comment in there[:-1])
-    return (f"{thread.what} has {len(there)} comments of this suite; the newest is kept up to date, delete {older}",)
+def _document(body: str, title: str) -> dict[str, str]:
+    return {"body": body, "title": title} if title else {"body": body}
 
 
-def _plain(body: str) -> str:
+def _normalized(body: str) -> str:
     """As GitHub may give it back: with other ends of lines, without space around it."""
     return "\n".join(body.splitlines()).strip()
-
-
-def _comment(item: Any, thread: Thread) -> Comment | None:
-    """An item of the API as a comment; None where it is none, as a pull request among issues."""
-    if not isinstance(item, dict) or "pull_request" in item:
-        return None
-    number, body, user = item.get(thread.number_key), item.get("body"), item.get("user")
-    login = user.get("login") if isinstance(user, dict) else None
-    if not isinstance(number, int) or not isinstance(login, str):
-        return None
-    text = body if isinstance(body, str) else ""
-    url = item.get("html_url")
-    return Comment(number=number, body=text, login=login, url=one_line(url)[:500] if isinstance(url, str) else "")

@@ -1,43 +1,151 @@
-"""Material -> one comment of a pull request: which one, with which pictures, and as long as GitHub takes it."""
+"""A comparison's or a run's figures -> one comment of a pull request, with pictures, as long as GitHub takes it.
+
+The figures may come from a job that ran a pull request's code. Nothing of them is text to be posted as it is: they are
+checked and read with limits here, the comment is made from them by harness.report.github, which escapes every name, and
+harness.github.commands decides which of their command lines may stand in it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Literal
 
-from harness.errors import GitHubError
-from harness.github.client import Client
-from harness.github.comments import marker_of, own_comments, own_login, put
+from harness.errors import GitHubError, RunError
+from harness.github.api import Client
+from harness.github.commands import report_with_allowed_commands, with_allowed_commands
+from harness.github.comments import Comment, OwnComments, marker_of, own_login
 from harness.github.event import Event, base_commit_of, pull_request_of
-from harness.github.material import Material, picture_name
-from harness.github.pictures import Shelf, already_there, publish
-from harness.github.values import Comment, Posted, Repository, Thread, comments_of
+from harness.github.pictures import Shelf, publish
+from harness.plots.pictures import TITLES, alt_text, pictures_of
+from harness.records.comparison import Comparison
+from harness.report.comparison_words import finite, headline
+from harness.report.github import render_comment, render_run_comment
+from harness.report.links import Image, Images, Links
+from harness.report.markdown import COMMENT, to_markdown
 from harness.report.markdown_text import COMMENT_LIMIT
+from harness.report.page import Link, Page, Paragraph
+from harness.report.run_report import Report, build_report
+from harness.report.run_words import verdict
+from harness.stages.reporting import load_comparison
+from harness.store.comparison_directory import COMPARISON_FILE
+from harness.store.files import open_plain, read_document
+from harness.store.run_directory import load_run
+from harness.text import one_line
 
-if TYPE_CHECKING:
-    from harness.report.links import Images, Links
+_COMPARISON_BYTES = 128 * 2**20
+_RUN_BYTES = 1024 * 2**20
+# The folder that scripts/ci/measure.sh compiles the base in: `results/base-9b05f1760b/20260101-000000-net`.
+_BASE_FOLDER = re.compile(r"(?:^|/)base-([0-9a-f]{7,40})/[^/]+$")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class Figures:
+    """What a comment is made of.
+
+    Attributes:
+        key: 12 digits that stand for the data.
+        source: The data; its commands are such as may stand in a comment.
+    """
+
+    key: str
+    source: Comparison | Report
+
+    @property
+    def kind(self) -> Literal["forest", "variants"]:
+        """What is drawn: the ratios of a comparison, or a run's variants beside each other."""
+        return "forest" if isinstance(self.source, Comparison) else "variants"
+
+    @property
+    def base_digits(self) -> str:
+        """The first digits of the commit that was compared with, as the data has it; "" where it was none."""
+        folder = _BASE_FOLDER.search(self.source.base.label) if isinstance(self.source, Comparison) else None
+        return folder[1] if folder else ""
+
+    def comment(self, images: Images | None, links: Links) -> str:
+        """The comment, with pictures or without."""
+        if isinstance(self.source, Comparison):
+            return render_comment(self.source, images=images, links=links)
+        return render_run_comment(self.source, images=images, links=links)
+
+    def short_comment(self, links: Links) -> str:
+        """For a GitHub that takes no comment as long as the usual one: marker, headline, and where the rest is."""
+        words = headline(self.source) if isinstance(self.source, Comparison) else verdict(self.source)
+        where = (Link("The whole report", links.run_url), " is with the run that measured it.")
+        page = Page(verdict=words, parts=(Paragraph(where),) if links.run_url else ())
+        return f"{marker_of(self.comment(None, links))[:COMMENT_LIMIT]}\n\n{to_markdown(page, COMMENT)}"
+
+    def draw(self) -> dict[str, bytes]:
+        """PNG files by name, one for each theme; none where there is nothing to draw."""
+        if isinstance(self.source, Comparison):
+            return pictures_of(self.source, kinds=(self.kind,))
+        return pictures_of(report=self.source, kinds=(self.kind,))
+
+    def images(self, url: Callable[[str], str]) -> Images:
+        """The pictures as a comment shows them, under the address that each file name has."""
+        light, dark = (url(f"{self.kind}-{theme}.png") for theme in ("light", "dark"))
+        alt = alt_text(self.kind, self.source)
+        return Images(entries=(Image(title=TITLES[self.kind], alt=alt, light_url=light, dark_url=dark),))
+
+
+def read_figures(path: Path) -> Figures:
+    """Those of a comparison's folder or its comparison.json, or of a run's folder where there was no base.
+
+    Raises:
+        RunError: It is neither, is damaged, or is larger than any.
+    """
+    folder = path.parent if path.name == COMPARISON_FILE else path
+    file = folder / COMPARISON_FILE
+    if (folder / "run.json").is_file() and not file.exists():
+        return _figures_of_run(folder)
+    if file.is_symlink():
+        raise RunError(f"{file}: is a link; give the comparison's own folder")
+    if not file.is_file():
+        raise RunError(f"{folder}: holds neither {COMPARISON_FILE} nor run.json; give what `harness compare` made")
+    key = hashlib.sha256(read_document(file, _COMPARISON_BYTES)).hexdigest()[:12]
+    return Figures(key=key, source=with_allowed_commands(finite(load_comparison(folder))))
+
+
+def _figures_of_run(folder: Path) -> Figures:
+    files = sorted(file for file in folder.iterdir() if not file.is_dir() or file.is_symlink())
+    if any(file.is_symlink() for file in files):
+        raise RunError(f"{folder}: holds links; give a run's own folder")
+    if sum(file.stat().st_size for file in files) > _RUN_BYTES:
+        raise RunError(f"{folder}: is larger than {_RUN_BYTES >> 20} MiB; post a run of fewer cases")
+    digest = hashlib.sha256()
+    for file in files:
+        with open_plain(file, follow=False) as stream:
+            while part := stream.read(2**20):
+                digest.update(part)
+    try:
+        report = report_with_allowed_commands(build_report(load_run(folder)))
+    except RecursionError:
+        raise RunError(f"{folder}: is damaged; take the run from a backup") from None
+    return Figures(key=digest.hexdigest()[:12], source=report)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Destination:
     """Where a comment goes and what it links to.
 
     Attributes:
-        target: Number of the pull request, or the event that tells it.
+        target: Number of the pull request, or the event that leads to it.
         author: Login of the token's owner; None: GitHub is asked.
         images_branch: Branch for pictures.
-        images_url: Where the pictures are published by somebody else; without a slash at its end.
+        images_url: Where somebody else publishes the pictures; "" for nowhere, without a slash at its end.
         server: Where people see the repository.
     """
 
-    repository: Repository
+    repository: str
     target: int | Event
     links: Links
     server: str
     author: str | None = None
     images_branch: str | None = None
-    images_url: str | None = None
+    images_url: str = ""
 
     def shelf(self, number: int | str, key: str) -> Shelf | None:
         """Where the pictures go, if a branch has them."""
@@ -47,83 +155,76 @@ class Wanted:
         return Shelf(repository=self.repository, branch=self.images_branch, server=self.server, folder=folder)
 
 
-def post(material: Material, wanted: Wanted, client: Client, say: Callable[[str], None]) -> Posted:
+def post(figures: Figures, destination: Destination, client: Client) -> str:
     """Find, update or create the comment.
+
+    Returns:
+        What became of it, in a sentence.
 
     Raises:
         GitHubError: It could not be posted.
     """
-    links = wanted.links
-    number = wanted.target if isinstance(wanted.target, int) else None
-    if isinstance(wanted.target, Event):
-        found = pull_request_of(wanted.target, client, wanted.repository)
-        if found.number is None:
-            return Posted(outcome="not posted", url="", body="", notes=(found.why_not,))
-        number = found.number
-        if base := base_commit_of(found, material.base_digits, client, wanted.repository):
-            links = replace(links, base_commit_url=f"{wanted.server}/{wanted.repository}/commit/{base}")
-    if number is None:
-        raise AssertionError("a target is a number or an event")
-    login = wanted.author or own_login(client)
-    thread = comments_of(wanted.repository, number)
-    there = own_comments(client, thread, marker_of(material.render(None, links)), login)
-    images = _images(material, wanted, number, there, client, say)
-    return _fitting(material, material.render(images, links), links, client, thread, login, there, say)
-
-
-def _fitting(
-    material: Material,
-    body: str,
-    links: Links,
-    client: Client,
-    thread: Thread,
-    login: str,
-    there: list[Comment],
-    say: Callable[[str], None],
-) -> Posted:
-    """Post the comment, or its short form where GitHub finds it too long."""
+    links, repository, target = destination.links, destination.repository, destination.target
+    if isinstance(target, Event):
+        pull = pull_request_of(target, client, repository)
+        if isinstance(pull, str):
+            return pull
+        number = pull.number
+        if base := base_commit_of(pull, figures.base_digits, client, repository):
+            links = replace(links, base_commit_url=f"{destination.server}/{repository}/commit/{base}")
+    else:
+        number = target
+    comments = OwnComments(client, repository, destination.author or own_login(client), number)
+    existing = comments.with_marker(marker_of(figures.comment(None, links)))
+    body = figures.comment(_images(figures, destination, number, existing, client), links)
     if len(body) <= COMMENT_LIMIT:
         try:
-            return put(client, thread, body, login, there)
+            return comments.put(body, existing)
         except GitHubError as error:
             if error.status != 422 or "too long" not in str(error).lower():
                 raise
-    say("the comment is too long for GitHub; a short form is posted")
-    return put(client, thread, material.short(links), login, there)
+    client.say("the comment is too long for GitHub; a short form is posted")
+    return comments.put(figures.short_comment(links), existing)
 
 
 def _images(
-    material: Material,
-    wanted: Wanted,
-    number: int,
-    there: list[Comment],
-    client: Client,
-    say: Callable[[str], None],
+    figures: Figures, destination: Destination, number: int, existing: list[Comment], client: Client
 ) -> Images | None:
     """Links of the pictures; without pictures a comment has a plot of text, so failing here is no failure."""
-    if wanted.images_url is not None:
-        return images_at(material, lambda name: f"{wanted.images_url}/{name}")
-    shelf = wanted.shelf(number, material.key)
+    if destination.images_url:
+        return figures.images(lambda name: f"{destination.images_url}/{name}")
+    shelf = destination.shelf(number, figures.key)
     if shelf is None:
         return None
-    try:
-        commit = already_there(shelf, there)
-        if commit is None:
-            files = material.draw()
-            commit = publish(client, shelf, files, say=say) if files else None
-    except GitHubError as error:
-        say(f"{error}; the comment goes without pictures")
-        return None
+    commit = shelf.commit_in(existing)
     if commit is None:
-        return None
-    known = commit
-    return images_at(material, lambda name: shelf.url(known, name))
+        files = figures.draw()
+        if not files:
+            return None
+        try:
+            commit = publish(client, shelf, files)
+        except GitHubError as error:
+            client.say(f"{error}; the comment goes without pictures")
+            return None
+    return figures.images(lambda name: shelf.url(commit, name))
 
 
-def images_at(material: Material, url: Callable[[str], str]) -> Images:
-    """The pictures as a comment shows them, under the address that each name has."""
-    from harness.plots.pictures import TITLES
-    from harness.report.links import Image, Images
-
-    light, dark = (url(picture_name(material.kind, theme)) for theme in ("light", "dark"))
-    return Images(entries=(Image(title=TITLES[material.kind], alt=material.alt, light_url=light, dark_url=dark),))
+def rehearse(figures: Figures, destination: Destination, say: Callable[[str], None]) -> str:
+    """Say what would be sent where, and send nothing; the comment that would be posted."""
+    event, number = destination.target, "?"
+    if isinstance(event, Event):
+        where = f"the pull request of {one_line(event.owner)}:{one_line(event.branch)}"
+        if event.numbers:
+            number, where = str(event.numbers[0]), ", ".join(f"#{number}" for number in event.numbers)
+        where += f", if its head is {event.sha[:12]}"
+    else:
+        number, where = str(event), f"#{event}"
+    images = None
+    shelf = destination.shelf(number, figures.key)
+    if destination.images_url:
+        images = figures.images(lambda name: f"{destination.images_url}/{name}")
+    elif shelf is not None and (files := figures.draw()):
+        say(f"would add {', '.join(files)} to branch {shelf.branch} in {shelf.folder}")
+        images = figures.images(lambda name: shelf.url("COMMIT", name))
+    say(f"would write to {where} of {destination.repository}")
+    return figures.comment(images, destination.links)

@@ -1,68 +1,56 @@
-"""A GitHub that runs here, a client of it, and a clock on which nobody waits."""
+"""A GitHub that runs here, clients of it, and a time in which nobody waits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 
-from harness.github import transport
-from harness.github.client import Client
-from harness.github.transport import Transport
-from harness.github.values import Clock
-from tests.github.fake_github import FakeGitHub, serve
+from harness.github import api
+from harness.github.api import Client
+from tests.github.fake_github import FakeGitHub, Server, running_server
 
 TOKEN = "ghs_not-a-real-token"  # noqa: S105
 NOON = 1_800_000_000.0
 
 
-@dataclass
-class Waits:
-    """Every wait, in seconds; time passes by nothing else."""
-
-    seconds: list[float] = field(default_factory=list)
-
-    def clock(self) -> Clock:
-        """A clock that notes them."""
-
-        def now() -> float:
-            return NOON + sum(self.seconds)
-
-        return Clock(unix_s=now, monotonic_s=now, sleep=self.seconds.append)
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    with running_server() as server:
+        yield server
 
 
 @pytest.fixture
-def github(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGitHub]:
-    """A running server."""
+def github(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGitHub]:
+    """A GitHub without anything in it."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    state = FakeGitHub()
-    server = serve(state)
-    yield state
-    state.over.set()
-    server.shutdown()
-    server.server_close()
+    with server.new_state() as state:
+        yield state
 
 
 @pytest.fixture
-def waits() -> Waits:
-    return Waits()
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Every wait of a client, in seconds; time passes by nothing else."""
+    seconds: list[float] = []
+
+    def now() -> float:
+        return NOON + sum(seconds)
+
+    monkeypatch.setattr(api, "time", SimpleNamespace(time=now, monotonic=now, sleep=seconds.append))
+    return seconds
 
 
 @pytest.fixture
-def said() -> list[str]:
-    """What the client tells the user while it works."""
+def sentences() -> list[str]:
+    """What the client says while it works."""
     return []
 
 
 @pytest.fixture
-def client_with(github: FakeGitHub, waits: Waits, said: list[str]) -> Callable[[float], Client]:
+def client_with(github: FakeGitHub, waits: list[float], sentences: list[str]) -> Callable[[float], Client]:
     """A client with that much patience."""
-
-    def make(patience_s: float) -> Client:
-        return Client(Transport(github.url, TOKEN), patience_s=patience_s, say=said.append, clock=waits.clock())
-
-    return make
+    return lambda patience_s: Client(github.url, TOKEN, patience_s=patience_s, say=sentences.append)
 
 
 @pytest.fixture
@@ -72,5 +60,5 @@ def client(client_with: Callable[[float], Client]) -> Client:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who says nothing for a moment is taken for silent."""
-    monkeypatch.setattr(transport, "_READ_S", 0.1)
+    """A server that says nothing for a moment counts as silent."""
+    monkeypatch.setattr(api, "_READ_S", 0.1)

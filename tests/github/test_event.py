@@ -9,21 +9,18 @@ from typing import Any
 import pytest
 
 from harness.errors import GitHubError, UsageError
-from harness.github.client import Client
-from harness.github.event import Found, base_commit_of, pull_request_of, read_event
-from harness.github.values import repository_named
+from harness.github.api import Client
+from harness.github.event import PullRequest, base_commit_of, pull_request_of, read_event
 from tests.github.fake_github import FakeGitHub
 
-REPOSITORY = repository_named("o/r")
-SHA, LATER = "a" * 40, "b" * 40
+SHA, LATER, BASE, MERGE_BASE = ("abcd"[place] * 40 for place in range(4))
 
 
 def workflow_run(*numbers: int, owner: str = "o", base_id: int = 1, **changes: Any) -> dict[str, Any]:
     """The payload of a finished run of the untrusted workflow."""
-    pulls = [{"number": number, "base": {"repo": {"id": base_id}}} for number in numbers]
     run = {
         "event": "pull_request",
-        "pull_requests": pulls,
+        "pull_requests": [{"number": number, "base": {"repo": {"id": base_id}}} for number in numbers],
         "head_repository": {"owner": {"login": owner}},
         "head_branch": "topic",
         "head_sha": SHA,
@@ -32,140 +29,130 @@ def workflow_run(*numbers: int, owner: str = "o", base_id: int = 1, **changes: A
     return {"repository": {"full_name": "o/r", "id": 1}, "workflow_run": {**run, **changes}}
 
 
-def found(client: Client, tmp_path: Path, payload: Any) -> Found:
-    file = tmp_path / "event.json"
+def pull_request(number: int, **head: Any) -> dict[str, Any]:
+    """The payload of a pull request's own event."""
+    whole = {"repo": {"owner": {"login": "o"}}, "ref": "topic", "sha": SHA, **head}
+    return {"repository": {"full_name": "O/R"}, "pull_request": {"number": number, "head": whole}}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "event.json"
+
+
+def pull_of(client: Client, file: Path, payload: Any) -> PullRequest | str:
     file.write_text(json.dumps(payload))
-    return pull_request_of(read_event(file, REPOSITORY), client, REPOSITORY)
+    return pull_request_of(read_event(file, "o/r"), client, "o/r")
 
 
-def test_of_a_branch_here_the_payload_names_the_number(github: FakeGitHub, client: Client, tmp_path: Path) -> None:
-    github.pull(7, SHA)
-    assert found(client, tmp_path, workflow_run(7)).number == 7
-
-
-def test_of_a_fork_the_head_tells_it(github: FakeGitHub, client: Client, tmp_path: Path) -> None:
-    github.pull(8, SHA, owner="somebody", branch="topic")
-    github.pull(9, SHA, owner="fork", branch="topic")
-    assert found(client, tmp_path, workflow_run(owner="fork")).number == 9
-    (request,) = github.requests
-    assert request.query["head"] == "fork:topic"
-    assert request.query["state"] == "open"
-
-
-def test_a_branchs_name_is_sent_as_it_is(github: FakeGitHub, client: Client, tmp_path: Path) -> None:
-    name = "a&state=closed#?%2f$(id)\u00e9"
-    github.pull(9, SHA, owner="fork", branch=name)
-    assert found(client, tmp_path, workflow_run(owner="fork", head_branch=name)).number == 9
-
-
-def test_a_pull_request_that_has_moved_on_gets_no_old_figures(
-    github: FakeGitHub, client: Client, tmp_path: Path
-) -> None:
-    github.pull(7, LATER)
-    for payload in (workflow_run(7), workflow_run()):
-        assert found(client, tmp_path, payload).why_not == (
-            f"#7 has moved on since {SHA[:12]} was measured; nothing is posted"
-        )
-
-
-def test_a_closed_pull_request_gets_nothing(github: FakeGitHub, client: Client, tmp_path: Path) -> None:
-    github.pull(7, SHA, state="closed")
-    assert found(client, tmp_path, workflow_run(7)).number is None
-
-
-@pytest.mark.parametrize("repository", [None, {"owner": {"login": ""}}])
-def test_a_fork_that_is_gone(client: Client, tmp_path: Path, repository: Any) -> None:
-    payload = workflow_run(head_repository=repository)
-    assert found(client, tmp_path, payload).why_not.startswith("no open pull request of o/r has the head aaaaaaaaaaaa")
-
-
-def test_a_pull_request_between_forks_is_not_ours(github: FakeGitHub, client: Client, tmp_path: Path) -> None:
-    github.pull(7, SHA, owner="another")
-    assert found(client, tmp_path, workflow_run(7, base_id=2, owner="fork")).number is None
-
-
-def test_two_pull_requests_of_one_head_are_asked_about(github: FakeGitHub, client: Client, tmp_path: Path) -> None:
-    github.pull(7, SHA)
-    github.pull(8, SHA)
-    with pytest.raises(GitHubError, match=r"#7, #8 have the same head aaaaaaaaaaaa; say with --pr which is meant"):
-        found(client, tmp_path, workflow_run(7, 8))
-
-
-def test_a_pull_requests_own_event(github: FakeGitHub, client: Client, tmp_path: Path) -> None:
-    github.pull(7, SHA)
-    head = {"repo": {"owner": {"login": "o"}}, "ref": "topic", "sha": SHA}
-    payload = {"repository": {"full_name": "O/R"}, "pull_request": {"number": 7, "head": head}}
-    assert found(client, tmp_path, payload).number == 7
-
-
-# --- Events that are none ---
+ODD = "a&state=closed#?%2f$(id)\u00e9"
+NONE = f"no open pull request of o/r has the head {SHA[:12]}; nothing is posted"
+MOVED = f"#7 has moved on since {SHA[:12]} was measured; nothing is posted"
 
 
 @pytest.mark.parametrize(
-    ("payload", "says"),
+    ("pulls", "payload", "result"),
+    [
+        # A branch of the repository, whose number the payload has; and the pull request's own event.
+        ([{"number": 7}], workflow_run(7), 7),
+        ([{"number": 7}], pull_request(7), 7),
+        # A fork, whose head leads to it, under whatever name.
+        ([{"number": 8, "owner": "somebody"}, {"number": 9, "owner": "fork"}], workflow_run(owner="fork"), 9),
+        ([{"number": 9, "owner": "fork", "branch": ODD}], workflow_run(owner="fork", head_branch=ODD), 9),
+        # It has moved on, is closed, is another repository's; the fork is gone.
+        ([{"number": 7, "sha": LATER}], workflow_run(7), MOVED),
+        ([{"number": 7, "sha": LATER}], workflow_run(), MOVED),
+        ([{"number": 7, "state": "closed"}], workflow_run(7), NONE),
+        ([{"number": 7, "owner": "another"}], workflow_run(7, base_id=2, owner="fork"), NONE),
+        ([{"number": 7}], workflow_run(head_repository=None), NONE),
+        ([{"number": 7}], workflow_run(head_repository={"owner": {"login": ""}}), NONE),
+        ([{"number": 7}], pull_request(8, repo=None), "answers 404"),
+        ([{"number": 7}, {"number": 8}], workflow_run(7, 8), "#7, #8 have the same head aaaaaaaaaaaa; say with --pr"),
+    ],
+)
+def test_the_pull_request_of_an_event(
+    github: FakeGitHub, client: Client, file: Path, pulls: list[dict[str, Any]], payload: Any, result: int | str
+) -> None:
+    for pull in pulls:
+        github.pull(**{"sha": SHA, **pull})
+    try:
+        pull_or_reason = pull_of(client, file, payload)
+    except GitHubError as error:
+        assert isinstance(result, str)
+        assert result in str(error)
+        return
+    assert (pull_or_reason.number if isinstance(pull_or_reason, PullRequest) else pull_or_reason) == result
+
+
+def test_of_a_fork_only_open_pull_requests_are_listed(github: FakeGitHub, client: Client, file: Path) -> None:
+    pull_of(client, file, workflow_run(owner="fork"))
+    (request,) = github.requests
+    assert request.query.items() >= {"head": "fork:topic", "state": "open"}.items()
+
+
+NOT_EVENTS: tuple[Any, ...] = (
+    {"repository": {"full_name": "o/r"}},
+    workflow_run("7; rm -rf"),  # type: ignore[arg-type]  # hostile
+    workflow_run(pull_requests="7"),
+    workflow_run(7, head_sha="$(id)"),
+    [],
+    None,
+)
+
+
+@pytest.mark.parametrize(
+    ("payload", "sentence"),
     [
         ({**workflow_run(7), "repository": {"full_name": "o/other"}}, r"is of o/other and --repo is o/r"),
         (workflow_run(7, event="push"), r"was started by push and belongs to no pull request"),
         (workflow_run(event="push\n::error::x"), r"was started by push ::error::x and"),
-        ({"repository": {"full_name": "o/r"}}, r"is no event of a pull request or of a workflow run"),
-        (workflow_run("7; rm -rf"), r"is no event of a pull request"),  # type: ignore[arg-type]  # hostile
-        (workflow_run(pull_requests="7"), r"is no event of a pull request"),
-        ([], r"is no event of a pull request"),
-        (None, r"is no event of a pull request"),
+        *[(payload, r"is no event of a pull request or of a workflow run") for payload in NOT_EVENTS],
     ],
 )
-def test_a_payload_of_something_else(client: Client, tmp_path: Path, payload: Any, says: str) -> None:
-    with pytest.raises(UsageError, match=says) as caught:
-        found(client, tmp_path, payload)
+def test_a_payload_of_something_else(client: Client, file: Path, payload: Any, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence) as caught:
+        pull_of(client, file, payload)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "\x00"])
-def test_a_payload_that_is_not_json(tmp_path: Path, text: str) -> None:
-    (tmp_path / "event.json").write_text(text)
+def test_a_payload_that_is_not_json(file: Path, text: str) -> None:
+    file.write_text(text)
     with pytest.raises(UsageError, match=r"is not JSON; give the file at \$GITHUB_EVENT_PATH, or --pr"):
-        read_event(tmp_path / "event.json", REPOSITORY)
+        read_event(file, "o/r")
 
 
-def test_a_payload_that_is_not_there(tmp_path: Path) -> None:
+def test_a_payload_that_does_not_exist(file: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
-        read_event(tmp_path / "event.json", REPOSITORY)
-
-
-@pytest.mark.parametrize("name", ["o", "o/r/x", "../r", "o/..", "o/r?x", "o r/x", "", "-o/r", "o/r\n"])
-def test_names_that_no_repository_has(name: str) -> None:
-    with pytest.raises(UsageError, match="is no repository of GitHub; write it as owner/name"):
-        repository_named(name)
+        read_event(file, "o/r")
 
 
 # --- The commit that was compared with ---
 
-BASE, MERGE_BASE = "c" * 40, "d" * 40
-
 
 @pytest.mark.parametrize(
-    ("digits", "commit"),
+    ("digits", "base", "commit"),
     [
-        ("c" * 10, BASE),  # the base branch as it is
-        ("d" * 10, MERGE_BASE),  # it has moved on since the branch left it
-        ("e" * 10, ""),  # the artifact names something else
-        ("c" * 3, ""),  # too few to tell
-        ("", ""),
-        ("../../x/y", ""),
+        ("c" * 10, BASE, BASE),  # the base branch as it is
+        ("d" * 10, BASE, MERGE_BASE),  # it has moved on since the branch left it
+        ("e" * 10, BASE, ""),  # the artifact names something else
+        ("c" * 3, BASE, ""),  # too few to tell
+        ("", BASE, ""),
+        ("../../x/y", BASE, ""),
+        ("c" * 10, "c" * 10, ""),  # GitHub names no commit
     ],
 )
 def test_the_base_is_linked_where_github_knows_it_as_the_artifact_does(
-    github: FakeGitHub, client: Client, tmp_path: Path, digits: str, commit: str
+    github: FakeGitHub, client: Client, file: Path, digits: str, base: str, commit: str
 ) -> None:
-    github.pull(7, SHA, base=BASE)
+    github.pull(7, SHA, base=base)
     github.merge_base = MERGE_BASE
-    assert base_commit_of(found(client, tmp_path, workflow_run(7)), digits, client, REPOSITORY) == commit
+    pull = pull_of(client, file, workflow_run(7))
+    assert isinstance(pull, PullRequest)
+    assert base_commit_of(pull, digits, client, "o/r") == commit
 
 
 @pytest.mark.parametrize("fault", [{"status": 404}, {"status": 200, "body": "[]"}, {"status": 200, "body": "{}"}])
-def test_without_a_merge_base_there_is_no_link(
-    github: FakeGitHub, client: Client, tmp_path: Path, fault: dict[str, Any]
-) -> None:
-    github.pull(7, SHA, base=BASE)
+def test_without_a_merge_base_there_is_no_link(github: FakeGitHub, client: Client, fault: dict[str, Any]) -> None:
     github.fail("GET", "compare", **fault)
-    assert base_commit_of(found(client, tmp_path, workflow_run(7)), "d" * 10, client, REPOSITORY) == ""
+    assert base_commit_of(PullRequest(number=7, sha=SHA, base_sha=BASE), "d" * 10, client, "o/r") == ""

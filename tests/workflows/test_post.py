@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from tests.github.fake_github import BOT, FakeGitHub, serve
+from tests.github.fake_github import BOT, FakeGitHub, running_server
 from tests.workflows.conftest import TUNED, Job, git
 
 TOKEN = "ghs_secret"  # noqa: S105
@@ -21,11 +21,8 @@ TOKEN = "ghs_secret"  # noqa: S105
 @pytest.fixture
 def github() -> Iterator[FakeGitHub]:
     """The GitHub that has the pull request, number 7."""
-    state = FakeGitHub()
-    server = serve(state)
-    yield state
-    server.shutdown()
-    server.server_close()
+    with running_server() as server, server.new_state() as state:
+        yield state
 
 
 @pytest.fixture

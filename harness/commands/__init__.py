@@ -1,1 +1,0 @@
-"""What each command does, once its arguments are parsed."""

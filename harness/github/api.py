@@ -1,0 +1,439 @@
+"""GitHub's REST API with patience: what fails for a while is asked again, what is refused is said in one sentence.
+
+The token travels in a header to the API's own host and nowhere else: redirects to another host lose it, netrc files
+are not asked, and no message holds it. Every answer has a limit of time and of size. How long a client waits follows
+GitHub's own advice: https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import itertools
+import json
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import requests
+
+from harness import __version__
+from harness.errors import GitHubError, UsageError
+from harness.text import one_line
+
+# Seconds without a connection, and without a byte.
+_CONNECT_S, _READ_S = 10.0, 30.0
+# Seconds that one answer may take, through all redirects, and its bytes; a page of 100 of the longest comments has some
+# 10 MB.
+_ANSWER_S = 120.0
+_ANSWER_BYTES = 64 * 2**20
+_MOST_PAGES = 1_000
+_MOST_REDIRECTS = 5
+_REDIRECTS = (301, 302, 307, 308)
+# The server failed, and the same request may succeed later.
+_FAILURES = (408, 500, 502, 503, 504)
+_SECONDARY_LIMIT_S = 60.0
+_LONGEST_PAUSE_S = 60.0
+# A header that asks for a longer wait is taken for none; --patience takes no more either.
+_LONGEST_LIMIT_S = 1_000_000
+_LONGEST_MESSAGE = 300
+
+# The API version is GitHub's, see docs.github.com/rest/about-the-rest-api/api-versions.
+_HEADERS = {
+    "Accept": "application/vnd.github+json",
+    "X-GitHub-Api-Version": "2022-11-28",
+    "User-Agent": f"iree-harness/{__version__}",
+}
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+# Characters that GitHub allows in names of owners and repositories.
+_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/(?!\.{1,2}$)[A-Za-z0-9._-]+")
+
+
+def token_of(environment: Mapping[str, str]) -> str | None:
+    """The token in GITHUB_TOKEN; None where there is none.
+
+    Raises:
+        UsageError: It holds what no token holds; the message does not show it.
+    """
+    token = environment.get("GITHUB_TOKEN", "").strip()
+    if token and not _TOKEN.fullmatch(token):
+        raise UsageError("GITHUB_TOKEN: holds spaces or characters that no token has; set it to the token alone")
+    return token or None
+
+
+def repository_named(text: str | None) -> str:
+    """The name of a repository, `owner/name`.
+
+    Raises:
+        UsageError: There is none, or it is no such name.
+    """
+    if text is None:
+        raise UsageError("which repository is meant has to be said: give --repo owner/name")
+    if not _REPOSITORY.fullmatch(text):
+        raise UsageError(f"--repo {text[:100]!r}: is no repository of GitHub; write it as owner/name")
+    return text
+
+
+def api_address(url: str) -> str:
+    """The address of an API without a slash at its end.
+
+    Raises:
+        UsageError: No token may be sent there.
+    """
+    shown = one_line(url)[:200]
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise UsageError(f"--api-url {shown!r}: is no address; it is https://api.github.com for github.com") from None
+    if not host or parts.username or parts.query or parts.fragment or one_line(url) != url:
+        raise UsageError(f"--api-url {shown!r}: is no address of an API; it is https://api.github.com for github.com")
+    if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOCAL):
+        raise UsageError(f"--api-url {shown!r}: is not https, so a token would be readable on its way; use https")
+    return url.rstrip("/")
+
+
+def server_of(api_url: str) -> str:
+    """Where people see what an API serves: github.com, or the host of a GitHub Enterprise Server."""
+    parts = urlsplit(api_url)
+    if parts.hostname == "api.github.com":
+        return "https://github.com"
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Purpose:
+    """Why a request is sent, for messages.
+
+    Attributes:
+        what: `read the comments of #12`, after `asked to`.
+        needs: The permission of a workflow's job that allows it.
+    """
+
+    what: str
+    needs: str
+
+
+class NoAnswer(Exception):
+    """The request got no answer, or half of one; whether it was carried out is not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An answer of any status.
+
+    Attributes:
+        headers: Found by their names in lower case.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def message(self) -> str:
+        """What GitHub says is wrong, on one short line; "" where it says nothing."""
+        try:
+            document = json.loads(self.body)
+        except (ValueError, RecursionError):
+            return ""
+        if not isinstance(document, dict):
+            return ""
+        texts, errors = [document.get("message")], document.get("errors")
+        if isinstance(errors, list):
+            texts += [error.get("message") if isinstance(error, dict) else error for error in errors]
+        return "; ".join(one_line(text) for text in texts if isinstance(text, str) and text)[:_LONGEST_MESSAGE]
+
+    @property
+    def is_rate_limit(self) -> bool:
+        """Whether the request is refused for now only."""
+        is_limited = (
+            "retry-after" in self.headers
+            or self.headers.get("x-ratelimit-remaining") == "0"
+            or "rate limit" in self.message.lower()
+        )
+        return self.status == 429 or (self.status == 403 and is_limited)
+
+    def limit_s(self, unix_s: float, attempt: int) -> float:
+        """Seconds until a rate limit allows the request again: as long as the headers say, else a minute or more.
+
+        Args:
+            unix_s: Now.
+            attempt: How often the request was refused before.
+        """
+        wait_s = _number(self.headers.get("retry-after"))
+        if math.isnan(wait_s) and self.headers.get("x-ratelimit-remaining") == "0":
+            reset_s = _number(self.headers.get("x-ratelimit-reset"))
+            wait_s = max(reset_s - unix_s + 1, 0)  # clocks differ by a little
+        if not 0 <= wait_s < _LONGEST_LIMIT_S:
+            return float(_SECONDARY_LIMIT_S * 2 ** min(attempt, 10))
+        return max(wait_s, 1.0)
+
+
+class Client:
+    """One API, one token; requests go one after the other, as GitHub asks for."""
+
+    def __init__(self, api_url: str, token: str | None, *, patience_s: float, say: Callable[[str], None]) -> None:
+        """Begin.
+
+        Args:
+            api_url: As `api_address` gives it.
+            token: None: requests are anonymous.
+            patience_s: Seconds that all requests together may be waited for and repeated.
+            say: Where progress goes, a sentence each.
+        """
+        self.host = urlsplit(api_url).netloc
+        self.say = say
+        self._api_url = api_url
+        self._token = token
+        self._patience_s = patience_s
+        self._waited_s = 0.0
+        self._session: requests.Session | None = None
+
+    def get(self, path: str, purpose: Purpose, params: Mapping[str, str] | None = None) -> Any:
+        """Read one document.
+
+        Raises:
+            GitHubError: It is refused, or did not come within the patience.
+        """
+        return self._document(self._ask("GET", path, purpose, params=params))
+
+    def pages(self, path: str, purpose: Purpose, params: Mapping[str, str]) -> Iterator[Any]:
+        """The items of a list, over all its pages.
+
+        Raises:
+            GitHubError: As `get`; or it is no list, or one that does not end.
+        """
+        query: Mapping[str, str] | None = {**params, "per_page": "100"}
+        url, seen = path, set[str]()
+        while url not in seen and len(seen) < _MOST_PAGES:
+            seen.add(url)
+            answer = self._ask("GET", url, purpose, params=query)
+            items = self._document(answer)
+            if not isinstance(items, list):
+                raise self._error(f"{self.host}: gave no list when asked to {purpose.what}; check --api-url")
+            yield from items
+            links = requests.utils.parse_header_links(answer.headers.get("link", ""))
+            url, query = next((link["url"] for link in links if link.get("rel") == "next"), ""), None
+            if not url:
+                return
+        # A comment in the missing half of a list would be created a second time.
+        raise self._error(
+            f"{self.host}: gives a list without end when asked to {purpose.what}; check --api-url and GitHub's status "
+            "page"
+        )
+
+    def send(self, method: str, path: str, purpose: Purpose, document: Any, *, repeatable: bool = True) -> Any:
+        """Create or change something.
+
+        Args:
+            repeatable: Whether doing it twice is the same as once; else a failure that leaves open whether it was done
+                is an error at once, whose `uncertain` is true.
+
+        Raises:
+            GitHubError: It is refused, or could not be done within the patience.
+        """
+        return self._document(self._ask(method, path, purpose, document=document, repeatable=repeatable))
+
+    def pause(self, error: GitHubError, attempt: int) -> None:
+        """Wait before another attempt, longer after each.
+
+        Raises:
+            GitHubError: That error, where patience has run out.
+        """
+        self._wait(min(2.0 ** min(attempt, 10), _LONGEST_PAUSE_S), str(error).partition(";")[0], error)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        purpose: Purpose,
+        *,
+        params: Mapping[str, str] | None = None,
+        document: Any = None,
+        repeatable: bool = True,
+    ) -> Answer:
+        """The answer to a request that succeeds, at once or after some patience."""
+        for attempt in itertools.count():
+            began = time.monotonic()
+            answer: Answer | None = None
+            try:
+                answer = self._within_time(method, path, params, document)
+                what = f"answered {answer.status}"
+            except NoAnswer as error:
+                what = str(error)
+            if answer is not None and 200 <= answer.status < 300:
+                return answer
+            if answer is not None and answer.is_rate_limit:
+                wait_s = answer.limit_s(time.time(), attempt)
+                self._wait(wait_s, f"{self.host} limits how often it may be asked", self._too_long(answer, wait_s))
+            elif answer is not None and answer.status not in _FAILURES:
+                raise self._refusal(answer, purpose)
+            else:
+                self._waited_s += time.monotonic() - began
+                failure = self._error(
+                    f"{self.host} {what} when asked to {purpose.what}; post again later, or give a longer --patience",
+                    status=answer.status if answer is not None else 0,
+                    uncertain=True,
+                )
+                if not repeatable:
+                    raise failure
+                self.pause(failure, attempt)
+        raise AssertionError("counting does not end")
+
+    def _wait(self, seconds: float, why: str, otherwise: GitHubError) -> None:
+        if self._waited_s + seconds > self._patience_s:
+            raise otherwise
+        self.say(f"{why}; again in {seconds:.0f} s (waited {self._waited_s:.0f} of {self._patience_s:.0f} s)")
+        time.sleep(seconds)
+        self._waited_s += seconds
+
+    def _too_long(self, answer: Answer, wait_s: float) -> GitHubError:
+        """For a rate limit that lasts longer than patience does."""
+        detail = f" ({answer.message})" if answer.message else ""
+        end = datetime.fromtimestamp(time.time() + wait_s, tz=timezone.utc)
+        return self._error(
+            f"{self.host} limits how often it may be asked{detail} until {end:%H:%M} UTC, for {wait_s:.0f} s, longer "
+            f"than is waited; post again then, or give --patience {self._waited_s + wait_s:.0f}",
+            status=answer.status,
+        )
+
+    def _refusal(self, answer: Answer, purpose: Purpose) -> GitHubError:
+        """The sentence for an answer that no waiting changes."""
+        what, job = purpose.what, f"`permissions: {purpose.needs}`"
+        advice = {
+            401: "the token is wrong or has expired; set GITHUB_TOKEN to one that holds",
+            403: f"it does not let this token {what}; give the workflow's job {job}, or take another token",
+            404: f"it cannot {what}: there is no such thing, or the token may not see it; check --repo, the number and "
+            f"that the job has {job}",
+            410: f"it cannot {what}: that is gone or switched off; switch it on in the repository's settings",
+            422: f"it cannot {what} as it was sent; check the arguments against what it says",
+        }
+        otherwise = f"so it did not {what}; check --api-url and GitHub's status page"
+        detail = f" ({answer.message})" if answer.message else ""
+        sentence = f"{self.host} answers {answer.status}{detail}: {advice.get(answer.status, otherwise)}"
+        return self._error(sentence, status=answer.status)
+
+    def _document(self, answer: Answer) -> Any:
+        if not answer.body:
+            return None
+        try:
+            return json.loads(answer.body)
+        except (ValueError, RecursionError):
+            raise self._error(
+                f"{self.host}: answers something that is not JSON; check --api-url, it is https://api.github.com for "
+                "github.com",
+                status=answer.status,
+                uncertain=True,
+            ) from None
+
+    def _error(self, sentence: str, *, status: int = 0, uncertain: bool = False) -> GitHubError:
+        """An error that does not show the token, whatever a server says."""
+        hidden = sentence.replace(self._token, "***") if self._token else sentence
+        return GitHubError(hidden, status=status, uncertain=uncertain)
+
+    def _within_time(self, method: str, path: str, params: Mapping[str, str] | None, document: Any) -> Answer:
+        """Send one request, through redirects, and read all of its answer.
+
+        `_READ_S` bounds the time between two bytes, not how often one more comes; so a thread waits, which can be left
+        alone.
+
+        Raises:
+            NoAnswer: None came, or it broke off, or it does not end.
+            GitHubError: It leads to another host, or is larger than any answer of GitHub's.
+        """
+        if self._session is None:
+            self._session = requests.Session()
+            self._session.headers.update(_HEADERS)
+        session, future = self._session, concurrent.futures.Future[Answer]()
+
+        def carry_out() -> None:
+            try:
+                future.set_result(self._through_redirects(session, method, path, params, document))
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=carry_out, daemon=True).start()
+        try:
+            return future.result(_ANSWER_S)
+        except concurrent.futures.TimeoutError:
+            self._session = None  # the thread has the old one, until its server or this process ends
+            raise NoAnswer("did not finish its answer in time") from None
+
+    def _through_redirects(
+        self, session: requests.Session, method: str, path: str, params: Mapping[str, str] | None, document: Any
+    ) -> Answer:
+        url = path if "://" in path else f"{self._api_url}/{path}"
+        for _ in range(_MOST_REDIRECTS + 1):
+            if not self._is_ours(url) and (method != "GET" or not _is_secure(url)):
+                raise self._error(
+                    f"{self.host}: sends the request on to another host, where nothing is posted; give its address "
+                    "with --api-url"
+                )
+            answer = self._once(session, method, url, params, document)
+            target = answer.headers.get("location", "")
+            if answer.status not in _REDIRECTS or not target:
+                return answer
+            url, params = urljoin(url, target), None
+        raise self._error(f"{self.host}: sends requests around in a circle; check --api-url and --repo")
+
+    def _once(
+        self, session: requests.Session, method: str, url: str, params: Mapping[str, str] | None, document: Any
+    ) -> Answer:
+        def sign(request: requests.PreparedRequest) -> requests.PreparedRequest:
+            """Always there: without an `auth`, requests looks into netrc files."""
+            if self._token and self._is_ours(url):
+                request.headers["Authorization"] = f"Bearer {self._token}"
+            return request
+
+        body = bytearray()
+        try:
+            with session.request(
+                method,
+                url,
+                params=params,
+                json=document,
+                auth=sign,
+                timeout=(_CONNECT_S, _READ_S),
+                allow_redirects=False,
+                stream=True,
+            ) as response:
+                for chunk in response.iter_content(65_536):
+                    body += chunk
+                    if len(body) > _ANSWER_BYTES:
+                        raise self._error(
+                            f"{self.host}: answers with more than {_ANSWER_BYTES >> 20} MiB; check --api-url"
+                        )
+                return Answer(status=response.status_code, headers=response.headers, body=bytes(body))
+        except requests.exceptions.SSLError:
+            raise self._error(
+                f"{self.host}: its certificate is not trusted here; check the address, or name the authority's file "
+                "in REQUESTS_CA_BUNDLE"
+            ) from None
+        except requests.Timeout:
+            raise NoAnswer("did not answer in time") from None
+        except requests.exceptions.ChunkedEncodingError:
+            raise NoAnswer("broke off its answer") from None
+        except (requests.RequestException, OSError):
+            raise NoAnswer("could not be reached, or ended the connection") from None
+
+    def _is_ours(self, url: str) -> bool:
+        return urlsplit(url)[:2] == urlsplit(self._api_url)[:2]
+
+
+def _is_secure(url: str) -> bool:
+    return urlsplit(url).scheme == "https"
+
+
+def _number(text: str | None) -> float:
+    """A header's number; NaN where it is none."""
+    try:
+        return float(text) if text is not None else math.nan
+    except ValueError:
+        return math.nan

@@ -1,0 +1,334 @@
+"""The client: what it does when GitHub is slow, broken, or refuses, and where it sends the token."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import GitHubError, UsageError
+from harness.github import api
+from harness.github.api import Answer, Client, Purpose, api_address, repository_named, server_of, token_of
+from tests.github.conftest import NOON, TOKEN
+from tests.github.fake_github import FakeGitHub, running_server
+
+LIST = "repos/o/r/issues/7/comments"
+PURPOSE = Purpose(what="read the comments of #7", needs="pull-requests: write")
+
+
+def error_of(client: Client) -> GitHubError:
+    """What the client says of the list."""
+    with pytest.raises(GitHubError) as caught:
+        list(client.pages(LIST, PURPOSE, {}))
+    assert "\n" not in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+    return caught.value
+
+
+# --- Waiting ---
+
+BUSY = "limits how often it may be asked; again in"
+
+
+@pytest.mark.parametrize(
+    ("limits", "waited"),
+    [
+        ([{"Retry_After": "17"}], [17]),
+        ([{"Retry_After": "0"}], [1]),
+        # A second more, since clocks differ.
+        ([{"X_RateLimit_Remaining": "0", "X_RateLimit_Reset": f"{NOON + 90:.0f}"}], [91]),
+        # A secondary limit without headers: a minute, then two.
+        ([{}, {"status": 429}], [60, 120]),
+        *[([{"Retry_After": header}], [60]) for header in ("soon", "-5", "nan", "1e999", "1e308")],
+    ],
+)
+def test_a_rate_limit_is_waited_for(
+    github: FakeGitHub, client: Client, waits: list[float], sentences: list[str], limits: Any, waited: list[float]
+) -> None:
+    for limit in limits:
+        github.limit("GET", LIST, **limit)
+    assert client.get(LIST, PURPOSE) == []
+    assert waits == waited
+    assert sentences[0].endswith(f"{BUSY} {waited[0]} s (waited 0 of 300 s)")
+
+
+def test_a_limit_longer_than_patience_is_an_error_at_once(
+    github: FakeGitHub, client: Client, waits: list[float]
+) -> None:
+    github.limit("GET", LIST, X_RateLimit_Remaining="0", X_RateLimit_Reset=f"{NOON + 3599:.0f}")
+    assert str(error_of(client)).endswith(
+        "limits how often it may be asked (You have exceeded a rate limit) until 09:00 UTC, for 3600 s, longer than is "
+        "waited; post again then, or give --patience 3600"
+    )
+    assert waits == []
+
+
+@given(
+    headers=st.dictionaries(
+        st.sampled_from(["retry-after", "x-ratelimit-remaining", "x-ratelimit-reset"]),
+        st.text() | (st.floats() | st.integers()).map(str),
+    ),
+    attempt=st.integers(0, 100),
+)
+def test_a_wait_is_a_time_whatever_the_headers_say(headers: dict[str, str], attempt: int) -> None:
+    assert 1 <= Answer(status=429, headers=headers, body=b"").limit_s(NOON, attempt) < math.inf
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_fails_is_asked_again_after_growing_pauses(
+    github: FakeGitHub, client: Client, waits: list[float], sentences: list[str]
+) -> None:
+    for status in (500, 502, 503, 504):
+        github.fail("GET", LIST, status=status)
+    github.fail("GET", LIST, "reset")
+    github.fail("GET", LIST, "hang")
+    assert client.get(LIST, PURPOSE) == []
+    assert waits == [1, 2, 4, 8, 16, 32]
+    assert sentences[1].endswith("answered 502 when asked to read the comments of #7; again in 2 s (waited 1 of 300 s)")
+
+
+def test_patience_ends(github: FakeGitHub, client_with: Callable[[float], Client], waits: list[float]) -> None:
+    github.fail("GET", LIST, status=502, times=10)
+    assert str(error_of(client_with(10))).endswith(
+        "answered 502 when asked to read the comments of #7; post again later, or give a longer --patience"
+    )
+    assert waits == [1, 2, 4]  # eight more would be fifteen
+    assert len(github.requests) == 4
+
+
+def test_patience_is_shared_by_all_requests(github: FakeGitHub, client_with: Callable[[float], Client]) -> None:
+    client = client_with(100)
+    github.limit("GET", LIST, Retry_After="80")
+    client.get(LIST, PURPOSE)
+    github.limit("GET", LIST, Retry_After="30")
+    assert "--patience 110" in str(error_of(client))
+
+
+def test_what_must_not_be_done_twice_is_repeated_only_where_it_was_not_done(github: FakeGitHub, client: Client) -> None:
+    github.limit("POST", LIST, Retry_After="2")
+    github.fail("POST", LIST, "lost")
+    with pytest.raises(GitHubError) as caught:
+        client.send("POST", LIST, PURPOSE, {"body": "once"}, repeatable=False)
+    assert caught.value.uncertain
+    assert github.bodies == ["once"]
+
+
+# --- Refusals ---
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ({"status": 401}, "answers 401 (it is broken): the token is wrong or has expired; set GITHUB_TOKEN to one"),
+        ({"status": 403}, "does not let this token read the comments of #7; give the workflow's job `permissions: pul"),
+        ({"status": 404}, "it cannot read the comments of #7: there is no such thing, or the token may not see it; "),
+        ({"status": 410}, "it cannot read the comments of #7: that is gone or switched off"),
+        ({"status": 422}, "it cannot read the comments of #7 as it was sent"),
+        ({"status": 418}, "answers 418 (it is broken): so it did not read the comments of #7"),
+        *[
+            ({"status": 403, "body": body}, "does not let this token")
+            for body in ("", "<html>", "[]", '{"message": 7}', '{"message": "a\\nb\\u001b[31m"}', "[" * 100_000, "\x00")
+        ],
+        ({"status": 403, "body": f'{{"message": "bad {TOKEN}"}}'}, "answers 403 (bad ***): it does not"),
+        *[
+            ({"status": 200, "body": body}, "answers something that is not JSON; check --api-url")
+            for body in ("<html>welcome</html>", "{", "[" * 100_000)
+        ],
+        ({"status": 200, "body": "{}"}, "gave no list when asked to read the comments of #7"),
+    ],
+)
+def test_a_refusal_is_one_sentence_and_not_repeated(
+    github: FakeGitHub, client: Client, waits: list[float], fault: dict[str, Any], sentence: str
+) -> None:
+    github.fail("GET", LIST, **fault)
+    error = error_of(client)
+    assert sentence in str(error)
+    assert TOKEN not in str(error)
+    assert error.status == (fault["status"] if "no list" not in sentence else 0)
+    assert waits == []
+
+
+@given(
+    st.binary()
+    | st.text().map(lambda text: json.dumps({"message": text, "errors": [text, {"message": text}]}).encode())
+)
+def test_a_message_is_one_short_line_whatever_the_answer(body: bytes) -> None:
+    message = Answer(status=403, headers={}, body=body).message
+    assert len(message) <= 300
+    assert len(message.splitlines()) <= 1
+
+
+def test_a_server_that_is_not_there(github: FakeGitHub, waits: list[float]) -> None:
+    client = Client("http://127.0.0.1:9", TOKEN, patience_s=0, say=print)
+    assert "127.0.0.1:9 could not be reached" in str(error_of(client))
+
+
+# --- Lists and answers without end ---
+
+
+def next_page(address: str) -> dict[str, Any]:
+    return {"status": 200, "headers": {"Link": f'<{address}>; rel="next"'}, "body": '[{"id": 1}]'}
+
+
+def test_a_list_is_read_to_its_last_page(github: FakeGitHub, client: Client) -> None:
+    github.page_size = 2
+    for number in range(5):
+        github.comment(str(number))
+    assert [item["body"] for item in client.pages(LIST, PURPOSE, {})] == ["0", "1", "2", "3", "4"]
+    assert [request.query.get("page") for request in github.requests] == [None, "2", "3"]
+    assert {request.headers["authorization"] for request in github.requests} == {f"Bearer {TOKEN}"}
+
+
+@pytest.mark.parametrize("link", ["", '<https://x/a?page=1>; rel="first"', ";;,,<", "<https://x/a>"])
+def test_a_list_without_a_next_page_ends(github: FakeGitHub, client: Client, link: str) -> None:
+    github.fail("GET", LIST, status=200, headers={"Link": link}, body="[1]")
+    assert list(client.pages(LIST, PURPOSE, {})) == [1]
+
+
+def test_a_list_without_end_is_no_list(github: FakeGitHub, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "_MOST_PAGES", 5)
+    for page in range(9):
+        github.fail("GET", LIST, **next_page(f"{github.url}/{LIST}?page={page + 2}"))
+    assert "gives a list without end when asked to read the comments of #7" in str(error_of(client))
+    assert len(github.requests) == 5
+    github.faults.clear()
+    github.fail("GET", LIST, **next_page(f"{github.url}/{LIST}?page=2"), times=5)  # leads back
+    assert "gives a list without end" in str(error_of(client))
+
+
+@pytest.mark.parametrize("address", ["http://localhost:{port}/p", "http://127.0.0.1:1/p", "ftp://127.0.0.1/p"])
+def test_a_page_on_another_host_is_not_fetched_in_the_clear(github: FakeGitHub, client: Client, address: str) -> None:
+    github.fail("GET", LIST, **next_page(address.format(port=github.url.rpartition(":")[2])))
+    assert "sends the request on to another host" in str(error_of(client))
+    assert len(github.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "begun", ["HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n", "HTTP/1.1 200 OK\r\nX-Header: ", "HTTP/1.1 2"]
+)
+def test_an_answer_in_drops_is_given_up(
+    github: FakeGitHub, client_with: Callable[[float], Client], monkeypatch: pytest.MonkeyPatch, begun: str
+) -> None:
+    """Every byte comes in time, and no answer does."""
+    client = client_with(0)
+    github.fail("GET", LIST, "drip", body=begun)
+    with monkeypatch.context() as patch:
+        patch.setattr(api, "_ANSWER_S", 0.3)
+        assert "did not finish its answer in time when asked to read the comments of #7" in str(error_of(client))
+    assert client.get(LIST, PURPOSE) == []
+
+
+def test_an_answer_larger_than_any_is_given_up(
+    github: FakeGitHub, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "_ANSWER_BYTES", 2**20)
+    github.fail("GET", LIST, status=200, body=" " * (2**20 + 1))
+    assert "answers with more than 1 MiB; check --api-url" in str(error_of(client))
+
+
+# --- Where the token goes ---
+
+
+@pytest.fixture
+def other_host() -> Iterator[FakeGitHub]:
+    """Another host; it takes the place of one with a certificate."""
+    with running_server() as server, server.new_state() as state:
+        yield state
+
+
+def redirect(github: FakeGitHub, method: str, to: str, status: int = 307, times: int = 1) -> None:
+    github.fail(method, "/repos", status=status, headers={"Location": to}, body="", times=times)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_renamed_repository_is_followed_with_the_token(github: FakeGitHub, client: Client, status: int) -> None:
+    redirect(github, "GET", f"/{LIST}", status)
+    redirect(github, "POST", f"/{LIST}", status)
+    assert client.get("repos/old/name/issues/7/comments", PURPOSE) == []
+    client.send("POST", "repos/old/name/issues/7/comments", PURPOSE, {"body": "text"})
+    assert {request.headers["authorization"] for request in github.requests} == {f"Bearer {TOKEN}"}
+    assert github.bodies == ["text"]
+
+
+def test_another_host_is_read_without_the_token_and_nothing_is_posted_there(
+    github: FakeGitHub, other_host: FakeGitHub, monkeypatch: pytest.MonkeyPatch, client: Client
+) -> None:
+    monkeypatch.setattr(api, "_is_secure", lambda _: True)
+    redirect(github, "GET", f"{other_host.url}/{LIST}")
+    redirect(github, "POST", f"{other_host.url}/{LIST}")
+    assert client.get(LIST, PURPOSE) == []
+    with pytest.raises(GitHubError, match="sends the request on to another host"):
+        client.send("POST", LIST, PURPOSE, {"body": "text"})
+    (request,) = other_host.requests
+    assert "authorization" not in request.headers
+
+
+def test_a_circle_of_redirects_ends(github: FakeGitHub, client: Client) -> None:
+    redirect(github, "GET", f"/{LIST}", times=20)
+    assert "in a circle" in str(error_of(client))
+
+
+def test_no_netrc_file_takes_its_place(
+    github: FakeGitHub, client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login somebody password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    client.get(LIST, PURPOSE)
+    Client(github.url, None, patience_s=0, say=print).get(LIST, PURPOSE)
+    assert [request.headers.get("authorization") for request in github.requests] == [f"Bearer {TOKEN}", None]
+
+
+@pytest.mark.parametrize("text", ["two words", "line\nline", "caf\u00e9", "nul\x00"])
+def test_a_token_that_is_none_is_not_shown(text: str) -> None:
+    with pytest.raises(UsageError, match="GITHUB_TOKEN: holds spaces") as caught:
+        token_of({"GITHUB_TOKEN": text})
+    assert text.split()[0] not in str(caught.value)
+
+
+def test_space_around_a_token_is_taken_off() -> None:
+    assert [token_of({"GITHUB_TOKEN": f" {TOKEN}\n"}), token_of({"GITHUB_TOKEN": " "}), token_of({})] == [
+        TOKEN,
+        None,
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        *[(f"{host}", "is not https") for host in ("http://api.github.com", "http://localhost.example.com", "ftp://x")],
+        *[(f"{url}", "is no address") for url in ("api.github.com", "https://", "https://[", "https://x:y")],
+        ("https://user:secret@api.github.com", "is no address of an API"),
+        ("https://api.github.com?x=1", "is no address of an API"),
+        ("https://api.github.com/\n", "is no address of an API"),
+    ],
+)
+def test_addresses_that_no_token_may_go_to(url: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        api_address(url)
+
+
+@pytest.mark.parametrize(
+    ("api_url", "server"),
+    [
+        ("https://api.github.com", "https://github.com"),
+        ("https://ghe.example/api/v3/", "https://ghe.example"),
+        ("http://localhost:8000", "http://localhost:8000"),
+    ],
+)
+def test_an_address_of_an_api_and_where_people_see_its_repositories(api_url: str, server: str) -> None:
+    assert api_address(api_url) == api_url.rstrip("/")
+    assert server_of(api_url) == server
+
+
+@pytest.mark.parametrize("name", ["o", "o/r/x", "../r", "o/..", "o/.", "o/r?x", "o r/x", "", "-o/r", "o/r\n"])
+def test_names_that_no_repository_has(name: str) -> None:
+    with pytest.raises(UsageError, match="is no repository of GitHub; write it as owner/name"):
+        repository_named(name)
+    assert repository_named("o/..r") == "o/..r"

@@ -1,0 +1,338 @@
+"""`harness github post` and `harness github issue`: what may be posted, and what GitHub has then."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import run_command_line
+from harness.errors import RunError
+from harness.github.posting import read_figures
+from harness.report.comparison import render_comparison
+from harness.report.links import Links
+from tests.github.conftest import TOKEN
+from tests.github.fake_github import BOT, FakeGitHub
+from tests.report.compared import make_comparison, make_row, make_timed
+
+PUBLISHED = Path(__file__).parents[2] / "results/published/esrgan"
+MARKER = "<!--harness comparison: suites/esrgan.toml-->"
+COMPARISON = make_comparison(
+    [make_timed("net/tuned@cpu", 2.0, 1.1, "regressed"), make_row("net/stock@cpu", verdict="identical")]
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A comparison's folder."""
+    (tmp_path / "comparison.json").write_text(render_comparison(COMPARISON, "json"))
+    return tmp_path
+
+
+# --- Figures ---
+
+
+def test_a_comparison_by_its_folder_or_its_file(folder: Path) -> None:
+    for path in (folder, folder / "comparison.json"):
+        figures = read_figures(path)
+        assert figures.comment(None, Links()).startswith(f"{MARKER}\n")
+        files = figures.draw()
+        assert files.keys() == {"forest-light.png", "forest-dark.png"}
+        assert all(content.startswith(b"\x89PNG") for content in files.values())
+        assert files["forest-light.png"] != files["forest-dark.png"]
+
+
+def test_a_run_without_a_base() -> None:
+    figures = read_figures(PUBLISHED)
+    assert figures.comment(None, Links()).startswith("<!--harness report: esrgan-->\n")
+    assert figures.short_comment(Links()).startswith("<!--harness report: esrgan-->\n\n**")
+    assert figures.draw().keys() == {"variants-light.png", "variants-dark.png"}
+    (image,) = figures.images(str).entries
+    assert image.alt.startswith("Latency of each variant: 72 cases: ")
+
+
+def test_where_nothing_was_measured_there_is_no_picture(folder: Path) -> None:
+    unmeasured = make_comparison([make_row("net/stock@cpu", verdict="identical")])
+    (folder / "comparison.json").write_text(render_comparison(unmeasured, "json"))
+    assert read_figures(folder).draw() == {}
+
+
+def test_the_key_stands_for_the_figures(folder: Path) -> None:
+    before = read_figures(folder).key
+    (folder / "report.md").write_text("changed")
+    assert read_figures(folder).key == before
+    document = json.loads((folder / "comparison.json").read_text())
+    document["rows"][0]["ratio"] = 1.2
+    (folder / "comparison.json").write_text(json.dumps(document))
+    assert read_figures(folder).key != before
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "sentence"),
+    [
+        ("comparison.json", "", r"is not JSON"),
+        ("comparison.json", "\xff\xfe", r"is not JSON"),
+        ("comparison.json", "[" * 100_000, r"is damaged"),
+        ("comparison.json", "{}", r"is no comparison of schema version"),
+        ("comparison.json", '{"schema_version": 99}', r"is no comparison of schema version"),
+        ("comparison.json", '{"schema_version": 1}', r"is damaged at"),
+        ("comparison.json", '{"schema_version": 1, "rows": [{}], "means": [], "machine": {}}', r"is damaged at"),
+        ("run.json", "{", r"run\.json"),
+        ("other.json", "{}", r"holds neither comparison\.json nor run\.json; give what"),
+    ],
+)
+def test_figures_that_are_none(tmp_path: Path, file: str, content: str, sentence: str) -> None:
+    (tmp_path / file).write_text(content)
+    with pytest.raises(RunError, match=sentence) as caught:
+        read_figures(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_figures_that_are_too_large(folder: Path, tmp_path: Path) -> None:
+    with (folder / "comparison.json").open("wb") as file:
+        os.truncate(file.fileno(), 5 * 2**30)
+    with pytest.raises(RunError, match="is larger than 128 MiB"):
+        read_figures(folder)
+    run = tmp_path / "run"
+    shutil.copytree(PUBLISHED, run)
+    with (run / "rounds.jsonl").open("ab") as file:
+        os.truncate(file.fileno(), 2**31)
+    with pytest.raises(RunError, match="is larger than 1024 MiB; post a run of fewer cases"):
+        read_figures(run)
+
+
+def test_links_are_not_followed(folder: Path, tmp_path: Path) -> None:
+    (folder / "comparison.json").rename(folder / "other.json")
+    (folder / "comparison.json").symlink_to(folder / "other.json")
+    with pytest.raises(RunError, match=r"comparison\.json: is a link; give the comparison's own folder"):
+        read_figures(folder)
+    run = tmp_path / "run"
+    shutil.copytree(PUBLISHED, run)
+    (run / "rounds.jsonl").unlink()
+    (run / "rounds.jsonl").symlink_to("/etc/passwd")
+    with pytest.raises(RunError, match="holds links; give a run's own folder"):
+        read_figures(run)
+
+
+# --- Posting ---
+
+
+@pytest.fixture
+def _command_line(github: FakeGitHub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """An environment with a token, and the signal handlers of before when it is over."""
+    monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    monkeypatch.setenv("GITHUB_API_URL", github.url)
+    monkeypatch.chdir(tmp_path)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def report(folder: Path, _command_line: None) -> Path:
+    return folder / "comparison.json"
+
+
+def post(report: Path, *options: str) -> int:
+    return run_command_line(["github", "post", str(report), "--repo", "o/r", "--pr", "7", "--patience", "0", *options])
+
+
+def test_it_says_what_it_did(report: Path, github: FakeGitHub, capsys: pytest.CaptureFixture[str]) -> None:
+    url = "https://github.example/o/r/7#1001"
+    assert post(report) == 0
+    assert capsys.readouterr() == ("", f"created {url}\n")
+    assert post(report, "--dashboard-url", "https://o.github.io/r/") == 0
+    assert capsys.readouterr() == ("", f"updated {url}\n")
+    assert "[Dashboard](https://o.github.io/r)" in github.bodies[0]
+
+
+def test_pictures_that_others_publish(report: Path, github: FakeGitHub) -> None:
+    assert post(report, "--images-url", "https://o.github.io/r/pr-7/") == 0
+    assert 'src="https://o.github.io/r/pr-7/forest-light.png"' in github.bodies[0]
+    assert 'srcset="https://o.github.io/r/pr-7/forest-dark.png"' in github.bodies[0]
+    assert 'alt="Ratios with their intervals: 1 regression, 1 identical."' in github.bodies[0]
+
+
+def test_pictures_on_a_branch_are_published_once(report: Path, github: FakeGitHub) -> None:
+    assert post(report, "--images-branch", "harness-pictures") == 0
+    commit = github.branches["harness-pictures"]
+    assert f"/o/r/raw/{commit}/pr-7/{read_figures(report).key}/forest-light.png" in github.bodies[0]
+    github.requests.clear()
+    assert post(report, "--images-branch", "harness-pictures") == 0
+    assert set(github.methods) == {"GET"}
+
+
+def test_pictures_that_cannot_be_kept_are_left_out(
+    report: Path, github: FakeGitHub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    github.fail("POST", "blobs", status=403, body='{"message": "Resource not accessible by integration"}')
+    assert post(report, "--images-branch", "harness-pictures") == 0
+    assert "<img" not in github.bodies[0]
+    errors = capsys.readouterr().err
+    assert "`permissions: contents: write`" in errors
+    assert "; the comment goes without pictures\n" in errors
+
+
+def test_a_comment_that_github_finds_too_long_is_posted_in_short(
+    report: Path, github: FakeGitHub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    too_long = '{"message": "Validation Failed", "errors": [{"message": "body is too long (maximum is 65536)"}]}'
+    github.fail("POST", "comments", status=422, body=too_long)
+    assert post(report, "--run-url", "https://github.com/o/r/actions/runs/5") == 0
+    assert github.bodies == [
+        f"{MARKER}\n\n**1 regression, 1 identical.**\n\n"
+        "[The whole report](https://github.com/o/r/actions/runs/5) is with the run that measured it.\n"
+    ]
+    assert capsys.readouterr().err.startswith("the comment is too long for GitHub; a short form is posted\n")
+
+
+def test_an_author_that_is_given_is_not_asked_for(report: Path, github: FakeGitHub) -> None:
+    github.comment(f"{MARKER}\n\nold", login="iree-bot[bot]")
+    assert post(report, "--author", "iree-bot[bot]") == 0
+    assert "1 regression" in github.bodies[0]
+    assert github.methods == ["GET", "PATCH"]
+
+
+def test_the_commits_of_base_and_head_are_linked(report: Path, github: FakeGitHub, tmp_path: Path) -> None:
+    base, head = "9b05f1760b" + "0" * 30, "0a1b2c3d4e" + "0" * 30
+    github.pull(7, head, base=base)
+    pull = {"number": 7, "head": {"sha": head, "ref": "topic", "repo": {"owner": {"login": "o"}}}}
+    (tmp_path / "event.json").write_text(json.dumps({"repository": {"full_name": "o/r"}, "pull_request": pull}))
+    label = f"results/base-{base[:10]}/20261121-080000-net"
+    labelled = replace(COMPARISON, base=replace(COMPARISON.base, label=label))
+    report.write_text(render_comparison(labelled, "json"))
+
+    assert run_command_line(["github", "post", str(report), "--repo", "o/r", "--event", "event.json"]) == 0
+
+    for commit in (base, head):
+        assert f"/o/r/commit/{commit})" in github.bodies[0]
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ({"status": 403}, "`permissions: pull-requests: write`"),
+        ({"status": 422}, "as it was sent"),
+        ({"status": 500}, "post again later, or give a longer --patience"),
+        ({"kind": "reset"}, "could not be reached, or ended the connection"),
+        ({"status": 429, "headers": {"Retry-After": "7"}}, "post again then, or give --patience 7"),
+        ({"status": 204, "body": ""}, "shows no comment when asked to write to #7 of o/r"),
+    ],
+)
+def test_a_comment_that_cannot_be_posted_is_kept(
+    report: Path, github: FakeGitHub, capsys: pytest.CaptureFixture[str], fault: dict[str, Any], sentence: str
+) -> None:
+    github.fail("POST", "comments", times=2, **fault)
+    assert post(report) == 2
+    kept, error = capsys.readouterr().err.splitlines()
+    assert kept == "The comment is kept in harness-comment.md"
+    assert error.startswith("harness: 127.0.0.1:")
+    assert sentence in error
+    assert Path("harness-comment.md").read_text().startswith(MARKER)
+    assert github.comments == []
+    # Where no file can be written, it is printed.
+    assert post(report, "--keep", "no/such/folder/comment.md") == 2
+    assert capsys.readouterr().out.startswith(MARKER)
+
+
+WHICH = "which pull request is meant has to be said once: with --pr, or with --event"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--pr", "7", "--event", "event.json"], WHICH),
+        ([], WHICH),
+        (["--pr", "7", "--images-branch", "a", "--images-url", "https://x"], "leave one of them out"),
+        (["--pr", "7", "--images-branch", "a b"], "is no name of a branch"),
+        (["--pr", "7", "--images-url", "javascript:alert(1)"], "--images-url 'javascript:alert(1)': is no address of "),
+        (["--pr", "7", "--run-url", "https://"], "--run-url 'https://': is no address of the web"),
+        (["--pr", "7", "--dashboard-url", "file:///etc"], "--dashboard-url 'file:///etc': is no address of the web"),
+        (["--pr", "7", "--api-url", "http://api.github.com"], "is not https"),
+        (["--pr", "7", "--repo", "o"], "is no repository of GitHub"),
+    ],
+)
+def test_options_that_make_no_sense(
+    report: Path, github: FakeGitHub, capsys: pytest.CaptureFixture[str], options: list[str], sentence: str
+) -> None:
+    repository = [] if "--repo" in options else ["--repo", "o/r"]
+    assert run_command_line(["github", "post", str(report), *repository, *options]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert sentence in line
+    assert github.requests == []
+
+
+def test_a_repository_has_to_be_said(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["github", "post", str(report), "--pr", "7"]) == 2
+    assert capsys.readouterr().err == "harness: which repository is meant has to be said: give --repo owner/name\n"
+
+
+def test_without_a_token_there_is_a_rehearsal(
+    report: Path, github: FakeGitHub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("GITHUB_TOKEN")
+    assert post(report) == 2
+    sentence = "GITHUB_TOKEN is not set; set it to a token that may comment, or look with --dry-run"
+    assert sentence in capsys.readouterr().err
+    assert post(report, "--dry-run", "--images-branch", "harness-pictures") == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith(MARKER)
+    key = read_figures(report).key
+    assert printed.err == (
+        f"would add forest-light.png, forest-dark.png to branch harness-pictures in pr-7/{key}\n"
+        "would write to #7 of o/r\n"
+    )
+    assert github.requests == []
+
+
+# --- Issues ---
+
+
+def issue(text: str, *options: str) -> int:
+    Path("changes.md").write_text(text)
+    return run_command_line(
+        ["github", "issue", "changes.md", "--title", "Compiler changes", "--repo", "o/r", "--patience", "0", *options]
+    )
+
+
+@pytest.mark.usefixtures("_command_line")
+def test_one_issue_of_a_title_is_kept_up_to_date(github: FakeGitHub, capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ("| a |\n", "| b |\n"):
+        assert issue(text) == 0
+    (stored,) = github.issues
+    assert stored["body"] == "<!--harness issue: Compiler changes-->\n\n| b |\n"
+    assert stored["user"]["login"] == BOT
+    assert capsys.readouterr().err.splitlines()[-1].startswith("updated https://")
+
+
+@pytest.mark.usefixtures("_command_line")
+def test_the_rehearsal_of_an_issue(github: FakeGitHub, capsys: pytest.CaptureFixture[str]) -> None:
+    assert issue("| a |\n", "--dry-run") == 0
+    assert capsys.readouterr() == (
+        "<!--harness issue: Compiler changes-->\n\n| a |\n",
+        "would open or change “Compiler changes” among the issues of o/r\n",
+    )
+    assert github.requests == []
+
+
+@pytest.mark.usefixtures("_command_line")
+def test_a_report_that_is_too_long_for_an_issue_ends_with_a_whole_line(github: FakeGitHub) -> None:
+    assert issue("| a row of a table |\n" * 10_000) == 0
+    body = github.issues[0]["body"]
+    assert body.splitlines()[-3:] == ["| a row of a table |", "", "_The rest does not fit here._"]
+    assert len(body) <= 65_536
+
+
+@pytest.mark.usefixtures("_command_line")
+def test_a_report_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["github", "issue", "changes.md", "--title", "x", "--repo", "o/r"]) == 2
+    assert capsys.readouterr().err.startswith("harness: changes.md: cannot be read")
