@@ -90,6 +90,11 @@ class Diagnosis:
 
 Environment = dict[str, dict[str, Any]]
 
+
+def _ok(topic: Topic, what: str) -> Finding:
+    return Finding(topic=topic, level="ok", what=what)
+
+
 FEW_CORES = 4
 STEAL_NOTICED_PERCENT = 1.0
 SWAP_NOTICED_BYTES = 64 * 2**20
@@ -106,7 +111,7 @@ def judge_noise(environment: Environment) -> Iterator[Finding]:
     yield from _process(environment["process"])
 
 
-def gib(size_bytes: int) -> str:
+def _gib(size_bytes: int) -> str:
     """A size for reading: `23.5 GiB`."""
     return f"{size_bytes / 2**30:.1f} GiB"
 
@@ -121,7 +126,7 @@ def _machine(machine: dict[str, Any], load: dict[str, Any]) -> Iterator[Finding]
             advice="compare what one run measured side by side, not figures of two days or two machines",
         )
     elif machine.get("virtual") is False:
-        yield Finding(topic="machine", level="ok", what="this is a real machine, not a virtual one")
+        yield _ok("machine", "this is a real machine, not a virtual one")
     steal_percent = load.get("steal_percent", 0)
     if steal_percent > STEAL_NOTICED_PERCENT:
         yield Finding(
@@ -145,9 +150,7 @@ def _load(load: dict[str, Any], cpu: dict[str, Any]) -> Iterator[Finding]:
             command="top",
         )
     else:
-        yield Finding(
-            topic="machine", level="ok", what=f"little else is running: the load of the last minute is {load_1min:.2f}"
-        )
+        yield _ok("machine", f"little else is running: the load of the last minute is {load_1min:.2f}")
 
 
 def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
@@ -167,9 +170,7 @@ def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
             advice="leave the machine alone while it measures; local-task suffers before local-sync" if few else None,
         )
     if "isolated_cores" in cpu:
-        yield Finding(
-            topic="processor", level="ok", what=f"cores kept free of other work (isolcpus): {cpu['isolated_cores']}"
-        )
+        yield _ok("processor", f"cores kept free of other work (isolcpus): {cpu['isolated_cores']}")
     if cpu.get("smt"):
         yield Finding(
             topic="processor",
@@ -183,7 +184,7 @@ def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
 def _frequency(cpu: dict[str, Any]) -> Iterator[Finding]:
     governor = cpu.get("governor")
     if governor == "performance":
-        yield Finding(topic="processor", level="ok", what="the frequency governor is performance")
+        yield _ok("processor", "the frequency governor is performance")
     elif governor is not None:
         span = f" between {cpu['min_mhz']:g} and {cpu['max_mhz']:g} MHz" if {"min_mhz", "max_mhz"} <= cpu.keys() else ""
         yield Finding(
@@ -207,7 +208,7 @@ def _frequency(cpu: dict[str, Any]) -> Iterator[Finding]:
             command=off,
         )
     elif cpu.get("turbo") is False:
-        yield Finding(topic="processor", level="ok", what="turbo is off")
+        yield _ok("processor", "turbo is off")
 
 
 def _memory(memory: dict[str, Any], process: dict[str, Any]) -> Iterator[Finding]:
@@ -216,11 +217,11 @@ def _memory(memory: dict[str, Any], process: dict[str, Any]) -> Iterator[Finding
     usable = min((size for size in (limit, available) if size is not None), default=None)
     if usable is not None:
         short = usable < MEMORY_WANTED_BYTES
-        within = f" (a container's limit: {gib(limit)})" if limit is not None else ""
+        within = f" (a container's limit: {_gib(limit)})" if limit is not None else ""
         yield Finding(
             topic="memory",
             level="warning" if short else "ok",
-            what=f"{gib(usable)} of memory is free{within}"
+            what=f"{_gib(usable)} of memory is free{within}"
             + ("; compiling a model of some size takes more" if short else ""),
             advice="end other programs, or compile fewer cases at a time" if short else None,
         )
@@ -229,7 +230,7 @@ def _memory(memory: dict[str, Any], process: dict[str, Any]) -> Iterator[Finding
         yield Finding(
             topic="memory",
             level="warning",
-            what=f"{gib(swap_used)} of memory is swapped out, and may be read back while something is timed",
+            what=f"{_gib(swap_used)} of memory is swapped out, and may be read back while something is timed",
             advice="end what takes the memory, then empty the swap",
             command="sudo swapoff -a && sudo swapon -a",
         )
@@ -321,7 +322,9 @@ def examine(
     return Diagnosis(
         findings=tuple(sorted(findings, key=lambda finding: TOPICS.index(finding.topic))),
         toolchain=record,
-        extra_toolchains=tuple(ExtraToolchain(version=one.version, disk_bytes=one.disk_bytes) for one in environments),
+        extra_toolchains=tuple(
+            ExtraToolchain(version=extra.version, disk_bytes=extra.disk_bytes) for extra in environments
+        ),
         probes=tuple(probes),
         vulkan_drivers=dict(vulkan_drivers or {}),
         peers=tuple(peers),
@@ -335,15 +338,15 @@ def _toolchain(toolchain: Toolchain | str, environment: Environment) -> Iterator
         yield Finding(topic="toolchain", level="missing", what=toolchain)
     else:
         revision = f", revision {toolchain.revision[:12]}" if toolchain.revision else ""
-        yield Finding(topic="toolchain", level="ok", what=f"IREE {toolchain.version}{revision}")
+        yield _ok("toolchain", f"IREE {toolchain.version}{revision}")
     if "python" in environment["process"]:
-        yield Finding(topic="toolchain", level="ok", what=f"Python {environment['process']['python']}")
+        yield _ok("toolchain", f"Python {environment['process']['python']}")
 
 
 def _environments(environments: Sequence[InstalledEnvironment]) -> Iterator[Finding]:
-    for one in environments:
-        size = f"{one.disk_bytes / 1e6:,.0f} MB in the cache"
-        yield Finding(topic="toolchain", level="ok", what=f"IREE {one.version} for --toolchain {one.version}, {size}")
+    for extra in environments:
+        size = f"{extra.disk_bytes / 1e6:,.0f} MB in the cache"
+        yield _ok("toolchain", f"IREE {extra.version} for --toolchain {extra.version}, {size}")
 
 
 def _devices(probes: Sequence[DeviceProbe]) -> Iterator[Finding]:
@@ -367,17 +370,17 @@ def _vulkan_drivers(probes: Mapping[str, DeviceProbe]) -> Iterator[Finding]:
         if probe.reason is not None:
             yield Finding(topic="devices", level="missing", what=f"{key}: {probe.reason}", advice=probe.advice)
         for device in probe.devices:
-            yield Finding(topic="devices", level="ok", what=f"{key}: {device.facts}")
+            yield _ok("devices", f"{key}: {device.facts}")
 
 
 def _peers(peers: Sequence[KnownPeer]) -> Iterator[Finding]:
     """A peer that is not here is no fault of the machine: its cases are skipped."""
-    for one in peers:
-        if one.missing is None:
-            yield Finding(topic="peers", level="ok", what=f"{one.name}: {one.version}")
+    for peer in peers:
+        if peer.missing is None:
+            yield _ok("peers", f"{peer.name}: {peer.version}")
         else:
-            reason, _, advice = one.missing.partition("; ")
-            yield Finding(topic="peers", level="note", what=f"{one.name}: {reason}", advice=advice or None)
+            reason, _, advice = peer.missing.partition("; ")
+            yield Finding(topic="peers", level="note", what=f"{peer.name}: {reason}", advice=advice or None)
 
 
 def _device(device: DeviceInfo, *, title: str) -> Finding:
@@ -388,12 +391,12 @@ def _device(device: DeviceInfo, *, title: str) -> Finding:
             what=f"{title}: {device.facts}; a software device, played by the CPU",
             advice="use it to see that things work: its times say nothing about a GPU",
         )
-    return Finding(topic="devices", level="ok", what=f"{title}: {device.facts}")
+    return _ok("devices", f"{title}: {device.facts}")
 
 
 def _counters(reason: str | None) -> Iterator[Finding]:
     if reason is None:
-        yield Finding(topic="counters", level="ok", what="hardware counters work, and are read beside the time")
+        yield _ok("counters", "hardware counters work, and are read beside the time")
     else:
         yield Finding(
             topic="counters",

@@ -35,16 +35,11 @@ NO_CUDA = DeviceProbe(
     advice="install the NVIDIA driver (libcuda)",
     detail="UNAVAILABLE: CUDA driver library 'libcuda.so'/'nvcuda.dll' not available",
 )
-NO_HIP = DeviceProbe(
-    driver="hip",
-    reason="no HIP device",
-    advice="install AMD's ROCm runtime (libamdhip64)",
-    detail="UNAVAILABLE: HIP runtime library 'amdhip64.dll'/'libamdhip64.so' not available",
-)
+NO_HIP = DeviceProbe(driver="hip", reason="no HIP device", advice="install AMD's ROCm runtime (libamdhip64)")
 NO_VULKAN = DeviceProbe(
     driver="vulkan",
     reason="no Vulkan device",
-    advice="install a Vulkan driver; a software one will do (Debian: apt-get install mesa-vulkan-drivers)",
+    advice="install a Vulkan driver",
     detail="UNAVAILABLE: [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER",
 )
 LAVAPIPE = DeviceProbe(

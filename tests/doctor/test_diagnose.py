@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from harness.doctor import diagnose
 from harness.errors import ToolchainError
 from harness.peers.registry import registered_peers
 from harness.process import Limits
-from harness.toolchain.find import Toolchain
+from tests.doctor.conftest import TOOLCHAIN
 
 LIMITS = Limits(seconds=30)
 
@@ -21,14 +22,7 @@ def test_every_driver_is_asked_for(tmp_path: Path) -> None:
     tool = tmp_path / "iree-run-module"
     tool.write_text('#!/bin/sh\ntest "$1" = --list_devices=hip && echo hip://GPU-1\n')
     tool.chmod(0o755)
-    toolchain = Toolchain(
-        version="3.13.0",
-        revision="",
-        compiler_sha256="",
-        python=Path(sys.executable),
-        compiler_tools=tmp_path,
-        runtime_tools=tmp_path,
-    )
+    toolchain = replace(TOOLCHAIN, revision="", compiler_tools=tmp_path, runtime_tools=tmp_path)
     diagnosis = diagnose(toolchain, limits=LIMITS)
     assert [probe.driver for probe in diagnosis.probes] == ["local-sync", "local-task", "vulkan", "cuda", "hip"]
     assert [bool(probe.devices) for probe in diagnosis.probes] == [True, True, False, False, True]
@@ -45,7 +39,7 @@ def test_without_a_toolchain_the_machine_is_judged_all_the_same() -> None:
     assert diagnosis.about("processor")
 
 
-def test_every_registered_peer_is_told() -> None:
-    found = {one.name: one for one in diagnose(ToolchainError("none"), limits=LIMITS).peers}
-    assert set(found) == set(registered_peers())
-    assert all((one.version is None) == (one.missing is not None) for one in found.values())
+def test_every_registered_peer_is_there_or_says_why_not() -> None:
+    peers = diagnose(ToolchainError("none"), limits=LIMITS).peers
+    assert {peer.name for peer in peers} == set(registered_peers())
+    assert all((peer.version is None) == (peer.missing is not None) for peer in peers)

@@ -111,59 +111,47 @@ def test_a_machine_that_tells_nothing_gives_no_findings_about_it(diagnoses: dict
     assert topics == {"toolchain", "devices", "counters"}
 
 
-def test_a_toolchain_is_told_by_version_and_revision(diagnoses: dict[str, Diagnosis]) -> None:
-    diagnosis = diagnoses["server"]
-    assert diagnosis.about("toolchain")[0].what == "IREE 3.13.0, revision 89ece87b8985"
-    assert diagnosis.toolchain is not None
-    assert diagnosis.toolchain.version == "3.13.0"
-
-
-def test_toolchains_that_were_installed_by_version_are_told_with_their_size(diagnoses: dict[str, Diagnosis]) -> None:
-    told = [finding for finding in diagnoses["server"].about("toolchain") if "--toolchain" in finding.what]
-    assert told == [
-        Finding(topic="toolchain", level="ok", what="IREE 3.12.0 for --toolchain 3.12.0, 627 MB in the cache")
-    ]
+def test_toolchains_are_named_by_version_and_revision_and_extra_ones_by_size(diagnoses: dict[str, Diagnosis]) -> None:
+    sentences = [finding.what for finding in diagnoses["server"].about("toolchain")]
+    assert sentences[0] == "IREE 3.13.0, revision 89ece87b8985"
+    assert sentences[-1] == "IREE 3.12.0 for --toolchain 3.12.0, 627 MB in the cache"
     assert diagnoses["laptop"].extra_toolchains == ()
 
 
-def test_without_a_toolchain_its_own_sentence_stands_and_no_device_is_told(quiet: Environment) -> None:
+def test_without_a_toolchain_its_own_sentence_stands_and_there_is_no_device(quiet: Environment) -> None:
     diagnosis = judge(quiet)
     assert diagnosis.toolchain is None
     assert diagnosis.about("toolchain")[0] == Finding(topic="toolchain", level="missing", what=NO_TOOLCHAIN)
     assert [finding.level for finding in diagnosis.about("devices")] == ["missing"]
 
 
-def test_devices_are_told_one_by_one_and_by_uri_where_there_are_several(diagnoses: dict[str, Diagnosis]) -> None:
-    told = [(finding.level, finding.what) for finding in diagnoses["server"].about("devices")]
-    assert told == [
+def test_each_device_has_a_sentence_with_its_uri_where_there_are_several(diagnoses: dict[str, Diagnosis]) -> None:
+    findings = [(finding.level, finding.what) for finding in diagnoses["server"].about("devices")]
+    assert findings[:5] == [
         ("ok", "local-sync: this CPU, on the thread that calls"),
         ("ok", "local-task: this CPU, on a pool of threads"),
         ("missing", "vulkan: no Vulkan device (UNAVAILABLE: [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER)"),
         ("ok", "cuda://GPU-aaaa: NVIDIA H200, compute capability 9.0, CUDA 12.8"),
         ("ok", "cuda://GPU-bbbb: NVIDIA H200, compute capability 9.0, CUDA 12.8"),
-        (
-            "missing",
-            "hip: no HIP device (UNAVAILABLE: HIP runtime library 'amdhip64.dll'/'libamdhip64.so' not available)",
-        ),
     ]
 
 
-def test_a_device_without_a_name_is_told_by_its_uri(quiet: Environment) -> None:
+def test_a_device_without_a_name_has_its_uri_and_a_software_device_is_no_gpu(
+    quiet: Environment, diagnoses: dict[str, Diagnosis]
+) -> None:
     probe = DeviceProbe(driver="cuda", devices=(DeviceInfo(uri="cuda://GPU-1", name=""),))
     assert judge(quiet, probes=(probe,)).about("devices")[0].what == "cuda: cuda://GPU-1"
-
-
-def test_a_software_device_is_no_gpu(diagnoses: dict[str, Diagnosis]) -> None:
-    finding = the_finding(diagnoses["laptop"], "llvmpipe")
-    assert finding.level == "note"
-    assert finding.advice == "use it to see that things work: its times say nothing about a GPU"
+    software = the_finding(diagnoses["laptop"], "llvmpipe")
+    assert (software.level, software.advice) == (
+        "note",
+        "use it to see that things work: its times say nothing about a GPU",
+    )
 
 
 def test_counters_are_a_note_at_most(quiet: Environment) -> None:
     assert judge(quiet).about("counters")[0].level == "ok"
-    missing = judge(quiet, counters="this (virtual) machine exposes no hardware counters").about("counters")[0]
-    assert missing.level == "note"
-    assert missing.what == "this (virtual) machine exposes no hardware counters"
+    missing = judge(quiet, counters="this machine exposes no hardware counters").about("counters")[0]
+    assert (missing.level, missing.what) == ("note", "this machine exposes no hardware counters")
 
 
 def test_findings_are_plain_sentences(diagnoses: dict[str, Diagnosis]) -> None:
@@ -175,7 +163,7 @@ def test_findings_are_plain_sentences(diagnoses: dict[str, Diagnosis]) -> None:
                 assert "None" not in sentence
 
 
-def test_vulkan_drivers_that_suites_ask_for_are_told_by_the_key_that_does(quiet: Environment) -> None:
+def test_vulkan_drivers_that_suites_ask_for_have_the_key_that_asks(quiet: Environment) -> None:
     lavapipe = DeviceProbe(driver="vulkan", devices=(DeviceInfo(uri="vulkan://a", name="llvmpipe", kind="cpu"),))
     none = DeviceProbe(driver="vulkan", reason="the Vulkan driver SwiftShader is not here", advice="install Chromium")
     diagnosis = examine(
@@ -185,13 +173,13 @@ def test_vulkan_drivers_that_suites_ask_for_are_told_by_the_key_that_does(quiet:
         counters=None,
         vulkan_drivers={"lavapipe": lavapipe, "swiftshader": none},
     )
-    found = the_finding(diagnosis, 'vulkan_driver = "lavapipe"')
-    assert (found.level, found.what) == ("ok", 'vulkan_driver = "lavapipe": llvmpipe')
+    here = the_finding(diagnosis, 'vulkan_driver = "lavapipe"')
+    assert (here.level, here.what) == ("ok", 'vulkan_driver = "lavapipe": llvmpipe')
     missing = the_finding(diagnosis, 'vulkan_driver = "swiftshader"')
     assert (missing.level, missing.advice) == ("missing", "install Chromium")
 
 
-def test_engines_beside_iree_are_told_and_a_missing_one_is_a_note_with_what_installs_it(quiet: Environment) -> None:
+def test_a_missing_engine_is_a_note_with_what_installs_it(quiet: Environment) -> None:
     diagnosis = examine(
         environment=quiet,
         toolchain=NO_TOOLCHAIN,

@@ -1,14 +1,20 @@
-"""The diagnosis for a reader at a terminal."""
+"""The diagnosis for a reader at a terminal, and for programs: a list of sentences, and one JSON document."""
 
 from __future__ import annotations
 
+import dataclasses
 import io
+import json
 import textwrap
 
 from rich.console import Console
 from rich.text import Text
 
+from harness import __version__
 from harness.doctor.examine import LEVELS, TOPICS, Diagnosis, Finding, Level
+from harness.text import plural
+
+SCHEMA_VERSION = 1
 
 # A mark and a word each, since colours do not reach everybody, nor every log.
 _MARKS: dict[Level, tuple[str, str]] = {
@@ -58,11 +64,10 @@ def render_terminal(diagnosis: Diagnosis, *, width: int = 80, color: bool = Fals
 
 
 def summary(diagnosis: Diagnosis) -> str:
-    """How many findings there are of each level, as a sentence: `9 ok, 3 notes, 1 warning.`, without those of none."""
-    plurals = {"note": "notes", "warning": "warnings"}
+    """How many findings have each level, such as `9 ok, 3 notes, 1 warning.`; a level without findings is left out."""
     counts = [(diagnosis.count(level), level) for level in LEVELS]
-    words = [f"{count} {level if count == 1 else plurals.get(level, level)}" for count, level in counts if count]
-    return ", ".join(words) + "."
+    same = ("ok", "missing")  # words without a plural of their own
+    return ", ".join(plural(count, level, level if level in same else "") for count, level in counts if count) + "."
 
 
 def conclusion(diagnosis: Diagnosis) -> str:
@@ -94,3 +99,24 @@ def _print_wrapped(head: Text, sentence: str, console: Console) -> None:
     console.print(Text.assemble(head, first), soft_wrap=True)
     for line in others:
         console.print(Text(" " * len(head) + line), soft_wrap=True)
+
+
+def render_json(diagnosis: Diagnosis) -> str:
+    """The findings and the facts behind them as one JSON document with `schema_version`; it ends in a line break.
+
+    `toolchain` is null where there is none, `counters.unavailable` null where hardware counters work. The environment
+    names no host, no user and no folder, so that the document can be put into an issue.
+    """
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "harness_version": __version__,
+        "toolchain": dataclasses.asdict(diagnosis.toolchain) if diagnosis.toolchain else None,
+        "extra_toolchains": [dataclasses.asdict(extra) for extra in diagnosis.extra_toolchains],
+        "devices": [dataclasses.asdict(probe) for probe in diagnosis.probes],
+        "vulkan_drivers": {name: dataclasses.asdict(probe) for name, probe in diagnosis.vulkan_drivers.items()},
+        "peers": [dataclasses.asdict(peer) for peer in diagnosis.peers],
+        "counters": {"unavailable": diagnosis.counters},
+        "environment": diagnosis.environment,
+        "findings": [dataclasses.asdict(finding) for finding in diagnosis.findings],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
