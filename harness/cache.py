@@ -21,7 +21,7 @@ def cache_root() -> Path:
 
 
 def environments_root() -> Path:
-    """Folder of the toolchains that `--toolchain` asked for; the folder `toolchains` holds what is known of tools."""
+    """Folder of the toolchains that `--toolchain` installed; the folder `toolchains` holds memos of tools."""
     return cache_root() / "environments"
 
 
@@ -40,7 +40,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def read_memo(path: Path) -> Any | None:
-    """A JSON value that was kept there; None when there is none or it cannot be read."""
+    """The JSON value of a memo; None when there is none or it cannot be read."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError):

@@ -29,7 +29,7 @@ class ExitCode(IntEnum):
 
 
 class HarnessError(Exception):
-    """An error that is told to the user as one sentence, without a traceback."""
+    """An error that the user reads as one sentence, without a traceback."""
 
     exit_code = ExitCode.USAGE
 
@@ -39,7 +39,7 @@ class UsageError(HarnessError):
 
 
 class NothingSelected(UsageError):
-    """What the user asked for matches no case of a suite."""
+    """--filter and --tag match no case of a suite."""
 
 
 class SuiteError(UsageError):
@@ -58,8 +58,8 @@ class GitHubError(UsageError):
     """GitHub's API refuses something, or does not answer.
 
     Attributes:
-        status: Of the answer; 0: there was none.
-        uncertain: Whether what was asked for may have been done all the same.
+        status: HTTP status of the answer; 0: there was none.
+        uncertain: Whether GitHub may have done the request all the same.
     """
 
     def __init__(self, message: str, *, status: int = 0, uncertain: bool = False) -> None:

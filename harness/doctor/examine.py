@@ -1,4 +1,4 @@
-"""The pure judgement: facts in, findings out; one small judgement a function says what makes timing noisy here."""
+"""Facts of a machine -> findings: what is there, what is missing, what makes times noisy."""
 
 from __future__ import annotations
 
@@ -359,7 +359,7 @@ def _devices(probes: Sequence[DeviceProbe]) -> Iterator[Finding]:
                 topic="devices", level="missing", what=f"{probe.driver}: {probe.reason}{detail}", advice=probe.advice
             )
         for device in probe.devices:
-            # Where there are several, a suite has to say which one.
+            # Of several devices, a suite says which one by its URI.
             yield _device(device, title=probe.driver if len(probe.devices) == 1 else device.uri)
 
 

@@ -185,7 +185,7 @@ def _dotted(location: Sequence[int | str]) -> str:
 
 
 def _known_keys(location: Sequence[int | str], model: type[BaseModel]) -> list[str]:
-    """The keys of the table at a location, found by walking the model's JSON Schema."""
+    """The keys of the table at a location, from the model's JSON Schema."""
     schema = model.model_json_schema()
     here: dict[str, Any] = schema
     for part in location:

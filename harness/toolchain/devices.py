@@ -13,7 +13,7 @@ from harness import process
 from harness.process import Limits
 from harness.toolchain.find import Toolchain
 
-# In the order they are told to users: what is always there first.
+# In the order of reports: what is always there first.
 DRIVERS = ("local-sync", "local-task", "vulkan", "cuda", "hip")
 
 # Drivers of the machine's own processor.
@@ -58,12 +58,12 @@ class DeviceInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceProbe:
-    """What one driver offers here: devices, or else the reason why there are none and how to get one.
+    """What one driver offers here: devices, or the reason why there are none and how to get one.
 
     Attributes:
         reason: A short sentence, `no Vulkan device`; None where there are devices.
         advice: How to get one, a sentence that is an order.
-        detail: What the runtime said itself, for those who must look further.
+        detail: The runtime's own words, for those who must look further.
     """
 
     driver: str
@@ -81,7 +81,7 @@ def driver_of(uri: str) -> str:
 def probe_driver(
     toolchain: Toolchain, driver: str, *, limits: process.Limits, environment: Mapping[str, str] | None = None
 ) -> DeviceProbe:
-    """Ask the toolchain's runtime for the devices of one driver; the local ones are there without asking.
+    """Ask the toolchain's runtime for the devices of one driver; this processor's own are always there.
 
     Args:
         driver: `local-sync`, `local-task`, `vulkan`, `cuda`, `hip`, or any other that the runtime may have.
@@ -121,9 +121,9 @@ def parse_dump(text: str) -> list[DeviceInfo]:
             DeviceInfo(
                 uri=uri,
                 name=fields.get("name", title.strip()),
-                driver_version=fields.get("driver_info") or _said(fields, "CUDA {}", "driver-max-cuda-version"),
-                api=_said(fields, "Vulkan {}", "api")
-                or _said(fields, "compute capability {}", "gpu-compute-capability")
+                driver_version=fields.get("driver_info") or _formatted(fields, "CUDA {}", "driver-max-cuda-version"),
+                api=_formatted(fields, "Vulkan {}", "api")
+                or _formatted(fields, "compute capability {}", "gpu-compute-capability")
                 or fields.get("gpu-arch-name", ""),
                 kind=fields.get("type", ""),
             )
@@ -131,7 +131,7 @@ def parse_dump(text: str) -> list[DeviceInfo]:
     return devices
 
 
-def _said(fields: dict[str, str], form: str, name: str) -> str:
+def _formatted(fields: dict[str, str], form: str, name: str) -> str:
     return form.format(fields[name]) if name in fields else ""
 
 
@@ -150,31 +150,29 @@ def _none_found(driver: str, listed: process.Finished, limits: process.Limits) -
 
 def _own_words(stderr: str) -> str:
     """The fact in the first status line of an error, without colours, source positions and generic advice."""
-    found = _STATUS_LINE.search(stderr)
-    if found is None:
+    status = _STATUS_LINE.search(stderr)
+    if status is None:
         return ""
-    code, sentence = found.groups()
+    code, sentence = status.groups()
     return f"{code}: {_GENERIC_ADVICE.split(sentence)[0].rstrip(': ')}"
+
+
+# By driver, and by whether its library is missing.
+_ADVICE = {
+    ("vulkan", True): "install the Vulkan loader and a Vulkan driver; a software one will do "
+    "(Debian: apt-get install libvulkan1 mesa-vulkan-drivers)",
+    ("vulkan", False): "install a Vulkan driver; a software one will do (Debian: apt-get install mesa-vulkan-drivers)",
+    ("cuda", True): "install the NVIDIA driver (libcuda)",
+    ("cuda", False): "check that nvidia-smi lists a GPU here",
+    ("hip", True): "install AMD's ROCm runtime (libamdhip64)",
+    ("hip", False): "check that rocminfo lists a GPU here",
+}
 
 
 def _advice(driver: str, detail: str) -> str:
     library_missing = "not found" in detail or "not available" in detail
-    if driver == "vulkan" and library_missing:
-        return (
-            "install the Vulkan loader and a Vulkan driver; a software one will do "
-            "(Debian: apt-get install libvulkan1 mesa-vulkan-drivers)"
-        )
-    if driver == "vulkan":
-        return "install a Vulkan driver; a software one will do (Debian: apt-get install mesa-vulkan-drivers)"
-    if driver == "cuda" and library_missing:
-        return "install the NVIDIA driver (libcuda)"
-    if driver == "cuda":
-        return "check that nvidia-smi lists a GPU here"
-    if driver == "hip" and library_missing:
-        return "install AMD's ROCm runtime (libamdhip64)"
-    if driver == "hip":
-        return "check that rocminfo lists a GPU here"
-    return f"run iree-run-module --list_devices={driver} and see what it says"
+    fallback = f"run iree-run-module --list_devices={driver} and see what it says"
+    return _ADVICE.get((driver, library_missing), fallback)
 
 
 # Both say which manifests the loader reads: the first since 1.3.207, where it wins; the second before.
@@ -231,11 +229,12 @@ VULKAN_DRIVERS = {
 
 
 def find_manifest(driver: VulkanDriver, folders: Sequence[str | Path] = _FOLDERS) -> Path | None:
-    """Its manifest on this machine: among those that the user's own variables name, else in the known folders.
+    """The driver's manifest on this machine: among those that the user's own variables name, else in the known folders.
 
-    Where a system has the driver for several architectures, it is this machine's.
+    Where a system has the driver for several architectures, the manifest is of this machine's.
     """
-    named = [Path(one) for variable in _VARIABLES for one in os.environ.get(variable, "").split(os.pathsep) if one]
+    paths = [path for variable in _VARIABLES for path in os.environ.get(variable, "").split(os.pathsep)]
+    named = [Path(path) for path in paths if path]
     listed = [file for folder in folders for file in sorted(Path(folder).expanduser().glob(f"{driver.manifest}*.json"))]
     machine = _ARCHITECTURES.get(platform.machine().lower(), platform.machine().lower())
     for wanted in (f"{driver.manifest}.{machine}.json", f"{driver.manifest}.json"):

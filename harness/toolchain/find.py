@@ -1,4 +1,4 @@
-"""Finding a compiler and runtime pair, beside the harness or in an environment of its own, without importing either."""
+"""Finding a compiler and runtime pair, the harness's own or one in its own environment, without importing either."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from importlib.util import find_spec
@@ -28,7 +27,7 @@ class Toolchain:
         python: The interpreter that has iree.runtime; workers run under it.
         compiler_tools: Folder of the compiler's native tools.
         runtime_tools: Folder of the runtime's.
-        python_options: What the interpreter is always started with. In an environment of its own it has to overlook
+        python_options: Options of every start of the interpreter. In an environment of its own it must overlook
             PYTHONPATH and the user's packages, or another release's modules could come first.
     """
 
@@ -42,7 +41,7 @@ class Toolchain:
 
     @property
     def python_command(self) -> tuple[str, ...]:
-        """How a command line that starts its interpreter begins."""
+        """The first words of a command line that starts its interpreter."""
         return (str(self.python), *self.python_options)
 
     @property
@@ -74,27 +73,23 @@ class Environment:
 def environment_folder(root: Path, release: str) -> Path:
     """Where a release's environment lies, complete or not there at all.
 
-    The release of Python is part of the name, since a worker drives its calls through Python: two toolchains under
-    different Pythons would differ by that too. So is the system, for caches that several machines share.
+    The name holds the release of Python, since a worker drives its calls through Python and two toolchains under
+    different Pythons would differ by that too. It holds the system, for caches that several machines share.
     """
     major, minor = sys.version_info[:2]
     return root / f"{_PREFIX}{release}-python{major}.{minor}-{sysconfig.get_platform()}"
 
 
 def installed_environments(root: Path) -> tuple[Environment, ...]:
-    """All pairs that are kept there, by name of their folders; folders that hold no whole pair are passed over."""
-    return tuple(_examine(root))
-
-
-def _examine(root: Path) -> Iterator[Environment]:
-    for folder in sorted(root.glob(f"{_PREFIX}*")):
-        if not folder.is_dir():
-            continue
+    """All whole pairs in a folder of environments, in the order of their folders' names."""
+    environments = []
+    for folder in sorted(path for path in root.glob(f"{_PREFIX}*") if path.is_dir()):
         try:
             version = pair_in_environment(folder).version
         except ToolchainError:
             continue
-        yield Environment(version=version, folder=folder, disk_bytes=_bytes_below(folder))
+        environments.append(Environment(version=version, folder=folder, disk_bytes=_bytes_below(folder)))
+    return tuple(environments)
 
 
 def _bytes_below(folder: Path) -> int:
@@ -119,27 +114,27 @@ class _Place:
 
     Attributes:
         site_packages: The folder that holds them; None: wherever this interpreter finds its own.
-        mend: What to do where something is amiss; "": whatever fits packages that the user installed.
+        advice: What to do about a part that is missing; "": what fits packages that the user installed.
     """
 
     site_packages: Path | None = None
-    mend: str = ""
+    advice: str = ""
 
     def distribution(self, package: str) -> Distribution:
         if self.site_packages is None:
-            found = _installed_here(package)
+            installed = _installed_here(package)
         else:
-            found = next(iter(distributions(name=package, path=[str(self.site_packages)])), None)
-        if found is None:
-            raise ToolchainError(f"{package} is not installed; {self.mend or f'run {_INSTALL}'}")
-        return found
+            installed = next(iter(distributions(name=package, path=[str(self.site_packages)])), None)
+        if installed is None:
+            raise ToolchainError(f"{package} is not installed; {self.advice or f'run {_INSTALL}'}")
+        return installed
 
     def package_folder(self, module: str, package: str) -> Path:
         there = self.site_packages
         folder = _folder_here(module) if there is None else there.joinpath(*module.split("."))
         if folder is None or not folder.is_dir():
             raise ToolchainError(
-                f"{package} is installed without its module {module}; {self.mend or f'reinstall it: {_INSTALL}'}"
+                f"{package} is installed without its module {module}; {self.advice or f'reinstall it: {_INSTALL}'}"
             )
         return folder
 
@@ -163,10 +158,10 @@ def find_toolchain() -> Toolchain:
 
 
 def find_in_environment(folder: Path) -> Toolchain:
-    """The pair in a Python environment of its own, which is looked at from outside: nothing of it is imported.
+    """The pair in a Python environment of its own; this process looks at its files and imports nothing of it.
 
     Raises:
-        ToolchainError: Likewise, or its interpreter is gone.
+        ToolchainError: The pair is not whole, as for `find_toolchain`, or its interpreter is gone.
     """
     pair = pair_in_environment(folder)
     return _toolchain(pair, environment_python(folder), ("-I",))
@@ -178,10 +173,10 @@ def pair_in_environment(folder: Path) -> Pair:
     Raises:
         ToolchainError: It is not.
     """
-    mend = "give another version with --toolchain"
+    advice = "give another version with --toolchain"
     if not environment_python(folder).exists():
-        raise ToolchainError(f"the Python that made {folder} is gone; {mend}")
-    return _find_pair(_Place(site_packages=_site_packages(folder), mend=mend))
+        raise ToolchainError(f"the Python that made {folder} is gone; {advice}")
+    return _find_pair(_Place(site_packages=_site_packages(folder), advice=advice))
 
 
 def environment_python(folder: Path) -> Path:
@@ -190,7 +185,7 @@ def environment_python(folder: Path) -> Path:
 
 
 def _site_packages(folder: Path) -> Path:
-    """Where an environment has its packages; the folder's name has the version of its Python in it, but on Windows."""
+    """The folder of an environment's packages; but on Windows, its path holds the version of Python."""
     return next(iter(sorted(folder.glob("lib/python*/site-packages"))), folder / "Lib" / "site-packages")
 
 
@@ -200,14 +195,14 @@ def _find_pair(place: _Place) -> Pair:
         pair = f"'{COMPILER_PACKAGE}[onnx]=={compiler.version}' {RUNTIME_PACKAGE}=={compiler.version}"
         raise ToolchainError(
             f"{COMPILER_PACKAGE} is {compiler.version} and {RUNTIME_PACKAGE} is {runtime.version}, and a module of one "
-            f"release may not run in another; {place.mend or f'install a pair: pip install {pair}'}"
+            f"release may not run in another; {place.advice or f'install a pair: pip install {pair}'}"
         )
     compiler_tools = place.package_folder("iree.compiler", COMPILER_PACKAGE) / "_mlir_libs"
     runtime_tools = place.package_folder("iree._runtime_libs", RUNTIME_PACKAGE)
     for tool in (compiler_tools / "iree-compile", runtime_tools / "iree-run-module"):
         if not tool.is_file():
             raise ToolchainError(
-                f"{tool.name} is missing from the installed packages; {place.mend or f'reinstall them: {_INSTALL}'}"
+                f"{tool.name} is missing from the installed packages; {place.advice or f'reinstall them: {_INSTALL}'}"
             )
     return Pair(version=compiler.version, compiler_tools=compiler_tools, runtime_tools=runtime_tools)
 
@@ -251,9 +246,9 @@ def _revision(version_file: Path) -> str:
 
 
 def _compiler_hash(folder: Path) -> str:
-    """Hash of the compiler's program and library; hashing 300 MB takes a second, so it is kept by size and time."""
+    """Hash of the compiler's program and library; 300 MB take a second, so a memo keeps it by size and time."""
     parts = [folder / "iree-compile", *sorted(folder.glob("*IREECompiler.*"))]
-    stamp = "\n".join(f"{one}:{one.stat().st_size}:{one.stat().st_mtime_ns}" for one in parts)
+    stamp = "\n".join(f"{part}:{part.stat().st_size}:{part.stat().st_mtime_ns}" for part in parts)
     memo = cache_root() / "toolchains" / f"{hashlib.sha256(stamp.encode()).hexdigest()[:32]}.json"
     kept = read_memo(memo)
     if isinstance(kept, str):

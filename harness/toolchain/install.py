@@ -71,7 +71,7 @@ class Installer:
 
     def by_hand(self, release: str) -> str:
         """The command line that shows a user what goes wrong."""
-        words = " ".join(f"'{one}'" if "[" in one else one for one in packages(release))
+        words = " ".join(f"'{package}'" if "[" in package else package for package in packages(release))
         return f"{'uv pip' if self.uv is not None else 'pip'} install {words}"
 
 
@@ -103,8 +103,8 @@ def why_it_failed(release: str, printed: str, how_it_ended: str, by_hand: str) -
             f"IREE {release} has no packages for Python {sys.version_info[0]}.{sys.version_info[1]} on "
             f"{sysconfig.get_platform()}; give another --toolchain, or run the harness under a Python that it is for"
         )
-    found = _PIP_HAS.search(printed)
-    releases = [] if found is None or found["releases"] == "none" else found["releases"].split(", ")
+    listed = _PIP_HAS.search(printed)
+    releases = [] if listed is None or listed["releases"] == "none" else listed["releases"].split(", ")
     if releases or _UV_HAS_NOT.search(printed):
         return f"the package index has no IREE {release}; {_instead(releases)}"
     if UNREACHABLE.search(printed):
@@ -151,7 +151,7 @@ _NO_PIP = re.compile(r"No module named '?pip")
 def newest_release() -> str:
     """The newest release that both halves of the pair have, as pip's own settings see it.
 
-    A nightly build counts where pip is told so, with PIP_PRE=1 and with PIP_FIND_LINKS for where such builds are.
+    PIP_PRE=1 makes nightly builds count, and PIP_FIND_LINKS says where they are.
 
     Raises:
         ToolchainError: The index cannot be asked, or has no pair.
@@ -170,11 +170,11 @@ def _versions(package: str) -> set[Version]:
     finished = run(
         [sys.executable, "-I", "-m", "pip", "index", "versions", "-vv", "--no-input", package], limits=_LIMITS
     )
-    found = _AVAILABLE.search(finished.stdout)
-    if not finished.ok or found is None:
+    listed = _AVAILABLE.search(finished.stdout)
+    if not finished.ok or listed is None:
         raise ToolchainError(f"--toolchain {NEWEST}: {_why(finished.stdout + finished.stderr, package)}")
     versions = set()
-    for text in found["versions"].split(","):
+    for text in listed["versions"].split(","):
         try:
             versions.add(Version(text.strip()))
         except InvalidVersion:  # of an index with files of old
@@ -208,7 +208,7 @@ def get_toolchains(
     Args:
         versions: As the user wrote them: `3.12.0`, `3.12`, `iree==3.12.0` or `newest`. () gives ().
         root: Folder of the environments.
-        on_install: Told in a sentence before something takes long.
+        on_install: Gets a sentence before something takes long.
 
     Raises:
         ToolchainError: A version is none, or cannot be had here.
@@ -216,10 +216,10 @@ def get_toolchains(
     releases = dict.fromkeys(release_named(version, on_install) for version in versions)
     if not releases:
         return ()
-    beside = _beside_the_harness()
+    own = _or_none(find_toolchain)  # releases in environments do not need the harness's own
     return tuple(
-        beside
-        if beside is not None and Version(beside.version) == Version(release)
+        own
+        if own is not None and Version(own.version) == Version(release)
         else install_toolchain(release, root=root, on_install=on_install)
         for release in releases
     )
@@ -258,26 +258,26 @@ def parse_release(text: str) -> str:
 
 
 def install_toolchain(release: str, *, root: Path, on_install: Callable[[str], None]) -> Toolchain:
-    """The pair of a release from its environment, which is made first where it is not there; then it needs the network.
+    """The pair of a release from its environment; the first use makes the environment and needs the network.
 
     An environment appears whole or not at all, also when two harnesses want it at once.
 
     Args:
         release: With three numbers.
         root: Folder of the environments.
-        on_install: Told in a sentence before something takes long.
+        on_install: Gets a sentence before something takes long.
 
     Raises:
         ToolchainError: It cannot be had here.
     """
     folder = environment_folder(root, release)
-    if found := _whole(folder):
-        return found
+    if toolchain := _or_none(lambda: find_in_environment(folder)):
+        return toolchain
     try:
         root.mkdir(parents=True, exist_ok=True)
         with held(root / f"{folder.name}.lock", lambda: on_install(f"Another harness installs IREE {release} ...")):
-            if found := _whole(folder):
-                return found
+            if toolchain := _or_none(lambda: find_in_environment(folder)):
+                return toolchain
             on_install(f"Installing IREE {release} (some 200 MB) ...")
             for left in root.glob(f".making-{folder.name}-*"):
                 shutil.rmtree(left, ignore_errors=True)
@@ -289,22 +289,15 @@ def install_toolchain(release: str, *, root: Path, on_install: Callable[[str], N
     return find_in_environment(folder)
 
 
-def _beside_the_harness() -> Toolchain | None:
+def _or_none(find: Callable[[], Toolchain]) -> Toolchain | None:
     try:
-        return find_toolchain()
-    except ToolchainError:  # what was asked for by version does not need it
-        return None
-
-
-def _whole(folder: Path) -> Toolchain | None:
-    try:
-        return find_in_environment(folder)
+        return find()
     except ToolchainError:
         return None
 
 
 def _make(release: str, folder: Path) -> None:
-    """Make the environment beside its place and move it there; its Python finds its packages from wherever it lies."""
+    """Make the environment next to its place and move it there; its Python finds its packages wherever it lies."""
     installer = choose_installer()
     with tempfile.TemporaryDirectory(
         dir=folder.parent, prefix=f".making-{folder.name}-", ignore_cleanup_errors=True
