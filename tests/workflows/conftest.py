@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -46,7 +47,6 @@ func.func @main(%a: tensor<96x96xf32>, %b: tensor<96x96xf32>) -> tensor<96x96xf3
   return %c : tensor<96x96xf32>
 }
 """
-TUNED = "product/tuned@cpu"
 # What the pull request does: code for any x86-64 or Arm processor instead of code for the one that is here.
 SLOWER = ("--iree-llvmcpu-target-cpu=host", "--iree-llvmcpu-target-cpu=generic")
 
@@ -90,30 +90,30 @@ class Job:
         if not commands.exists():
             commands.mkdir(parents=True)
             (commands / "harness").symlink_to(Path(sys.executable).with_name("harness"))
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "HARNESS_"))}
-        given = {
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "HARNESS_"))}
+        runner = {
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GITHUB_OUTPUT": str(self.temp / "output"),
             "GITHUB_STEP_SUMMARY": str(self.temp / "summary.md"),
             "HARNESS_CACHE": os.environ["HARNESS_CACHE"],
             "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
             "RUNNER_TEMP": str(self.temp),
-            **self.environment,
-            **environment,
         }
         return subprocess.run(
             [str(ROOT / "scripts/ci" / script), *arguments],
             cwd=self.checkout,
-            env={**kept, **given},
+            env={**inherited, **runner, **self.environment, **environment},
             capture_output=True,
             text=True,
             timeout=280,
         )
 
-    def measure(self, **environment: str) -> subprocess.CompletedProcess[str]:
-        """The untrusted half, as quick as it can be."""
+    def measure(self, status: int = 0, /, **environment: str) -> str:
+        """The untrusted half, as quick as it can be, which ends with that status; what it says on stderr."""
         quick = {"HARNESS_ROW_BUDGET": "3", "HARNESS_COMPILE_BUDGET": "0", "HARNESS_CONTROLS": "0"}
-        return self.run("measure.sh", **{"HARNESS_SUITE": "small.toml", **quick, **environment})
+        finished = self.run("measure.sh", **{"HARNESS_SUITE": "small.toml", **quick, **environment})
+        assert finished.returncode == status, finished.stderr
+        return finished.stderr
 
     def with_fake_harness(self) -> Job:
         """The same job, in which `harness` only does as if."""
@@ -124,22 +124,35 @@ class Job:
         (commands / "harness").chmod(0o755)
         return self
 
-    def calls(self) -> list[list[str]]:
+    @property
+    def calls(self) -> list[str]:
         """How the fake harness was called."""
-        return [json.loads(line) for line in (self.temp / "calls").read_text().splitlines()]
+        return [shlex.join(json.loads(line)) for line in (self.temp / "calls").read_text().splitlines()]
 
+    @property
     def outputs(self) -> dict[str, str]:
-        """What the steps told the runner."""
+        """The outputs that the steps gave the runner."""
         lines = (self.temp / "output").read_text().splitlines()
         return dict(line.split("=", 1) for line in lines)
 
+    @property
     def summary(self) -> str:
         """What the job's page shows."""
         return (self.temp / "summary.md").read_text()
 
+    @property
+    def upload(self) -> Path:
+        """The folder that the job uploads as an artifact."""
+        return self.checkout / self.outputs["upload"]
+
+    @property
+    def uploaded(self) -> set[str]:
+        """The names of the files that the job uploads."""
+        return {file.name for file in self.upload.iterdir()}
+
 
 @pytest.fixture(scope="session")
-def _repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`origin`, whose main branch has moved on, and a clone of it on the branch `topic`."""
     folder = tmp_path_factory.mktemp("repository")
     origin, clone = folder / "origin", folder / "clone"
@@ -162,21 +175,12 @@ def job_in(repository: Path, folder: Path) -> Job:
 
 
 @pytest.fixture
-def job(_repository: Path, tmp_path: Path) -> Job:
+def job(repository: Path, tmp_path: Path) -> Job:
     """A job that has done nothing yet."""
-    return job_in(_repository, tmp_path)
+    return job_in(repository, tmp_path)
 
 
 @pytest.fixture
 def fake(job: Job) -> Job:
     """A job in which nothing is compiled."""
     return job.with_fake_harness()
-
-
-@pytest.fixture(scope="session")
-def measured(_repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job that has measured the pull request."""
-    done = job_in(_repository, tmp_path_factory.mktemp("measured"))
-    finished = done.measure(HARNESS_ROW_BUDGET="60")  # enough on the busiest machine; it stops when it knows
-    assert finished.returncode == 0, finished.stderr
-    return done

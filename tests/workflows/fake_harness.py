@@ -1,16 +1,17 @@
-"""In place of `harness`: notes how it is called, leaves the folders that the command would, and fails as it is told.
+"""In place of `harness`: notes how it is called, leaves the files that the command would, and fails as it is told.
 
-FAKE_BASE, FAKE_HEAD, FAKE_COMPARE are exit statuses, of `run` in the base's tree, of any other `run`, and of `compare`;
-FAKE_RUNS is how many runs a suite makes. What ends with 2 leaves nothing but a sentence.
+FAKE_BASE, FAKE_HEAD, FAKE_COMPARE and FAKE_HISTORY are exit statuses, of `run` in the base's tree, of any other `run`,
+of `compare` and of `history`; FAKE_RUNS is how many runs a suite makes. What ends with 2 leaves nothing but a sentence.
 """
 
 import json
 import os
+import shutil
 import sys
 from itertools import pairwise
 from pathlib import Path
 
-_MADE = {"run": ("run.json", "builds.jsonl", "finished.json"), "compare": ("comparison.json",)}
+_FILES = {"run": ("run.json", "builds.jsonl", "finished.json"), "compare": ("comparison.json",)}
 
 
 def main(command: str, *arguments: str) -> int:
@@ -19,14 +20,16 @@ def main(command: str, *arguments: str) -> int:
     with Path(os.environ["RUNNER_TEMP"], "calls").open("a") as file:
         file.write(json.dumps([*(["(base)"] if in_base else []), command, *arguments]) + "\n")
     options = dict(pairwise(arguments))
-    if command == "github":
-        return 0
-    if command == "report":
-        for option in ("--out", "--full-out", "--step-summary"):
+    if command == "results" and arguments[0] == "merge":
+        shutil.copytree(arguments[1], options["--into"], dirs_exist_ok=True)
+    if command in ("report", "history"):
+        for option in {"--out", "--full-out", "--step-summary"} & options.keys():
             with Path(options[option]).open("a") as file:
                 file.write("the report\n")
-        return 0
-    status = int(os.environ.get({"compare": "FAKE_COMPARE"}.get(command, "FAKE_BASE" if in_base else "FAKE_HEAD"), "0"))
+    variable = {"compare": "FAKE_COMPARE", "history": "FAKE_HISTORY", "run": "FAKE_BASE" if in_base else "FAKE_HEAD"}
+    status = int(os.environ.get(variable.get(command, ""), "0"))
+    if command not in _FILES:
+        return status
     sys.stdout.write("what it found\n")
     sys.stdout.flush()
     if status == 2:
@@ -35,7 +38,7 @@ def main(command: str, *arguments: str) -> int:
     for number in range(int(os.environ.get("FAKE_RUNS", "1")) if command == "run" else 1):
         folder = Path(options["--results"]) / f"2026-{number}-small{'-compare' if command == 'compare' else ''}"
         folder.mkdir(parents=True)
-        for name in _MADE[command]:
+        for name in _FILES[command]:
             (folder / name).write_text("{}")
     sys.stderr.write("Kept somewhere\n")
     return status

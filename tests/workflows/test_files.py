@@ -1,4 +1,4 @@
-"""Workflows and actions as files: they keep GitHub's schema, and never run a pull request with a token at hand."""
+"""Workflows and actions as files, those to copy too: GitHub's schema holds, and no foreign code is beside a token."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from tests.workflows.conftest import ROOT
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 ACTIONS = [ROOT / "action.yml", ROOT / "post/action.yml"]
 SCRIPTS = sorted((ROOT / "scripts/ci").glob("*.sh"))
+CI_PAGE = (ROOT / "docs/ci.md").read_text()
+BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", CI_PAGE, re.DOTALL | re.MULTILINE)
+WORKFLOWS_TO_COPY = [block for block in BLOCKS if block.startswith("name:")]
 # What somebody who may not write to the repository chooses.
 THEIRS = re.compile(
     r"github\.(event\.(pull_request|issue|comment|review|commits|head_commit|workflow_run\.(head|display|pull))|head_ref)"
@@ -26,6 +29,11 @@ THEIRS = re.compile(
 
 def names(files: list[Path]) -> list[str]:
     return [str(file.relative_to(ROOT)) for file in files]
+
+
+of_workflows = pytest.mark.parametrize("file", WORKFLOWS, ids=names(WORKFLOWS))
+of_actions = pytest.mark.parametrize("file", ACTIONS, ids=names(ACTIONS))
+of_all = pytest.mark.parametrize("file", [*WORKFLOWS, *ACTIONS], ids=names([*WORKFLOWS, *ACTIONS]))
 
 
 def load(file: Path) -> dict[str, Any]:
@@ -48,47 +56,49 @@ def steps(file: Path) -> Iterator[dict[str, Any]]:
         yield from job["steps"]
 
 
-@pytest.mark.parametrize(
-    ("schema", "files"),
-    [("vendor.github-workflows", WORKFLOWS), ("vendor.github-actions", ACTIONS)],
-    ids=["workflows", "actions"],
-)
-def test_they_keep_githubs_schema(schema: str, files: list[Path]) -> None:
-    assert files
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *map(str, files)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+def test_they_keep_githubs_schema(tmp_path: Path) -> None:
+    copies = [tmp_path / f"{number}.yml" for number in range(len(WORKFLOWS_TO_COPY))]
+    for file, block in zip(copies, WORKFLOWS_TO_COPY, strict=True):
+        file.write_text(block.replace("COMMIT", "0" * 40))
+    assert len(copies) == 2
+    for schema, files in (("github-workflows", [*WORKFLOWS, *copies]), ("github-actions", ACTIONS)):
+        command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", *map(str, files)]
+        checked = subprocess.run(command, capture_output=True, text=True)
+        assert checked.returncode == 0, checked.stdout
 
 
-@pytest.mark.parametrize("file", [*WORKFLOWS, *ACTIONS], ids=names([*WORKFLOWS, *ACTIONS]))
+# --- What may run where ---
+
+
+@of_all
 def test_a_script_reads_the_environment_and_is_never_made_of_expressions(file: Path) -> None:
     assert [step["run"] for step in steps(file) if "${{" in step.get("run", "")] == []
 
 
-@pytest.mark.parametrize("file", [*WORKFLOWS, *ACTIONS], ids=names([*WORKFLOWS, *ACTIONS]))
+@of_all
 def test_actions_of_others_are_pinned_by_commit(file: Path) -> None:
-    used = [step["uses"] for step in steps(file) if "uses" in step]
-    for one in used:
-        assert one.startswith("./") or re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one), one
+    for action in (step["uses"] for step in steps(file) if "uses" in step):
+        assert action.startswith("./") or re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", action), action
     pinned = re.findall(r"uses: (actions/\S+)(.*)", file.read_text())
     assert [line for line in pinned if not re.fullmatch(r" # v\d+\.\d+\.\d+", line[1])] == []
 
 
-@pytest.mark.parametrize("file", WORKFLOWS, ids=names(WORKFLOWS))
-def test_every_workflow_says_what_it_may(file: Path) -> None:
-    permissions = load(file)["permissions"]
-    assert set(permissions.values()) <= {"read"}
-    for job in jobs(file).values():
-        assert job["timeout-minutes"] <= 350
+@of_all
+def test_what_others_choose_is_nowhere_near_a_command(file: Path) -> None:
+    for step in steps(file):
+        near = str({key: step.get(key) for key in ("run", "env", "with")})
+        assert not THEIRS.search(near.replace("github.event.workflow_run.id", ""))
 
 
-@pytest.mark.parametrize("file", WORKFLOWS, ids=names(WORKFLOWS))
-def test_no_checkout_leaves_its_token_behind(file: Path) -> None:
+@of_workflows
+def test_every_workflow_says_what_it_may_and_leaves_no_token_behind(file: Path) -> None:
+    assert set(load(file)["permissions"].values()) <= {"read"}
+    assert all(job["timeout-minutes"] <= 350 for job in jobs(file).values())
     checkouts = [step for step in steps(file) if step.get("uses", "").startswith("actions/checkout@")]
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
-@pytest.mark.parametrize("file", WORKFLOWS, ids=names(WORKFLOWS))
+@of_workflows
 def test_a_pull_requests_code_runs_without_secrets_and_without_the_right_to_write(file: Path) -> None:
     events = load(file)["on"]
     assert "pull_request_target" not in events
@@ -100,7 +110,9 @@ def test_a_pull_requests_code_runs_without_secrets_and_without_the_right_to_writ
 
 def test_the_job_that_may_comment_runs_nothing_of_the_pull_request() -> None:
     file = ROOT / ".github/workflows/pull-request-report.yml"
-    assert list(load(file)["on"]) == ["workflow_run"]
+    untrusted = load(ROOT / ".github/workflows/pull-request.yml")["name"]
+    assert load(file)["on"].keys() == {"workflow_run"}
+    assert load(file)["on"]["workflow_run"]["workflows"] == [untrusted]
     (job,) = jobs(file).values()
     assert job["permissions"] == {"actions": "read", "contents": "write", "pull-requests": "write"}
     checkout, post = job["steps"]
@@ -110,41 +122,82 @@ def test_the_job_that_may_comment_runs_nothing_of_the_pull_request() -> None:
     assert not any("cache" in step.get("uses", "") for step in steps(ROOT / "post/action.yml"))
 
 
-def test_the_trusted_workflow_follows_the_untrusted_one() -> None:
-    untrusted = load(ROOT / ".github/workflows/pull-request.yml")["name"]
-    assert load(ROOT / ".github/workflows/pull-request-report.yml")["on"]["workflow_run"]["workflows"] == [untrusted]
+# --- Inputs, variables and scripts ---
 
 
-@pytest.mark.parametrize("file", [*WORKFLOWS, *ACTIONS], ids=names([*WORKFLOWS, *ACTIONS]))
-def test_what_others_choose_is_nowhere_near_a_command(file: Path) -> None:
-    for step in steps(file):
-        assert not THEIRS.search(
-            str({key: step.get(key) for key in ("run", "env", "with")}).replace("github.event.workflow_run.id", "")
-        )
-
-
-@pytest.mark.parametrize("file", ACTIONS, ids=names(ACTIONS))
+@of_actions
 def test_every_input_of_an_action_is_used_and_described(file: Path) -> None:
     inputs = load(file)["inputs"]
-    text = file.read_text()
-    assert [name for name in inputs if f"inputs.{name}" not in text] == []
+    assert set(re.findall(r"inputs\.([a-z-]+)", file.read_text())) == set(inputs)
     assert all(value["description"] for value in inputs.values())
-    assert set(re.findall(r"inputs\.([a-z-]+)", text)) == set(inputs)
+    assert "HARNESS_CONSTRAINTS: ${{ inputs.constraints }}" in file.read_text()
 
 
-@pytest.mark.parametrize("file", ACTIONS, ids=names(ACTIONS))
+@of_actions
 def test_every_variable_of_a_step_is_one_that_its_script_reads(file: Path) -> None:
     for step in steps(file):
-        script = re.search(r"scripts/ci/([a-z]+\.sh)", step.get("run", ""))
-        if script is None:
-            continue
-        text = "".join((ROOT / "scripts/ci" / one).read_text() for one in (script[1], "base.sh"))
-        assert [name for name in step["env"] if name not in text] == []
+        if script := re.search(r"scripts/ci/([a-z]+\.sh)", step.get("run", "")):
+            text = "".join((ROOT / "scripts/ci" / name).read_text() for name in (script[1], "base.sh"))
+            assert [name for name in step["env"] if name not in text] == []
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=names(SCRIPTS))
 def test_scripts_are_bash(script: Path) -> None:
     assert subprocess.run(["bash", "-n", str(script)]).returncode == 0
     if shutil.which("shellcheck"):
-        done = subprocess.run(["shellcheck", "-x", str(script)], cwd=ROOT, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout
+        checked = subprocess.run(["shellcheck", "-x", str(script)], cwd=ROOT, capture_output=True, text=True)
+        assert checked.returncode == 0, checked.stdout
+
+
+# --- What docs/ci.md gives to copy, and explains ---
+
+
+def test_of_the_workflows_to_copy_the_second_follows_the_first() -> None:
+    untrusted, trusted = (yaml.safe_load(block) for block in WORKFLOWS_TO_COPY)
+    assert trusted[True]["workflow_run"]["workflows"] == [untrusted["name"]]
+    assert untrusted["permissions"] == {"contents": "read"}
+    assert trusted["permissions"] == {}
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_inputs_to_copy_are_those_of_the_actions_and_releases_are_pinned(block: str) -> None:
+    document = yaml.safe_load(block)
+    copied = document if isinstance(document, list) else next(iter(document["jobs"].values()))["steps"]
+    for step in copied:
+        if "uses" not in step:
+            continue
+        name, commit = step["uses"].split("@")
+        assert commit == "COMMIT" or re.fullmatch(r"[0-9a-f]{40}", commit)
+        if name.startswith("OWNER/iree-harness"):
+            action = ROOT / name.removeprefix("OWNER/iree-harness").lstrip("/") / "action.yml"
+            assert set(step["with"]) <= set(load(action)["inputs"])
+
+
+def test_actions_and_variables_of_the_page_are_those_of_the_workflows() -> None:
+    workflows = "".join(file.read_text() for file in WORKFLOWS)
+    actions = re.findall(r"actions/\S+@[0-9a-f]{40} # v\S+", CI_PAGE)
+    assert actions
+    assert [action for action in actions if action not in workflows] == []
+    variables = re.findall(r"vars\.(HARNESS_[A-Z_]+)", (ROOT / ".github/workflows/nightly.yml").read_text())
+    assert set(re.findall(r"`(HARNESS_[A-Z_]+)`", CI_PAGE)) == set(variables)
+
+
+def test_messages_that_are_explained_are_said() -> None:
+    files = [*(ROOT / "harness").rglob("*.py"), *(ROOT / "scripts/ci").glob("*.sh")]
+    source = " ".join(" ".join(file.read_text() for file in files).split())
+    source = source.replace('" f"', "").replace('" "', "")
+    for message in (
+        "the comment goes without pictures",
+        "limits how often it may be asked",
+        "has moved on since",
+        "no open pull request of",
+        "have the same head",
+        "comments of this suite",
+        "No artifact holds a comparison",
+        "is no comparison of schema version",
+        "have no commit in common here",
+        "The history cannot be fetched",
+    ):
+        assert message in CI_PAGE
+        assert message in source
+    assert "Resource not accessible by integration" in CI_PAGE  # GitHub's own

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.workflows.conftest import ROOT, Job
+from tests.workflows.conftest import Job
 
 # Instead of Python: `-m venv FOLDER` makes an environment of this very script, and pip's calls are kept.
 PYTHON = """\
@@ -22,6 +21,7 @@ else
     echo "$* | $PIP_CONSTRAINT | $PIP_BUILD_CONSTRAINT" >> "$RUNNER_TEMP/pip"
 fi
 """
+HASHES = f"numpy==2.2.0 \\\n    --hash=sha256:{'0' * 64}\n"
 
 
 @pytest.fixture
@@ -34,49 +34,46 @@ def runner(tmp_path: Path) -> Job:
     return Job(checkout=tmp_path, temp=tmp_path / "temp", environment=environment)
 
 
-def install(runner: Job, **environment: str) -> subprocess.CompletedProcess[str]:
-    return runner.run("install.sh", "./source", **environment)
-
-
-def calls(runner: Job) -> list[str]:
-    """Those of pip, without the options that make it quiet, and what its variables were."""
+@pytest.mark.parametrize(
+    ("constraints", "environment", "calls"),
+    [
+        # Without constraints the newest is taken.
+        (
+            "",
+            {"HARNESS_EXTRAS": "halide", "HARNESS_PACKAGES": "s3fs boto3"},
+            ["install ./source[halide] s3fs boto3 |  | "],
+        ),
+        # Constraints hold for what is installed and for what builds it.
+        ("numpy==2.2.0\n", {"HARNESS_PACKAGES": "s3fs"}, ["install ./source s3fs | {file} | {file}"]),
+        # With hashes nothing else is taken from an index.
+        (
+            HASHES,
+            {},
+            [
+                "install --require-hashes --requirement constraints.txt |  | ",
+                "install --no-index --no-build-isolation ./source |  | ",
+            ],
+        ),
+    ],
+)
+def test_what_is_installed(runner: Job, constraints: str, environment: dict[str, str], calls: list[str]) -> None:
+    file = runner.checkout / "constraints.txt"
+    if constraints:
+        file.write_text(constraints)
+        environment = {**environment, "HARNESS_CONSTRAINTS": "constraints.txt"}
+    finished = runner.run("install.sh", "./source", **environment)
+    assert finished.returncode == 0, finished.stderr
     lines = (runner.temp / "pip").read_text().splitlines()
-    return [line.removeprefix("--quiet --disable-pip-version-check ") for line in lines]
-
-
-def test_without_constraints_the_newest_is_taken(runner: Job) -> None:
-    done = install(runner, HARNESS_EXTRAS="halide", HARNESS_PACKAGES="s3fs boto3")
-    assert done.returncode == 0, done.stderr
-    assert calls(runner) == ["install ./source[halide] s3fs boto3 |  | "]
+    quiet = "--quiet --disable-pip-version-check "
+    assert [line.removeprefix(quiet) for line in lines] == [call.format(file=file) for call in calls]
     assert (runner.temp / "path").read_text() == f"{runner.temp}/harness-commands\n"
 
 
-def test_constraints_hold_for_what_is_installed_and_for_what_builds_it(runner: Job) -> None:
-    file = runner.checkout / "constraints.txt"
-    file.write_text("numpy==2.2.0\n")
-    done = install(runner, HARNESS_CONSTRAINTS="constraints.txt", HARNESS_PACKAGES="s3fs")
-    assert done.returncode == 0, done.stderr
-    assert calls(runner) == [f"install ./source s3fs | {file} | {file}"]
-
-
-def test_with_hashes_nothing_else_is_taken_from_an_index(runner: Job) -> None:
-    (runner.checkout / "constraints.txt").write_text(f"numpy==2.2.0 \\\n    --hash=sha256:{'0' * 64}\n")
-    done = install(runner, HARNESS_CONSTRAINTS="constraints.txt")
-    assert done.returncode == 0, done.stderr
-    assert calls(runner) == [
-        "install --require-hashes --requirement constraints.txt |  | ",
-        "install --no-index --no-build-isolation ./source |  | ",
-    ]
-
-
-def test_constraints_that_are_not_there_are_an_error(runner: Job) -> None:
+def test_constraints_that_do_not_exist_are_an_error(runner: Job) -> None:
     """To install something else without a word would be what they are to prevent."""
-    done = install(runner, HARNESS_CONSTRAINTS="no/such.txt")
-    assert done.returncode == 2
-    assert done.stderr == "constraints: there is no file no/such.txt; check out what has it first, or leave it out\n"
+    finished = runner.run("install.sh", "./source", HARNESS_CONSTRAINTS="no/such.txt")
+    assert finished.returncode == 2
+    assert finished.stderr == (
+        "constraints: there is no file no/such.txt; check out what has it first, or leave it out\n"
+    )
     assert not (runner.temp / "pip").exists()
-
-
-@pytest.mark.parametrize("file", ["action.yml", "post/action.yml"])
-def test_both_actions_hand_them_on(file: str) -> None:
-    assert "HARNESS_CONSTRAINTS: ${{ inputs.constraints }}" in (ROOT / file).read_text()

@@ -1,201 +1,225 @@
-"""The untrusted half: what a pull request does, measured in a real repository with the real compiler."""
+"""The untrusted half, with a harness that only does as if: which commit is the base, what is called, what is said."""
 
 from __future__ import annotations
 
-import json
+import os
 import shutil
-from typing import Any
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from harness.store.run_directory import load_run
-from tests.workflows.conftest import SUITE, TUNED, Job, commit, git
+from tests.workflows.conftest import ROOT, Job, commit, git
+
+# --- The commit that a change is compared with ---
 
 
-def comparison(job: Job) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((job.checkout / job.outputs()["upload"] / "comparison.json").read_text())
-    return found
+def base_of(checkout: Path, **environment: str) -> tuple[int, str]:
+    """Status and what is printed: the commit, or a sentence."""
+    finished = subprocess.run(
+        ["bash", "-c", f"set -euo pipefail; . {ROOT}/scripts/ci/base.sh; base_commit"],
+        cwd=checkout,
+        env={"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, **environment},
+        capture_output=True,
+        text=True,
+    )
+    return finished.returncode, finished.stdout.strip()
 
 
-def verdicts(job: Job) -> dict[str, str]:
-    return {row["case"]: row["verdict"] for row in comparison(job)["rows"] if row["metric"] == "latency"}
+def fetch_main(checkout: Path) -> None:
+    git(checkout, "fetch", "--quiet", "origin")
 
 
-def uploaded(job: Job) -> set[str]:
-    return {file.name for file in (job.checkout / job.outputs()["upload"]).iterdir()}
+def merge_main(checkout: Path) -> None:
+    fetch_main(checkout)
+    git(checkout, "merge", "--quiet", "--no-edit", "origin/main")
 
 
-# --- A pull request that makes code slower ---
+def lose_origin(checkout: Path) -> None:
+    git(checkout, "remote", "set-url", "origin", "/nowhere")
 
 
-def test_what_it_changes_is_measured_and_nothing_else(measured: Job) -> None:
-    outputs = measured.outputs()
-    assert (outputs["verdict"], outputs["status"]) == ("regressed", "1")
-    assert verdicts(measured) == {TUNED: "regressed", "product/stock@cpu": "identical"}
-    assert (measured.checkout / outputs["report"] / "rounds.jsonl").is_file()
+def begin_anew(checkout: Path) -> None:
+    git(checkout, "switch", "--quiet", "--orphan", "island")
+    commit(checkout, x_md="x\n")
 
 
-def test_base_and_head_are_named_by_their_commits(measured: Job) -> None:
-    found = comparison(measured)
-    for side, revision in (("base", "HEAD^"), ("head", "HEAD")):
-        digits = git(measured.checkout, "rev-parse", "--short=12", revision)
-        assert found[side]["label"].startswith(f"harness-results/{side}-{digits}/")
-    assert any(TUNED in note and "differently" in note for note in found["notes"])
+def go_to_the_first_commit(checkout: Path) -> None:
+    git(checkout, "switch", "--quiet", "--detach", "HEAD^")
 
 
-def test_the_artifact_holds_figures_and_texts_for_people(measured: Job) -> None:
-    assert uploaded(measured) == {"comparison.json", "comment.md", "report.md"}
+def tag(checkout: Path) -> None:
+    git(checkout, "tag", "v1", "HEAD^")
 
 
-def test_the_jobs_summary_shows_it(measured: Job) -> None:
-    assert f"`{TUNED}`" in measured.summary()
-    assert "1 regression" in measured.summary()
+def make_branch_of_origin(checkout: Path) -> None:
+    git(checkout.parent / "origin", "branch", "release", "main")
+    fetch_main(checkout)
 
 
-def test_the_checkout_stays_as_it_was(measured: Job) -> None:
-    assert git(measured.checkout, "worktree", "list").count("\n") == 0
-    assert git(measured.checkout, "status", "--porcelain") == "?? harness-results/"
+def nothing(_: Path) -> None:
+    pass
 
 
-# --- Other pull requests, with a harness that does as if ---
+DEEPEN = "give actions/checkout fetch-depth: 0"
+
+
+@pytest.mark.parametrize(
+    ("prepare", "environment", "base"),
+    [
+        # Where the branch left main, though main has moved on; of the merge that GitHub checks out, the tip of main.
+        (nothing, {"GITHUB_BASE_REF": "main"}, "HEAD^"),
+        (merge_main, {"GITHUB_BASE_REF": "main"}, "origin/main"),
+        # Without the origin, what is here; outside of a pull request, the commit before.
+        (lose_origin, {"GITHUB_BASE_REF": "main"}, "HEAD^"),
+        (nothing, {}, "HEAD^"),
+        # A commit, tag or branch of the origin that is given.
+        (nothing, {"HARNESS_BASE": "HEAD^", "GITHUB_BASE_REF": "main"}, "HEAD^"),
+        (tag, {"HARNESS_BASE": "v1"}, "HEAD^"),
+        (make_branch_of_origin, {"HARNESS_BASE": "release"}, "origin/main"),
+    ],
+)
+def test_the_base(job: Job, prepare: Callable[[Path], None], environment: dict[str, str], base: str) -> None:
+    prepare(job.checkout)
+    assert base_of(job.checkout, **environment) == (0, git(job.checkout, "rev-parse", base))
+    assert base_of(job.checkout, HARNESS_BASE=git(job.checkout, "rev-parse", "--short=12", base))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("prepare", "environment", "sentence"),
+    [
+        (nothing, {"GITHUB_BASE_REF": "gone"}, f"branch gone is not here; {DEEPEN}"),
+        (begin_anew, {"GITHUB_BASE_REF": "main"}, f"HEAD and main have no commit in common here; {DEEPEN}"),
+        (go_to_the_first_commit, {}, f"HEAD has no parent here; {DEEPEN}"),
+        *[
+            (nothing, {"HARNESS_BASE": name}, f"{name} names no commit here")
+            for name in ("nothing", "--all", "--upload-pack=touch harmed", "$(touch harmed)")
+        ],
+    ],
+)
+def test_no_base(job: Job, prepare: Callable[[Path], None], environment: dict[str, str], sentence: str) -> None:
+    prepare(job.checkout)
+    assert base_of(job.checkout, **environment) == (1, sentence)
+    assert not (job.checkout / "harmed").exists()
+
+
+def test_a_shallow_checkout_is_deepened(job: Job, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", "--depth", "1", "--branch", "topic", f"file://{job.checkout}", "shallow")
+    git(tmp_path / "shallow", "remote", "set-url", "origin", f"file://{tmp_path / 'repository/origin'}")
+    git(tmp_path / "repository/origin", "fetch", "--quiet", str(job.checkout), "topic:topic")
+    base = base_of(tmp_path / "shallow", GITHUB_BASE_REF="main")
+    assert base == (0, git(job.checkout, "rev-parse", "topic^"))
+
+
+# --- What is called ---
+
+COMPARED = {"comparison.json", "comment.md", "report.md"}
 
 
 def test_base_and_head_are_compiled_then_compared_by_name(fake: Job) -> None:
-    finished = fake.measure(HARNESS_ROW_BUDGET="", HARNESS_COMPILE_BUDGET="", HARNESS_CONTROLS="")
-    assert finished.returncode == 0, finished.stderr
-    base, head = (git(fake.checkout, "rev-parse", "--short=12", one) for one in ("HEAD^", "HEAD"))
+    fake.measure(HARNESS_ROW_BUDGET="", HARNESS_COMPILE_BUDGET="", HARNESS_CONTROLS="")
+    base, head = (git(fake.checkout, "rev-parse", "--short=12", name) for name in ("HEAD^", "HEAD"))
     results = fake.checkout / "harness-results"
-    assert fake.calls() == [
-        ["(base)", "run", "small.toml", "--no-measure", "--results", f"{results}/base-{base}"],
-        ["run", "small.toml", "--no-measure", "--results", f"{results}/head-{head}"],
-        [
-            "compare",
-            f"harness-results/base-{base}/2026-0-small",
-            f"harness-results/head-{head}/2026-0-small",
-            "--by-name",
-            *("--results", str(results), "--row-budget", "15", "--compile-budget", "30", "--controls", "2"),
-        ],
-        [
-            *("report", f"{results}/2026-0-small-compare", "--format", "github"),
-            *("--step-summary", str(fake.temp / "summary.md")),
-            *("--out", f"{results}/upload/comment.md", "--full-out", f"{results}/upload/report.md"),
-        ],
+    assert fake.calls == [
+        f"'(base)' run small.toml --no-measure --results {results}/base-{base}",
+        f"run small.toml --no-measure --results {results}/head-{head}",
+        f"compare harness-results/base-{base}/2026-0-small harness-results/head-{head}/2026-0-small --by-name "
+        f"--results {results} --row-budget 15 --compile-budget 30 --controls 2",
+        f"report {results}/2026-0-small-compare --format github --step-summary {fake.temp}/summary.md "
+        f"--out {results}/upload/comment.md --full-out {results}/upload/report.md",
     ]
 
 
 @pytest.mark.parametrize(
-    ("status", "verdict"), [("0", "passed"), ("1", "regressed"), ("3", "failed"), ("4", "inconclusive")]
+    ("environment", "verdict", "status"),
+    [
+        ({}, "passed", "0"),
+        ({"FAKE_COMPARE": "1"}, "regressed", "1"),
+        ({"FAKE_COMPARE": "3"}, "failed", "3"),
+        ({"FAKE_COMPARE": "4"}, "inconclusive", "4"),
+        # Cases that fail on a side are shown by the comparison.
+        ({"FAKE_BASE": "3"}, "passed", "0"),
+        ({"FAKE_HEAD": "3"}, "passed", "0"),
+    ],
 )
-def test_the_verdict_is_told_and_the_job_goes_on(fake: Job, status: str, verdict: str) -> None:
-    assert fake.measure(FAKE_COMPARE=status).returncode == 0
-    assert fake.outputs() == {
-        "report": "harness-results/2026-0-small-compare",
-        "upload": "harness-results/upload",
-        "verdict": verdict,
-        "status": status,
-    }
-
-
-@pytest.mark.parametrize("side", ["FAKE_BASE", "FAKE_HEAD"])
-def test_cases_that_fail_on_a_side_are_the_comparisons_affair(fake: Job, side: str) -> None:
-    assert fake.measure(**{side: "3"}).returncode == 0
-    assert uploaded(fake) == {"comparison.json", "comment.md", "report.md"}
+def test_the_job_goes_on_whatever_the_verdict(
+    fake: Job, environment: dict[str, str], verdict: str, status: str
+) -> None:
+    fake.measure(**environment)
+    report = {"report": "harness-results/2026-0-small-compare", "upload": "harness-results/upload"}
+    assert fake.outputs == {**report, "verdict": verdict, "status": status}
+    assert fake.uploaded == COMPARED
 
 
 def test_each_tree_is_prepared_before_it_is_compiled(fake: Job) -> None:
-    prepare = "grep -o 'target-cpu=[a-z]*' small.toml >> $RUNNER_TEMP/prepared"
-    assert fake.measure(HARNESS_PREPARE=prepare).returncode == 0
+    fake.measure(HARNESS_PREPARE="grep -o 'target-cpu=[a-z]*' small.toml >> $RUNNER_TEMP/prepared")
     assert (fake.temp / "prepared").read_text() == "target-cpu=host\ntarget-cpu=generic\n"
 
 
-def test_a_tree_that_cannot_be_prepared_is_like_one_that_cannot_be_run(fake: Job) -> None:
-    finished = fake.measure(
-        HARNESS_PREPARE="if [ $(basename $PWD) = harness-base ]; then echo no such package; false; fi"
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert ": no such package; the head is measured alone\n" in finished.stderr
-
-
 def test_patterns_go_to_every_command(fake: Job) -> None:
-    assert fake.measure(HARNESS_FILTER="\nnet/*@cpu\n$(touch harmed)\n").returncode == 0
-    for call in fake.calls()[:3]:
-        at = call.index("--filter")
-        assert call[at : at + 4] == ["--filter", "net/*@cpu", "--filter", "$(touch harmed)"]
+    fake.measure(HARNESS_FILTER="\nnet/*@cpu\n$(touch harmed)\n")
+    assert all("--filter 'net/*@cpu' --filter '$(touch harmed)'" in call for call in fake.calls[:3])
     assert not (fake.checkout / "harmed").exists()
 
 
 def test_used_twice_in_a_job_each_has_folders_of_its_own(fake: Job) -> None:
     for upload in ("harness-results/upload", "harness-results/upload-2"):
         shutil.rmtree(fake.checkout / "harness-results/2026-0-small-compare", ignore_errors=True)
-        assert fake.measure().returncode == 0
-        assert fake.outputs()["upload"] == upload
+        fake.measure()
+        assert fake.outputs["upload"] == upload
 
 
 def test_two_releases_of_iree(fake: Job) -> None:
-    assert fake.measure(HARNESS_BASE_TOOLCHAIN="3.12.0", HARNESS_HEAD_TOOLCHAIN="iree==3.13.0").returncode == 0
-    assert fake.calls()[0][:5] == ["compare", "iree==3.12.0", "iree==3.13.0", "--suite", "small.toml"]
+    fake.measure(HARNESS_BASE_TOOLCHAIN="3.12.0", HARNESS_HEAD_TOOLCHAIN="iree==3.13.0")
+    assert fake.calls[0].startswith("compare iree==3.12.0 iree==3.13.0 --suite small.toml ")
 
 
-# --- Where there is nothing to compare with ---
+# --- Where there is nothing to compare with, and nothing to report ---
 
-
-def test_a_suite_that_the_base_does_not_have_is_measured_alone(job: Job) -> None:
-    base = commit(job.checkout, small_toml="")
-    commit(job.checkout, small_toml=SUITE)
-    finished = job.measure(HARNESS_BASE=base, HARNESS_FILTER="product/stock@cpu")
-    assert finished.returncode == 0, finished.stderr
-    assert f"small.toml is not there in the base {base[:12]}; the head is measured alone" in finished.stderr
-    assert job.summary().startswith(f"Nothing was compared: small.toml is not there in the base {base[:12]}\n\n")
-    assert (job.outputs()["verdict"], job.outputs()["status"]) == ("passed", "0")
-    assert uploaded(job) >= {"run.json", "builds.jsonl", "rounds.jsonl", "finished.json", "comment.md", "report.md"}
-    assert load_run(job.checkout / job.outputs()["upload"]).rounds
+CANNOT_BE_RUN = "small.toml cannot be run in the base {base}"
 
 
 @pytest.mark.parametrize(
-    ("environment", "why"),
+    ("environment", "reason"),
     [
-        ({"FAKE_BASE": "2"}, "small.toml cannot be run in the base {base}: it is broken; mend it"),
-        ({"FAKE_BASE": "70"}, "small.toml cannot be run in the base {base}: Kept somewhere"),
+        ({"FAKE_BASE": "2"}, f"{CANNOT_BE_RUN}: it is broken; mend it"),
+        ({"FAKE_BASE": "70"}, f"{CANNOT_BE_RUN}: Kept somewhere"),
+        (
+            {"HARNESS_PREPARE": "if [ $(basename $PWD) = harness-base ]; then echo no such package; false; fi"},
+            f"{CANNOT_BE_RUN}: no such package",
+        ),
         ({"FAKE_COMPARE": "2"}, "base {base} and head cannot be compared: it is broken; mend it"),
         ({"HARNESS_BASE": "gone"}, "there is no commit to compare with: gone names no commit here"),
     ],
 )
-def test_so_is_one_that_cannot_be_compared(fake: Job, environment: dict[str, str], why: str) -> None:
-    finished = fake.measure(**environment)
-    assert finished.returncode == 0, finished.stderr
-    said = why.format(base=git(fake.checkout, "rev-parse", "--short=12", "HEAD^"))
-    assert f"\n{said}; the head is measured alone\n" in f"\n{finished.stderr}"
-    assert fake.summary() == f"Nothing was compared: {said}\n\nthe report\n"
-    assert fake.outputs()["report"] == "harness-results/alone/2026-0-small"
-    assert uploaded(fake) == {"run.json", "builds.jsonl", "finished.json", "comment.md", "report.md"}
+def test_the_head_is_measured_alone_and_the_summary_says_why(
+    fake: Job, environment: dict[str, str], reason: str
+) -> None:
+    errors = fake.measure(**environment)
+    reason = reason.format(base=git(fake.checkout, "rev-parse", "--short=12", "HEAD^"))
+    assert f"\n{reason}; the head is measured alone\n" in f"\n{errors}"
+    assert fake.summary == f"Nothing was compared: {reason}\n\nthe report\n"
+    assert fake.outputs["report"] == "harness-results/alone/2026-0-small"
+    assert fake.uploaded == {"run.json", "builds.jsonl", "finished.json", "comment.md", "report.md"}
 
 
-# --- Where there is nothing to report ---
+NO_SUITE = "there is no such file in this checkout; correct the input suite"
+TWO_RELEASES = {"HARNESS_BASE_TOOLCHAIN": "1", "HARNESS_HEAD_TOOLCHAIN": "2"}
 
 
 @pytest.mark.parametrize(
-    ("environment", "says"),
+    ("environment", "sentence"),
     [
-        (
-            {"HARNESS_SUITE": "other.toml"},
-            "suite other.toml: there is no such file in this checkout; correct the input",
-        ),
-        ({"HARNESS_SUITE": "$(touch harmed)"}, "suite $(touch harmed): there is no such file in this checkout"),
+        ({"HARNESS_SUITE": "other.toml"}, f"suite other.toml: {NO_SUITE}"),
+        ({"HARNESS_SUITE": "$(touch harmed)"}, f"suite $(touch harmed): {NO_SUITE}"),
         ({"FAKE_HEAD": "2"}, "it is broken; mend it"),
         ({"FAKE_RUNS": "2"}, "small.toml makes 2 runs; give one suite, not a list of them"),
-        (
-            {"HARNESS_BASE_TOOLCHAIN": "3.13.0"},
-            "base-toolchain and head-toolchain belong together; give both or neither",
-        ),
-        (
-            {"HARNESS_BASE_TOOLCHAIN": "1", "HARNESS_HEAD_TOOLCHAIN": "2", "FAKE_COMPARE": "2"},
-            "it is broken; mend it",
-        ),
+        ({"HARNESS_BASE_TOOLCHAIN": "1"}, "base-toolchain and head-toolchain belong together; give both or neither"),
+        ({**TWO_RELEASES, "FAKE_COMPARE": "2"}, "it is broken; mend it"),
     ],
 )
-def test_the_job_fails_with_a_sentence(fake: Job, environment: dict[str, str], says: str) -> None:
-    finished = fake.measure(**environment)
-    assert finished.returncode == 2
-    assert finished.stderr.strip().splitlines()[-1].startswith(says), finished.stderr
+def test_the_job_fails_with_a_sentence(fake: Job, environment: dict[str, str], sentence: str) -> None:
+    assert fake.measure(2, **environment).splitlines()[-1] == sentence
     assert not (fake.temp / "output").exists()
     assert not (fake.checkout / "harmed").exists()

@@ -1,4 +1,4 @@
-"""The trusted half: what the untrusted half uploaded becomes a comment, through a GitHub that runs here."""
+"""A pull request from its code to its comment: measured with the real compiler, posted to a GitHub that runs here."""
 
 from __future__ import annotations
 
@@ -12,10 +12,60 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from harness.github.posting import read_figures
+from harness.store.run_directory import load_run
 from tests.github.fake_github import BOT, FakeGitHub, running_server
-from tests.workflows.conftest import TUNED, Job, git
+from tests.workflows.conftest import SUITE, Job, commit, git, job_in
 
 TOKEN = "ghs_secret"  # noqa: S105
+TUNED = "product/tuned@cpu"
+MARKER = "<!--harness comparison: small.toml-->"
+
+
+@pytest.fixture(scope="module")
+def measured(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job that has measured the pull request."""
+    job = job_in(repository, tmp_path_factory.mktemp("measured"))
+    job.measure(HARNESS_ROW_BUDGET="60")  # enough on the busiest machine; it stops when it knows
+    return job
+
+
+# --- The untrusted half ---
+
+
+def test_what_it_changes_is_measured_and_nothing_else(measured: Job) -> None:
+    assert (measured.outputs["verdict"], measured.outputs["status"]) == ("regressed", "1")
+    assert (measured.checkout / measured.outputs["report"] / "rounds.jsonl").is_file()
+    comparison = json.loads((measured.upload / "comparison.json").read_text())
+    verdicts = {row["case"]: row["verdict"] for row in comparison["rows"] if row["metric"] == "latency"}
+    assert verdicts == {TUNED: "regressed", "product/stock@cpu": "identical"}
+    for side, revision in (("base", "HEAD^"), ("head", "HEAD")):
+        digits = git(measured.checkout, "rev-parse", "--short=12", revision)
+        assert comparison[side]["label"].startswith(f"harness-results/{side}-{digits}/")
+    assert any(TUNED in note and "differently" in note for note in comparison["notes"])
+
+
+def test_the_artifact_and_the_summary_show_it_and_the_checkout_stays_as_it_was(measured: Job) -> None:
+    assert measured.uploaded == {"comparison.json", "comment.md", "report.md"}
+    assert f"`{TUNED}`" in measured.summary
+    assert "1 regression" in measured.summary
+    assert git(measured.checkout, "worktree", "list").count("\n") == 0
+    assert git(measured.checkout, "status", "--porcelain") == "?? harness-results/"
+
+
+def test_a_suite_that_the_base_does_not_have_is_measured_alone(job: Job) -> None:
+    base = commit(job.checkout, small_toml="")
+    commit(job.checkout, small_toml=SUITE)
+    errors = job.measure(HARNESS_BASE=base, HARNESS_FILTER="product/stock@cpu")
+    assert f"small.toml is not there in the base {base[:12]}; the head is measured alone" in errors
+    assert job.summary.startswith(f"Nothing was compared: small.toml is not there in the base {base[:12]}\n\n")
+    assert (job.outputs["verdict"], job.outputs["status"]) == ("passed", "0")
+    assert job.uploaded >= {"run.json", "builds.jsonl", "rounds.jsonl", "finished.json", "comment.md", "report.md"}
+    assert load_run(job.upload).rounds
+    assert read_figures(job.upload).kind == "variants"
+
+
+# --- The trusted half ---
 
 
 @pytest.fixture
@@ -43,7 +93,7 @@ def trusted(measured: Job, github: FakeGitHub, tmp_path: Path) -> Job:
     }
     (tmp_path / "event.json").write_text(json.dumps(payload))
     (tmp_path / "checkout").mkdir()
-    shutil.copytree(measured.checkout / measured.outputs()["upload"], tmp_path / "artifacts/harness-comparison")
+    shutil.copytree(measured.upload, tmp_path / "artifacts/harness-comparison")
     return Job(
         checkout=tmp_path / "checkout",
         temp=tmp_path / "runner",
@@ -62,18 +112,19 @@ def artifact(trusted: Job) -> Path:
     return Path(trusted.environment["HARNESS_ARTIFACTS"]) / "harness-comparison"
 
 
-def post(trusted: Job, **environment: str) -> subprocess.CompletedProcess[str]:
+def post(trusted: Job, *, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The trusted half, which ends with that status and shows the token nowhere."""
     finished = trusted.run("post.sh", **environment)
+    assert finished.returncode == status, finished.stderr
     assert TOKEN not in finished.stdout + finished.stderr
     return finished
 
 
 def test_the_comment_is_created_then_left_then_updated(trusted: Job, github: FakeGitHub) -> None:
-    first = post(trusted, HARNESS_IMAGES_BRANCH="harness-pictures")
-    assert first.returncode == 0, first.stderr
+    post(trusted, HARNESS_IMAGES_BRANCH="harness-pictures")
     (comment,) = github.comments
     body = comment["body"]
-    assert body.startswith("<!--harness comparison: small.toml-->\n")
+    assert body.startswith(f"{MARKER}\n")
     assert f"`{TUNED}`" in body
     assert "[Workflow run](https://github.com/o/r/actions/runs/5)" in body
     assert "(https://github.com/o/r/actions/runs/5#artifacts)" in body
@@ -82,14 +133,13 @@ def test_the_comment_is_created_then_left_then_updated(trusted: Job, github: Fak
     assert {commit for commit, _ in urls} == {github.branches["harness-pictures"]}
     assert {path for _, path in urls} == github.files("harness-pictures").keys()
 
-    before = len(github.requests)
+    github.requests.clear()
     again = post(trusted, HARNESS_IMAGES_BRANCH="harness-pictures")
-    assert again.returncode == 0, again.stderr
-    assert {request.method for request in github.requests[before:]} == {"GET"}
+    assert set(github.methods) == {"GET"}
     assert "says this already; nothing is sent" in again.stderr
 
-    comment["body"] = "<!--harness comparison: small.toml-->\n\nof an earlier push"
-    assert post(trusted).returncode == 0
+    comment["body"] = f"{MARKER}\n\nof an earlier push"
+    post(trusted)
     (comment,) = github.comments
     assert f"`{TUNED}`" in comment["body"]
 
@@ -106,79 +156,68 @@ def test_nothing_but_figures_is_read_from_the_artifact(trusted: Job, github: Fak
     document["notes"] = [attack]
     document["head"]["label"] = document["base"]["label"] = attack
     (folder / "comparison.json").write_text(json.dumps(document))
-    finished = post(trusted)
-    assert finished.returncode == 0, finished.stderr
-    (comment,) = github.comments
-    body = comment["body"]
+    post(trusted)
+    (body,) = github.bodies
     shown = MarkdownIt("commonmark", {"html": True}).enable("table").render(body)
     for harm in ("<script", "<h1>", 'src="https://evil', 'href="https://evil', "Approved</h"):
         assert harm not in shown
     assert not re.search(r">[^<]*(?<!<code>)@admin", re.sub(r"<(code|pre)[^>]*>.*?</\1>", "", shown, flags=re.DOTALL))
     assert shown.count("<details>") == shown.count("</details>")
-    assert [str(request) for request in github.requests if request.method != "GET"] == [
-        "POST /repos/o/r/issues/7/comments"
-    ]
+    sent = [str(request) for request in github.requests if request.method != "GET"]
+    assert sent == ["POST /repos/o/r/issues/7/comments"]
 
 
 def test_the_environment_of_the_job_is_in_no_comment(trusted: Job, github: FakeGitHub) -> None:
     file = artifact(trusted) / "comparison.json"
     file.unlink()
     file.symlink_to("/proc/self/environ")
-    assert post(trusted).returncode == 0
+    post(trusted)
     assert github.comments == []
 
 
 def test_an_artifact_that_is_no_comparison(trusted: Job, github: FakeGitHub) -> None:
     (artifact(trusted) / "comparison.json").write_text("[" * 100_000)
-    finished = post(trusted)
-    assert finished.returncode == 2
-    assert finished.stderr.startswith("harness: ")
-    assert "Traceback" not in finished.stderr
+    errors = post(trusted, status=2).stderr
+    assert errors.startswith("harness: ")
+    assert "Traceback" not in errors
     assert github.requests == []
 
 
-def test_a_measuring_job_that_ended_early(trusted: Job, github: FakeGitHub) -> None:
+def test_a_measuring_job_that_ended_early(trusted: Job) -> None:
     shutil.rmtree(artifact(trusted))
-    finished = post(trusted)
-    assert finished.returncode == 0
-    assert finished.stderr.startswith("No artifact holds a comparison")
+    assert post(trusted).stderr.startswith("No artifact holds a comparison")
 
 
-def test_a_flood_of_artifacts_is_stopped(trusted: Job, github: FakeGitHub) -> None:
+def test_a_flood_of_artifacts_is_stopped(trusted: Job) -> None:
     for number in range(14):
         folder = artifact(trusted).with_name(f"more-{number:02}")
         folder.mkdir()
         (folder / "comparison.json").write_text("{}")
-    finished = post(trusted.with_fake_harness(), FAKE_COMPARE="0")
-    assert finished.returncode == 2
-    assert len(trusted.calls()) == 12
-    assert finished.stderr.splitlines()[-1].startswith("There are more than 12 reports")
+    errors = post(trusted.with_fake_harness(), status=2).stderr
+    assert len(trusted.calls) == 12
+    assert errors.splitlines()[-1].startswith("There are more than 12 reports")
 
 
 def test_a_push_meanwhile(trusted: Job, github: FakeGitHub) -> None:
     github.pulls[0]["head"]["sha"] = "f" * 40
-    finished = post(trusted)
-    assert finished.returncode == 0
-    assert "#7 has moved on since" in finished.stderr
+    assert "#7 has moved on since" in post(trusted).stderr
     assert github.comments == []
 
 
 def test_what_cannot_be_posted_is_kept(trusted: Job, github: FakeGitHub) -> None:
-    github.comment("<!--harness comparison: small.toml-->\n\nold")
-    github.fail("PATCH", "comments", status=403, body='{"message": "Resource not accessible by integration"}')
-    finished = post(trusted)
-    assert finished.returncode == 2
-    assert "`permissions: pull-requests: write`" in finished.stderr
+    github.comment(f"{MARKER}\n\nold")
+    github.fail("PATCH", "comments", status=403)
+    errors = post(trusted, status=2).stderr
+    assert "`permissions: pull-requests: write`" in errors
     kept = trusted.temp / "comment-1.md"
-    assert f"The comment is kept in {kept}" in finished.stderr
+    assert f"The comment is kept in {kept}" in errors
     assert f"`{TUNED}`" in kept.read_text()
     assert github.comments[0]["user"]["login"] == BOT
 
 
 def test_a_dry_run_sends_nothing(trusted: Job, github: FakeGitHub) -> None:
     finished = post(trusted, HARNESS_DRY_RUN="true", HARNESS_IMAGES_BRANCH="harness-pictures", GITHUB_TOKEN="")
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stdout.startswith("<!--harness comparison: small.toml-->\n")
+    assert finished.stdout.startswith(f"{MARKER}\n")
     assert "would add forest-light.png, forest-dark.png to branch harness-pictures in pr-?/" in finished.stderr
     assert "would write to the pull request of fork:topic, if its head is " in finished.stderr
     assert github.requests == []
