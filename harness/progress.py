@@ -1,4 +1,4 @@
-"""What a long command tells on stderr while it works. Callers report only between timed turns."""
+"""What a long command prints on stderr while it works. Callers report only between timed turns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Silent:
 
 
 class Terminal:
-    """A bar on a terminal, plain lines elsewhere. It draws only when it is told something: no timer, no thread."""
+    """A bar on a terminal, plain lines elsewhere. It draws only when a method is called: no timer, no thread."""
 
     _PLAIN_EVERY_S = 10.0
 

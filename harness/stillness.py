@@ -17,7 +17,7 @@ from contextlib import contextmanager
 # Prints a line when all groups of processes are stopped, and lets them go on at the end of its input.
 _HOLDER = """
 import os, signal, sys
-groups = [int(one) for one in sys.argv[1:]]
+groups = [int(pid) for pid in sys.argv[1:]]
 def send(number):
     for group in groups:
         try:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.cache import held
-from harness.errors import CaseError
 from harness.measure.session import Group, Loadable, Settings, WorkerDied, WorkerRefused, WorkerSession
 from harness.process import Limits
 from harness.records.run import Failure, Lost, Round, Turn
@@ -96,13 +95,9 @@ def measure_generation(
             guilty = [died.case] if died.case in cases else list(cases)
             for name in guilty:
                 cases.pop(name)
-                yield Lost(case=name, generation=generation, failure=_failure(died))
+                yield Lost(case=name, generation=generation, failure=Failure.of(died))
         else:
             return
-
-
-def _failure(error: CaseError) -> Failure:
-    return Failure(stage=error.stage, message=str(error), stderr=error.stderr)
 
 
 def _rounds(
@@ -133,7 +128,7 @@ def _rounds(
                     limit_s=_CALIBRATION_CALLS * settings.call_limit_s,
                 )
             except WorkerRefused as refused:
-                lost.append(Lost(case=case.name, generation=generation, failure=_failure(refused)))
+                lost.append(Lost(case=case.name, generation=generation, failure=Failure.of(refused)))
                 continue
             calls[case.name] = int(answer["calls"])
             home[case.name] = worker
@@ -177,12 +172,11 @@ def _round(
             answer = worker.ask(
                 op="round", turns=turns_asked, warm=warmed, limit_s=limit_s * (len(turns_asked) + len(warmed))
             )
-        except (
-            WorkerRefused
-        ) as refused:  # a call that worked while warming up fails now: its context is not to be trusted
+        except WorkerRefused as refused:
+            # A call that worked while warming up fails now: its context is not to be trusted.
             raise WorkerDied(str(refused), "", worker.at_work_on()) from None
         started_unix_ns = started_unix_ns or int(answer["started_unix_ns"])
-        turns.extend(_turn(one) for one in answer["turns"])
+        turns.extend(_turn(turn) for turn in answer["turns"])
     return Round(
         group=group,
         generation=generation,

@@ -18,10 +18,10 @@ import tomli_w
 from harness.errors import RunError, UsageError
 from harness.plugins import load_plugin
 from harness.plugins.plugin import Plugin
+from harness.stages.prepare import require_name
 from harness.suite.load import load_suite
 from harness.suite.schema import LONGEST_NAME, SuiteFile
 from harness.suite.toml_file import read_toml
-from harness.text import did_you_mean
 
 # Where a suite does not say which ops to count: buffers that a program asks for, what fills and copies them, and what
 # a dispatch allocates for itself.
@@ -70,19 +70,18 @@ def write_ablation(suite: Path, ablation: Ablation, folder: Path) -> Path:
     models = tuple(dict.fromkeys(ablation.models))
     devices = tuple(dict.fromkeys(ablation.devices)) or tuple(table.devices)[:1]
     on = ablation.on or table.baseline
-    for kind, names, known in (
-        ("model", models, list(table.models)),
-        ("device", devices, list(table.devices)),
-        ("variant", (on,), list(table.variants)),
+    for kind, names, tables in (
+        ("model", models, table.models),
+        ("device", devices, table.devices),
+        ("variant", (on,), table.variants),
     ):
         for name in names:
-            if name not in known:
-                raise UsageError(f"{suite}: there is no {kind} {name!r}{did_you_mean(name, known)}")
+            require_name(suite, kind, name, list(tables))
     content = table.model_dump(exclude_none=True, exclude_defaults=True)
     base = content["variants"][on]
-    given = [option for use in _uses(base) if use["name"] == ablation.plugin for option in use.get("options", {})]
-    steps = ablation_steps(switches(load_plugin(ablation.plugin), given))
-    made = {
+    options = [option for use in _uses(base) if use["name"] == ablation.plugin for option in use.get("options", {})]
+    steps = ablation_steps(switches(load_plugin(ablation.plugin), options))
+    content_of_ablation = {
         "name": _joined_name([table.name, "ablate", ablation.plugin]),
         "description": f"What each option of {ablation.plugin} does: added to {on} alone, left out alone, and all",
         "baseline": WITHOUT,
@@ -98,35 +97,35 @@ def write_ablation(suite: Path, ablation: Ablation, folder: Path) -> Path:
     path = folder / f"{_joined_name([table.name, 'ablate', ablation.plugin, *models, *chosen])}.toml"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(tomli_w.dumps(made), encoding="utf-8")
+        path.write_text(tomli_w.dumps(content_of_ablation), encoding="utf-8")
     except OSError as error:
         raise RunError(f"{path}: cannot be written ({error.strerror}); choose another folder with --results") from None
     return path
 
 
-def switches(plugin: Plugin[Any], given: Collection[str] = ()) -> tuple[str, ...]:
+def switches(plugin: Plugin[Any], options: Collection[str] = ()) -> tuple[str, ...]:
     """The options of a plugin that are true or false, in order.
 
     Args:
-        given: Names of options that the ablated variant gives.
+        options: Names of options that the ablated variant gives.
 
     Raises:
         UsageError: There are none, or the plugin needs another option that nobody gives.
     """
     fields = dataclasses.fields(plugin.options) if dataclasses.is_dataclass(plugin.options) else ()
-    found = tuple(one.name for one in fields if one.type in (bool, "bool") or isinstance(one.default, bool))
-    if not found:
+    names = tuple(field.name for field in fields if field.type in (bool, "bool") or isinstance(field.default, bool))
+    if not names:
         raise UsageError(
             f"plugin {plugin.name!r} has no options that are true or false, so there is nothing to ablate; "
             "compare a variant with it and one without"
         )
-    for one in fields:
-        required = one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
-        if required and one.name not in (*found, *given):
+    for field in fields:
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if required and field.name not in (*names, *options):
             raise UsageError(
-                f"plugin {plugin.name!r} needs its option {one.name!r}; name a variant with --on that gives it"
+                f"plugin {plugin.name!r} needs its option {field.name!r}; name a variant with --on that gives it"
             )
-    return found
+    return names
 
 
 def ablation_steps(names: Sequence[str]) -> dict[str, dict[str, bool] | None]:
@@ -136,9 +135,9 @@ def ablation_steps(names: Sequence[str]) -> dict[str, dict[str, bool] | None]:
     """
     steps: dict[str, dict[str, bool] | None] = {WITHOUT: None, NONE: dict.fromkeys(names, False)}
     if len(names) > 1:
-        steps |= {f"only-{one}": {other: other == one for other in names} for one in names}
+        steps |= {f"only-{name}": {other: other == name for other in names} for name in names}
     if len(names) > 2:
-        steps |= {f"no-{one}": {other: other != one for other in names} for one in names}
+        steps |= {f"no-{name}": {other: other != name for other in names} for name in names}
     return {**steps, ALL: dict.fromkeys(names, True)}
 
 
@@ -184,6 +183,7 @@ def _moved_model(model: Mapping[str, Any], suite: Path, folder: Path) -> dict[st
         moved["parameters"] = {scope: _moved(file, suite, folder) for scope, file in moved["parameters"].items()}
     if "inputs" in moved:
         moved["inputs"] = [
-            {**one, "npy": _moved(one["npy"], suite, folder)} if "npy" in one else one for one in moved["inputs"]
+            {**table, "npy": _moved(table["npy"], suite, folder)} if "npy" in table else table
+            for table in moved["inputs"]
         ]
     return moved

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +25,19 @@ from harness.stages.context import Context
 from harness.stages.prepare import Prepared
 
 
+@contextmanager
+def writing_the_cache(remedy: str = "make room or set HARNESS_CACHE") -> Iterator[None]:
+    """Turn what the system says of a cache that cannot be written into a sentence for the user.
+
+    Raises:
+        RunError: The cache cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RunError(f"{cache_root()}: the cache cannot be written ({error.strerror}); {remedy}") from None
+
+
 def materialize_models(prepared: Prepared, limits: Limits, progress: Progress) -> dict[str, ModelArtifact | Failure]:
     """Build or import the models of all cases that will run; by name, a failure where one could not be made.
 
@@ -37,21 +51,18 @@ def materialize_models(prepared: Prepared, limits: Limits, progress: Progress) -
     for model in models:
         progress.step(model.name, advance=0)
         try:
-            artifacts[model.name] = materialize(
-                model,
-                store=cache_root() / "models",
-                toolchain=prepared.toolchain,
-                limits=limits,
-                with_onnx=bool(prepared.peers) or model.reference == "onnxruntime",
-            )
+            with writing_the_cache():
+                artifacts[model.name] = materialize(
+                    model,
+                    store=cache_root() / "models",
+                    toolchain=prepared.toolchain,
+                    limits=limits,
+                    with_onnx=bool(prepared.peers) or model.reference == "onnxruntime",
+                )
         except SuiteError as error:  # such as an ONNX file whose inputs the suite has to give: the others go on
             artifacts[model.name] = Failure(stage="model", message=f"{prepared.suite.path}: {error}")
         except CaseError as error:
-            artifacts[model.name] = Failure(stage="model", message=str(error), stderr=error.stderr)
-        except OSError as error:
-            raise RunError(
-                f"{cache_root()}: the cache cannot be written ({error.strerror}); make room or set HARNESS_CACHE"
-            ) from None
+            artifacts[model.name] = Failure.of(error)
         progress.step(model.name)
     return artifacts
 
@@ -89,7 +100,7 @@ class Batch:
     """Models whose cases are all compiled, so that they can be checked and measured.
 
     Attributes:
-        builds: Of their cases, by name.
+        builds: The builds of their cases, by the case's name.
         groups_elsewhere: How many groups belong to models of other batches.
     """
 
@@ -113,12 +124,13 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
     builds = dict(context.done.builds)
     requests = _requests(context, artifacts, builds, cache)
     models = dict.fromkeys(case.model for case in prepared.cases if case.skip is None)
+    model_of = {case.name: case.model for case in prepared.cases}
     waiting = Counter(request.case.model for request in requests)
-    given: set[str] = set()
+    yielded: set[str] = set()
 
     def batch() -> Batch:
-        ready = frozenset(model for model in models if model not in given and not waiting[model])
-        given.update(ready)
+        ready = frozenset(model for model in models if model not in yielded and not waiting[model])
+        yielded.update(ready)
         elsewhere = {case.group for case in prepared.cases if case.skip is None and case.model not in ready}
         of_ready = {case.name for case in prepared.cases if case.model in ready}
         return Batch(
@@ -134,9 +146,8 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
         if isinstance(item, Underway):
             compiling = item.cases
             progress.step(", ".join(compiling), advance=0)
-            if time.monotonic() - finished > _PATIENCE_S and any(
-                not waiting[model] for model in models if model not in given
-            ):
+            is_ready = any(not waiting[model] for model in models if model not in yielded)
+            if is_ready and time.monotonic() - finished > _PATIENCE_S:
                 progress.note(f"Measuring what is ready; held still meanwhile: the compiler at {', '.join(compiling)}")
                 yield batch()
                 progress.stage("Compile", sum(waiting.values()))
@@ -149,13 +160,9 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
         if build.case not in builds:
             context.directory.append(build)
         builds[build.case] = build
-        waiting[_model_of(build.case, prepared)] -= 1
+        waiting[model_of[build.case]] -= 1
         progress.step(build.case)
     yield batch()
-
-
-def _model_of(case: str, prepared: Prepared) -> str:
-    return next(one.model for one in prepared.cases if one.name == case)
 
 
 def _requests(
@@ -167,7 +174,7 @@ def _requests(
     """What is still to be compiled; the cases of models that could not be made fail at once."""
     prepared, directory = context.prepared, context.directory
     host_cpu = host_cpu_of(directory.header.environment)
-    found: list[tuple[int, CompileRequest]] = []
+    requests: list[tuple[int, CompileRequest]] = []
     for case in prepared.cases:
         if case.skip is not None:
             continue
@@ -183,20 +190,16 @@ def _requests(
         ):
             continue
         request = request_for(prepared, case, artifact, host_cpu, context.options.compile_limits)
-        found.append((artifact.mlir_bytes, request))
-    return [request for _, request in sorted(found, key=lambda one: one[0])]
+        requests.append((artifact.mlir_bytes, request))
+    return [request for _, request in sorted(requests, key=lambda item: item[0])]
 
 
 def _compiled(
     requests: Sequence[CompileRequest], cache: BuildCache, context: Context
 ) -> Iterator[tuple[Build, str] | Underway]:
-    try:
+    go_on = f"then go on with `harness run --resume {context.directory.path}`"
+    with writing_the_cache(f"make room or set HARNESS_CACHE, {go_on}"):
         yield from compile_cases(requests, cache, context.options.compilers)
-    except OSError as error:
-        raise RunError(
-            f"{cache_root()}: the cache cannot be written ({error.strerror}); make room or set HARNESS_CACHE, then go "
-            f"on with `harness run --resume {context.directory.path}`"
-        ) from None
 
 
 def request_for(

@@ -36,7 +36,7 @@ def lay_out_stage(
         peers: Whether those of peers are wanted too.
     """
     ready = _ready(prepared, artifacts, batch, scratch)
-    return [one for one in ready if peers or isinstance(one, Runnable)]
+    return [runnable for runnable in ready if peers or isinstance(runnable, Runnable)]
 
 
 def _ready(
@@ -63,7 +63,7 @@ def _ready(
 
 
 def _peer(prepared: Prepared, case: Case, artifact: ModelArtifact) -> LoadablePeer:
-    model = next(one for one in prepared.suite.models if one.name == case.model)
+    model = next(model for model in prepared.suite.models if model.name == case.model)
     return LoadablePeer(
         name=case.name,
         peer=prepared.peers[case.variant],
@@ -82,10 +82,13 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyR
     """Check outputs; the cases that may be timed. Baselines run again on resuming: others need their outputs."""
     prepared, directory, progress = context.prepared, context.directory, context.progress
     checks = dict(context.done.checks)
-    open_groups = {one.case.group for one in runnable if one.case.name not in checks}
-    open_models = {one.case.model for one in runnable if one.case.group in open_groups}
+    cases = [item.case for item in runnable]
+    open_groups = {case.group for case in cases if case.name not in checks}
+    open_models = {case.model for case in cases if case.group in open_groups}
     wanted = [
-        one for one in runnable if one.case.name not in checks or (one.case.baseline and one.case.model in open_models)
+        item
+        for item in runnable
+        if item.case.name not in checks or (item.case.baseline and item.case.model in open_models)
     ]
     progress.stage("Verify", len(wanted))
     models = {model.name: model for model in prepared.suite.models}
@@ -95,20 +98,20 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyR
             directory.append(check)
             checks[check.case] = check
         progress.step(check.case)
-    return [one for one in runnable if checks[one.case.name].failure is None]
+    return [item for item in runnable if checks[item.case.name].failure is None]
 
 
 def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     """Ask iree-benchmark-module once for each distinct case that is IREE's."""
     directory, progress = context.directory, context.progress
-    compiled = [one for one in distinct(runnable) if isinstance(one, Runnable)]
-    wanted = [one for one in compiled if one.case.name not in context.done.references]
+    compiled = [item for item in distinct(runnable) if isinstance(item, Runnable)]
+    wanted = [item for item in compiled if item.case.name not in context.done.references]
     progress.stage("iree-benchmark-module", len(wanted))
     limits = Limits(seconds=_BENCHMARK_CALLS * context.options.call_timeout_s)
-    for one in wanted:
-        progress.step(one.case.name, advance=0)
-        directory.append(run_benchmark_module(one.case.name, one.call, limits))
-        progress.step(one.case.name)
+    for item in wanted:
+        progress.step(item.case.name, advance=0)
+        directory.append(run_benchmark_module(item.case.name, item.call, limits))
+        progress.step(item.case.name)
 
 
 def distinct(runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
@@ -118,12 +121,12 @@ def distinct(runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
     """
     seen = set()
     distinct: list[AnyRunnable] = []
-    for one in runnable:
-        if isinstance(one, RunnablePeer):
-            distinct.append(one)
+    for item in runnable:
+        if isinstance(item, RunnablePeer):
+            distinct.append(item)
             continue
-        key = (one.case.group, one.build.module_sha256, one.case.run_flags, one.case.toolchain)
+        key = (item.case.group, item.build.module_sha256, item.case.run_flags, item.case.toolchain)
         if key not in seen:
             seen.add(key)
-            distinct.append(one)
+            distinct.append(item)
     return distinct

@@ -28,18 +28,18 @@ class Done:
 def done_in(run: Run) -> Done:
     """What a run that was read back had finished."""
     generations: dict[tuple[str, int], tuple[float, int]] = {}
-    for one in run.rounds:
-        seconds, rounds = generations.get((one.group, one.generation), (0.0, 0))
-        timed_s = sum(turn.wall_ns for turn in one.turns) / 1e9
-        generations[one.group, one.generation] = (seconds + timed_s, rounds + 1)
+    for timed in run.rounds:
+        seconds, rounds = generations.get((timed.group, timed.generation), (0.0, 0))
+        timed_s = sum(turn.wall_ns for turn in timed.turns) / 1e9
+        generations[timed.group, timed.generation] = (seconds + timed_s, rounds + 1)
     return Done(
-        builds={one.case: one for one in run.builds},
-        ir={one.case: one for one in run.ir},
-        checks={one.case: one for one in run.checks},
-        references={one.case: one for one in run.references},
+        builds={build.case: build for build in run.builds},
+        ir={counts.case: counts for counts in run.ir},
+        checks={check.case: check for check in run.checks},
+        references={reference.case: reference for reference in run.references},
         generations=generations,
-        lost=frozenset(one.case for one in run.lost),
-        work=frozenset(one.model for one in run.work),
+        lost=frozenset(lost.case for lost in run.lost),
+        work=frozenset(work.model for work in run.work),
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,18 +64,25 @@ def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure],
         flags, shapes = ir_flags(build), _shapes(artifact)
         return counts, storage_of(build, artifact.mlir, shapes, flags, toolchain=toolchain, limits=limits)
 
-    pool = ThreadPoolExecutor(max_workers=context.options.compilers, thread_name_prefix="ir")
-    try:
+    with _pool(context) as pool:
         for alike, found in zip(todo.values(), pool.map(look, todo.values()), strict=True):
             for build, _, _ in alike:
                 context.directory.append(_record(build.case, found, suite.ir))
                 progress.step(build.case)
+
+
+@contextmanager
+def _pool(context: Context) -> Iterator[ThreadPoolExecutor]:
+    """Threads that each wait for a compiler; an interrupted run does not wait for them."""
+    pool = ThreadPoolExecutor(max_workers=context.options.compilers, thread_name_prefix="count")
+    try:
+        yield pool
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # an interrupted run does not wait for a compiler
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _shapes(artifact: ModelArtifact) -> tuple[tuple[int, ...], ...]:
-    return tuple(one.shape for one in artifact.arguments)
+    return tuple(argument.shape for argument in artifact.arguments)
 
 
 def _record(case: str, found: _Found, wanted: Mapping[str, tuple[str, ...]]) -> IrCounts:
@@ -95,15 +103,14 @@ def _counts(
 ) -> dict[str, OpCounts] | Failure:
     """All ops of a build's IR at these phases; kept in the cache, since most suites ask for the same ones again."""
     memo = cache_root() / "ir" / f"{build.cache_key}.json"
-    known = _kept(memo)
-    if missing := [phase for phase in phases if phase not in known]:
+    counts = _kept(memo)
+    if missing := [phase for phase in phases if phase not in counts]:
         try:
-            found = count_build(build, model, missing, toolchain=toolchain, limits=limits)
+            counts |= count_build(build, model, missing, toolchain=toolchain, limits=limits)
         except CaseError as error:
-            return Failure(stage="ir", message=str(error), stderr=error.stderr)
-        known = {**known, **found}
-        write_memo(memo, _COUNTS.dump_python(known))
-    return {phase: known[phase] for phase in phases}
+            return Failure.of(error)
+        write_memo(memo, _COUNTS.dump_python(counts))
+    return {phase: counts[phase] for phase in phases}
 
 
 def _kept(memo: Path) -> dict[str, OpCounts]:
@@ -165,7 +172,7 @@ def storage_of(
     Args:
         model: The model's own program, for builds that plugins did not rewrite.
         inputs: Shapes of the case's arguments.
-        flags: With which it was compiled, outputs aside.
+        flags: The flags of its compile, without those that name outputs.
     """
     shapes = hashlib.sha256(json.dumps([list(shape) for shape in inputs]).encode()).hexdigest()[:16]
     memo = cache_root() / "ir" / f"{build.cache_key}-storage-{shapes}.json"
@@ -187,7 +194,7 @@ def storage_of(
             )
             found = read_storage(files[ENCODINGS], inputs, toolchain=toolchain, limits=limits)
     except CaseError as error:
-        return Failure(stage="ir", message=str(error), stderr=error.stderr)
+        return Failure.of(error)
     write_memo(memo, _STORAGE.dump_python(found, mode="json"))
     return found
 
@@ -206,8 +213,8 @@ def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure
     ]
     context.progress.stage("Count", len(todo))
 
-    def count(one: tuple[ModelArtifact, tuple[str, ...]]) -> Work:
-        artifact, given = one
+    def count(baseline: tuple[ModelArtifact, tuple[str, ...]]) -> Work:
+        artifact, compile_flags = baseline
         try:
             return count_work(
                 artifact.name,
@@ -215,21 +222,18 @@ def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure
                 artifact.function,
                 [argument.shape for argument in artifact.inputs],
                 sha256=artifact.sha256,
-                flags=given,
+                flags=compile_flags,
                 toolchain=context.prepared.toolchain,
                 limits=context.options.compile_limits,
                 memos=cache_root() / "work",
             )
         except CaseError as error:
-            return Work(model=artifact.name, failure=Failure(stage="ir", message=str(error), stderr=error.stderr))
+            return Work(model=artifact.name, failure=Failure.of(error))
 
-    pool = ThreadPoolExecutor(max_workers=context.options.compilers, thread_name_prefix="work")
-    try:
+    with _pool(context) as pool:
         for work in pool.map(count, todo):
             context.directory.append(work)
             context.progress.step(work.model)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # an interrupted run does not wait for a compiler
 
 
 def peak_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
@@ -238,14 +242,15 @@ def peak_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     Raises:
         RunError: The run's directory cannot be written.
     """
-    devices = {one.case.device: peak_threads(one.case) for one in runnable if one.case.device not in context.peaks}
+    cases = [item.case for item in runnable if item.case.device not in context.peaks]
+    devices = {case.device: peak_threads(case) for case in cases}
     todo = {device: threads for device, threads in devices.items() if threads is not None}
     if not todo:
         return
     context.progress.stage("Peaks", len(todo))
     host_cpu = host_cpu_of(context.directory.header.environment)
     for device, threads in todo.items():
-        peak = next((one for one in context.peaks.values() if one.threads == threads), None)
+        peak = next((peak for peak in context.peaks.values() if peak.threads == threads), None)
         if peak is None:
             toolchain, cache = context.prepared.toolchain, cache_root() / "peaks"
             peak = measure_peak(device, threads, toolchain, host_cpu=host_cpu, cache=cache)

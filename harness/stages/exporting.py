@@ -22,10 +22,9 @@ from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import PluginEffect
 from harness.stages.build import request_for
-from harness.stages.prepare import Prepared, prepare
+from harness.stages.prepare import Prepared, prepare, require_name
 from harness.suite.cases import Selection
 from harness.suite.load import load_suite
-from harness.text import did_you_mean
 from harness.toolchain import Toolchain, find_toolchain
 
 
@@ -35,7 +34,7 @@ class Exported:
 
     Attributes:
         effects: What each rewrite did to the program.
-        flags: That say where iree-compile has to begin.
+        flags: Flags that say where iree-compile begins.
     """
 
     files: tuple[str, ...]
@@ -75,25 +74,21 @@ def export_variant(suite: Path, model: str, variant: str, device: str | None, ou
         for file in request.arranged.files:
             file.put_into(folder)
         program = rewrite_model(request, folder)
-        given = [folder / file.unique_name for file in request.arranged.files]
-        files = _copy(out, artifact, folder / MODEL_FILE, given)
+        plugin_files = [folder / file.unique_name for file in request.arranged.files]
+        files = _copy(out, artifact, folder / MODEL_FILE, plugin_files)
     return Exported(files=files, function=artifact.function, effects=program.effects, flags=program.flags)
 
 
 def _find(suite: Path, name: str, models: Iterable[Model]) -> Model:
-    known = {one.name: one for one in models}
-    if name not in known:
-        raise UsageError(f"{suite}: there is no model {name!r}{did_you_mean(name, list(known))}")
-    return known[name]
+    by_name = {model.name: model for model in models}
+    require_name(suite, "model", name, list(by_name))
+    return by_name[name]
 
 
 def _case(prepared: Prepared, suite: Path, model: str, variant: str, device: str | None) -> Case:
-    for kind, name, known in (
-        ("variant", variant, [one.name for one in prepared.suite.variants]),
-        ("device", device, [one.name for one in prepared.suite.devices]),
-    ):
-        if name is not None and name not in known:
-            raise UsageError(f"{suite}: there is no {kind} {name!r}{did_you_mean(name, known)}")
+    require_name(suite, "variant", variant, [variant.name for variant in prepared.suite.variants])
+    if device is not None:
+        require_name(suite, "device", device, [device.name for device in prepared.suite.devices])
     for case in prepared.cases:
         if case.model == model and case.variant == variant and device in (None, case.device):
             return case
@@ -104,8 +99,8 @@ def _artifact(model: Model, toolchain: Toolchain, limits: Limits) -> ModelArtifa
     return materialize(model, store=cache_root() / "models", toolchain=toolchain, limits=limits)
 
 
-def _copy(out: Path, artifact: ModelArtifact, program: Path, given: Sequence[Path]) -> tuple[str, ...]:
-    files = {MODEL_FILE: program, **input_files(artifact), **{file.name: file for file in given}}
+def _copy(out: Path, artifact: ModelArtifact, program: Path, plugin_files: Sequence[Path]) -> tuple[str, ...]:
+    files = {MODEL_FILE: program, **input_files(artifact), **{file.name: file for file in plugin_files}}
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, file in files.items():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.cache import cache_root
 from harness.compile import BuildCache
-from harness.errors import CaseError, RunError, UsageError
+from harness.errors import CaseError, UsageError
 from harness.ir.dump import check_phases, dump_phases, print_ir
 from harness.ir.op_counts import Inspected, count_files
 from harness.machine.environment import capture_environment
@@ -17,7 +17,7 @@ from harness.metrics import PHASES
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.run import Failure
-from harness.stages.build import host_cpu_of, materialize_models, request_for
+from harness.stages.build import host_cpu_of, materialize_models, request_for, writing_the_cache
 from harness.stages.count import ir_flags, reached_phases
 from harness.stages.prepare import prepare
 from harness.suite.cases import Selection
@@ -59,12 +59,8 @@ def inspect_case(
         raise CaseError(artifact.stage, f"{name}: {artifact.message}", artifact.stderr)
     cache = BuildCache(cache_root())
     progress.stage("Compile", 1)
-    try:
+    with writing_the_cache():
         build, _ = cache.compile(request_for(prepared, case, artifact, host_cpu_of(capture_environment()), limits))
-    except OSError as error:
-        raise RunError(
-            f"{cache_root()}: the cache cannot be written ({error.strerror}); make room or set HARNESS_CACHE"
-        ) from None
     progress.step(name)
     if build.failure is not None:
         raise CaseError(build.failure.stage, f"{name}: {build.failure.message}", build.failure.stderr)

@@ -17,7 +17,7 @@ _COMPLETE = 0.5
 
 
 def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_elsewhere: int = 0) -> None:
-    """Generation by generation, so that each group's generations are spread over the whole stage.
+    """Measure generation by generation, so that each group's generations are spread over the whole stage.
 
     Args:
         groups_elsewhere: How many more groups the run's budget has to serve, before or after.
@@ -25,8 +25,8 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
     directory, done, progress = context.directory, context.done, context.progress
     settings = directory.header.settings
     generations = int(settings["generations"])
-    alive = [one for one in distinct(runnable) if one.case.name not in done.lost]
-    groups = list(dict.fromkeys(one.case.group for one in alive))
+    alive = [item for item in distinct(runnable) if item.case.name not in done.lost]
+    groups = list(dict.fromkeys(item.case.group for item in alive))
     if not groups:
         return
     progress.stage("Measure", generations * len(groups))
@@ -37,51 +37,52 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
             if earlier_rounds and earlier_s > _COMPLETE * seconds:
                 progress.step(name)
                 continue
-            members = [one for one in alive if one.case.group == name]
+            members = [item for item in alive if item.case.group == name]
             if not members:
                 progress.step(name)
                 continue
-            loading = load_order([one.case.name for one in members], f"{settings['seed']}/{name}/{generation}")
-            group = _group(name, sorted(members, key=lambda one: loading.index(one.case.name)))
+            loading = load_order([item.case.name for item in members], f"{settings['seed']}/{name}/{generation}")
+            group = _group(name, sorted(members, key=lambda item: loading.index(item.case.name)))
             limits = Settings(
                 seconds=max(seconds - earlier_s, 0.0),
                 seed=int(settings["seed"]),
                 call_limit_s=context.options.call_timeout_s,
             )
-            for item in measure_generation(group, generation, limits, first_round=earlier_rounds):
-                directory.append(item)
-                if isinstance(item, Lost):
-                    alive = [one for one in alive if one.case.name != item.case]
-                    progress.note(f"{item.case}: {item.failure.message}")
+            for result in measure_generation(group, generation, limits, first_round=earlier_rounds):
+                directory.append(result)
+                if isinstance(result, Lost):
+                    alive = [item for item in alive if item.case.name != result.case]
+                    progress.note(f"{result.case}: {result.failure.message}")
                 else:
-                    progress.step(_where(item, generations), advance=0)
+                    progress.step(_where(result, generations), advance=0)
             progress.step(name)
 
 
-def _where(item: Round, generations: int) -> str:
-    return f"{item.group} generation {item.generation + 1}/{generations}, round {item.round + 1}"
+def _where(timed: Round, generations: int) -> str:
+    return f"{timed.group} generation {timed.generation + 1}/{generations}, round {timed.round + 1}"
 
 
 def _group(name: str, members: Sequence[AnyRunnable]) -> Group:
+    case = members[0].case
     return Group(
         name=name,
-        uri=members[0].case.uri,
-        more_uris=members[0].case.more_uris,
-        environment=members[0].case.environment,
+        uri=case.uri,
+        more_uris=case.more_uris,
+        environment=case.environment,
         cpus=members[0].cpus,
-        cases=tuple(_loadable(one) for one in members),
+        cases=tuple(_loadable(runnable) for runnable in members),
     )
 
 
-def _loadable(one: AnyRunnable) -> Loadable:
-    if isinstance(one, RunnablePeer):
-        return one.loadable
+def _loadable(runnable: AnyRunnable) -> Loadable:
+    if isinstance(runnable, RunnablePeer):
+        return runnable.loadable
     return LoadableModule(
-        name=one.case.name,
-        module=one.bench.folder / MODULE_FILE,
-        function=one.artifact.function,
-        arguments=tuple(argument.for_worker() for argument in one.artifact.arguments),
-        parameters=one.artifact.parameters,
-        run_flags=one.case.run_flags,
-        toolchain=one.toolchain,
+        name=runnable.case.name,
+        module=runnable.bench.folder / MODULE_FILE,
+        function=runnable.artifact.function,
+        arguments=tuple(argument.for_worker() for argument in runnable.artifact.arguments),
+        parameters=runnable.artifact.parameters,
+        run_flags=runnable.case.run_flags,
+        toolchain=runnable.toolchain,
     )

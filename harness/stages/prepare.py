@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.errors import SuiteError
+from harness.errors import SuiteError, UsageError
 from harness.models.materialize import model_id
 from harness.peers.registry import AppliedPeer, apply_peer
 from harness.plugins import Applied, apply_plugin
@@ -35,7 +35,7 @@ class Prepared:
         plugins: By variant name, its plugins in order with their options.
         peers: With their options, by label.
         devices: What the suite's devices are here, with their driver's version, by name; those that are there.
-        device_names: What tells them from others of their kind, likewise; processors are left out.
+        device_names: What tells a device from others of its kind, by the device's name; processors are left out.
     """
 
     loaded: LoadedSuite
@@ -58,7 +58,7 @@ class Prepared:
 
     def toolchain_of(self, case: Case) -> Toolchain:
         """The toolchain that a case is run under."""
-        return next(one for one in self.toolchains if one.version == case.toolchain)
+        return next(toolchain for toolchain in self.toolchains if toolchain.version == case.toolchain)
 
     def plugins_of(self, case: Case) -> tuple[Applied, ...]:
         """The plugins of a case, in order, with their options."""
@@ -66,8 +66,8 @@ class Prepared:
 
     def arranged_for(self, case: Case) -> Arranged:
         """What the plugins of a case come to."""
-        variant = next(one for one in self.suite.variants if one.name == case.variant)
-        device = next(one for one in self.suite.devices if one.name == case.device)
+        variant = next(variant for variant in self.suite.variants if variant.name == case.variant)
+        device = next(device for device in self.suite.devices if device.name == case.device)
         return chain_of(self.suite, variant, device, self.plugins_of(case))
 
 
@@ -86,8 +86,8 @@ def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = 
     loaded = load_suite(path)
     suite = loaded.suite
     plugins = _plugins(suite)
-    peers = tuple(apply_peer(one.name, one.options, one.label, f"{path}: peers") for one in suite.peers)
-    missing_peers = {one.label: reason for one in peers if (reason := one.missing) is not None}
+    peers = tuple(apply_peer(peer.name, peer.options, peer.label, f"{path}: peers") for peer in suite.peers)
+    missing_peers = {peer.label: reason for peer in peers if (reason := peer.missing) is not None}
     model_ids = {model.name: model_id(model, path) for model in suite.models}
     toolchains = tuple(toolchains) or (find_toolchain(),)
     plans: list[tuple[Case, ...]] = []
@@ -100,25 +100,38 @@ def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = 
             model_ids=model_ids,
             toolchain=toolchain.version,
             plugins=plugins,
-            unavailable={name: one.missing for name, one in found.items() if one.missing is not None},
-            environments={name: one.environment for name, one in found.items()},
+            unavailable={name: device.missing for name, device in found.items() if device.missing is not None},
+            environments={name: device.environment for name, device in found.items()},
             peers=peers,
             missing_peers=missing_peers,
             selection=selection,
         )
         _check_flags(suite, cases, toolchain, plugins)
         plans.append(cases)
-        devices = {name: one.facts for name, one in found.items() if one.missing is None} | devices
-        names = {name: one.name for name, one in found.items() if one.name} | names
+        devices = {name: device.facts for name, device in found.items() if device.missing is None} | devices
+        names = {name: device.name for name, device in found.items() if device.name} | names
     return Prepared(
         loaded=loaded,
         toolchains=toolchains,
         plugins=plugins,
-        peers={one.label: one for one in peers},
+        peers={peer.label: peer for peer in peers},
         cases=across_toolchains(plans),
         devices=devices,
         device_names=names,
     )
+
+
+def require_name(suite: Path, kind: str, name: str, names: Sequence[str]) -> None:
+    """Refuse a name that a suite does not have.
+
+    Args:
+        kind: `model`, `variant` or `device`.
+
+    Raises:
+        UsageError: It is none of these names.
+    """
+    if name not in names:
+        raise UsageError(f"{suite}: there is no {kind} {name!r}{did_you_mean(name, names)}")
 
 
 def _plugins(suite: Suite) -> dict[str, tuple[Applied, ...]]:
@@ -138,25 +151,29 @@ def _check_flags(
     """Refuse flags that the tools do not know, but for those that are meant for other releases."""
     variants = {variant.name: variant for variant in suite.variants}
     cases = [case for case in cases if case.peer is None]
-    cases = [case for case in cases if all(suits(one, toolchain.version) for one in variants[case.variant].flag_sets)]
+    cases = [
+        case
+        for case in cases
+        if all(suits(flag_set, toolchain.version) for flag_set in variants[case.variant].flag_sets)
+    ]
     for case in cases:
         for at_run, flags in ((False, case.compile_flags), (True, case.run_flags)):
             for flag in flags:
                 giver = _giver(suite, variants[case.variant], case.device, plugins, flag)
                 if (why := refusal(flag, at_run=at_run)) and " plugins: " not in giver:
                     raise SuiteError(f"{suite.path}: {giver}: --{flag_name(flag)} {why}; remove it")
-    compile_known, run_known = compiler_flags(toolchain), runtime_flags(toolchain)
+    compiler_names, runtime_names = compiler_flags(toolchain), runtime_flags(toolchain)
     unknown = [
-        ("iree-compile", "--help-hidden", case, flag, compile_known)
-        for case, flag in unknown_flags(cases, compile_known)
+        ("iree-compile", "--help-hidden", case, flag, compiler_names)
+        for case, flag in unknown_flags(cases, compiler_names)
     ] + [
-        ("iree-benchmark-module", "--help", case, flag, run_known)
+        ("iree-benchmark-module", "--help", case, flag, runtime_names)
         for case in cases
         for flag in case.run_flags
-        if flag_name(flag) not in run_known
+        if flag_name(flag) not in runtime_names
     ]
-    for tool, help_flag, case, flag, known in unknown:
-        hint = did_you_mean(flag_name(flag), sorted(known), f"; see {tool} {help_flag}")
+    for tool, help_flag, case, flag, names in unknown:
+        hint = did_you_mean(flag_name(flag), sorted(names), f"; see {tool} {help_flag}")
         raise SuiteError(
             f"{suite.path}: {_giver(suite, variants[case.variant], case.device, plugins, flag)}: "
             f"{tool} {toolchain.version} knows no flag --{flag_name(flag)}{hint}"
@@ -177,5 +194,5 @@ def _giver(suite: Suite, variant: Variant, device: str, plugins: Mapping[str, Se
     for applied in plugins.get(variant.name, ()):
         if gives(applied, flag):
             return f"{table} plugins: {applied.name}"
-    by_device = {one.name: one for one in suite.devices}
-    return f"[devices.{device}] {'compile_flags' if flag in by_device[device].compile_flags else 'run_flags'}"
+    compile_flags = next(table.compile_flags for table in suite.devices if table.name == device)
+    return f"[devices.{device}] {'compile_flags' if flag in compile_flags else 'run_flags'}"

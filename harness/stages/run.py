@@ -55,7 +55,7 @@ def run_suite(options: RunOptions, progress: Progress, toolchains: Sequence[Tool
     artifacts = materialize_models(prepared, options.compile_limits, progress)
     prepared = skip_unfit_peers(prepared, artifacts)
     directory, done = _open(prepared, artifacts, options)
-    with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch, _told_how_to_go_on(directory):
+    with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch, _interruptible(directory):
         context = Context(prepared=prepared, options=options, directory=directory, done=done, progress=progress)
         for batch in compile_stage(context, artifacts):
             _check_and_measure(context, artifacts, batch, Path(scratch))
@@ -66,7 +66,7 @@ def run_suite(options: RunOptions, progress: Progress, toolchains: Sequence[Tool
 def _check_and_measure(
     context: Context, artifacts: Mapping[str, ModelArtifact | Failure], batch: Batch, scratch: Path
 ) -> None:
-    """What becomes of models that are compiled; compilers of others are held still while anything is timed."""
+    """Check and measure a batch's models; the compilers of other models are held still while anything is timed."""
     progress, options = context.progress, context.options
     ir_stage(context, artifacts, batch.builds)
     if options.measure:
@@ -84,7 +84,7 @@ def _check_and_measure(
 
 
 @contextmanager
-def _told_how_to_go_on(directory: RunDirectory) -> Iterator[None]:
+def _interruptible(directory: RunDirectory) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
@@ -111,11 +111,12 @@ def _open(
 
 def _require_same_toolchains(begun_with: Sequence[ToolchainRecord], prepared: Prepared, path: Path) -> None:
     """Refuse to go on with another build of a release: its figures would be those of two compilers."""
-    here = {one.version: one.compiler_sha256 for one in prepared.toolchains}
-    for one in begun_with:
-        if here.get(one.version, one.compiler_sha256) != one.compiler_sha256:
+    here = {toolchain.version: toolchain.compiler_sha256 for toolchain in prepared.toolchains}
+    for toolchain in begun_with:
+        version, sha256 = toolchain.version, toolchain.compiler_sha256
+        if here.get(version, sha256) != sha256:
             raise RunError(
-                f"{path}: this run began with another build of IREE {one.version} than the one here; start a new run"
+                f"{path}: this run began with another build of IREE {version} than the one here; start a new run"
             )
 
 
@@ -135,8 +136,10 @@ def _header(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]
         command=("harness", *sys.argv[1:]),
         baseline=suite.baseline,
         toolchains=tuple(
-            ToolchainRecord(version=one.version, revision=one.revision, compiler_sha256=one.compiler_sha256)
-            for one in prepared.toolchains
+            ToolchainRecord(
+                version=toolchain.version, revision=toolchain.revision, compiler_sha256=toolchain.compiler_sha256
+            )
+            for toolchain in prepared.toolchains
         ),
         models=tuple(_model_record(name, artifact, suite.path) for name, artifact in artifacts.items()),
         cases=prepared.cases,
@@ -156,7 +159,7 @@ def _header(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]
 def _peer_versions(prepared: Prepared) -> dict[str, str]:
     """`ONNX Runtime 1.31.1`, by label, of the peers that are run."""
     run = {case.variant for case in prepared.cases if case.peer is not None and case.skip is None}
-    return {label: one.version for label, one in prepared.peers.items() if label in run}
+    return {label: peer.version for label, peer in prepared.peers.items() if label in run}
 
 
 def _model_record(name: str, artifact: ModelArtifact | Failure, suite: Path) -> ModelRecord:
