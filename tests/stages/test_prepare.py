@@ -8,12 +8,11 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
 from harness.errors import ExitCode, SuiteError, ToolchainError, UsageError
-from harness.plugins import Plugin, registry
+from harness.plugins import registry
 from harness.process import Limits
 from harness.records.case import Case
 from harness.stages import prepare as room
@@ -74,10 +73,6 @@ def register_plugin(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]
     return register
 
 
-def plugin_with(*flags: str) -> Plugin[Any]:
-    return flag_plugin("share", *flags)
-
-
 # ------------------------------------------------------------------------------------------------------ what is right
 
 
@@ -86,11 +81,7 @@ def test_a_suite_that_fits_gives_its_cases(prepare_with: Prepare, real_toolchain
     assert [case.name for case in cases] == ["net/stock@cpu", "net/tiled@cpu"]
     assert {case.toolchain for case in cases} == {real_toolchain.version}
     assert {case.skip for case in cases} == {None}
-
-
-def test_the_installed_toolchain_is_found_when_none_is_given(prepare_with: Prepare, real_toolchain: Toolchain) -> None:
-    prepare_with()
-    assert prepare(Path("suite.toml"), Selection()).toolchains == (real_toolchain,)
+    assert prepare(Path("suite.toml"), Selection()).toolchains == (real_toolchain,), "the installed one"
 
 
 def test_a_model_is_known_by_its_bytes_not_by_its_name(prepare_with: Prepare) -> None:
@@ -107,8 +98,8 @@ SUITES = [path for path in sorted((Path(__file__).parents[2] / "suites").glob("*
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda file: file.stem)
 def test_the_suites_of_this_project_fit(suite: Path, real_toolchain: Toolchain) -> None:
-    every = prepare(suite, Selection(), (real_toolchain,)).cases
-    cases = [case for case in every if case.peer is None and case.backend == "llvm-cpu" and "vulkan" not in case.uris]
+    planned = prepare(suite, Selection(), (real_toolchain,)).cases
+    cases = [case for case in planned if case.peer is None and case.backend == "llvm-cpu" and "vulkan" not in case.uris]
     assert {case.skip for case in cases} == {None}
     assert {variant.name for variant in load_suite(suite).suite.variants} == {case.variant for case in cases}
 
@@ -135,64 +126,55 @@ def test_the_suite_is_checked_before_the_toolchain(prepare_with: Prepare, monkey
 # -------------------------------------------------------------------------------------------------------------- flags
 
 
-def knows_no(flag: str, hint: str, toolchain: Toolchain, tool: str = "iree-compile") -> str:
-    return f"{tool} {toolchain.version} knows no flag {flag}; {hint}"
-
-
-def test_an_unknown_flag_of_a_flag_set(refusal: Refusal, real_toolchain: Toolchain) -> None:
-    complaint = knows_no("--iree-opt-data-tilin", 'did you mean "iree-opt-data-tiling"?', real_toolchain)
-    assert refusal(flags=FLAGS.replace('tiling"]', 'tilin"]')) == (
-        f"suite.toml: [variants.tiled] flagsets: [flagsets.tiling] compile: {complaint}"
-    )
-
-
-def test_an_unknown_flag_of_a_variant(refusal: Refusal, real_toolchain: Toolchain) -> None:
-    complaint = knows_no("--iree-opt-levle", 'did you mean "iree-opt-level"?', real_toolchain)
-    sentence = refusal("[variants.stock]\n", '[variants.stock]\nflags = ["--iree-opt-levle=O3"]\n')
-    assert sentence == f"suite.toml: [variants.stock] flags: {complaint}"
-
-
-def test_an_unknown_flag_of_a_device(refusal: Refusal, real_toolchain: Toolchain) -> None:
-    complaint = knows_no("--iree-hal-target-devise", 'did you mean "iree-hal-target-device"?', real_toolchain)
-    assert refusal("target-device=", "target-devise=") == f"suite.toml: [devices.cpu] compile_flags: {complaint}"
-
-
-def test_an_unknown_flag_of_a_plugin(
-    refusal: Refusal, real_toolchain: Toolchain, register_plugin: Callable[[object], None]
-) -> None:
-    register_plugin(plugin_with("--iree-opt-levle=O3"))
-    complaint = knows_no("--iree-opt-levle", 'did you mean "iree-opt-level"?', real_toolchain)
-    sentence = refusal("[variants.stock]\n", '[variants.stock]\nplugins = ["share"]\n')
-    assert sentence == f"suite.toml: [variants.stock] plugins: share: {complaint}"
-
-
-def test_an_unknown_flag_that_is_like_no_other(refusal: Refusal, real_toolchain: Toolchain) -> None:
-    complaint = knows_no("--qqqqqqqq", "see iree-compile --help-hidden", real_toolchain)
-    sentence = refusal("[variants.stock]\n", '[variants.stock]\nflags = ["--qqqqqqqq"]\n')
-    assert sentence == f"suite.toml: [variants.stock] flags: {complaint}"
+OWN_LEVEL = '[variants.stock]\nflags = ["--iree-opt-levle=O3"]\n'
+QS = '[variants.stock]\nflags = ["--qqqqqqqq"]\n'
+PLUGIN_LEVEL = '[variants.stock]\nplugins = ["share"]\n'
+OWN_ALLOCATOR = '[variants.stock]\nrun_flags = ["--divice_allocator=x"]\n'
+TILIN = FLAGS.replace('tiling"]', 'tilin"]')
+RUN_SET = f'{FLAGS}run = ["--divice_allocator=x"]'
+LEVEL, ALLOCATOR = '"iree-opt-level"', '"device_allocator"'
+SET = "[variants.tiled] flagsets: [flagsets.tiling]"
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "flags", "where"),
+    ("old", "new", "flags", "where", "flag", "alike"),
     [
-        ("", 'run_flags = ["--divice_allocator=x"]', FLAGS, "[devices.cpu] run_flags"),
+        ("", "", TILIN, f"{SET} compile", "iree-opt-data-tilin", '"iree-opt-data-tiling"'),
+        ("", "", RUN_SET, f"{SET} run", "divice_allocator", ALLOCATOR),
+        ("[variants.stock]\n", OWN_LEVEL, FLAGS, "[variants.stock] flags", "iree-opt-levle", LEVEL),
+        ("[variants.stock]\n", OWN_ALLOCATOR, FLAGS, "[variants.stock] run_flags", "divice_allocator", ALLOCATOR),
+        ("[variants.stock]\n", PLUGIN_LEVEL, FLAGS, "[variants.stock] plugins: share", "iree-opt-levle", LEVEL),
         (
-            "[variants.stock]\n",
-            '[variants.stock]\nrun_flags = ["--divice_allocator=x"]\n',
+            "target-device=",
+            "target-devise=",
             FLAGS,
-            "[variants.stock] run_flags",
+            "[devices.cpu] compile_flags",
+            "iree-hal-target-devise",
+            '"iree-hal-target-device"',
         ),
-        ("", "", f'{FLAGS}run = ["--divice_allocator=x"]', "[variants.tiled] flagsets: [flagsets.tiling] run"),
+        ("", 'run_flags = ["--divice_allocator=x"]', FLAGS, "[devices.cpu] run_flags", "divice_allocator", ALLOCATOR),
+        ("", 'run_flags = ["--qqqqqqqq"]', FLAGS, "[devices.cpu] run_flags", "qqqqqqqq", ""),
+        ("[variants.stock]\n", QS, FLAGS, "[variants.stock] flags", "qqqqqqqq", ""),
     ],
-    ids=["of a device", "of a variant", "of a flag set"],
 )
-def test_an_unknown_run_flag(
-    old: str, new: str, flags: str, where: str, refusal: Refusal, real_toolchain: Toolchain
+def test_an_unknown_flag_is_named_with_who_gives_it(
+    refusal: Refusal,
+    real_toolchain: Toolchain,
+    register_plugin: Callable[[object], None],
+    old: str,
+    new: str,
+    flags: str,
+    where: str,
+    flag: str,
+    alike: str,
 ) -> None:
-    complaint = knows_no(
-        "--divice_allocator", 'did you mean "device_allocator"?', real_toolchain, "iree-benchmark-module"
+    register_plugin(flag_plugin("share", "--iree-opt-levle=O3"))
+    at_run = "run" in where
+    tool = "iree-benchmark-module" if at_run else "iree-compile"
+    hint = f"did you mean {alike}?" if alike else f"see {tool} {'--help' if at_run else '--help-hidden'}"
+    assert refusal(old, new, flags=flags) == (
+        f"suite.toml: {where}: {tool} {real_toolchain.version} knows no flag --{flag}; {hint}"
     )
-    assert refusal(old, new, flags=flags) == f"suite.toml: {where}: {complaint}"
 
 
 def test_a_flag_set_for_another_release_may_hold_flags_that_this_one_does_not_know(prepare_with: Prepare) -> None:
@@ -246,8 +228,9 @@ def test_a_flag_that_one_of_them_does_not_know_is_an_error_that_names_it(
     prepare_with: Prepare, real_toolchain: Toolchain, older: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare_with()
-    known = compiler_flags(real_toolchain)
-    monkeypatch.setattr(room, "compiler_flags", lambda one: known - {"iree-opt-data-tiling"} if one == older else known)
+    names = compiler_flags(real_toolchain)
+    fewer = names - {"iree-opt-data-tiling"}
+    monkeypatch.setattr(room, "compiler_flags", lambda tools: fewer if tools == older else names)
     with pytest.raises(SuiteError) as caught:
         prepare(Path("suite.toml"), Selection(), (real_toolchain, older))
     assert str(caught.value).startswith(
@@ -263,7 +246,7 @@ def test_a_flag_that_one_of_them_does_not_know_is_an_error_that_names_it(
 
 
 def test_a_plugin_adds_its_flags_last(prepare_with: Prepare, register_plugin: Callable[[object], None]) -> None:
-    register_plugin(plugin_with("--iree-opt-level=O3"))
+    register_plugin(flag_plugin("share", "--iree-opt-level=O3"))
     stock, _ = prepare_with(
         "[variants.stock]\n", '[variants.stock]\nplugins = ["share"]\nflags = ["--iree-opt-level=O1"]\n'
     )
@@ -271,19 +254,23 @@ def test_a_plugin_adds_its_flags_last(prepare_with: Prepare, register_plugin: Ca
     assert stock.plugins == ("share",)
 
 
-def test_an_unknown_plugin(refusal: Refusal, register_plugin: Callable[[object], None]) -> None:
-    register_plugin(plugin_with())
-    sentence = refusal("[variants.stock]\n", '[variants.stock]\nplugins = ["shared"]\n')
-    assert sentence == "suite.toml: [variants.stock] plugins: there is no plugin 'shared'; did you mean \"share\"?"
-
-
-def test_a_plugin_of_the_wrong_kind(refusal: Refusal, register_plugin: Callable[[object], None]) -> None:
-    register_plugin("no plugin")
-    sentence = refusal("[variants.stock]\n", '[variants.stock]\nplugins = ["share"]\n')
-    assert sentence == (
-        "suite.toml: [variants.stock] plugins: plugin 'share': a_package:SHARE is not a harness.plugins.Plugin; "
-        "ask its package's author"
-    )
+@pytest.mark.parametrize(
+    ("plugin", "name", "sentence"),
+    [
+        (flag_plugin("share"), "shared", "there is no plugin 'shared'; did you mean \"share\"?"),
+        (
+            "no plugin",
+            "share",
+            "plugin 'share': a_package:SHARE is not a harness.plugins.Plugin; ask its package's author",
+        ),
+    ],
+)
+def test_a_plugin_that_is_none(
+    refusal: Refusal, register_plugin: Callable[[object], None], plugin: object, name: str, sentence: str
+) -> None:
+    register_plugin(plugin)
+    found = refusal("[variants.stock]\n", f'[variants.stock]\nplugins = ["{name}"]\n')
+    assert found == f"suite.toml: [variants.stock] plugins: {sentence}"
 
 
 @pytest.mark.parametrize(
@@ -318,22 +305,14 @@ def skip_on(uri: str, prepare_with: Prepare) -> str | None:
 def test_a_driver_without_a_device_skips_its_cases(prepare_with: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):  # newer and older loaders
         monkeypatch.setenv(variable, "no-driver.json")
-    skip = skip_on("vulkan", prepare_with)
-    assert skip is not None
-    assert skip.startswith("no Vulkan device; install ")
+    assert (skip_on("vulkan", prepare_with) or "").startswith("no Vulkan device; install ")
 
 
 @pytest.mark.vulkan
-def test_a_device_that_is_there_is_not_skipped(prepare_with: Prepare) -> None:
+def test_a_real_driver_has_the_devices_that_it_has(prepare_with: Prepare) -> None:
     assert skip_on("vulkan", prepare_with) is None
     assert skip_on("vulkan://0", prepare_with) is None
-
-
-@pytest.mark.vulkan
-def test_an_index_that_is_not_there(prepare_with: Prepare) -> None:
-    skip = skip_on("vulkan://99", prepare_with)
-    assert skip is not None
-    assert skip.startswith("no device vulkan://99; vulkan has vulkan://")
+    assert (skip_on("vulkan://99", prepare_with) or "").startswith("no device vulkan://99; vulkan has vulkan://")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,169 @@
+"""Models and compiles: what is wrong with one fails its own cases, and long compiles block nothing that is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.compile import CompileRequest, Underway
+from harness.errors import CaseError, SuiteError
+from harness.models.materialize import ModelArtifact
+from harness.models.model import Model
+from harness.process import Limits
+from harness.progress import Silent
+from harness.records.case import Case
+from harness.records.run import Build, Failure
+from harness.stages import build as room
+from harness.stages.build import Batch, compile_stage, materialize_models
+from harness.stages.context import Done
+from tests.builders import a_model, a_peer, a_suite, make_case
+from tests.stages.conftest import UnderWay
+
+# ------------------------------------------------------------------------------------------------------------- models
+
+
+def made(
+    under_way: UnderWay, *models: Model, skipped: str = "", peers: dict[str, Any] | None = None
+) -> dict[str, ModelArtifact | Failure]:
+    cases = [
+        replace(make_case("stock", model=model.name), skip="not here" if model.name == skipped else None)
+        for model in models
+    ]
+    return materialize_models(under_way.prepared(cases, a_suite(models=models), peers), Limits(), Silent())
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (SuiteError("[models.bad] inputs are missing"), "suite.toml: [models.bad] inputs are missing"),
+        (CaseError("model", "no weights"), "no weights"),
+    ],
+)
+def test_one_model_that_cannot_be_made_does_not_stop_the_others(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
+    def materialize(model: Model, **_: object) -> ModelArtifact:
+        if model.name == "bad":
+            raise error
+        return under_way.artifact
+
+    monkeypatch.setattr(room, "materialize", materialize)
+    artifacts = made(under_way, a_model("bad"), a_model("good"), a_model("elsewhere"), skipped="elsewhere")
+    assert artifacts == {"bad": Failure(stage="model", message=message), "good": under_way.artifact}
+
+
+@pytest.mark.parametrize(
+    ("model", "peers", "wanted"),
+    [
+        (a_model(), {}, False),
+        (a_model(), {"onnxruntime": a_peer()}, True),
+        (a_model(reference="onnxruntime"), {}, True),
+    ],
+    ids=["neither", "peers", "reference"],
+)
+def test_the_onnx_form_is_written_where_somebody_reads_it(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch, model: Model, peers: dict[str, Any], wanted: bool
+) -> None:
+    asked: list[object] = []
+
+    def materialize(_: Model, *, with_onnx: bool, **__: object) -> ModelArtifact:
+        asked.append(with_onnx)
+        return under_way.artifact
+
+    monkeypatch.setattr(room, "materialize", materialize)
+    made(under_way, model, peers=peers)
+    assert asked == [wanted]
+
+
+# ------------------------------------------------------------------------------------------------------------ batches
+
+QUICK = [make_case(variant, model="quick") for variant in ("stock", "fast")]
+SLOW = [make_case(variant, model="slow") for variant in ("stock", "fast")]
+QUICK_PEER, SLOW_PEER = (replace(make_case("peer", model=model), peer="onnxruntime") for model in ("quick", "slow"))
+BROKEN = Failure(stage="model", message="no weights")
+
+
+def names(cases: Iterable[Case]) -> list[str]:
+    return [case.name for case in cases]
+
+
+class Compiling:
+    """The compile stage with a script: cases by name as they end, `...` for a long wait."""
+
+    def __init__(self, under_way: UnderWay, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[str] = []
+        self._under_way = under_way
+        self._script: Iterable[object] = ()
+        monkeypatch.setattr(room, "compile_cases", self._compile)
+        monkeypatch.setattr(room, "_PATIENCE_S", -1.0)
+        monkeypatch.setattr(room, "request_for", lambda _, case, *__: SimpleNamespace(case=case))
+
+    def _compile(self, requests: Iterable[CompileRequest], *_: object) -> Iterator[tuple[Build, str] | Underway]:
+        self.asked = [request.case.name for request in requests]
+        for item in self._script:
+            if item is ...:
+                yield Underway(cases=("slow/stock@cpu",))
+            else:
+                yield Build(case=str(item), command=(), cache_key=str(item)), ""
+
+    def run(
+        self, cases: Iterable[Case], script: Iterable[object], *, done: Iterable[Build] = (), slow: object = None
+    ) -> list[Batch]:
+        """All batches, after a look that each build is on disk."""
+        self._script = script
+        artifacts: dict[str, Any] = {
+            "quick": self._under_way.sized(10),
+            "slow": slow or self._under_way.sized(1000),
+        }
+        before = {build.case: build for build in done}
+        batches = list(compile_stage(self._under_way.context(cases, done=Done(builds=before)), artifacts))
+        written = [build.case for build in self._under_way.run.builds]
+        assert sorted(written) == sorted({name for batch in batches for name in batch.builds} - set(before))
+        return batches
+
+
+def contents(batches: Iterable[Batch]) -> list[tuple[set[str], set[str], int]]:
+    return [(set(batch.models), set(batch.builds), batch.groups_elsewhere) for batch in batches]
+
+
+@pytest.fixture
+def compiling(under_way: UnderWay, monkeypatch: pytest.MonkeyPatch) -> Compiling:
+    return Compiling(under_way, monkeypatch)
+
+
+ALL, QUICK_NAMES, SLOW_NAMES = names([*QUICK, *SLOW]), names(QUICK), names(SLOW)
+
+
+def test_all_is_one_batch_where_nothing_takes_long_and_small_models_are_compiled_first(compiling: Compiling) -> None:
+    batches = compiling.run([*SLOW, *QUICK], ALL)
+    assert contents(batches) == [({"quick", "slow"}, set(ALL), 0)]
+    assert compiling.asked == ALL
+
+
+@pytest.mark.parametrize(
+    "script",
+    [[*QUICK_NAMES, ..., ..., *SLOW_NAMES], [QUICK_NAMES[0], ..., QUICK_NAMES[1], ..., *SLOW_NAMES]],
+    ids=["ready", "ready only with all of its cases"],
+)
+def test_what_is_ready_does_not_wait_for_a_long_compile(compiling: Compiling, script: list[object]) -> None:
+    batches = compiling.run([*SLOW, *QUICK, QUICK_PEER], script)
+    assert contents(batches) == [({"quick"}, set(QUICK_NAMES), 1), ({"slow"}, set(SLOW_NAMES), 1)]
+    assert QUICK_PEER.name not in compiling.asked
+
+
+def test_a_model_that_could_not_be_made_fails_all_of_its_cases(compiling: Compiling) -> None:
+    (batch,) = compiling.run([*SLOW, SLOW_PEER, *QUICK], QUICK_NAMES, slow=BROKEN)
+    failed = {name for name, build in batch.builds.items() if build.failure == BROKEN}
+    assert failed == {*SLOW_NAMES, SLOW_PEER.name}
+
+
+def test_what_an_interrupted_run_had_compiled_is_measured_at_once(compiling: Compiling) -> None:
+    refused = Failure(stage="compile", message="no")
+    done = [Build(case=name, command=(), cache_key="", failure=refused) for name in QUICK_NAMES]
+    first, second = compiling.run([*SLOW, *QUICK], [..., *SLOW_NAMES], done=done)
+    assert compiling.asked == SLOW_NAMES
+    assert (set(first.models), set(second.models)) == ({"quick"}, {"slow"})

@@ -1,0 +1,287 @@
+"""What is counted of a run: each distinct compile, model and number of threads once, and failures are kept."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import CaseError
+from harness.ir import roofline
+from harness.ir.op_counts import OpCounts
+from harness.models.materialize import ModelArtifact
+from harness.process import Limits
+from harness.records.case import Case
+from harness.records.run import Build, EncodedTensor, Failure, IrCounts, Peak, Storage, Work
+from harness.stages import count as room
+from harness.stages.context import Done
+from harness.stages.count import ir_flags, ir_stage, peak_stage, reached_phases, storage_of, work_stage
+from harness.toolchain import Toolchain
+from harness.verify import AnyRunnable, Runnable
+from tests.builders import a_suite, make_artifact, make_case
+from tests.stages.conftest import UnderWay
+
+WANTED = {"input": ("linalg.*",), "flow": ("flow.dispatch", "tensor.empty")}
+FOUND = {
+    "input": OpCounts(host={"linalg.fill": 2, "linalg.matmul": 1}, executables={}),
+    "flow": OpCounts(host={"flow.dispatch": 3}, executables={"tensor.empty": 4}),
+}
+COUNTS = {"input/linalg.*": 3, "flow/flow.dispatch": 3, "flow/tensor.empty": 4}
+STOCK, FAST, SLOW = (make_case(variant) for variant in ("stock", "fast", "slow"))
+
+
+def a_build(case: Case, key: str = "", *flags: str, **fields: Any) -> Build:
+    command = ("iree-compile", "model.mlir", "-o", "module.vmfb", *flags)
+    return Build(case=case.name, command=command, cache_key=key or case.variant, **fields)
+
+
+# ---------------------------------------------------------------------------------------------------------------- ops
+
+
+def counted(
+    under_way: UnderWay,
+    *builds: Build,
+    wanted: dict[str, tuple[str, ...]] = WANTED,
+    done: Iterable[IrCounts] = (),
+    storage: bool = False,
+) -> dict[str, IrCounts]:
+    """The stage on these builds; all records of the run so far."""
+    suite = a_suite(ir=wanted, storage=storage)
+    context = under_way.context([STOCK, FAST, SLOW], suite, Done(ir={counts.case: counts for counts in done}))
+    ir_stage(context, {"net": under_way.artifact}, {build.case: build for build in builds})
+    return {counts.case: counts for counts in under_way.run.ir}
+
+
+Asked = list[tuple[str, list[str]]]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """What the compiler is asked for: which build at which phases."""
+    questions: Asked = []
+
+    def count(build: Build, _: Path, phases: list[str], **__: object) -> dict[str, OpCounts]:
+        questions.append((build.cache_key, phases))
+        return {phase: FOUND[phase] for phase in phases}
+
+    monkeypatch.setattr(room, "count_build", count)
+    return questions
+
+
+def test_builds_that_are_one_compile_are_counted_once(under_way: UnderWay, asked: Asked) -> None:
+    found = counted(under_way, a_build(STOCK, "one"), a_build(FAST, "two"), a_build(SLOW, "one"))
+    assert found == {case.name: IrCounts(case=case.name, counts=COUNTS) for case in (STOCK, FAST, SLOW)}
+    assert sorted(asked) == [("one", ["input", "flow"]), ("two", ["input", "flow"])]
+
+
+def test_what_is_in_the_cache_is_not_asked_for_again(under_way: UnderWay, asked: Asked) -> None:
+    counted(under_way, a_build(STOCK, "one"), wanted={"flow": ("flow.*",)})
+    counted(under_way, a_build(FAST, "one"))
+    counted(under_way, a_build(SLOW, "one"))
+    assert asked == [("one", ["flow"]), ("one", ["input"])]
+
+
+def test_what_cannot_be_or_need_not_be_counted_is_left_out(under_way: UnderWay, asked: Asked) -> None:
+    failed = a_build(FAST, failure=Failure(stage="compile", message="no"))
+    assert counted(under_way, a_build(STOCK), failed, done=[IrCounts(case=STOCK.name)]) == {}
+    assert counted(under_way, a_build(STOCK), wanted={}) == {}
+    assert not (under_way.directory.path / "ir.jsonl").exists()
+    assert asked == []
+
+
+def test_phases_that_a_program_does_not_go_through_are_not_asked_for(under_way: UnderWay, asked: Asked) -> None:
+    found = counted(under_way, a_build(STOCK, "one", "--compile-from=flow"))
+    assert asked == [("one", ["flow"])]
+    assert found[STOCK.name].counts == {"flow/flow.dispatch": 3, "flow/tensor.empty": 4}
+
+
+def test_a_case_that_cannot_be_counted_does_not_keep_others_from_it(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def count(build: Build, *_: object, **__: object) -> dict[str, OpCounts]:
+        if build.cache_key == "fast":
+            raise CaseError("ir", "iree-compile was ended by SIGSEGV", "PLEASE submit a bug report")
+        return FOUND
+
+    monkeypatch.setattr(room, "count_build", count)
+    found = counted(under_way, a_build(STOCK), a_build(FAST), a_build(SLOW))
+    failure = Failure(stage="ir", message="iree-compile was ended by SIGSEGV", stderr="PLEASE submit a bug report")
+    assert found[FAST.name] == IrCounts(case=FAST.name, failure=failure)
+    assert found[SLOW.name].counts == found[STOCK.name].counts == COUNTS
+
+
+def test_an_interrupted_run_does_not_wait_for_what_is_being_counted(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The compiler of the second case goes on until somebody stops it, which happens after this stage."""
+    stopped, ended = threading.Event(), list[str]()
+
+    def count(build: Build, *_: object, **__: object) -> dict[str, OpCounts]:
+        if build.cache_key == "fast":
+            stopped.wait(60)
+            ended.append(build.cache_key)
+        return FOUND
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(room, "count_build", count)
+    monkeypatch.setattr(under_way.directory, "append", interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            counted(under_way, a_build(STOCK), a_build(FAST), a_build(SLOW))
+        assert ended == []
+    finally:
+        stopped.set()
+
+
+@pytest.mark.parametrize(
+    ("flags", "reached"),
+    [
+        ((), ("start", "input", "flow", "vm")),
+        (("--compile-from=input",), ("input", "flow", "vm")),
+        (("--compile-from=flow",), ("flow", "vm")),
+        (("--compile-from=stream",), ("vm",)),
+    ],
+)
+def test_a_program_that_was_rewritten_begins_at_its_phase(flags: tuple[str, ...], reached: tuple[str, ...]) -> None:
+    assert reached_phases(a_build(STOCK, "", *flags), ("start", "input", "flow", "vm")) == reached
+
+
+def test_the_flags_are_those_of_the_build_but_for_its_outputs() -> None:
+    outputs = [f"--iree-scheduling-dump-statistics-{end}" for end in ("format=json", "file=statistics.json")]
+    build = a_build(STOCK, "", "--iree-opt-level=O3", *outputs, "--compile-from=flow")
+    assert ir_flags(build) == ("--iree-opt-level=O3", "--compile-from=flow")
+
+
+# ------------------------------------------------------------------------------------------------------------ storage
+
+COST = Storage(tensors=(EncodedTensor(name="t", encoded_bytes=64, unpadded_bytes=4, worst_ratio=16.0),))
+UNKNOWN = Failure(stage="ir", message="cannot be told")
+
+
+def test_encoded_tensors_are_sized_once_for_each_compile_whatever_becomes_of_the_counts(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sized = list[str]()
+
+    def cost(build: Build, *_: object, **__: object) -> Storage | Failure:
+        sized.append(build.cache_key)
+        return COST if build.cache_key == "one" else UNKNOWN
+
+    monkeypatch.setattr(room, "storage_of", cost)
+    monkeypatch.setattr(room, "count_build", lambda *_, **__: FOUND)
+    builds = a_build(STOCK, "one"), a_build(FAST, "two"), a_build(SLOW, "one")
+    assert counted(under_way, *builds, storage=True) == {
+        STOCK.name: IrCounts(case=STOCK.name, counts=COUNTS, storage=COST),
+        FAST.name: IrCounts(case=FAST.name, counts=COUNTS, storage_failure=UNKNOWN),
+        SLOW.name: IrCounts(case=SLOW.name, counts=COUNTS, storage=COST),
+    }
+    assert sorted(sized) == ["one", "two"]
+
+
+@pytest.mark.parametrize(("flags", "storage"), [((), COST), (("--compile-from=stream",), None)])
+def test_without_ops_to_count_encoded_tensors_are_sized_where_a_program_chooses_layouts(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], storage: Storage | None
+) -> None:
+    monkeypatch.setattr(room, "storage_of", lambda *_, **__: COST)
+    build = a_build(STOCK, "one", *flags)
+    assert counted(under_way, build, wanted={}, storage=True) == {
+        STOCK.name: IrCounts(case=STOCK.name, storage=storage)
+    }
+
+
+def test_what_encodings_cost_is_kept_for_these_inputs(
+    under_way: UnderWay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = list[object]()
+
+    def answer(_: Path, inputs: object, **__: object) -> Storage:
+        read.append(inputs)
+        if len(read) == 3:
+            raise CaseError("ir", "cannot be told")
+        return COST
+
+    monkeypatch.setattr(room, "dump_phases", lambda *_, **__: {"encodings": tmp_path})
+    monkeypatch.setattr(room, "read_storage", answer)
+
+    def ask(*shapes: tuple[int, ...]) -> Storage | Failure:
+        return storage_of(a_build(STOCK), tmp_path, shapes, (), toolchain=under_way.toolchain, limits=Limits())
+
+    assert ask((1, 8)) == ask((1, 8)) == ask((2, 8)) == COST
+    assert ask((3, 8)) == UNKNOWN
+    assert read == [((1, 8),), ((2, 8),), ((3, 8),)]
+
+
+# ----------------------------------------------------------------------------------------------------- work and peaks
+
+WORK = Work(model="net", operations=10, compulsory_bytes=5)
+NEVER_MADE = Failure(stage="model", message="no")
+
+
+@pytest.mark.parametrize(
+    ("artifact", "done", "fails", "expected"),
+    [
+        (None, Done(), "", (WORK,)),
+        (
+            None,
+            Done(),
+            "no size",
+            (Work(model="net", failure=Failure(stage="ir", message="no size", stderr="its last words")),),
+        ),
+        (None, Done(work=frozenset({"net"})), "", ()),
+        (NEVER_MADE, Done(), "", ()),
+    ],
+    ids=["once for all cases", "a failure is kept", "done before", "never made"],
+)
+def test_a_models_work(
+    under_way: UnderWay,
+    monkeypatch: pytest.MonkeyPatch,
+    artifact: Failure | None,
+    done: Done,
+    fails: str,
+    expected: tuple[Work, ...],
+) -> None:
+    def count(*_: object, **__: object) -> Work:
+        if fails:
+            raise CaseError("ir", fails, "its last words")
+        return WORK
+
+    monkeypatch.setattr(room, "count_work", count)
+    artifacts: dict[str, ModelArtifact | Failure] = {"net": artifact or replace(under_way.artifact, name="net")}
+    work_stage(under_way.context([STOCK, FAST], done=done), artifacts, {"net"})
+    assert under_way.run.work == expected
+
+
+def test_each_number_of_threads_is_measured_once_and_each_device_has_its_peak(
+    under_way: UnderWay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def measure(device: str, threads: int, _: Toolchain, **__: object) -> Peak:
+        asked.append(threads)
+        return Peak(device=device, threads=threads, operations_per_s=1e9 * threads, bytes_per_s=1e9)
+
+    def runnable(**case: Any) -> AnyRunnable:
+        fields: dict[str, Any] = dict.fromkeys(("build", "bench", "toolchain", "cpus"))
+        artifact = make_artifact(tmp_path / "net.mlir", arguments=())
+        return Runnable(case=replace(STOCK, **case), artifact=artifact, **fields)
+
+    monkeypatch.setattr(room, "measure_peak", measure)
+    monkeypatch.setattr(roofline, "usable_cores", lambda: 4)
+    context = under_way.context([])
+    runnables = [
+        runnable(device="one", uri="local-sync"),
+        runnable(device="pinned", uri="local-task", pin=True),
+        runnable(device="both", uri="local-task", pin=False, threads=2),
+        runnable(device="gpu", uri="cuda", pin=False),
+    ]
+    peak_stage(context, runnables[:1])
+    peak_stage(context, runnables)
+    assert asked == [1, 2]
+    peaks = {peak.device: peak.threads for peak in under_way.run.peaks}
+    assert peaks == {"one": 1, "pinned": 1, "both": 2}
