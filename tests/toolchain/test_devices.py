@@ -103,70 +103,54 @@ NO_LOADER = f"""\
 
 @posix
 @pytest.mark.parametrize(
-    ("driver", "message", "expected"),
+    ("driver", "message", "reason", "advice", "detail"),
     [
         (
             "vulkan",
             NO_LOADER,
-            DeviceProbe(
-                driver="vulkan",
-                reason="no Vulkan device",
-                advice="install the Vulkan loader and a Vulkan driver; a software one will do "
-                "(Debian: apt-get install libvulkan1 mesa-vulkan-drivers)",
-                detail="NOT_FOUND: Vulkan loader library not found",
-            ),
+            "no Vulkan device",
+            "install the Vulkan loader and a Vulkan driver; a software one will do "
+            "(Debian: apt-get install libvulkan1 mesa-vulkan-drivers)",
+            "NOT_FOUND: Vulkan loader library not found",
         ),
         (
             "vulkan",
             f"{SOURCE}/vulkan/physical_device.c:441: UNAVAILABLE; [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER",
-            DeviceProbe(
-                driver="vulkan",
-                reason="no Vulkan device",
-                advice="install a Vulkan driver; a software one will do (Debian: apt-get install mesa-vulkan-drivers)",
-                detail="UNAVAILABLE: [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER",
-            ),
+            "no Vulkan device",
+            "install a Vulkan driver; a software one will do (Debian: apt-get install mesa-vulkan-drivers)",
+            "UNAVAILABLE: [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER",
         ),
         (
             "cuda",
             f"{SOURCE}/cuda/cuda_dynamic_symbols.c:66: UNAVAILABLE; CUDA driver library 'libcuda.so'/'nvcuda.dll' not "
             "available; please ensure installed and in dynamic library search path",
-            DeviceProbe(
-                driver="cuda",
-                reason="no CUDA device",
-                advice="install the NVIDIA driver (libcuda)",
-                detail="UNAVAILABLE: CUDA driver library 'libcuda.so'/'nvcuda.dll' not available",
-            ),
+            "no CUDA device",
+            "install the NVIDIA driver (libcuda)",
+            "UNAVAILABLE: CUDA driver library 'libcuda.so'/'nvcuda.dll' not available",
         ),
         (
             "cuda",
             f"{SOURCE}/cuda/cuda_driver.c:200: UNKNOWN; CUDA driver error 'CUDA_ERROR_NO_DEVICE' (100)",
-            DeviceProbe(
-                driver="cuda",
-                reason="no CUDA device",
-                advice="check that nvidia-smi lists a GPU here",
-                detail="UNKNOWN: CUDA driver error 'CUDA_ERROR_NO_DEVICE' (100)",
-            ),
+            "no CUDA device",
+            "check that nvidia-smi lists a GPU here",
+            "UNKNOWN: CUDA driver error 'CUDA_ERROR_NO_DEVICE' (100)",
         ),
         (
             "hip",
-            "something that is no status line",
-            DeviceProbe(driver="hip", reason="no HIP device", advice="check that rocminfo lists a GPU here"),
+            f"{SOURCE}/hip/x.c:1: UNAVAILABLE; HIP runtime library not available",
+            "no HIP device",
+            "install AMD's ROCm runtime (libamdhip64)",
+            "UNAVAILABLE: HIP runtime library not available",
         ),
-        (
-            "metal",
-            "",
-            DeviceProbe(
-                driver="metal",
-                reason="no metal device",
-                advice="run iree-run-module --list_devices=metal and see what it says",
-            ),
-        ),
+        ("hip", "no status line", "no HIP device", "check that rocminfo lists a GPU here", ""),
+        ("metal", "", "no metal device", "run iree-run-module --list_devices=metal and see what it says", ""),
     ],
 )
 def test_a_reason_comes_with_the_advice_that_fits_it(
-    driver: str, message: str, expected: DeviceProbe, script_tool: ScriptTool
+    driver: str, message: str, reason: str, advice: str, detail: str, script_tool: ScriptTool
 ) -> None:
-    assert probe_driver(script_tool(failing(message)), driver, limits=LIMITS) == expected
+    probe = probe_driver(script_tool(failing(message)), driver, limits=LIMITS)
+    assert probe == DeviceProbe(driver=driver, reason=reason, advice=advice, detail=detail)
 
 
 @posix

@@ -12,6 +12,7 @@ import sysconfig
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -163,6 +164,29 @@ def test_an_index_that_cannot_be_reached(index: Path, monkeypatch: pytest.Monkey
     assert refusal(newest_release) == (
         "--toolchain newest: the package index cannot be reached; connect, or give a version that is installed"
     )
+
+
+@pytest.mark.parametrize(
+    ("printed", "sentence"),
+    [
+        ("No module named pip", "needs pip, which this Python does not have; install pip, or give a version"),
+        (
+            "a new kind of trouble",
+            "pip cannot say which releases iree-base-compiler has; see what `pip index versions iree-base-compiler` "
+            "says",
+        ),
+    ],
+)
+def test_a_pip_that_does_not_say_its_releases(printed: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = SimpleNamespace(ok=False, stdout="", stderr=printed)
+    monkeypatch.setattr(install, "run", lambda *_, **__: answer)
+    assert refusal(newest_release) == f"--toolchain newest: {sentence}"
+
+
+def test_releases_with_names_of_old_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = SimpleNamespace(ok=True, stdout="Available versions: 3.9.0, 3.8.0-of-old, 3.7.0\n", stderr="")
+    monkeypatch.setattr(install, "run", lambda *_, **__: answer)
+    assert newest_release() == "3.9.0"
 
 
 # --------------------------------------------------------------------------------------------------------- environments
