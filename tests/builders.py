@@ -15,6 +15,7 @@ from harness.peers import Peer, Ready
 from harness.peers.registry import AppliedPeer
 from harness.plugins import Applied, Flags, NoOptions, Plugin, PluginFile, Step
 from harness.records.case import Case
+from harness.records.comparison import Row, Verdict
 from harness.records.run import SCHEMA_VERSION, Header, ModelRecord, Round, ToolchainRecord, Turn
 from harness.suite.load import Device, Suite, Variant
 
@@ -222,3 +223,9 @@ def a_suite(
         devices=devices,
         **fields,
     )
+
+
+def make_row(verdict: Verdict = "unchanged", metric: str = "latency", **fields: Any) -> Row:
+    """A row of net/fast@cpu."""
+    place = {"case": "net/fast@cpu", "model": "net", "variant": "fast", "device": "cpu"}
+    return Row(**{**place, "metric": metric, "verdict": verdict, **fields})

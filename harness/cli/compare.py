@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from cyclopts import Parameter
-from cyclopts.validators import Number
+from typing import TYPE_CHECKING
 
 from harness.cli.app import app
 from harness.cli.output import print_text, tell_where, terminal_form
-from harness.compare.options import CompareOptions
+from harness.compare.options import CompareOptions, SelfcheckOptions
 from harness.errors import ExitCode, UsageError
-from harness.options import Flag, Format, Patterns, Positive, Share
+from harness.options import Flag, Format
 from harness.stages.options import RunOptions, compile_limits
 
 if TYPE_CHECKING:
@@ -43,7 +39,7 @@ def compare(
         out: Write the report to this file instead of stdout.
     """
     from harness.compare.pairs import is_toolchain
-    from harness.compare.sides import require_two, suite_of
+    from harness.compare.sides import require_two
     from harness.progress import Terminal
     from harness.report.comparison import render_comparison
     from harness.report.outcome import comparison_exit_code
@@ -55,15 +51,13 @@ def compare(
     if not options.remeasure and any(is_toolchain(label) for label in labels):
         raise UsageError("a toolchain has no recorded numbers to compare; leave --no-remeasure out, or give two runs")
     with Terminal() as progress:
-        comparison, path = _compare(labels, suite_of(labels, options.suite), options, progress)
+        comparison, path = _compare(labels, options, progress)
     print_text(render_comparison(comparison, format, full=full, **terminal_form(out)), out)
     tell_where(path)
     return int(comparison_exit_code(comparison, strict=strict))
 
 
-def _compare(
-    labels: tuple[str, str], suite: Path | None, options: CompareOptions, progress: Progress
-) -> tuple[Comparison, Path]:
+def _compare(labels: tuple[str, str], options: CompareOptions, progress: Progress) -> tuple[Comparison, Path]:
     from harness.compare.pairs import require_whole, side_of
     from harness.compare.sides import resolve, toolchains_here
     from harness.stages.comparing import compare_sides
@@ -85,7 +79,7 @@ def _compare(
             )
             return run_suite(unmeasured, progress, (toolchain,))
 
-        base, head = resolve(labels, suite, compile_suite, progress.note)
+        base, head = resolve(labels, options.suite, compile_suite, progress.note)
     for side in (base, head):
         require_whole(side)
     toolchains = toolchains_here((base, head), progress.note) if options.remeasure else {}
@@ -94,41 +88,14 @@ def _compare(
     return compare_sides(base, head, toolchains, options, progress, memory_bytes=limit_bytes, command=command)
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class SelfcheckCommand:
-    """What a user can choose about a check of the machine.
-
-    Attributes:
-        suite: The suite's TOML file.
-        patterns: Only these cases.
-        rows: Rows over all cases, at least; each case gets equally many.
-        row_budget: Wall seconds of one row.
-        floor: Relative change of latency below which nothing is called changed (default: the suite's, else 0.01).
-        seed: Of the order of turns.
-        results: Where the run's directory goes that its modules are compiled for.
-        format: How to print it.
-    """
-
-    suite: Path
-    _: KW_ONLY
-    patterns: Patterns = ()
-    rows: Annotated[int, Parameter(validator=Number(gte=1))] = 40
-    row_budget: Positive = 15.0
-    floor: Share | None = None
-    seed: int = 0
-    results: Path = Path("results")
-    format: Literal["terminal", "json"] = "terminal"
-
-
 @app.command
-def selfcheck(options: SelfcheckCommand) -> int:
+def selfcheck(options: SelfcheckOptions) -> int:
     """Compare modules with themselves: how often are verdicts wrong on this machine, and how small a change is seen?
 
     The exit status is 0 whatever it finds: a false alarm here is a finding about the machine.
     """
     from harness.compare.pairs import side_of
-    from harness.compare.selfcheck import SelfcheckOptions, check_machine
+    from harness.compare.selfcheck import check_machine
     from harness.compare.sides import toolchains_here
     from harness.machine.environment import capture_environment
     from harness.progress import Terminal
@@ -140,13 +107,6 @@ def selfcheck(options: SelfcheckCommand) -> int:
     with Terminal() as progress:
         path = run_suite(unmeasured, progress)
         side = side_of(load_run(path), str(path))
-        chosen = SelfcheckOptions(
-            rows=options.rows,
-            row_budget_s=options.row_budget,
-            floor=options.floor,
-            seed=options.seed,
-            call_limit_s=unmeasured.call_timeout_s,
-        )
-        checked = check_machine(side, toolchains_here([side], progress.note), capture_environment(), chosen, progress)
+        checked = check_machine(side, toolchains_here([side], progress.note), capture_environment(), options, progress)
     print_text(render_selfcheck(checked, options.format, **terminal_form()))
     return ExitCode.OK

@@ -1,16 +1,19 @@
-"""What a user can choose about a comparison: the signature of `harness compare`, its help, and what it records."""
+"""What a user can choose: the signatures of `harness compare` and `harness selfcheck`, and their help."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from harness.options import Flag, Patterns, Positive, Share, Toolchains, Whole
 from harness.records.comparison import RuleName
+
+# Seconds after which a turn is stopped, where the user says nothing else.
+CALL_LIMIT_S = 300.0
 
 
 @Parameter(name="*")
@@ -56,7 +59,7 @@ class CompareOptions:
     seed: int = 0
     results: Path = Path("results")
     compile_timeout: Positive = 900.0
-    call_timeout: Positive = 300.0
+    call_timeout: Positive = CALL_LIMIT_S
 
     def again(self) -> list[str]:
         """What a command that repeats a row needs, to judge it alike."""
@@ -67,3 +70,30 @@ class CompareOptions:
             *([] if self.floor is None else ["--floor", f"{self.floor:g}"]),
             *(["--rule", self.rule] if self.rule != "generations" else []),
         ]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class SelfcheckOptions:
+    """What a user can choose about a check of the machine.
+
+    Attributes:
+        suite: The suite's TOML file.
+        patterns: Only these cases.
+        rows: Rows over all cases, at least; each case gets equally many.
+        row_budget: Wall seconds of one row.
+        floor: Relative change of latency below which nothing is called changed (default: the suite's, else 0.01).
+        seed: Of the order of turns.
+        results: Where the run's directory goes that its modules are compiled for.
+        format: How to print it.
+    """
+
+    suite: Path
+    _: KW_ONLY
+    patterns: Patterns = ()
+    rows: Annotated[int, Parameter(validator=Number(gte=1))] = 40
+    row_budget: Positive = 15.0
+    floor: Share | None = None
+    seed: int = 0
+    results: Path = Path("results")
+    format: Literal["terminal", "json"] = "terminal"

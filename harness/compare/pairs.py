@@ -106,6 +106,12 @@ class Pair:
         assert case is not None  # noqa: S101 (a pair has a side)
         return case
 
+    @property
+    def both(self) -> tuple[Case, Case]:
+        """Base and head of a pair that has both."""
+        assert self.base is not None and self.head is not None  # noqa: S101 (the others' verdict is known)
+        return self.base, self.head
+
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
@@ -275,20 +281,14 @@ def _failure(case: Case, side: Side) -> Failure | None:
 
 
 def _by_module(base_case: Case, head_case: Case, base: Side, head: Side) -> Known | None:
-    codes = [
-        build.module_sha256 if (build := side.evidence.builds.get(case.name)) is not None else None
-        for side, case in ((base, base_case), (head, head_case))
-    ]
+    builds = base.evidence.builds.get(base_case.name), head.evidence.builds.get(head_case.name)
+    codes = [None if build is None else build.module_sha256 for build in builds]
     if codes[0] is None:
         return Known(verdict="new", reason="the base was never compiled")
     if codes[1] is None:
         return Known(verdict="missing", reason="the head was never compiled")
-    if codes[0] == codes[1] and _same_runtime(base_case, head_case, base, head):
+    runtime = base.toolchains.get(base_case.toolchain)
+    same_runtime = runtime is not None and runtime == head.toolchains.get(head_case.toolchain)
+    if codes[0] == codes[1] and same_runtime and base_case.run_flags == head_case.run_flags:
         return Known(verdict="identical", reason="same module bytes, same runtime")
     return None
-
-
-def _same_runtime(base_case: Case, head_case: Case, base: Side, head: Side) -> bool:
-    runtime = base.toolchains.get(base_case.toolchain)
-    same = runtime is not None and runtime == head.toolchains.get(head_case.toolchain)
-    return same and base_case.run_flags == head_case.run_flags

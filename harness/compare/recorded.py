@@ -46,7 +46,7 @@ class Timings:
 
     def within(self, pair: Pair, rule: Rule) -> Sample | None:
         """Both sides of a pair were measured side by side in this run; None where no round has both."""
-        base, head = _cases(pair)
+        base, head = pair.both
         generations = self.groups[head.group].log_ratios(self.timed(head).name, self.timed(base).name)
         if not generations:
             return None
@@ -117,7 +117,7 @@ def judge_recorded(
 
 def _between(pair: Pair, base: Timings, head: Timings, rule: Rule) -> Sample | None:
     """The two sides are of different runs, whose generations have nothing to do with each other."""
-    cases = _cases(pair)
+    cases = pair.both
     medians = [side.medians(case) for side, case in zip((base, head), cases, strict=True)]
     if not all(side.size for side in medians):
         return None
@@ -130,7 +130,7 @@ def recorded_row(pair: Pair, judgement: Judgement | None, base: Timings, head: T
     row = blank_row(pair, LATENCY, "inconclusive", rule.floor)
     if judgement is None:
         return replace(row, reason="no turns of both sides that took any time by the clock were recorded")
-    estimate, cases = judgement.estimate, _cases(pair)
+    estimate, cases = judgement.estimate, pair.both
     return replace(
         row,
         verdict=judgement.words.verdict,
@@ -144,9 +144,3 @@ def recorded_row(pair: Pair, judgement: Judgement | None, base: Timings, head: T
         rounds=estimate.rounds,
         reason=judgement.reason,
     )
-
-
-def _cases(pair: Pair) -> tuple[Case, Case]:
-    """Base and head of a pair that has both."""
-    assert pair.base is not None and pair.head is not None  # noqa: S101 (only such pairs are judged)
-    return pair.base, pair.head

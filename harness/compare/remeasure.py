@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.compare.comparison import Plan
 from harness.compare.engine import Generation, Outcome, Task, decide
-from harness.compare.options import CompareOptions
-from harness.compare.pairs import Known, Pair, Side
+from harness.compare.pairs import Known, Pair
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
 from harness.compare.samplers import CompileSampler, Gone, Module, find_module, latency_task
 from harness.errors import RunError
@@ -36,11 +36,14 @@ class Bench:
     Attributes:
         toolchains: By release.
         cache: The cache folder.
+        directory: Where each turn is kept as it is taken.
         memory_bytes: At which a compile is stopped; None: no limit.
     """
 
     toolchains: Mapping[str, Toolchain]
     cache: Path
+    directory: ComparisonDirectory
+    progress: Progress
     memory_bytes: int | None = None
 
 
@@ -55,23 +58,8 @@ class _Work:
     control: bool
 
 
-def remeasure(
-    pairs: Sequence[Pair],
-    controls: Sequence[Pair],
-    base: Side,
-    head: Side,
-    rules: Mapping[str, Rule],
-    options: CompareOptions,
-    bench: Bench,
-    directory: ComparisonDirectory,
-    progress: Progress,
-) -> list[Row]:
-    """Latency, instructions and compile-time rows of pairs, each turn kept as it is taken.
-
-    Args:
-        pairs: With both sides, and different modules or runtimes.
-        controls: Identical pairs to be measured all the same.
-        rules: By metric.
+def remeasure(plan: Plan, bench: Bench) -> list[Row]:
+    """Latency, instructions and compile-time rows of a plan's open pairs and of its controls.
 
     Raises:
         RunError: No module of any pair is here, so that the comparison cannot be made; or the disk is full.
@@ -79,42 +67,42 @@ def remeasure(
     rows: list[Row] = []
     works: list[_Work] = []
     gone: list[Known] = []
-    for pair, control in [*((pair, False) for pair in pairs), *((pair, True) for pair in controls)]:
-        found = _find(pair, base, head, bench, control=control)
+    for pair, control in [*((pair, False) for pair in plan.open), *((pair, True) for pair in plan.controls)]:
+        found = _find(pair, plan, bench, control=control)
         if isinstance(found, _Work):
             works.append(found)
         else:
             gone.append(found)
             rows.append(known_row(pair, found, control=control))
-    if pairs and gone and all(work.control for work in works):
+    if plan.open and gone and all(work.control for work in works):
         raise RunError(f"{gone[0].reason}; make the run again, or compare what was recorded with --no-remeasure")
     absent = _absent_devices(works)
     lost = [work for work in works if work.pair.case.device in absent]
     rows += [known_row(work.pair, absent[work.pair.case.device], control=work.control) for work in lost]
-    works = [work for work in works if work.pair.case.device not in absent]
+    works = [work for work in works if work not in lost]
     if not works:
         return rows
     rounds: dict[str, list[Round]] = {work.name: [] for work in works}
-    tasks = [_latency_task(work, rules[LATENCY.name], options, rounds[work.name], directory) for work in works]
-    with only_one_measures(lambda: progress.note("Another harness is measuring on this machine; waiting for it")):
-        latency = _decide(tasks, "Compare", progress)
-        compiled = _compile_times(works, rules[COMPILE_TIME.name], options, bench, directory, progress)
+    tasks = [_latency_task(work, plan, rounds[work.name], bench.directory) for work in works]
+    note = "Another harness is measuring on this machine; waiting for it"
+    with only_one_measures(lambda: bench.progress.note(note)):
+        latency = _decide(tasks, "Compare", bench.progress)
+        compiled = _compile_times(works, plan, bench)
     for work in works:
-        rows += _rows_of(work, latency[work.name], compiled.get(work.name), rounds[work.name], rules)
+        rows += _rows_of(work, latency[work.name], compiled.get(work.name), rounds[work.name], plan.rules)
     return rows
 
 
-def _find(pair: Pair, base: Side, head: Side, bench: Bench, *, control: bool) -> _Work | Known:
-    assert pair.base is not None and pair.head is not None  # noqa: S101 (only pairs with two sides are measured)
+def _find(pair: Pair, plan: Plan, bench: Bench, *, control: bool) -> _Work | Known:
     try:
-        modules = [
+        base, head = (
             find_module(side, case, bench.toolchains[case.toolchain], bench.cache)
-            for side, case in ((base, pair.base), (head, pair.head))
-        ]
+            for side, case in zip((plan.base, plan.head), pair.both, strict=True)
+        )
     except Gone as error:
         return Known(verdict="failed", reason=str(error))
     name = f"{pair.name} (A/A control)" if control else pair.name
-    return _Work(name=name, pair=pair, base=modules[0], head=modules[1], control=control)
+    return _Work(name=name, pair=pair, base=base, head=head, control=control)
 
 
 def _absent_devices(works: Sequence[_Work]) -> dict[str, Known]:
@@ -133,28 +121,22 @@ def _absent_devices(works: Sequence[_Work]) -> dict[str, Known]:
     return absent
 
 
-def _latency_task(
-    work: _Work, rule: Rule, options: CompareOptions, rounds: list[Round], directory: ComparisonDirectory
-) -> Task:
+def _latency_task(work: _Work, plan: Plan, rounds: list[Round], directory: ComparisonDirectory) -> Task:
     """Each round is kept on disk, and in `rounds`, as it ends."""
 
     def keep(measured: Round) -> None:
         directory.keep_round(measured)
         rounds.append(measured)
 
+    options = plan.options
     limits = {"budget_s": options.row_budget, "call_limit_s": options.call_timeout}
+    rule = plan.rules[LATENCY.name]
     return latency_task(work.name, work.base, work.head, rule, seed=options.seed, on_round=keep, **limits)
 
 
-def _compile_times(
-    works: Sequence[_Work],
-    rule: Rule,
-    options: CompareOptions,
-    bench: Bench,
-    directory: ComparisonDirectory,
-    progress: Progress,
-) -> dict[str, Outcome]:
+def _compile_times(works: Sequence[_Work], plan: Plan, bench: Bench) -> dict[str, Outcome]:
     """Only of builds that changed: equal modules were compiled to equal code, and their time is nobody's news."""
+    options = plan.options
     if not options.compile_budget:
         return {}
     limits = Limits(seconds=options.compile_timeout, memory_bytes=bench.memory_bytes)
@@ -162,16 +144,17 @@ def _compile_times(
         Task(
             name=work.name,
             sampler=CompileSampler(base=work.base, head=work.head, cpus=last_core(), limits=limits),
-            rule=rule,
+            rule=plan.rules[COMPILE_TIME.name],
             budget_s=options.compile_budget,
         )
         for work in works
         if not work.control and work.base.build.module_sha256 != work.head.build.module_sha256
     ]
-    outcomes = _decide(tasks, "Compile times", progress)
+    outcomes = _decide(tasks, "Compile times", bench.progress)
     for name, outcome in outcomes.items():
         for number, generation in enumerate(outcome.generations):
-            directory.keep_compile(name, {"generation": number, "base_ns": generation.base, "head_ns": generation.head})
+            fields = {"generation": number, "base_ns": generation.base, "head_ns": generation.head}
+            bench.directory.keep_compile(name, fields)
     return outcomes
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from harness.cache import cache_root, write_atomically
 from harness.compare.engine import Outcome, Task, decide
 from harness.compare.judge import CHANGED, rules_of
+from harness.compare.options import CALL_LIMIT_S, SelfcheckOptions
 from harness.compare.pairs import Side
 from harness.compare.samplers import Gone, find_module, latency_task
 from harness.errors import RunError
@@ -77,22 +78,6 @@ class Selfcheck:
     cases: tuple[CaseCheck, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SelfcheckOptions:
-    """What a user can choose about a check.
-
-    Attributes:
-        rows: Over all cases together, at least; each case gets equally many.
-        row_budget_s: Wall seconds of each row.
-    """
-
-    rows: int
-    row_budget_s: float
-    floor: float | None
-    seed: int
-    call_limit_s: float
-
-
 def check_machine(
     side: Side,
     toolchains: Mapping[str, Toolchain],
@@ -127,7 +112,7 @@ def check_machine(
     result = Selfcheck(
         machine=str(environment.get("machine", {}).get("id", "")),
         facts=_facts(checks, side, options),
-        budget_s=options.row_budget_s,
+        budget_s=options.row_budget,
         floor=rule.floor,
         cases=checks,
     )
@@ -157,15 +142,8 @@ def _task(side: Side, case: Case, toolchain: Toolchain, rule: Rule, options: Sel
         module = find_module(side, case, toolchain, cache_root())
     except Gone as error:
         raise RunError(f"{error}; run it again") from None
-    return latency_task(
-        case.name,
-        module,
-        module,
-        rule,
-        budget_s=options.row_budget_s,
-        seed=options.seed,
-        call_limit_s=options.call_limit_s,
-    )
+    budget_s, seed = options.row_budget, options.seed
+    return latency_task(case.name, module, module, rule, budget_s=budget_s, seed=seed, call_limit_s=CALL_LIMIT_S)
 
 
 def _summary(name: str, outcomes: Sequence[Outcome], rule: Rule, options: SelfcheckOptions) -> CaseCheck:
@@ -173,7 +151,7 @@ def _summary(name: str, outcomes: Sequence[Outcome], rule: Rule, options: Selfch
     generations = [generation for outcome in outcomes for generation in outcome.generations]
     noise = np.array([generation.log_ratio for generation in generations if generation.log_ratio is not None])
     seconds = sum(generation.seconds for generation in generations)
-    room = int(options.row_budget_s * len(generations) / seconds) if seconds > 0 else 0
+    room = int(options.row_budget * len(generations) / seconds) if seconds > 0 else 0
     latencies = [generation.base for generation in generations if generation.base is not None]
     return CaseCheck(
         case=name,
@@ -198,7 +176,7 @@ def _facts(checks: Sequence[CaseCheck], side: Side, options: SelfcheckOptions) -
         rows=rows,
         upper_bound=rate_bounds(flagged, rows)[1],
         detects=detects if math.isfinite(detects) else None,
-        seconds=options.row_budget_s,
+        seconds=options.row_budget,
         when=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         suite=side.run.header.suite,
     )

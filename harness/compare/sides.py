@@ -13,7 +13,6 @@ from harness.compare.judge import CHANGED
 from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair, Side, is_toolchain, side_of
 from harness.errors import RunError, ToolchainError, UsageError
 from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFacts
-from harness.records.run import ToolchainRecord
 from harness.store.run_directory import load_run
 from harness.toolchain import Toolchain, get_toolchains
 
@@ -41,43 +40,28 @@ def require_two(sides: Sequence[str], toolchains: Sequence[str], within: Path | 
     return given[0], given[1]
 
 
-def suite_of(sides: Sequence[str], suite: Path | None) -> Path | None:
-    """The suite that toolchain sides are compiled for: the one given, else that of the side that is a run.
-
-    Raises:
-        UsageError: A side is a toolchain, and no suite is known.
-    """
-    if suite is not None or not any(is_toolchain(side) for side in sides):
-        return suite
-    runs = [side for side in sides if not is_toolchain(side)]
-    if not runs:
-        raise UsageError("two toolchains are compared on a suite; give one with --suite, as in --suite suites/x.toml")
-    return Path(load_run(Path(runs[0])).header.suite)
-
-
 def resolve(
     sides: tuple[str, str], suite: Path | None, run_suite: RunSuite, on_install: Callable[[str], None]
 ) -> tuple[Side, Side]:
     """Both sides as runs; a toolchain's is made now: its modules are compiled and checked, and nothing is timed.
 
     Args:
-        suite: For sides that are toolchains.
+        suite: That toolchains are compiled for; None: that of the side that is a run.
         run_suite: Makes such a run and gives its directory.
         on_install: Told before something takes long.
 
     Raises:
-        HarnessError: A directory is no run, a toolchain cannot be had, or both sides are one run.
+        HarnessError: A directory is no run, a toolchain cannot be had or has no suite, or both sides are one run.
     """
-    if not any(is_toolchain(side) for side in sides) and Path(sides[0]).resolve() == Path(sides[1]).resolve():
+    releases = [side for side in sides if is_toolchain(side)]
+    if not releases and Path(sides[0]).resolve() == Path(sides[1]).resolve():
         raise UsageError(f"{sides[0]} is given twice; `harness compare --within {sides[0]}` compares its variants")
-    releases = {
-        side: get_toolchains([side], root=environments_root(), on_install=on_install)[0]
-        for side in sides
-        if is_toolchain(side)
-    }
     runs = {side: load_run(Path(side), rounds=False) for side in sides if not is_toolchain(side)}
-    for side, toolchain in releases.items():  # which takes long, and comes after all that may be wrong
-        assert suite is not None  # noqa: S101 (suite_of has seen to it)
+    if suite is None and not runs:
+        raise UsageError("two toolchains are compared on a suite; give one with --suite, as in --suite suites/x.toml")
+    suite = suite or Path(next(iter(runs.values())).header.suite)
+    toolchains = [get_toolchains([side], root=environments_root(), on_install=on_install)[0] for side in releases]
+    for side, toolchain in zip(releases, toolchains, strict=True):  # which takes long, after all that may be wrong
         runs[side] = load_run(run_suite(suite, toolchain))
     base, head = (side_of(runs[side], side, None if side in releases else Path(side)) for side in sides)
     return base, head
@@ -96,21 +80,11 @@ def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) ->
     here = dict(zip(versions, found, strict=True))
     for side in sides:  # both may be of one release, and of two builds of it
         for version, record in side.toolchains.items():
-            _require_same(here[version], record, side.label)
+            if here[version].compiler_sha256 != record.compiler_sha256:
+                raise ToolchainError(
+                    f"{side.label}: IREE {version} here has another compiler than the run's; make the run again"
+                )
     return here
-
-
-def _require_same(toolchain: Toolchain, recorded: ToolchainRecord, label: str) -> Toolchain:
-    """The toolchain, if it is the one that a run recorded.
-
-    Raises:
-        ToolchainError: Its compiler has other bytes.
-    """
-    if toolchain.compiler_sha256 != recorded.compiler_sha256:
-        raise ToolchainError(
-            f"{label}: IREE {recorded.version} here has another compiler than the run's; make the run again"
-        )
-    return toolchain
 
 
 def describe_machine(environment: Environment) -> str:

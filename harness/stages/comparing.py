@@ -48,8 +48,14 @@ def compare_sides(
         if options.remeasure:
             from harness.compare.remeasure import Bench, remeasure
 
-            bench = Bench(toolchains=toolchains, cache=cache_root(), memory_bytes=memory_bytes)
-            rows = remeasure(plan.open, plan.controls, base, head, plan.rules, options, bench, directory, progress)
+            bench = Bench(
+                toolchains=toolchains,
+                cache=cache_root(),
+                directory=directory,
+                progress=progress,
+                memory_bytes=memory_bytes,
+            )
+            rows = remeasure(plan, bench)
         else:
             rows = recorded(plan)
         comparison = conclude(plan, rows, environment, created=now, name=directory.path.name, command=command)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
+from harness.compare.comparison import conclude, plan_comparison, recorded
+from harness.compare.options import CompareOptions
 from harness.compare.pairs import require_whole, side_of
 from harness.errors import RunError, UsageError
+from harness.machine.environment import capture_environment
 from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.records.run import Run
 from harness.store.comparison_directory import COMPARISON_FILE, comparison_from_json, is_comparison
-from harness.store.files import open_plain, read_document
+from harness.store.files import read_document
 from harness.store.run_directory import load_run
-
-# A comparison's document begins with what it compares; the ids of both runs are in here, however long labels are.
-_HEAD_BYTES = 256 * 2**10
 
 
 def load_comparison(folder: Path) -> Comparison:
@@ -45,6 +44,8 @@ def load_either(path: Path) -> Run | Comparison:
 def load_against(path: Path, base: Path, progress: Progress, *, across_hosts: bool) -> Comparison:
     """A run against another one: as both were measured side by side where they were, else as each recorded it.
 
+    What they recorded is compared as `harness compare --no-remeasure` does it; that is not kept, and has no id.
+
     Args:
         path: The run that is reported on.
         across_hosts: Compare recorded numbers of different machines or devices too.
@@ -67,7 +68,19 @@ def load_against(path: Path, base: Path, progress: Progress, *, across_hosts: bo
         f"{base} and {path} were not compared side by side here, so what they recorded is compared; "
         f"`harness compare {base} {path}` measures both"
     )
-    return _recorded(runs[0], runs[1], base, path, across_hosts=across_hosts)
+    sides = side_of(runs[0], str(base)), side_of(runs[1], str(path))
+    for side in sides:
+        require_whole(side)
+    options = CompareOptions(remeasure=False, across_hosts=across_hosts, row_budget=0.0, compile_budget=0.0)
+    plan = plan_comparison(*sides, options)
+    command = ("harness", "compare", str(base), str(path), "--no-remeasure")
+    return conclude(
+        plan,
+        recorded(plan),
+        capture_environment(),
+        created=datetime.now(timezone.utc),
+        command=(*command, *(("--across-hosts",) if across_hosts else ())),
+    )
 
 
 def newest_comparison(base_run: str, head_run: str, places: tuple[Path, ...], progress: Progress) -> Comparison | None:
@@ -77,62 +90,28 @@ def newest_comparison(base_run: str, head_run: str, places: tuple[Path, ...], pr
         base_run: Its id, as `head_run` is.
         places: Folders that hold comparisons.
     """
-    newest: Comparison | None = None
-    where = Path()
-    for folder in _folders_about(base_run, head_run, places):
-        try:
-            found = load_comparison(folder)
-        except RunError as error:
-            progress.note(f"{error}; it is left aside")
-            continue
-        if _is_of(found, base_run, head_run) and (newest is None or found.created > newest.created):
-            newest, where = found, folder
-    if newest is not None:
-        progress.note(f"{where} compares these two runs, and was measured side by side: this is its report")
-    return newest
-
-
-def _is_of(comparison: Comparison, base_run: str, head_run: str) -> bool:
-    return (
-        (comparison.base.run, comparison.head.run) == (base_run, head_run)
-        and comparison.mode == "remeasured"
-        and not comparison.within
-        and not comparison.settings.get("patterns")
-    )
-
-
-def _folders_about(base_run: str, head_run: str, places: tuple[Path, ...]) -> Iterator[Path]:
-    """Comparisons that begin with both ids; most results folders hold many others, and some are large."""
-    wanted = [json.dumps(run, ensure_ascii=False).encode(errors="replace") for run in (base_run, head_run)]
+    found: dict[Path, Comparison] = {}
     for place in dict.fromkeys(place.resolve() for place in places):
-        for folder in sorted(place.iterdir()):
-            if not is_comparison(folder):
-                continue
+        for folder in filter(is_comparison, sorted(place.iterdir())):
             try:
-                with open_plain(folder / COMPARISON_FILE) as stream:
-                    begin = stream.read(_HEAD_BYTES)
-            except (OSError, RunError):
-                continue
-            if all(run in begin for run in wanted):
-                yield folder
+                if (comparison := _if_about(base_run, head_run, folder)) is not None:
+                    found[folder] = comparison
+            except RunError as error:
+                progress.note(f"{error}; it is left aside")
+    if not found:
+        return None
+    newest = max(found, key=lambda folder: found[folder].created)
+    progress.note(f"{newest} compares these two runs, and was measured side by side: this is its report")
+    return found[newest]
 
 
-def _recorded(base: Run, head: Run, base_path: Path, head_path: Path, *, across_hosts: bool) -> Comparison:
-    """As `harness compare --no-remeasure` compares them; it is not kept, and has no id."""
-    from harness.compare.comparison import conclude, plan_comparison, recorded
-    from harness.compare.options import CompareOptions
-    from harness.machine.environment import capture_environment
-
-    sides = side_of(base, str(base_path)), side_of(head, str(head_path))
-    for side in sides:
-        require_whole(side)
-    options = CompareOptions(remeasure=False, across_hosts=across_hosts, row_budget=0.0, compile_budget=0.0)
-    plan = plan_comparison(*sides, options)
-    command = ("harness", "compare", str(base_path), str(head_path), "--no-remeasure")
-    return conclude(
-        plan,
-        recorded(plan),
-        capture_environment(),
-        created=datetime.now(timezone.utc),
-        command=(*command, *(("--across-hosts",) if across_hosts else ())),
-    )
+def _if_about(base_run: str, head_run: str, folder: Path) -> Comparison | None:
+    """A folder's comparison, if it measured all cases of these runs; one that names neither need not be whole."""
+    document = read_document(folder / COMPARISON_FILE)
+    if any(
+        json.dumps(run, ensure_ascii=False).encode(errors="replace") not in document for run in (base_run, head_run)
+    ):
+        return None
+    comparison = load_comparison(folder)
+    whole = comparison.mode == "remeasured" and not comparison.within and not comparison.settings.get("patterns")
+    return comparison if whole and (comparison.base.run, comparison.head.run) == (base_run, head_run) else None

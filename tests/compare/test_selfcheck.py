@@ -16,9 +16,10 @@ import pytest
 
 from harness.compare import selfcheck as selfcheck_module
 from harness.compare.engine import Generation, Task
+from harness.compare.options import SelfcheckOptions
 from harness.compare.pairs import Side
 from harness.compare.samplers import Gone
-from harness.compare.selfcheck import CaseCheck, Selfcheck, SelfcheckOptions, check_machine
+from harness.compare.selfcheck import Selfcheck, check_machine
 from harness.errors import CaseError, RunError
 from harness.machine.environment import capture_environment, last_selfcheck, selfcheck_file
 from harness.progress import Silent
@@ -63,7 +64,7 @@ class Machine:
 
     def check(self, side: Side, *, rows: int = 2, floor: float | None = None, machine: str = MACHINE) -> Selfcheck:
         """Rows of ten seconds, which have room for ten generations."""
-        options = SelfcheckOptions(rows=rows, row_budget_s=10, floor=floor, seed=0, call_limit_s=60)
+        options = SelfcheckOptions(Path("net.toml"), rows=rows, row_budget=10, floor=floor)
         environment: Mapping[str, Mapping[str, Any]] = {"machine": {"id": machine}}
         toolchains: Any = {"0.0.0": None}
         return check_machine(side, toolchains, environment, options, Silent())
@@ -79,10 +80,6 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
     yield scripted
 
 
-def by_case(check: Selfcheck) -> dict[str, CaseCheck]:
-    return {one.case: one for one in check.cases}
-
-
 # --- Which rows ---
 
 
@@ -90,7 +87,7 @@ def test_every_module_gets_equally_many_rows_and_they_take_turns(machine: Machin
     check = machine.check(a_side(STOCK, FAST), rows=5)
     assert machine.order == [STOCK.name, FAST.name] * 3  # at least five
     assert check.facts.rows == 6
-    assert {one.rows for one in check.cases} == {3}
+    assert {case.rows for case in check.cases} == {3}
 
 
 def test_a_module_is_checked_once_for_each_device_and_its_flags(machine: Machine) -> None:
@@ -143,7 +140,7 @@ def test_a_quiet_machine_has_no_alarms(machine: Machine) -> None:
 def test_a_row_that_is_called_changed_is_a_false_alarm(machine: Machine) -> None:
     machine.log_ratios = {FAST.name: SHIFTED}
     check = machine.check(a_side(STOCK, FAST), rows=4)
-    assert {name: one.flagged for name, one in by_case(check).items()} == {STOCK.name: 0, FAST.name: 2}
+    assert {case.case: case.flagged for case in check.cases} == {STOCK.name: 0, FAST.name: 2}
     assert (check.facts.flagged, check.facts.rows) == (2, 4)
 
 
@@ -160,7 +157,7 @@ def test_rows_that_stay_open_are_counted_and_what_they_would_miss_is_not_guessed
 def test_rows_that_failed_say_nothing_of_the_machine(machine: Machine) -> None:
     machine.broken = {FAST.name}
     check = machine.check(a_side(STOCK, FAST), rows=4)
-    assert {name: one.failed for name, one in by_case(check).items()} == {STOCK.name: 0, FAST.name: 2}
+    assert {case.case: case.failed for case in check.cases} == {STOCK.name: 0, FAST.name: 2}
     assert check.facts.rows == 2
 
 
