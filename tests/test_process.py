@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -56,36 +57,25 @@ def test_what_a_child_prints_is_kept() -> None:
     assert (finished.returncode, finished.limit, finished.ok) == (0, None, True)
     assert finished.command[0] == sys.executable
     assert finished.wall_ns > 0
-
-
-def test_more_output_than_a_pipe_holds_is_kept() -> None:
-    finished = python("import sys; sys.stdout.write('x' * 1_000_000); sys.stderr.write('y' * 1_000_000)")
-    assert (len(finished.stdout), len(finished.stderr)) == (1_000_000, 1_000_000)
-
-
-def test_output_that_is_no_text_is_kept_as_well_as_can_be() -> None:
-    assert python("import sys; sys.stdout.buffer.write(b'a\\xffb')").stdout == "a\ufffdb"
-
-
-def test_a_status_other_than_zero() -> None:
-    finished = python("raise SystemExit(3)")
-    assert not finished.ok
-    assert finished.how_it_ended() == "exited with status 3"
+    much = python("import sys; sys.stdout.write('x' * 1_000_000); sys.stderr.write('y' * 1_000_000)")
+    assert (len(much.stdout), len(much.stderr)) == (1_000_000, 1_000_000), "more than a pipe holds"
+    no_text = python("import sys; sys.stdout.buffer.write(b'a\\xffb')")
+    assert no_text.stdout == "a\ufffdb"
 
 
 @posix
 @pytest.mark.parametrize(
-    ("name", "phrase"),
+    ("code", "returncode", "phrase"),
     [
-        ("SIGABRT", "was ended by SIGABRT"),
-        ("SIGSEGV", "was ended by SIGSEGV"),
-        ("SIGKILL", "was ended by SIGKILL (the system may have run out of memory)"),
+        ("raise SystemExit(3)", 3, "exited with status 3"),
+        ("os.abort()", -signal.SIGABRT, "was ended by SIGABRT"),
+        ("os.kill(os.getpid(), 11)", -signal.SIGSEGV, "was ended by SIGSEGV"),
+        ("os.kill(os.getpid(), 9)", -9, "was ended by SIGKILL (the system may have run out of memory)"),
     ],
 )
-def test_a_signal_is_named(name: str, phrase: str) -> None:
-    finished = python(f"import os, signal; os.kill(os.getpid(), signal.{name})")
-    assert finished.returncode == -signal.Signals[name]
-    assert not finished.ok
+def test_how_a_child_ended(code: str, returncode: int, phrase: str) -> None:
+    finished = python(f"import os; {code}")
+    assert (finished.returncode, finished.ok) == (returncode, False)
     assert finished.how_it_ended() == phrase
 
 
@@ -102,25 +92,20 @@ def test_a_program_that_does_not_exist() -> None:
 # ------------------------------------------------------------------------------------------------------- environment
 
 
-def test_a_child_has_no_standard_input() -> None:
-    assert python("import sys; print(repr(sys.stdin.read()))").stdout.strip() == "''"
-
-
-def test_a_child_runs_where_it_is_told(tmp_path: Path) -> None:
-    assert Path(python("import os; print(os.getcwd())", cwd=tmp_path).stdout.strip()) == tmp_path.resolve()
-
-
-def test_variables_are_added_to_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FROM_HERE", "1")
-    finished = python("import os; print(os.environ['FROM_HERE'], os.environ['ADDED'])", env={"ADDED": "2"})
-    assert finished.stdout.split() == ["1", "2"]
-    assert "ADDED" not in os.environ
-
-
 @posix
-def test_a_child_leads_a_process_group_of_its_own() -> None:
-    pid, group = map(int, python("import os; print(os.getpid(), os.getpgrp())").stdout.split())
+def test_a_child_has_a_folder_a_process_group_more_variables_and_no_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FROM_HERE", "1")
+    code = """
+        import json, os, sys
+        variables = [os.environ[name] for name in ("FROM_HERE", "ADDED")]
+        print(json.dumps([os.getcwd(), variables, sys.stdin.read(), os.getpid(), os.getpgrp()]))
+    """
+    folder, variables, typed, pid, group = json.loads(python(code, cwd=tmp_path, env={"ADDED": "2"}).stdout)
+    assert (Path(folder), variables, typed) == (tmp_path.resolve(), ["1", "2"], "")
     assert pid == group != os.getpgrp()
+    assert "ADDED" not in os.environ
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinities")
@@ -142,20 +127,21 @@ def test_a_child_that_takes_too_long_is_stopped() -> None:
     assert finished.how_it_ended(limits) == "ran past its limit of 0.5 s"
 
 
+ANSWERS_TERM = f"import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(print('asked')))\n{FOREVER}"
+
+
 @posix
-def test_a_child_is_asked_to_stop_before_it_is_killed() -> None:
-    code = f"import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(print('asked')))\n{FOREVER}"
+@pytest.mark.parametrize(
+    ("code", "words", "returncode"),
+    [(ANSWERS_TERM, ["ready", "asked"], 0), (IGNORES_TERM, ["ready"], -signal.SIGKILL)],
+)
+def test_a_child_is_asked_to_stop_before_it_is_killed(
+    monkeypatch: pytest.MonkeyPatch, code: str, words: list[str], returncode: int
+) -> None:
+    monkeypatch.setattr(process, "KILL_AFTER_S", 0.5 if code == IGNORES_TERM else 10.0)
     finished = python(code, limits=Limits(seconds=3))
-    assert finished.stdout.split() == ["ready", "asked"]
-    assert (finished.returncode, finished.limit, finished.ok) == (0, "time", False)
-
-
-@posix
-def test_a_child_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "KILL_AFTER_S", 0.2)
-    finished = python(IGNORES_TERM, limits=Limits(seconds=3))
-    assert finished.stdout.split() == ["ready"]
-    assert (finished.returncode, finished.limit) == (-signal.SIGKILL, "time")
+    assert finished.stdout.split() == words
+    assert (finished.returncode, finished.limit, finished.ok) == (returncode, "time", False)
 
 
 def test_a_child_that_uses_too_much_memory_is_stopped() -> None:
@@ -248,12 +234,15 @@ def test_a_child_is_stopped_however_stubborn(code: str, signal_: int, monkeypatc
     assert child.returncode == -signal_
 
 
-def test_a_child_that_has_ended_can_be_stopped_and_forgotten() -> None:
+def test_children_that_have_ended_are_forgotten_and_may_be_stopped_all_the_same() -> None:
+    before = set(process._children)
+    python("pass")
+    assert process._children == before
     child, _ = spawned("print('ready')")
     child.wait()
     stop(child)
     forget(child)
-    assert child.returncode == 0
+    assert (child.returncode, process._children) == (0, before)
 
 
 @posix
@@ -275,10 +264,4 @@ def test_a_child_that_another_thread_waits_for_does_not_end_well_when_all_are_st
     for thread in threads:
         thread.join(PATIENCE_S)
     assert [finished.how_it_ended() for finished in ended] == ["was ended by SIGTERM"] * 4
-    assert process._children == before
-
-
-def test_ended_children_are_forgotten() -> None:
-    before = set(process._children)
-    python("pass")
     assert process._children == before

@@ -91,42 +91,39 @@ def test_a_plugins_rewrite_shows_from_its_phase_on(inspect: Inspect) -> None:
 # ------------------------------------------------------------------------------------------------------- what is wrong
 
 
-def test_a_phase_that_there_is_not(inspect: Inspect) -> None:
-    assert refusal(inspect, UsageError, STOCK, "flow", "llvm") == (
-        f"there is no phase 'llvm'; name one of {', '.join(PHASES)}"
-    )
-
-
 @pytest.mark.parametrize(
-    ("case", "hint"),
+    ("kind", "case", "phases", "sentence"),
     [
-        ("twice/stock", 'did you mean "twice/stock@vm"?'),
-        ("*", "`harness list counted.toml` shows them all"),
+        (UsageError, STOCK, ["flow", "llvm"], f"there is no phase 'llvm'; name one of {', '.join(PHASES)}"),
+        (
+            UsageError,
+            "twice/stock",
+            [],
+            "counted.toml: there is no case 'twice/stock'; did you mean \"twice/stock@vm\"?",
+        ),
+        (UsageError, "*", [], "counted.toml: there is no case '*'; `harness list counted.toml` shows them all"),
+        (CaseError, "twice/stock@gpu", [], "twice/stock@gpu is skipped here: no "),
+        (
+            CaseError,
+            BROKEN,
+            [],
+            f"{BROKEN}: iree-compile printed an error, though it exited with status 0: 'no-such-pass' does not refer "
+            "to a registered pass or pass pipeline",
+        ),
+        (CaseError, "gone/stock@vm", [], "gone/stock@vm: "),
+        (
+            CaseError,
+            LONG,
+            ["bufferized"],
+            "the IR of a dispatch cannot be written (File name too long); give the model's function a short name",
+        ),
     ],
+    ids=["a phase", "a case", "a pattern", "skipped", "does not compile", "cannot be read", "IR cannot be had"],
 )
-def test_a_case_that_there_is_not(inspect: Inspect, case: str, hint: str) -> None:
-    assert refusal(inspect, UsageError, case) == f"counted.toml: there is no case {case!r}; {hint}"
-
-
-def test_a_case_that_is_skipped_here(inspect: Inspect) -> None:
-    assert refusal(inspect, CaseError, "twice/stock@gpu").startswith("twice/stock@gpu is skipped here: no ")
-
-
-def test_a_case_that_does_not_compile(inspect: Inspect) -> None:
-    assert refusal(inspect, CaseError, BROKEN) == (
-        f"{BROKEN}: iree-compile printed an error, though it exited with status 0: 'no-such-pass' does not refer to a "
-        "registered pass or pass pipeline"
-    )
-
-
-def test_a_model_that_cannot_be_read(inspect: Inspect) -> None:
-    assert refusal(inspect, CaseError, "gone/stock@vm").startswith("gone/stock@vm: ")
-
-
-def test_ir_that_cannot_be_had(inspect: Inspect) -> None:
-    assert refusal(inspect, CaseError, LONG, "bufferized") == (
-        "the IR of a dispatch cannot be written (File name too long); give the model's function a short name"
-    )
+def test_what_cannot_be_inspected(
+    inspect: Inspect, kind: type[HarnessError], case: str, phases: list[str], sentence: str
+) -> None:
+    assert refusal(inspect, kind, case, *phases).startswith(sentence)
 
 
 @pytest.mark.parametrize("made", [False, True], ids=["at once", "once the model is there"])
