@@ -51,8 +51,8 @@ class Finished:
     Attributes:
         returncode: Exit status; negative: the signal that ended it.
         limit: Why the harness stopped it (`time` or `memory`), else None.
-        peak_rss_bytes: Peak resident memory, where the system tells. Below the harness's own peak it is known for
-            children with a memory limit only, and without what they added in their last 50 ms.
+        peak_rss_bytes: Peak resident memory, where the system counts it. A peak below the harness's own is measured
+            only for children with a memory limit, and misses what they add in their last 50 ms.
     """
 
     command: tuple[str, ...]
@@ -139,7 +139,7 @@ def _signal_group(child: subprocess.Popen[bytes], *, kill: bool) -> None:
     if hasattr(os, "killpg"):
         try:
             os.killpg(child.pid, signal.SIGKILL if kill else signal.SIGTERM)
-            os.killpg(child.pid, signal.SIGCONT)  # one that is held still would not hear of it
+            os.killpg(child.pid, signal.SIGCONT)  # a child that is held still acts on no signal but this
         except (ProcessLookupError, PermissionError):
             return
     elif kill:
@@ -188,7 +188,7 @@ def _resident_bytes(pid: int) -> int:
 
 
 def _high_water_bytes(pid: int) -> int:
-    """Peak resident memory of the program that a process runs; 0 where the system does not tell."""
+    """Peak resident memory of the program that a process runs; 0 where the system does not count it."""
     try:
         found = re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
     except OSError:
@@ -199,7 +199,7 @@ def _high_water_bytes(pid: int) -> int:
 def _peak_bytes(rusage_bytes: int | None, sampled_bytes: int) -> int | None:
     """A child's own peak: on Linux its rusage begins with the peak of the process that started it.
 
-    That one is told with a few per cent of error, so a child's counts as its own from ten per cent above it.
+    The harness's own peak has an error of a few per cent, so a child's rusage counts from ten per cent above it.
     """
     if rusage_bytes is not None and rusage_bytes > 1.1 * _high_water_bytes(os.getpid()):
         return rusage_bytes
@@ -234,7 +234,7 @@ def _watch(
 
 
 def _wait(child: subprocess.Popen[bytes]) -> tuple[int, int | None]:
-    """Wait for the child's end; its exit status, and its peak resident memory in bytes, where the system tells."""
+    """Wait for the child's end; its exit status, and its peak resident memory in bytes, where the system counts it."""
     if not hasattr(os, "wait4"):
         return child.wait(), None
     while True:

@@ -27,11 +27,11 @@ from harness.toolchain.tools import flag_name
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A suite that is known to fit the toolchains, and its cases on this machine.
+    """A suite that fits the toolchains, and its cases on this machine.
 
     Attributes:
-        toolchains: All that the cases are run under. The first one also makes the models, so that every toolchain
-            compiles the same text; and the others are compared with it.
+        toolchains: The toolchains of the cases. The first one also makes the models, so that every toolchain compiles
+            the same text, and the others are compared with it.
         plugins: By variant name, its plugins in order with their options.
         peers: With their options, by label.
         devices: What the suite's devices are here, with their driver's version, by name; those that are there.

@@ -38,7 +38,7 @@ class Runnable:
     """A compiled case in its folder, ready to run.
 
     Attributes:
-        toolchain: That compiled it, and runs it.
+        toolchain: The toolchain that compiled it and runs it.
         cpus: Cores to hold its processes on; None: wherever the system puts them.
     """
 
@@ -126,7 +126,7 @@ class _Right:
 
 
 class _References:
-    """Right outputs for each case, as far as they are known by now."""
+    """Right outputs for each case, from outside or from the baselines that have run."""
 
     def __init__(self) -> None:
         self._outside: dict[str, _Right | None] = {}

@@ -1,8 +1,8 @@
 """A case's outputs: do its devices fit the module, what does one run give, and how far is that from what is right?
 
 IREE's runtime takes a list of devices that is longer than the program's without a word and leaves the rest idle, and
-it answers a shorter one with a page of target attributes. A module says itself what it was compiled for: it carries
-the message of its own search for each of its devices, with the device's name and all that it may be.
+it answers a shorter list with a page of target attributes. A module holds what it was compiled for: the message of its
+own search for each of its devices, with the device's name and all that the device may be.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def misfit(devices: Mapping[str, Sequence[Place]], uris: Sequence[str]) -> str |
 
     Args:
         devices: What `module_devices` found.
-        uris: As they are given to the runtime, in order.
+        uris: The runtime's devices, in order.
     """
     if not devices or not all(devices.values()):
         return None

@@ -181,12 +181,12 @@ def test_all_cases_of_a_group_live_in_one_process_which_is_fresh_for_each_genera
     assert len({request["pid"] for request in loads}) == 3
 
 
-def test_calls_under_a_millisecond_are_batched_and_longer_ones_are_not(script: Script) -> None:
-    script.answers["per_call_ns"] = {"short": 20_000, "long": 5_000_000}
-    rounds = _rounds(list(measure_generation(script.group("short", "long"), 0, _NO_TIME)))
-    calls = {turn.case: turn.calls for turn in rounds[0].turns}
-    assert calls == {"short": 50, "long": 1}
-    assert {turn.case: turn.wall_ns for turn in rounds[0].turns} == {"short": 1_000_000, "long": 5_000_000}
+def test_calls_under_a_millisecond_are_batched_alike_for_cases_that_are_alike(script: Script) -> None:
+    script.answers["per_call_ns"] = {"short": 20_000, "alike": 25_000, "other": 100_000, "long": 5_000_000}
+    first, *_ = _rounds(list(measure_generation(script.group("short", "alike", "other", "long"), 0, _NO_TIME)))
+    calls = {turn.case: turn.calls for turn in first.turns}
+    assert calls == {"short": 50, "alike": 50, "other": 10, "long": 1}
+    assert {turn.wall_ns for turn in first.turns} == {1_000_000, 1_250_000, 5_000_000}
 
 
 def test_cases_with_other_run_flags_live_in_another_process_and_take_turns_with_it(script: Script) -> None:
