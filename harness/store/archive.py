@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
-import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,6 +24,7 @@ from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
     TURNS_FILE,
+    FileRecord,
     describe_file,
     finished_document,
     mark_dropped,
@@ -289,8 +290,7 @@ def compact(place: Place, rows_of: RowsOf, progress: Progress) -> Compacted:
             added = [name for name in sizes if name in tables.ids]
             rewritten = bool(added) or len(before) > 1 or any(source.records for source in before)
             if rewritten:
-                _write_set(tables, results, sorted(tables.ids))
-                _remove(results, before)
+                _remove(results, before, besides=_write_set(tables, results, sorted(tables.ids)))
         of_runs = {name: (results / name / HEADER_FILE).is_file() for name in added}
         return Compacted(
             runs=tuple(name for name in added if of_runs[name]),
@@ -334,10 +334,10 @@ def _write_set(tables: Tables, results: Path, ids: Sequence[str], *, without_tur
     """
     import duckdb
 
-    folder = results / HISTORY_FOLDER / f"tables-{secrets.token_hex(4)}"
+    history = results / HISTORY_FOLDER
     in_folders = [name for name in ids if (results / name / TURNS_FILE).is_file()]
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        history.mkdir(parents=True, exist_ok=True)
         copy = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=results))
         try:
             for table in STORED:
@@ -348,15 +348,23 @@ def _write_set(tables: Tables, results: Path, ids: Sequence[str], *, without_tur
             records = {file.name: describe_file(file) for file in sorted(copy.iterdir())}
             (copy / FINISHED_FILE).write_bytes(finished_document(records))
             copy.chmod(0o755)  # mkdtemp makes it private
-            copy.rename(folder)
+            folder = history / f"tables-{_digest(records)}"
+            if not folder.exists():  # else the same rows are there
+                copy.rename(folder)
         finally:
             shutil.rmtree(copy, ignore_errors=True)
     except OSError as error:
-        raise unwritable(results / HISTORY_FOLDER, error) from None
+        raise unwritable(history, error) from None
     except duckdb.Error as error:
         why = one_line(str(error))[:200]
-        raise RunError(f"{results / HISTORY_FOLDER}: cannot be written or read ({why}); it is as it was") from None
+        raise RunError(f"{history}: cannot be written or read ({why}); it is as it was") from None
     return folder
+
+
+def _digest(records: Mapping[str, FileRecord]) -> str:
+    """8 hex digits of a set's content, so that the same rows have the same name."""
+    text = "".join(f"{name} {record.sha256}\n" for name, record in sorted(records.items()))
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _in_order(folder: Path) -> list[Path]:
@@ -366,14 +374,15 @@ def _in_order(folder: Path) -> list[Path]:
     )
 
 
-def _remove(results: Path, sources: Sequence[Source]) -> None:
+def _remove(results: Path, sources: Sequence[Source], *, besides: Path) -> None:
     """Delete what another set has now; what stays behind is hidden by it, and goes the next time."""
     history = results / HISTORY_FOLDER
     for source in sources:
-        if (results / source.name).is_dir():
-            shutil.rmtree(results / source.name, ignore_errors=True)
-    if any(source.records for source in sources) or (history / "index.json").is_file():
-        (history / "index.json").unlink(missing_ok=True)
+        folder = results / source.name
+        if folder.is_dir() and folder != besides:  # the same rows make the same set again
+            shutil.rmtree(folder, ignore_errors=True)
+    if (history / "index.json").is_file():
+        (history / "index.json").unlink()
         (history / ".lock").unlink(missing_ok=True)
         for table in STORED:
             shutil.rmtree(history / table, ignore_errors=True)
@@ -501,6 +510,6 @@ def _drop_compacted(
             size = sum(source.files["turns"].stat().st_size for source in tables.sources if "turns" in source.files)
             return rows, round(size * sum(old.values()) / sum(count for *_, count in counted)), young
         _require_all(tables, sources)
-        _write_set(tables, results, sorted(tables.ids), without_turns_of=sorted(old))
-        _remove(results, sources)
+        written = _write_set(tables, results, sorted(tables.ids), without_turns_of=sorted(old))
+        _remove(results, sources, besides=written)
     return rows, before - _bytes_of(results), young

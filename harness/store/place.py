@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
 
 from harness.cache import held
 from harness.errors import RunError, UsageError
@@ -103,25 +102,6 @@ def staged(source: Path, contents: Contents, results: Path) -> Iterator[Path]:
         shutil.rmtree(copy, ignore_errors=True)
 
 
-def move_into_place(copy: Path, target: Path) -> bool:
-    """Give a staged copy its name; False: something has it already.
-
-    Raises:
-        RunError: It cannot be moved.
-    """
-    try:
-        if target.exists():  # a file, or an empty folder, would be replaced
-            return False
-        copy.rename(target)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        if target.exists():
-            return False
-        raise unwritable(target, error) from None
-    return True
-
-
 def require_size(folder: Path, contents: Contents) -> None:
     """Refuse a folder that is larger than a run can be.
 
@@ -181,27 +161,50 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (last.index(name) if name in last else -1, name))
 
 
-class Place(Protocol):
-    """Where a results folder lies.
+class Place:
+    """Where a results folder lies: a folder of this machine, which is read where it lies; a URL has a subclass.
 
     Attributes:
         address: As the user gave it, without a password.
-        local: A folder of this machine that holds the runs; of a URL, a mirror that `fetch` fills.
+        local: The folder that holds the runs; of a URL, a mirror that `fetch` fills.
         refused: Folders and files that are not read, by name, and why.
     """
 
-    address: str
-    local: Path
-    refused: dict[str, str]
+    def __init__(self, address: str, local: Path) -> None:
+        self.address = address
+        self.local = local
+        self.refused: dict[str, str] = {}
 
     def names(self) -> list[str]:
-        """Folders of runs and comparisons, finished or not, sorted; those of a URL need not be in the mirror yet."""
+        """Folders of runs and comparisons, finished or not, sorted; those of a URL need not be in the mirror yet.
+
+        Raises:
+            UsageError: There is no such folder.
+            RunError: It cannot be listed.
+        """
+        found = []
+        try:
+            with os.scandir(self.local) as entries:
+                for entry in sorted(entries, key=lambda entry: entry.name):
+                    if (why := _refusal(entry)) is not None:
+                        self.refused[entry.name] = why
+                    elif _is_candidate(entry):
+                        found.append(entry.name)
+        except FileNotFoundError:
+            raise UsageError(f"{self.address}: there is no such folder; give one that holds runs") from None
+        except OSError as error:
+            raise RunError(
+                f"{self.address}: cannot be listed ({error.strerror}); give a folder that holds runs"
+            ) from None
+        return found
 
     def fetch(self, names: Iterable[str] | None = None, on_progress: OnProgress | None = None) -> None:
-        """Bring folders into `local`; what is there and has not changed is not fetched again.
+        """Bring folders into `local`, which has nothing to do where they lie there.
+
+        A folder that has not changed is not fetched again; for one that is refused, `refused` says why.
 
         Args:
-            names: None: the compacted history, and all folders that are not in it.
+            names: None: all folders and the compacted history.
             on_progress: Told each name.
 
         Raises:
@@ -209,7 +212,11 @@ class Place(Protocol):
         """
 
     def fetch_history(self) -> None:
-        """Bring the compacted history into `local`, if there is one."""
+        """Bring the compacted history into `local`, if there is one.
+
+        Raises:
+            RunError: It cannot be read.
+        """
 
     def put(self, folder: Path, check: Callable[[Path], None] | None = None) -> bool:
         """Copy a run's or a comparison's folder to this place under its name; False: the same one is there already.
@@ -220,6 +227,29 @@ class Place(Protocol):
         Raises:
             RunError: Another one of that name is there, it holds a link, or the place cannot be written.
         """
+        contents = look_into(folder)
+        require_size(folder, contents)
+        target = self.local / folder.name
+        with archive_lock(self.local):
+            if target.exists() or target.is_symlink():
+                if not same_content(folder, target):
+                    raise RunError(
+                        f"{self.address.rstrip('/')}/{folder.name}: is there already with other content; "
+                        "compare the two, and rename or delete one"
+                    )
+                return False
+            with staged(folder, contents, self.local) as copy:
+                if check is not None:
+                    check(copy)
+                self._upload(copy, folder.name, contents)
+                try:
+                    copy.rename(target)
+                except OSError as error:
+                    raise unwritable(target, error) from None
+        return True
+
+    def _upload(self, copy: Path, name: str, contents: Contents) -> None:
+        """Bring a new folder to where others see it, beyond `local`."""
 
     def apply(self, written: Iterable[str], removed: Iterable[str]) -> None:
         """Do at the place what was done in `local`: upload these files, in this order, then delete those.
@@ -245,73 +275,14 @@ def open_place(place: str, *, mirror: Path | None = None) -> Place:
         RunError: It cannot be listed.
     """
     if not is_url(place):
-        return LocalPlace(place, Path(place))
+        return Place(place, Path(place))
     from harness.store.remote import open_remote
 
     if "::" not in place and place.startswith(_LOCAL_SCHEMES):
         from fsspec.implementations.local import LocalFileSystem
 
-        return LocalPlace(place, Path(str(LocalFileSystem._strip_protocol(place))))
+        return Place(place, Path(str(LocalFileSystem._strip_protocol(place))))
     return open_remote(place, mirror)
-
-
-class LocalPlace:
-    """A folder of this machine, which is read where it lies."""
-
-    def __init__(self, address: str, folder: Path) -> None:
-        self.address = address
-        self.local = folder
-        self.refused: dict[str, str] = {}
-
-    def names(self) -> list[str]:
-        """Folders of runs and comparisons in it.
-
-        Raises:
-            RunError: It cannot be listed.
-        """
-        found = []
-        try:
-            with os.scandir(self.local) as entries:
-                for entry in sorted(entries, key=lambda entry: entry.name):
-                    if (why := _refusal(entry)) is not None:
-                        self.refused[entry.name] = why
-                    elif _is_candidate(entry):
-                        found.append(entry.name)
-        except FileNotFoundError:
-            raise UsageError(f"{self.address}: there is no such folder; give one that holds runs") from None
-        except OSError as error:
-            raise RunError(
-                f"{self.address}: cannot be listed ({error.strerror}); give a folder that holds runs"
-            ) from None
-        return found
-
-    def fetch(self, names: Iterable[str] | None = None, on_progress: OnProgress | None = None) -> None:
-        """Nothing: they are here."""
-
-    def fetch_history(self) -> None:
-        """Nothing: it is here."""
-
-    def put(self, folder: Path, check: Callable[[Path], None] | None = None) -> bool:
-        """Copy a folder here under its name, one process at a time."""
-        contents = look_into(folder)
-        require_size(folder, contents)
-        target = self.local / folder.name
-        with archive_lock(self.local):
-            if target.exists() or target.is_symlink():
-                return _require_same(folder, target)
-            with staged(folder, contents, self.local) as copy:
-                if check is not None:
-                    check(copy)
-                return move_into_place(copy, target) or _require_same(folder, target)
-
-    def apply(self, written: Iterable[str], removed: Iterable[str]) -> None:
-        """Nothing: it was done here."""
-
-
-def _require_same(folder: Path, target: Path) -> bool:
-    if not same_content(folder, target):
-        raise RunError(f"{target}: is there already with other content; compare the two, and rename or delete one")
-    return False
 
 
 def _is_candidate(entry: os.DirEntry[str]) -> bool:

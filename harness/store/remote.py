@@ -5,40 +5,29 @@ A listing may say anything: only names that the harness gives are let through.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import unquote
 
-from harness.cache import cache_root, read_memo, write_atomically, write_memo
+from harness.cache import cache_root, read_memo, write_memo
 from harness.errors import HarnessError, RunError, UsageError
 from harness.store.files import FINISHED_FILE
 from harness.store.folders import (
     FOLDER_LIMIT_BYTES,
     HISTORY_FOLDER,
+    Contents,
     is_history_file,
     is_known,
     is_name,
     kind_of,
-    look_into,
 )
-from harness.store.place import (
-    STAGING_PREFIX,
-    OnProgress,
-    archive_lock,
-    in_order,
-    require_size,
-    same_content,
-    staged,
-    unwritable,
-    without_password,
-)
+from harness.store.place import STAGING_PREFIX, OnProgress, Place, archive_lock, in_order, unwritable, without_password
 from harness.text import one_line, shown
 
 # A hundred thousand links of a hundred bytes, several times over.
@@ -82,39 +71,20 @@ class RemoteFile:
     Attributes:
         path: As its file system wants it.
         bytes: None where the listing does not say.
-        stamp: Size and version, as text; they change where the file does.
+        stamp: Size and version, as text, which change where the file does; "" where the listing has neither.
     """
 
     path: str
     bytes: int | None
     stamp: str
 
-    def same_as(self, known: object, *, fixed: bool) -> bool:
-        """Whether it is the file that was fetched with that stamp.
 
-        Args:
-            fixed: Whether such a file never changes, so that it is one of which nothing is told.
-        """
-        return self.stamp == known and (fixed or self.stamp != "")
+# Of runs, of comparisons and of the compacted history, by name: their files by path in the folder.
+Folders = dict[str, dict[str, RemoteFile]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Listing:
-    """What lies at a place.
-
-    Attributes:
-        folders: Of runs and comparisons: their files by path in the folder.
-        history: Files of the compacted history, by path.
-        refused: Names that no run of the harness has, and why they are not read.
-    """
-
-    folders: Mapping[str, dict[str, RemoteFile]]
-    history: Mapping[str, RemoteFile]
-    refused: Mapping[str, str]
-
-
-def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = False) -> Listing:
-    """List a place.
+def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = False) -> tuple[Folders, dict[str, str]]:
+    """List a place: its folders, and names that no run of the harness has, with the reason why they are not read.
 
     Args:
         system: A file system of fsspec.
@@ -132,20 +102,17 @@ def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = Fals
         _require_answer(system, root, address)
         raise RunError(f"{address}: there is nothing there; give a folder that holds runs")
     web = bool(protocols & {"http", "https"})
-    folders: dict[str, dict[str, RemoteFile]] = {}
-    history: dict[str, RemoteFile] = {}
+    folders: Folders = {}
     refused: dict[str, str] = {}
     for path, info in found.items():
         inner = path[len(root) :].lstrip("/") if path.startswith(root) else path
         name, _, below = (unquote(inner) if web else inner).partition("/")
         if name == ".." or (not name and below):
             refused[shown(inner)] = "leads out of the place"
-            continue
-        if not below or name.startswith("."):
+        elif not below or name.startswith("."):
             continue  # beside the folders, or hidden
-        file = RemoteFile(path=path, bytes=_size(info), stamp=_stamp(info))
-        if is_history_file(f"{name}/{below}"):
-            history[f"{name}/{below}"] = file
+        elif is_history_file(f"{name}/{below}"):
+            folders.setdefault(name, {})[below] = _remote_file(path, info)
         elif not is_name(name):
             if kind_of({below}) is not None:
                 refused[name] = f"{shown(name)!r} is no name of a run"
@@ -154,9 +121,20 @@ def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = Fals
         elif ".." in below.split("/") or "\\" in below:
             refused[name] = f"{shown(below)} leads out of its folder"
         elif is_known(below):
-            folders.setdefault(name, {})[below] = file
-    kept = {name: files for name, files in folders.items() if name not in refused and kind_of(set(files)) is not None}
-    return Listing(folders=kept, history=history, refused=refused)
+            folders.setdefault(name, {})[below] = _remote_file(path, info)
+    read = {
+        name: files
+        for name, files in folders.items()
+        if name not in refused and (name == HISTORY_FOLDER or kind_of(set(files)) is not None)
+    }
+    return read, refused
+
+
+def _remote_file(path: str, info: Mapping[str, Any]) -> RemoteFile:
+    size = info.get("size")
+    size = size if isinstance(size, int) and size >= 0 else None
+    version = next((str(info[key]) for key in _STAMPS if info.get(key) is not None), "")
+    return RemoteFile(path=path, bytes=size, stamp=f"{size} {version}" if version or size is not None else "")
 
 
 def _require_answer(system: Any, root: str, address: str) -> None:
@@ -165,55 +143,50 @@ def _require_answer(system: Any, root: str, address: str) -> None:
     Raises:
         RunError: It cannot be reached.
     """
-    try:
+    with _explained(address, "reached"), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         system.ls(root, detail=False)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except Exception as error:  # every file system has exceptions of its own
-        why = without_password(one_line(str(error) or type(error).__name__))[:300]
-        raise RunError(
-            f"{address}: cannot be reached ({why}); check the address, the network and your rights"
-        ) from None
 
 
-def _size(info: Mapping[str, Any]) -> int | None:
-    size = info.get("size")
-    return size if isinstance(size, int) and size >= 0 else None
+@contextlib.contextmanager
+def _explained(address: str, done: str) -> Iterator[None]:
+    """Say in one sentence that a place cannot be `done`; file systems of fsspec have exceptions of their own.
+
+    Raises:
+        RunError: Whatever was raised.
+    """
+    try:
+        yield
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise _failed(address, done, error) from None
 
 
-def _stamp(info: Mapping[str, Any]) -> str:
-    """Size and version; "" where the listing tells neither, so that the file is fetched again."""
-    version = next((str(info[key]) for key in _STAMPS if info.get(key) is not None), "")
-    size = _size(info)
-    return f"{size} {version}" if version or size is not None else ""
+def _failed(address: str, done: str, error: Exception) -> RunError:
+    why = without_password(one_line(f"{type(error).__name__}: {error}"))[:300]
+    return RunError(f"{address}: cannot be {done} ({why}); check the address, the network and your rights")
 
 
-class RemotePlace:
-    """A results folder behind a URL; see harness.store.place.Place."""
+class RemotePlace(Place):
+    """A results folder behind a URL."""
 
     def __init__(self, address: str, system: Any, root: str, mirror: Path) -> None:
-        self.address = address
-        self.local = mirror
-        self.refused: dict[str, str] = {}
+        super().__init__(address, mirror)
         self._system = system
         self._root = root.rstrip("/")
-        self._listed: Listing | None = None
-        self._added: set[str] = set()  # by `put`, since it was listed
+        self._folders: Folders | None = None
 
     def names(self) -> list[str]:
         """Folders of runs and comparisons there, as they were when this was first asked."""
-        return sorted({*self._listing().folders, *self._added})
+        return sorted(self._listing().keys() - {HISTORY_FOLDER})
 
     def fetch(self, names: Iterable[str] | None = None, on_progress: OnProgress | None = None) -> None:
-        """Bring folders into the mirror; a folder that is refused is left out, and `refused` says why."""
+        """Bring folders into the mirror, each as a whole."""
         if names is None:
             self.fetch_history()
             names = self.names()
-        names = list(names)
-        if not self._added.isdisjoint(names):
-            self._listed = None
-        folders = self._listing().folders
-        with self._locked():
+        folders = self._listing()
+        with archive_lock(self.local):
             for name in names:
                 if name in folders:
                     if on_progress is not None:
@@ -224,159 +197,99 @@ class RemotePlace:
                         self.refused[name] = str(error)
 
     def fetch_history(self) -> None:
-        """Bring the compacted history into the mirror, its index last."""
-        files = self._listing().history
-        with self._locked():
-            known = read_memo(self.local / _STAMPS_FILE) or {}
-            for path in sorted(files, key=lambda path: path.endswith(".json")):
-                target = self.local / path
-                if not (target.is_file() and files[path].same_as(known.get(path), fixed=path.endswith(".parquet"))):
-                    self._fetch_file(files[path], target)
-            write_memo(self.local / _STAMPS_FILE, {path: one.stamp for path, one in files.items()})
-            for file in [file for file in (self.local / HISTORY_FOLDER).rglob("*") if file.is_file()]:
-                if file.relative_to(self.local).as_posix() not in files:
-                    file.unlink()
+        """Bring the compacted history into the mirror."""
+        folders = self._listing()
+        if HISTORY_FOLDER in folders:
+            with archive_lock(self.local):
+                self._fetch_folder(HISTORY_FOLDER, folders[HISTORY_FOLDER])
 
     def put(self, folder: Path, check: Callable[[Path], None] | None = None) -> bool:
-        """Upload a folder; what makes it a finished one goes last."""
-        contents = look_into(folder)
-        require_size(folder, contents)
-        if folder.name in self._added or folder.name in self._listing(may_be_new=True).folders:
-            self.fetch([folder.name])
-            if not same_content(folder, self.local / folder.name):
-                raise RunError(
-                    f"{self.address}: {folder.name} is there already with other content; compare the two, and rename "
-                    "or delete one"
-                )
-            return False
-        with self._locked(), staged(folder, contents, self.local) as copy:
-            if check is not None:
-                check(copy)
-            self._upload({f"{folder.name}/{name}": copy / name for name in in_order(contents.known)})
-        self._added.add(folder.name)
-        return True
+        """Upload a folder."""
+        self._listing(may_be_new=True)
+        self.fetch([folder.name])
+        if folder.name in self.refused:
+            raise RunError(f"{self.address}: {folder.name} is there, but {self.refused[folder.name]}")
+        return super().put(folder, check)
 
     def apply(self, written: Iterable[str], removed: Iterable[str]) -> None:
         """Upload files of the mirror, then delete others at the place."""
-        self._upload({path: self.local / path for path in written})
-        for path in removed:
-            with self._told_writing():
+        with _explained(self.address, "written"):
+            for path in written:
+                self._upload_file(self.local / path, path)
+            for path in removed:
                 self._system.rm_file(self._path(path))
-        self._listed = None
+        self._folders = None
 
-    def _listing(self, *, may_be_new: bool = False) -> Listing:
-        if self._listed is None:
-            with self._told_reading():
+    def _listing(self, *, may_be_new: bool = False) -> Folders:
+        if self._folders is None:
+            with _explained(self.address, "read"):
                 self._system.invalidate_cache()  # listings are kept as long as the process, and a place gains runs
-                self._listed = list_remote(self._system, self._root, self.address, may_be_new=may_be_new)
-            self._added.clear()
-            self.refused.update(self._listed.refused)
-            self._forget_others(set(self._listed.folders))
-        return self._listed
+                self._folders, refused = list_remote(self._system, self._root, self.address, may_be_new=may_be_new)
+            self.refused.update(refused)
+            for folder in self.local.glob("*"):
+                if folder.is_dir() and folder.name not in self._folders:
+                    shutil.rmtree(folder, ignore_errors=True)
+        return self._folders
 
-    def _forget_others(self, names: set[str]) -> None:
-        """Remove from the mirror what is no longer at the place."""
-        for folder in self.local.glob("*"):
-            if folder.is_dir() and folder.name not in names and folder.name != HISTORY_FOLDER:
-                shutil.rmtree(folder, ignore_errors=True)
+    def _fetch_folder(self, name: str, files: Mapping[str, RemoteFile]) -> None:
+        """Fetch a folder into a name that nobody reads, and move it to its own.
 
-    def _fetch_folder(self, name: str, files: dict[str, RemoteFile]) -> None:
+        Raises:
+            RunError: It is too large, or cannot be read or written.
+        """
         target = self.local / name
-        known = read_memo(target / _STAMPS_FILE) or {}
-        # Not every listing tells versions; what is finished does not change then either.
-        fixed = kind_of(set(files)) == "comparison" or FINISHED_FILE in files
-        if known.keys() == files.keys() and all(files[path].same_as(known[path], fixed=fixed) for path in files):
+        stamps = {path: file.stamp for path, file in files.items()}
+        # Not every listing has versions; what is finished does not change then either.
+        fixed = name == HISTORY_FOLDER or kind_of(set(files)) == "comparison" or FINISHED_FILE in files
+        if (read_memo(target / _STAMPS_FILE) or {}) == stamps and (fixed or all(stamps.values())):
             return
-        size = sum(one.bytes or 0 for one in files.values())
+        size = sum(file.bytes or 0 for file in files.values())
         if size > FOLDER_LIMIT_BYTES:
-            self.refused[name] = (
-                f"is {size / 2**30:,.1f} GiB, and more than {FOLDER_LIMIT_BYTES / 2**30:g} GiB is not fetched"
-            )
-            return
-        copy = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=self.local))
+            limit = f"{FOLDER_LIMIT_BYTES / 2**30:g} GiB"
+            raise RunError(f"{self.address}: {name} is {size / 2**30:,.1f} GiB, and more than {limit} is not fetched")
         try:
-            for path, one in files.items():
-                self._fetch_file(one, copy / path)
-            write_memo(copy / _STAMPS_FILE, {path: one.stamp for path, one in files.items()})
-            if target.exists():
-                shutil.rmtree(target)
-            copy.rename(target)
+            copy = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=self.local))
+            try:
+                for path, file in files.items():
+                    (copy / path).parent.mkdir(parents=True, exist_ok=True)
+                    with (copy / path).open("wb") as stream:
+                        stream.writelines(self._chunks(file))
+                write_memo(copy / _STAMPS_FILE, stamps)
+                if target.exists():
+                    shutil.rmtree(target)
+                copy.rename(target)
+            finally:
+                shutil.rmtree(copy, ignore_errors=True)
         except OSError as error:
             raise unwritable(target, error) from None
-        finally:
-            shutil.rmtree(copy, ignore_errors=True)
 
-    def _fetch_file(self, one: RemoteFile, target: Path) -> None:
-        """Fetch one file, and no more bytes than a folder may have, whatever the listing said."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".fetching-{target.name[:200]}")
+    def _chunks(self, file: RemoteFile) -> Iterator[bytes]:
+        """A file's content, and no more bytes than a folder may have, whatever the listing said."""
         size = 0
-        try:
-            with temporary.open("wb") as file, self._told_reading(), self._system.open(one.path, "rb") as stream:
-                while chunk := stream.read(_CHUNK_BYTES):
-                    size += len(chunk)
-                    if size > FOLDER_LIMIT_BYTES:
-                        raise RunError(f"{self.address}: {shown(one.path)} is larger than a run can be; look at it")
-                    _write(file, chunk, target)
-            if one.bytes is not None and size != one.bytes:
-                raise RunError(
-                    f"{self.address}: {shown(one.path)} has {size} bytes, and {one.bytes} were announced; try again"
-                )
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with _explained(self.address, "read"), self._system.open(file.path, "rb") as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                size += len(chunk)
+                if size > FOLDER_LIMIT_BYTES:
+                    raise RunError(f"{self.address}: {shown(file.path)} is larger than a run can be; look at it")
+                yield chunk
+        if file.bytes is not None and size != file.bytes:
+            raise RunError(
+                f"{self.address}: {shown(file.path)} has {size} bytes, and {file.bytes} were announced; try again"
+            )
 
-    def _upload(self, files: dict[str, Path]) -> None:
-        for path, file in files.items():
-            with self._told_writing():
-                remote = self._path(path)
-                self._system.makedirs(remote.rsplit("/", 1)[0], exist_ok=True)
-                self._system.put_file(str(file), remote)
+    def _upload(self, copy: Path, name: str, contents: Contents) -> None:
+        with _explained(self.address, "written"):
+            for path in in_order(contents.known):
+                self._upload_file(copy / path, f"{name}/{path}")
+        self._listing()[name] = {}  # no file is fetched: the copy becomes the mirror's
+
+    def _upload_file(self, file: Path, path: str) -> None:
+        remote = self._path(path)
+        self._system.makedirs(remote.rsplit("/", 1)[0], exist_ok=True)
+        self._system.put_file(str(file), remote)
 
     def _path(self, path: str) -> str:
         return f"{self._root}/{path}" if self._root else path
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One process at a time changes a mirror."""
-        try:
-            self.local.mkdir(parents=True, exist_ok=True)
-            if not (self.local / ".address.json").is_file():
-                write_atomically(self.local / ".address.json", json.dumps(self.address).encode())
-        except OSError as error:
-            raise unwritable(self.local, error) from None
-        with archive_lock(self.local):
-            yield
-
-    @contextmanager
-    def _told_reading(self) -> Iterator[None]:
-        try:
-            yield
-        except HarnessError:
-            raise
-        except Exception as error:
-            raise unreadable(self.address, error) from None
-
-    @contextmanager
-    def _told_writing(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            why = one_line(f"{type(error).__name__}: {error}")[:300]
-            raise RunError(f"{self.address}: cannot be written ({why}); check the address and your rights") from None
-
-
-def _write(file: IO[bytes], chunk: bytes, target: Path) -> None:
-    try:
-        file.write(chunk)
-    except OSError as error:
-        raise unwritable(target, error) from None
-
-
-def unreadable(address: str, error: Exception) -> RunError:
-    """What is said where a file system of fsspec raises one of its own exceptions."""
-    why = without_password(one_line(f"{type(error).__name__}: {error}"))[:300]
-    return RunError(f"{address}: cannot be read ({why}); check the address, the network and your rights")
 
 
 def open_remote(place: str, mirror: Path | None = None) -> RemotePlace:
@@ -401,14 +314,11 @@ def open_remote(place: str, mirror: Path | None = None) -> RemotePlace:
         known = ", ".join(f"{name}://" for name in ("s3", "gs", "http", "sftp", "zip"))
         raise UsageError(f"{address}: {one_line(str(error))}; give a path, or a URL of fsspec ({known}, ...)") from None
     except Exception as error:  # every file system has exceptions of its own
-        raise unreadable(address, error) from None
+        raise _failed(address, "read", error) from None
     if isinstance(system, fsspec.get_filesystem_class("dir")) and root == system.path:
         root = ""  # of `dir::file:///folder`, which is itself the root
-    return RemotePlace(address, system, root, mirror or cache_root() / "places" / _digest(place))
-
-
-def _digest(place: str) -> str:
-    return hashlib.sha256(place.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(place.encode()).hexdigest()[:16]
+    return RemotePlace(address, system, root, mirror or cache_root() / "places" / digest)
 
 
 def _install(place: str, message: str) -> str:

@@ -66,6 +66,16 @@ def test_a_second_time_does_nothing(tmp_path: Path) -> None:
     assert second.before_bytes == second.after_bytes == first.after_bytes > 0
 
 
+def test_the_same_runs_give_a_set_of_the_same_name(tmp_path: Path) -> None:
+    runs(tmp_path / "here", 3)
+    shutil.copytree(tmp_path / "here", tmp_path / "there")
+    names: set[str] = set()
+    for results in (tmp_path / "here", tmp_path / "there"):
+        done(results)
+        names.update(path.name for path in (results / "history").iterdir())
+    assert len(names) == 1
+
+
 def test_new_runs_go_into_the_one_set_and_folders_are_only_read(tmp_path: Path) -> None:
     first = a_run(tmp_path, 0)
     before = contents(first)
@@ -137,7 +147,7 @@ from harness.progress import Silent
 from harness.report.rows import rows_of
 from harness.store import archive
 from harness.store.place import open_place
-def die(*_):
+def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 setattr(archive, sys.argv[2], die)
 archive.compact(open_place(sys.argv[1]), rows_of, Silent())
