@@ -154,6 +154,11 @@ def test_a_variants_own_pipeline_stays_a_flag_where_no_plugin_runs_passes() -> N
     assert arranged(Flags(compile=("--a",)), flags=(own,)) == Arranged(compile_flags=("--a",))
 
 
+def test_of_two_pipelines_of_a_variant_the_last_is_joined_as_the_compiler_would_take_it() -> None:
+    own = [f"--{PIPELINE_FLAG}=builtin.module({name})" for name in ("inline", "canonicalize")]
+    assert arranged(running("cse"), flags=own).pipelines[-1] == ("alpha", "builtin.module(canonicalize,cse)")
+
+
 @pytest.mark.parametrize("text", ["cse", "util.func(cse)", "builtin.module(cse", ""])
 def test_a_pipeline_of_another_form_cannot_be_joined(text: str) -> None:
     alone = arranged(PassPipeline(text=text))

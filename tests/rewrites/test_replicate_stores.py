@@ -179,12 +179,12 @@ def test_a_tensor_made_of_the_result_keeps_its_copy() -> None:
     made = TWO_UPDATES.replace(
         "%w = flow.tensor.reshape",
         """%slow = flow.tensor.update %v, %a1[%c0, %c0, %c0] : tensor<32x90x62xf32> -> %a1 as tensor<128x90x62xf32>
-  util.optimization_barrier %slow : tensor<128x90x62xf32>
+  util.optimization_barrier %slow, %v : tensor<128x90x62xf32>, tensor<32x90x62xf32>
   %w = flow.tensor.reshape""",
     )
     text, matched = rewritten(ONE_STORE + made, replicate_stores)
     assert matched == [1]
-    assert ":3 = flow.dispatch" in text  # for %a1, for %b1, and for %slow, which is made of %a1
+    assert ":3 = flow.dispatch" in text  # for %a1, for %b1, and one for %slow, which is made of %a1, and the barrier
 
 
 def test_code_without_arithmetic_at_the_end_is_left_alone() -> None:

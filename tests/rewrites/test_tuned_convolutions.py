@@ -56,6 +56,7 @@ def test_this_machine_has_one() -> None:
         (100, 128, AVX512, 4, 64),  # 16 accumulators, 4 vectors of the filter, 1 broadcast
         (100, 128, AVX2, 5, 16),
         (90, 64, AVX2, 6, 16),
+        (7, 16, AVX2, 7, 8),  # not 2 vectors: 14 accumulators, both and a broadcast are a register too many
         (62, 32, AVX512, 31, 16),  # one vector of the filter; broadcasts come from memory
         (61, 128, AVX512, 1, 128),  # a prime width: no column to share the filter's vectors with
         (100, 48, AVX512, 25, 16),  # not 3 vectors, which the backend splits badly
