@@ -19,59 +19,46 @@ def a_directory(results: Path) -> ComparisonDirectory:
     return ComparisonDirectory(results, "small", NOW)
 
 
-def test_a_directory_is_named_after_the_time_and_the_suite(tmp_path: Path) -> None:
-    assert a_directory(tmp_path / "results").path == tmp_path / "results" / "20261121-035012-small-compare"
+def test_a_directory_is_named_after_the_time_and_the_suite_and_each_comparison_has_its_own(tmp_path: Path) -> None:
+    paths = [a_directory(tmp_path / "results").path for _ in range(3)]
+    name = "20261121-035012-small-compare"
+    assert paths == [tmp_path / "results" / f"{name}{number}" for number in ("", "-2", "-3")]
 
 
-def test_a_second_comparison_in_the_same_second_has_a_directory_of_its_own(tmp_path: Path) -> None:
-    names = [a_directory(tmp_path).path.name for _ in range(3)]
-    assert names == [f"20261121-035012-small-compare{number}" for number in ("", "-2", "-3")]
-
-
-def test_every_turn_and_every_compile_is_one_line_at_once(tmp_path: Path) -> None:
-    directory = a_directory(tmp_path)
-    for number in range(2):
-        directory.keep_round(make_round(number))
-        directory.keep_compile("net/fast@cpu", {"generation": number, "base_ns": 1.0, "head_ns": 2.0})
-    rounds = [json.loads(line) for line in (directory.path / "rounds.jsonl").read_text().splitlines()]
-    assert [one["round"] for one in rounds] == [0, 1]
-    compiles = [json.loads(line) for line in (directory.path / "compiles.jsonl").read_text().splitlines()]
-    assert compiles[1] == {"case": "net/fast@cpu", "generation": 1, "base_ns": 1.0, "head_ns": 2.0}
-    assert not is_comparison(directory.path)
-
-
-def test_it_is_a_comparison_once_it_is_finished(tmp_path: Path) -> None:
+def test_every_turn_and_every_compile_is_one_line_at_once_and_it_is_a_comparison_once_it_is_finished(
+    tmp_path: Path,
+) -> None:
     with a_directory(tmp_path) as directory:
+        for number in range(2):
+            directory.keep_round(make_round(number))
+            directory.keep_compile("net/fast@cpu", {"generation": number, "base_ns": 1.0, "head_ns": 2.0})
+        rounds = [json.loads(line) for line in (directory.path / "rounds.jsonl").read_text().splitlines()]
+        assert [measured["round"] for measured in rounds] == [0, 1]
+        compiles = [json.loads(line) for line in (directory.path / "compiles.jsonl").read_text().splitlines()]
+        assert compiles[1] == {"case": "net/fast@cpu", "generation": 1, "base_ns": 1.0, "head_ns": 2.0}
+        assert not is_comparison(directory.path)
         directory.finish(b"{}\n", "report\n")
     assert is_comparison(directory.path)
     assert (directory.path / COMPARISON_FILE).read_text() == "{}\n"
     assert (directory.path / "report.md").read_text() == "report\n"
 
 
-def test_of_a_comparison_that_never_began_nothing_is_left(tmp_path: Path) -> None:
+def test_of_a_comparison_that_never_began_nothing_is_left_and_what_was_measured_stays(tmp_path: Path) -> None:
     with pytest.raises(RunError), a_directory(tmp_path):
         raise RunError("the modules are gone")
     assert not list(tmp_path.iterdir())
-
-
-def test_what_was_measured_stays(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), a_directory(tmp_path) as directory:
         directory.keep_round(make_round(0))
         raise KeyboardInterrupt
     assert [file.name for file in directory.path.iterdir()] == ["rounds.jsonl"]
 
 
-def test_a_results_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     results = tmp_path / "file" / "results"
     with pytest.raises(RunError) as caught:
         a_directory(results)
-    assert str(caught.value) == (
-        f"{results}: cannot be written (Not a directory); choose another folder with --results"
-    )
-
-
-def test_a_directory_that_goes_away_while_it_is_written(tmp_path: Path) -> None:
+    assert str(caught.value) == f"{results}: cannot be written (Not a directory); choose another folder with --results"
     directory = a_directory(tmp_path)
     directory.path.rmdir()
     with pytest.raises(RunError) as caught:
