@@ -111,6 +111,12 @@ def test_cases_meet_by_name_where_that_is_asked_for(head: list[Case], pairs: Nam
             id="one of several meets its own release",
         ),
         pytest.param(
+            [REFERENCE],
+            [OLD, NEW],
+            [(":3.12.0", None, ":3.12.0"), (":3.13.0", ":3.11.0", ":3.13.0")],
+            id="the newest of several meets one that they do not have",
+        ),
+        pytest.param(
             [REFERENCE, OLD],
             [REFERENCE, NEW],
             [(":3.11.0", ":3.11.0", ":3.11.0"), (":3.13.0", ":3.12.0", ":3.13.0")],
