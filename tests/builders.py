@@ -78,7 +78,7 @@ def make_case(
     """A case named `net/stock@cpu`; `stock` is the baseline unless the test says otherwise."""
     name = f"{model}/{variant}@{device}"
     return Case(
-        id=hashlib.sha256(name.encode()).hexdigest()[:16],
+        id=hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16],
         name=name,
         model=model,
         variant=variant,

@@ -14,7 +14,7 @@ from harness.errors import CaseError, Interrupted, NothingSelected, SuiteError, 
 from harness.records.run import Build, Failure, Run
 from harness.stages.options import RunOptions
 from harness.suite.load import SuiteList
-from tests.report.conftest import make_small_run
+from tests.report.builders import make_small_run
 
 OPTIONS = RunOptions(Path("night.toml"), compile_timeout_s=60.0, call_timeout_s=60.0)
 SMALL = make_small_run()

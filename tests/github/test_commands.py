@@ -21,7 +21,7 @@ from harness.report.run_report import Report, build_report
 from harness.report.run_words import next_steps as next_steps_of_run
 from harness.stages.reporting import load_comparison
 from harness.store.run_directory import load_run
-from tests.report.compared import make_comparison, make_timed
+from tests.report.builders import make_comparison, make_timed
 
 PUBLISHED = Path(__file__).parents[2] / "results/published/esrgan"
 HASH = "0123456789ab"

@@ -20,7 +20,7 @@ from harness.report.comparison import render_comparison
 from harness.report.links import Links
 from tests.github.conftest import TOKEN
 from tests.github.fake_github import BOT, FakeGitHub
-from tests.report.compared import make_comparison, make_row, make_timed
+from tests.report.builders import make_comparison, make_row, make_timed
 
 PUBLISHED = Path(__file__).parents[2] / "results/published/esrgan"
 MARKER = "<!--harness comparison: suites/esrgan.toml-->"

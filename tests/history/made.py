@@ -22,7 +22,7 @@ from harness.store.files import describe_file
 from harness.store.run_directory import Record, RunDirectory
 from harness.store.schema import create_tables, insert_rows
 from harness.store.tables import Tables, turn_rows
-from tests.report.made import make_build, make_case, make_header
+from tests.report.builders import make_build, make_case, make_header
 
 REFERENCE, NEWEST = "3.12.0", "3.13.0"
 FIRST_NIGHT = datetime(2026, 1, 1, 2, tzinfo=timezone.utc)

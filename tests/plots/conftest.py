@@ -11,11 +11,10 @@ from xml.etree import ElementTree
 from harness.plots.canvas import POINTS_PER_PIXEL, width_px
 from harness.records.run import Failure, Lost, Run
 from harness.report.run_report import Report, build_report
-from tests.report.compared import full_comparison, nasty_comparison, quiet_comparison
-from tests.report.conftest import full_run, nasty_run
-from tests.report.made import make_build, make_case, make_header, make_reference, make_rounds
+from tests.report.builders import make_build, make_case, make_header, make_reference, make_rounds
+from tests.report.conftest import full_comparison, full_run
 
-__all__ = ["full_comparison", "full_run", "nasty_comparison", "nasty_run", "quiet_comparison"]
+__all__ = ["full_comparison", "full_run"]
 
 SVG = "{http://www.w3.org/2000/svg}"
 # Nothing that runs or loads anything has a place in a picture.

@@ -12,7 +12,7 @@ from harness.records.comparison import Comparison, Row
 from harness.records.run import Run
 from harness.report.run_report import build_report
 from tests.plots.conftest import NASTY_NAME, SVG, assert_readable, root_of, size_of, texts_of, written_in
-from tests.report.compared import make_comparison, make_row, make_timed
+from tests.report.builders import make_comparison, make_row, make_timed
 
 
 def drawn(*rows: Row, top: int | None = None) -> bytes:

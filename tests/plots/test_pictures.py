@@ -17,7 +17,7 @@ from harness.records.run import Run
 from harness.report.run_report import Report, build_report
 from tests.plots.conftest import NASTY_NAME, SVG, assert_readable, make_report, root_of, size_of, texts_of
 from tests.plots.test_roofline import PEAK, WORK
-from tests.report.compared import make_comparison, make_row, make_timed
+from tests.report.builders import make_comparison, make_nasty_comparison, make_row, make_timed
 
 Draw = Callable[[Theme, Format], bytes]
 
@@ -28,7 +28,7 @@ def report(full_run: Run) -> Report:
 
 
 @pytest.fixture(params=[*RUN_KINDS, "comparison"])
-def picture(request: pytest.FixtureRequest, nasty_comparison: Comparison) -> Draw:
+def picture(request: pytest.FixtureRequest) -> Draw:
     """Every kind, of names that are attacks."""
     times = {"stock": 9.0, NASTY_NAME: 4.0, "y" * 10_000: 12.0}
     memory = {name: (number + 1) * 2**20 for number, name in enumerate(times)}
@@ -38,7 +38,7 @@ def picture(request: pytest.FixtureRequest, nasty_comparison: Comparison) -> Dra
 
     def drawn(theme: Theme, form: Format) -> bytes:
         if request.param == "comparison":
-            return draw("forest", nasty_comparison, theme, form)
+            return draw("forest", make_nasty_comparison(), theme, form)
         return draw(request.param, nasty, theme, form)
 
     return drawn

@@ -11,20 +11,20 @@ from harness.cli import run_command_line
 from harness.cli.plot import PlotOptions
 from harness.cli.plot import plot as plot_command
 from harness.errors import RunError, UsageError
-from harness.records.comparison import Comparison
 from harness.report.comparison import json_document
 from tests.plots.conftest import texts_of
+from tests.report.builders import make_quiet_comparison
 
 RESULTS = Path(__file__).parents[2] / "results"
 PUBLISHED = RESULTS / "published" / "esrgan"
 
 
 @pytest.fixture
-def compared(quiet_comparison: Comparison, tmp_path: Path) -> Path:
+def compared(tmp_path: Path) -> Path:
     """A comparison on disk."""
     folder = tmp_path / "20261121-093000-esrgan-compare"
     folder.mkdir()
-    (folder / "comparison.json").write_bytes(json_document(quiet_comparison))
+    (folder / "comparison.json").write_bytes(json_document(make_quiet_comparison()))
     return folder
 
 

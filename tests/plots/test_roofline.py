@@ -14,7 +14,7 @@ from harness.plots.roofline import Point, draw_roofline, mark_of_variant, paint_
 from harness.records.run import Failure, Peak, Run, Work
 from harness.report.run_report import Report, build_report
 from tests.plots.conftest import SVG, assert_readable, make_run, root_of, texts_of
-from tests.report.made import make_case, make_header, make_rounds
+from tests.report.builders import make_case, make_header, make_rounds
 
 PEAK = Peak(
     device="local-sync", threads=1, operations_per_s=117e9, operations_by="FMA loop", bytes_per_s=33e9, bytes_by="dot"

@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import RunError
@@ -16,82 +16,56 @@ from harness.records.comparison import VERDICTS, Comparison, GeometricMean, Mach
 from harness.report import Format
 from harness.report.comparison import render_comparison
 from harness.store.comparison_directory import comparison_from_json
-from tests.report.compared import make_comparison
+from tests.report.builders import make_comparison, make_full_comparison, make_nasty_comparison
 
 TEXT, NUMBER, COUNT = {"type": "string"}, {"type": "number"}, {"type": "integer"}
-TEXTS = {"type": "array", "items": TEXT}
-
-
-def maybe(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"anyOf": [schema, {"type": "null"}]}
+TEXTS, MAYBE = {"type": "array", "items": TEXT}, {"type": ["number", "null"]}
 
 
 def exactly(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    names = list(properties)
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
 
-SIDE = exactly(label=TEXT, run=TEXT, suite=TEXT, started=TEXT, toolchains=TEXTS, machine=TEXT)
-SELFCHECK = exactly(
-    flagged=COUNT,
-    rows=COUNT,
-    upper_bound=maybe(NUMBER),
-    detects=maybe(NUMBER),
-    seconds=maybe(NUMBER),
-    when=TEXT,
-    suite=TEXT,
-)
+def each(names: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return dict.fromkeys(names.split(), schema)
+
+
+def list_of(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": schema}
+
+
+CHECK = exactly(**each("flagged rows", COUNT), **each("upper_bound detects seconds", MAYBE), **each("when suite", TEXT))
+SIDE = exactly(**each("label run suite started machine", TEXT), toolchains=TEXTS)
 ROW = exactly(
-    case=TEXT,
-    model=TEXT,
-    variant=TEXT,
-    device=TEXT,
-    metric=TEXT,
+    **each("case model variant device metric unit reason", TEXT),
+    **each("ratio ci_low ci_high p floor base_value head_value seconds", MAYBE),
+    **each("generations rounds", COUNT),
     verdict={"enum": list(VERDICTS)},
-    ratio=maybe(NUMBER),
-    ci_low=maybe(NUMBER),
-    ci_high=maybe(NUMBER),
-    p=maybe(NUMBER),
-    floor=maybe(NUMBER),
-    base_value=maybe(NUMBER),
-    head_value=maybe(NUMBER),
-    unit=TEXT,
-    generations=COUNT,
-    rounds=COUNT,
-    seconds=maybe(NUMBER),
-    reason=TEXT,
     gate={"enum": ["passed", "violated", None]},
-    change=maybe(TEXT),
+    change={"type": ["string", "null"]},
     control={"type": "boolean"},
     repro=TEXTS,
 )
+MEAN = exactly(kind={"enum": ["model", "device", "variant"]}, name=TEXT, ratio=MAYBE, rows=COUNT)
 DOCUMENT = exactly(
+    **each("id created", TEXT),
+    **each("base head", SIDE),
+    **each("notes command", TEXTS),
     schema_version={"const": 1},
-    id=TEXT,
-    created=TEXT,
-    base=SIDE,
-    head=SIDE,
-    machine=exactly(description=TEXT, selfcheck=maybe(SELFCHECK), controls=COUNT, controls_flagged=COUNT),
+    machine=exactly(
+        description=TEXT, selfcheck={"anyOf": [CHECK, {"type": "null"}]}, **each("controls controls_flagged", COUNT)
+    ),
     within={"type": "boolean"},
     mode={"enum": ["remeasured", "recorded"]},
     rule={"enum": ["generations", "upstream"]},
-    rows={"type": "array", "items": ROW},
-    tool_output={"type": "array", "items": exactly(row=COUNT, stderr=TEXT)},
+    rows=list_of(ROW),
+    tool_output=list_of(exactly(row=COUNT, stderr=TEXT)),
     summary=exactly(**dict.fromkeys(VERDICTS, COUNT)),
-    means={
-        "type": "array",
-        "items": exactly(kind={"enum": ["model", "device", "variant"]}, name=TEXT, ratio=maybe(NUMBER), rows=COUNT),
-    },
-    notes=TEXTS,
+    means=list_of(MEAN),
     settings={"type": "object"},
-    command=TEXTS,
 )
-
-ALL = ["full_comparison", "quiet_comparison", "recorded_comparison", "nasty_comparison"]
+FORMATS: tuple[Format, ...] = ("terminal", "markdown", "json", "csv")
 
 
 def document(comparison: Comparison) -> dict[str, Any]:
@@ -102,25 +76,18 @@ def document(comparison: Comparison) -> dict[str, Any]:
     return read
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_the_schema_holds(name: str, request: pytest.FixtureRequest) -> None:
-    jsonschema.validate(document(request.getfixturevalue(name)), DOCUMENT)
+def test_all_verdicts_are_counted() -> None:
+    counted = document(replace(make_comparison([]), summary={"new": 2}))["summary"]
+    assert counted == {**dict.fromkeys(VERDICTS, 0), "new": 2}
 
 
-def test_all_verdicts_are_counted(full_comparison: Comparison) -> None:
-    assert document(replace(full_comparison, summary={"new": 2}))["summary"] == {
-        **dict.fromkeys(VERDICTS, 0),
-        "new": 2,
-    }
-
-
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("output", ["terminal", "markdown", "json", "csv"])
-def test_a_kept_comparison_renders_as_it_did(name: str, output: Format, request: pytest.FixtureRequest) -> None:
-    comparison: Comparison = request.getfixturevalue(name)
+@pytest.mark.parametrize("comparison", [make_full_comparison(), make_nasty_comparison()], ids=["full", "nasty"])
+def test_a_kept_comparison_renders_as_it_did(comparison: Comparison) -> None:
+    """A NaN reads as nothing, so the nasty one is the same only as far as it says anything."""
+    jsonschema.validate(document(comparison), DOCUMENT)
     again = comparison_from_json(render_comparison(comparison, "json"))
-    # A NaN reads as nothing, so the nasty one is the same only as far as it says anything.
-    assert render_comparison(again, output, full=True) == render_comparison(comparison, output, full=True)
+    for form in FORMATS:
+        assert render_comparison(again, form, full=True) == render_comparison(comparison, form, full=True)
 
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -136,16 +103,11 @@ def plain(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:
 
 
 def rows_of(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Row]:
-    maybe_number = st.none() | numbers
+    maybe = dict.fromkeys(["ratio", "ci_low", "ci_high", "p", "base_value", "head_value"], st.none() | numbers)
     return st.builds(
         Row,
-        ratio=maybe_number,
-        ci_low=maybe_number,
-        ci_high=maybe_number,
-        p=maybe_number,
+        **maybe,
         floor=numbers,
-        base_value=maybe_number,
-        head_value=maybe_number,
         seconds=numbers,
         metric=st.sampled_from(["latency", "compile-time", "instructions", "copies", "module-size"]) | st.text(),
         unit=st.sampled_from(["ns", "bytes", "count", "instructions"]) | st.text(),
@@ -176,22 +138,20 @@ def comparisons(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Comparis
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(comparisons(FINITE))
 def test_what_is_written_is_what_is_read(comparison: Comparison) -> None:
     assert comparison_from_json(render_comparison(comparison, "json")) == comparison
 
 
-@settings(deadline=None, max_examples=20)
-@given(comparisons(st.floats()), st.integers(20, 200))
-def test_anything_can_be_rendered_kept_and_rendered_again(comparison: Comparison, width: int) -> None:
+@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+@given(comparisons(st.floats()), st.integers(20, 200), st.booleans())
+def test_anything_can_be_rendered_kept_and_rendered_again(comparison: Comparison, width: int, full: bool) -> None:
     jsonschema.validate(document(comparison), DOCUMENT)
     again = comparison_from_json(render_comparison(comparison, "json"))
-    formats: tuple[Format, ...] = ("terminal", "markdown", "json", "csv")
-    for output in formats:
-        for full in (False, True):
-            text = render_comparison(comparison, output, full=full, width=width)
-            assert text == render_comparison(again, output, full=full, width=width)
+    for form in FORMATS:
+        text = render_comparison(comparison, form, full=full, width=width)
+        assert text == render_comparison(again, form, full=full, width=width)
 
 
 @pytest.mark.parametrize(

@@ -1,25 +1,37 @@
-"""Which rows of a comparison a forest shows, in which order, and what it says of the others."""
+"""A forest of ratios: which rows it shows and in which order, its axis, and how it looks in plain text."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
 from harness.records.comparison import Comparison, Row
 from harness.records.run import Run
-from harness.report.forest import Forest, ForestRow, forest_of
+from harness.report.forest import ForestRow, forest_of
+from harness.report.forest_text import forest_text
+from harness.report.ratio_axis import Extent, RatioAxis, ratio_axis
 from harness.report.run_changes import forest_of_run
 from harness.report.run_report import build_report
-from tests.report.compared import make_comparison, make_row, make_side, make_timed
-from tests.report.made import make_build, make_case, make_header, make_rounds
+from tests.report.builders import (
+    make_build,
+    make_case,
+    make_comparison,
+    make_header,
+    make_nasty_comparison,
+    make_rounds,
+    make_row,
+    make_side,
+    make_timed,
+)
 
 
-def rows_of(*rows: Row, **given: Any) -> list[ForestRow]:
-    return list(forest_of(make_comparison(rows), **given).rows())
-
-
-def labels(*rows: Row, **given: Any) -> list[str]:
-    return [row.label for row in rows_of(*rows, **given)]
+def rows_of(*rows: Row, **options: Any) -> list[ForestRow]:
+    return list(forest_of(make_comparison(rows), **options).rows())
 
 
 def test_latency_comes_first_then_compile_time_then_the_rest(full_comparison: Comparison) -> None:
@@ -33,56 +45,41 @@ def test_latency_comes_first_then_compile_time_then_the_rest(full_comparison: Co
         "Instructions",
     ]
     assert forest.rest == "Not drawn: 1 new, 1 unchanged, 2 identical."
+    side = make_side("/home/me/results/20261121-1-esrgan/", "3.13.0", run="20261121-1-esrgan")
+    assert forest_of(make_comparison([], head=side)).title == "esrgan: 20261121-1-esrgan against iree==3.12.0"
 
 
 def test_changes_come_first_the_largest_on_top() -> None:
-    assert labels(
+    rows = rows_of(
         make_timed("a/v@d", 1.0, 1.0, "unchanged"),
         make_timed("b/v@d", 1.0, 1.3, "inconclusive"),
         make_timed("c/v@d", 1.0, 1.05, "regressed"),
         make_timed("d/v@d", 1.0, 0.5, "improved"),
         make_row("e/v@d", verdict="failed"),
-    ) == ["d/v@d", "c/v@d", "e/v@d", "b/v@d", "a/v@d"]
+    )
+    assert [row.label for row in rows] == ["d/v@d", "c/v@d", "e/v@d", "b/v@d", "a/v@d"]
 
 
 def test_rows_of_one_model_and_device_stand_together() -> None:
-    forest = forest_of(
-        make_comparison(
-            [
-                make_timed("rdb/a@cpu", 1.0, 1.02, "regressed"),
-                make_timed("mm/a@cpu", 1.0, 1.3, "regressed"),
-                make_timed("rdb/b@cpu", 1.0, 1.5, "regressed"),
-                make_timed("mm/b@cpu", 1.0, 1.1, "regressed"),
-            ]
-        )
-    )
-    assert [(group.title, [row.label for row in group.rows]) for group in forest.blocks[0].groups] == [
-        ("rdb @ cpu", ["b", "a"]),
-        ("mm @ cpu", ["a", "b"]),
-    ]
-
-
-def test_two_cases_of_one_variant_have_their_whole_names() -> None:
+    ratios = {"rdb/a@cpu": 1.02, "mm/a@cpu": 1.3, "rdb/b@cpu": 1.5, "mm/b@cpu": 1.1}
+    forest = forest_of(make_comparison([make_timed(case, 1.0, r, "regressed") for case, r in ratios.items()]))
+    groups = [(group.title, [row.label for row in group.rows]) for group in forest.blocks[0].groups]
+    assert groups == [("rdb @ cpu", ["b", "a"]), ("mm @ cpu", ["a", "b"])]
+    # Two cases of one variant have their whole names.
     facts = {"model": "rdb", "variant": "stock", "device": "cpu"}
-    rows = [make_timed(f"rdb/stock@cpu:{version}", 1.0, 1.2, "regressed", **facts) for version in ("3.12.0", "3.13.0")]
-    assert labels(*rows) == ["rdb/stock@cpu:3.12.0", "rdb/stock@cpu:3.13.0"]
+    names = ["rdb/stock@cpu:3.12.0", "rdb/stock@cpu:3.13.0"]
+    assert [row.label for row in rows_of(*(make_timed(n, 1.0, 1.2, "regressed", **facts) for n in names))] == names
 
 
-def test_what_is_known_to_be_equal_is_counted_and_not_drawn() -> None:
-    forest = forest_of(
-        make_comparison(
-            [
-                make_row("a/v@d", verdict="identical"),
-                make_row("a/v@d", "dispatches", base_value=14, head_value=14),
-                make_timed("b/v@d", 1.0, 1.001, "unchanged", control=True),
-            ]
-        )
-    )
+def test_what_is_known_to_be_equal_or_is_too_much_is_counted_and_not_drawn() -> None:
+    alike = [
+        make_row("a/v@d", verdict="identical"),
+        make_row("a/v@d", "dispatches", base_value=14, head_value=14),
+        make_timed("b/v@d", 1.0, 1.001, "unchanged", control=True),
+    ]
+    forest = forest_of(make_comparison(alike))
     assert not forest.has_ratios
     assert forest.rest == "Not drawn: 1 unchanged, 1 identical."
-
-
-def test_only_so_many_and_of_those_that_failed_only_a_few() -> None:
     rows = [make_row(f"f{n}/v@d", verdict="failed") for n in range(9)]
     rows += [make_timed(f"m{n}/v@d", 1.0, 1.1, "inconclusive") for n in range(9)]
     forest = forest_of(make_comparison(rows), top=8)
@@ -90,13 +87,9 @@ def test_only_so_many_and_of_those_that_failed_only_a_few() -> None:
     assert forest.rest == "Not drawn: 6 inconclusive, 4 failed."
 
 
-def test_from_nothing_to_something_is_beyond_every_axis() -> None:
+def test_what_lies_beyond_every_axis() -> None:
     (row,) = rows_of(make_row("m/v@d", "copies", "regressed", base_value=0, head_value=3, ratio=None))
-    assert row.beyond == "right"
-    assert (row.ratio, row.figure, row.values) == (None, "from nothing", "0 → 3")
-
-
-def test_from_something_to_nothing_is_beyond_the_other_end_and_comes_first() -> None:
+    assert (row.beyond, row.ratio, row.figure, row.values) == ("right", None, "from nothing", "0 → 3")
     rows = rows_of(
         make_row("a/v@d", "copies", "improved", base_value=13, head_value=4),
         make_row("b/v@d", "copies", "improved", base_value=13, head_value=0),
@@ -105,59 +98,40 @@ def test_from_something_to_nothing_is_beyond_the_other_end_and_comes_first() -> 
         ("b/v@d", "left", "0", "13 → 0"),
         ("a/v@d", None, "0.308", "13 → 4"),
     ]
-
-
-def test_what_is_counted_needs_no_interval() -> None:
-    counted, timed = (
-        make_row("m/v@d", "copies", "improved", base_value=2, head_value=1),
-        make_timed("m/v@d", 1, 2, "regressed"),
-    )
-    assert [row.exact for row in rows_of(counted, timed)] == [False, True]
-
-
-def test_a_violated_gate_is_remarked_whatever_the_verdict() -> None:
-    (row,) = rows_of(make_timed("m/v@d", 1.0, 1.004, "unchanged", gate="violated"))
-    assert (row.remark, row.tone) == ("gate violated", "same")
-
-
-def test_intervals_that_a_logarithm_cannot_hold_reach_to_the_end() -> None:
     (row,) = rows_of(make_timed("m/v@d", 1.0, 1.02, "inconclusive", ci_low=-0.5, ci_high=2.0))
     assert row.low is not None
-    assert 0 < row.low < 1e-200
-
-
-def test_figures_that_are_no_numbers_are_left_out(nasty_comparison: Comparison) -> None:
-    forest = forest_of(nasty_comparison)
+    assert 0 < row.low < 1e-200  # what a logarithm cannot hold reaches to the end
+    forest = forest_of(make_nasty_comparison())
     assert "a|`b` <script>" in forest.title
     assert all(row.ratio is None or 0 < row.ratio < float("inf") for row in forest.rows())
 
 
-def test_a_run_is_named_by_its_id() -> None:
-    side = make_side("/home/me/results/20261121-1-esrgan/", "3.13.0", run="20261121-1-esrgan")
-    assert forest_of(make_comparison([], head=side)).title == "esrgan: 20261121-1-esrgan against iree==3.12.0"
+def test_what_is_counted_needs_no_interval_and_a_violated_gate_is_remarked_whatever_the_verdict() -> None:
+    counted = make_row("m/v@d", "copies", "improved", base_value=2, head_value=1)
+    timed = make_timed("m/v@d", 1.0, 1.004, "unchanged", gate="violated")
+    found = [(row.exact, row.remark, row.tone) for row in rows_of(counted, timed)]
+    assert found == [(False, "gate violated", "same"), (True, "", "better")]
 
 
-def variants_run() -> Run:
-    stock, fast, slow = make_case("mm", "stock"), make_case("mm", "tiled"), make_case("mm", "slow")
+# --- Of a run ---
+
+
+def variants_run(generations: int = 4) -> Run:
+    """A baseline, two variants and a peer."""
+    own = {variant: make_case("mm", variant) for variant in ("stock", "tiled", "slow")}
     peer = make_case("mm", "onnxruntime", peer="onnxruntime", toolchain="")
-    times = {stock.name: 9e6, fast.name: 4e6, slow.name: 12e6, peer.name: 3e6}
+    times = {own["stock"].name: 9e6, own["tiled"].name: 4e6, own["slow"].name: 12e6, peer.name: 3e6}
     return Run(
-        header=make_header((stock, fast, slow, peer)),
-        builds=tuple(
-            make_build(case, code=code, dispatches=1, copies=0, transient=0)
-            for case, code in ((stock, "57"), (fast, "fa"), (slow, "51"))
-        ),
-        rounds=tuple(make_rounds(stock.group, times, generations=4, rounds=3)),
+        header=make_header((*own.values(), peer)),
+        builds=tuple(make_build(case, code=f"5{number}") for number, case in enumerate(own.values())),
+        rounds=tuple(make_rounds(peer.group, times, generations=generations, rounds=3)),
         finished=True,
     )
 
 
-def of_variants() -> Forest:
-    return forest_of_run(build_report(variants_run()))
-
-
 def test_variants_and_peers_against_the_baseline_the_largest_first() -> None:
-    (block,) = of_variants().blocks
+    report = build_report(variants_run())
+    (block,) = forest_of_run(report).blocks
     assert [(row.label, row.word, row.tone, row.peer) for row in block.rows] == [
         ("onnxruntime", "faster", "better", True),
         ("tiled", "faster", "better", False),
@@ -166,32 +140,135 @@ def test_variants_and_peers_against_the_baseline_the_largest_first() -> None:
     assert block.values == "baseline → variant, ms"
     assert block.rows[1].values.startswith("9.0")
     assert block.rows[1].low is not None
-
-
-def test_one_generation_gives_ratios_without_intervals() -> None:
-    run = variants_run()
-    short = replace(run, rounds=tuple(one for one in run.rounds if one.generation == 0))
-    found = forest_of_run(build_report(short))
-    assert {row.tone for row in found.rows()} == {"open"}
-    assert all(row.low is None for row in found.rows())
-
-
-def test_only_cases_that_are_wanted_and_only_so_many() -> None:
-    report = build_report(variants_run())
-    assert [row.label for row in forest_of_run(report, keep=lambda case: "slow" in case).rows()] == [
-        "mm/slow@local-sync"
-    ]
+    kept = forest_of_run(report, keep=lambda case: "slow" in case)
+    assert [row.label for row in kept.rows()] == ["mm/slow@local-sync"]
     cut = forest_of_run(report, top=1)
     assert len(list(cut.rows())) == 1
     assert cut.rest == "Not drawn: 1 faster, 1 slower."
+    short = forest_of_run(build_report(variants_run(1)))  # one generation gives no intervals
+    assert {(row.tone, row.low) for row in short.rows()} == {("open", None)}
 
 
-def test_a_run_without_measurements_has_none(full_run: Run) -> None:
-    assert not forest_of_run(build_report(replace(full_run, rounds=()))).has_ratios
-
-
-def test_the_rest_is_counted_by_what_became_of_it(full_run: Run) -> None:
+def test_a_run_has_a_forest_of_what_was_measured(full_run: Run) -> None:
     found = forest_of_run(build_report(full_run))
     assert found.has_ratios
     assert found.title == "esrgan: variants against stock"
     assert found.rest.startswith("Not drawn: ")
+    assert not forest_of_run(build_report(replace(full_run, rounds=()))).has_ratios
+
+
+# --- The axis ---
+
+RATIOS = st.lists(st.floats(1e-300, 1e300), max_size=20)
+
+
+def axis_of(*ratios: float, floor: float = 0.01) -> RatioAxis:
+    return ratio_axis([Extent(ratio=ratio) for ratio in ratios], floor)
+
+
+def ticks_of(axis: RatioAxis) -> list[str]:
+    return [tick.text for tick in axis.ticks]
+
+
+def test_an_axis_has_round_figures_and_shows_the_floor_and_whole_intervals() -> None:
+    assert ticks_of(axis_of(0.97, 1.05)) == ["0.98", "1.00", "1.02", "1.04"]
+    assert ticks_of(axis_of(0.2, 5)) == ["0.2", "0.5", "1", "2", "5"]
+    assert axis_of(1.0).low < 1 / 1.03 and axis_of(1.0).high > 1.03
+    whole = ratio_axis([Extent(ratio=1.3, low=0.9, high=1.8)], 0.01)
+    assert whole.low < 0.9 and whole.high > 1.8
+    # What is far away does not press the others together.
+    assert 1.04 < axis_of(1.02, 0.97, 1.03, 1.01, 50.0).high < 1.3
+    assert axis_of(1.02, 40.0, 50.0).high > 50
+
+
+@given(RATIOS, st.floats(0, 2) | st.just(1e308), st.integers(3, 9))
+def test_every_axis_has_1_and_both_its_sides_and_a_few_ticks(ratios: list[float], floor: float, most: int) -> None:
+    axis = ratio_axis([Extent(ratio=ratio) for ratio in ratios], floor, most_ticks=most)
+    assert 0 < axis.low < 1 < axis.high < math.inf
+    assert 0.15 < axis.share(1.0) < 0.85
+    assert floor > 2 or axis.low <= 1 / (1 + floor) <= 1 + floor <= axis.high
+    places = [tick.ratio for tick in axis.ticks]
+    assert 1 <= len(places) <= most
+    assert places == sorted(set(places))
+    assert all(axis.low * (1 - 1e-9) <= place <= axis.high * (1 + 1e-9) for place in places)
+    assert len(set(ticks_of(axis))) == len(places)
+
+
+# --- In plain text ---
+
+FOREST = """
+Median Latency: faster ◂ 1 ▸ slower; ░ below the floor (1 %)
+rdb @ cpu
+  im2col           ●                      ░│░                    ▼ 0.681 [0.678, 0.684]
+  pad-consumers                           ░│░●                   ▲ 1.028 [1.023, 1.033]
+mm @ cpu
+  stock                                   ░│░               ●    ▲ 1.300 [1.294, 1.306]
+  tiled                                   ░●┤                    = 1.001 [0.996, 1.006]
+                            0.8           1.0         1.2
+"""
+
+
+def text_of(*rows: Row, **options: Any) -> str:
+    return forest_text(forest_of(make_comparison(rows)), **options)
+
+
+def line_of(case: str, text: str) -> str:
+    return next(line for line in text.splitlines() if case in line)
+
+
+def test_groups() -> None:
+    text = text_of(
+        make_timed("rdb/im2col@cpu", 2.0, 0.681, "improved"),
+        make_timed("rdb/pad-consumers@cpu", 2.0, 1.028, "regressed"),
+        make_timed("mm/stock@cpu", 2.0, 1.3, "regressed"),
+        make_timed("mm/tiled@cpu", 2.0, 1.001, "unchanged"),
+    )
+    assert f"\n{text}\n" == FOREST
+    assert all(line.isprintable() for line in forest_text(forest_of(make_nasty_comparison())).splitlines())
+    assert text_of() == text_of(make_row("m/v@d", verdict="identical")) == ""
+    assert text_of(make_row("m/v@d", verdict="failed")) == ""
+
+
+def test_wide_characters_stand_in_columns() -> None:
+    names = ["日本語のモデル/変種@装置", "🚀🚀/v@d", "plain/v@d"]
+    text = text_of(*(make_timed(name, 1.0, 1.1, "regressed") for name in names))
+    axes = [cell_len(line[: line.index("│")]) for line in text.splitlines() if "│" in line]
+    assert len(axes) == 3
+    assert len(set(axes)) == 1
+
+
+def test_only_some_rows_and_only_so_many() -> None:
+    rows = [make_timed(f"m{n}/v@d", 1.0, 1.1 + n / 100, "regressed") for n in range(9)]
+    text = forest_text(forest_of(make_comparison(rows), rows[:4], top=2))
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("  m")] == ["m3/v@d", "m2/v@d"]
+    assert text.endswith("Not drawn: 2 regressed.")
+
+
+def test_what_lies_beyond_the_axis_is_an_arrow() -> None:
+    near = [make_timed(f"m{n}/v@d", 1.0, 1.1, "regressed") for n in range(9)]
+    for ratio, end in ((1e9, "►"), (1e-9, "◄")):
+        assert end in line_of("far", text_of(*near, make_row("far/v@d", verdict="regressed", ratio=ratio)))
+    nothing = make_row("a/v@d", "copies", "improved", base_value=13, head_value=0)
+    line = line_of("a/v@d", text_of(nothing, make_row("b/v@d", "copies", "improved", base_value=13, head_value=4)))
+    assert line.split("│")[0].split()[1] == "◄"
+    assert line.endswith("▼ 0")
+
+
+WIDE = st.floats(1e-9, 1e9)
+VERDICTS = st.sampled_from(["regressed", "improved", "unchanged", "inconclusive"])
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.text(max_size=60), WIDE, WIDE, WIDE, VERDICTS, st.floats(0, 1)), min_size=1, max_size=12),
+    st.integers(0, 200),
+)
+def test_no_line_is_wider_than_asked(rows: list[tuple[Any, ...]], width: int) -> None:
+    timed = [
+        make_timed(f"{name}/v@d", 1.0, ratio, verdict, ci_low=low, ci_high=high, floor=floor)
+        for name, ratio, low, high, verdict, floor in rows
+    ]
+    lines = text_of(*timed, width=width).splitlines()
+    assert not any("\x1b" in line for line in lines)
+    assert max(cell_len(line) for line in lines) <= min(max(width, 60), 100)
+    assert sum(line.startswith("  ") and "[" in line for line in lines) == len(timed)

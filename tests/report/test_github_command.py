@@ -16,7 +16,7 @@ from harness.report.comparison import render_comparison
 from harness.report.github import STEP_SUMMARY_BYTES
 from harness.store.comparison_directory import ComparisonDirectory
 from tests.history.made import make_night, step, store
-from tests.report.compared import RUN_URL, make_comparison, make_row, make_side, make_timed
+from tests.report.builders import RUN_URL, make_comparison, make_row, make_side, make_timed
 
 ENVIRONMENT = {"machine": {"id": "3f2a91c04b7e"}, "cpu": {"model": "AMD EPYC"}}
 ACTIONS = {

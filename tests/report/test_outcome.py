@@ -1,81 +1,182 @@
-"""What a comparison's exit status is."""
+"""What a comparison comes to: its exit status, the sentence that most readers stop at, and what to do next."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from harness.errors import ExitCode
 from harness.records.comparison import Comparison, Row, Verdict
+from harness.report.comparison_words import headline, next_steps
 from harness.report.outcome import comparison_exit_code
-from tests.report.compared import make_comparison, make_row
+from tests.report.builders import (
+    make_comparison,
+    make_full_comparison,
+    make_quiet_comparison,
+    make_recorded_comparison,
+    make_row,
+    make_timed,
+)
 
 SAME = make_row("m/same@d")
 
 
-def code(*rows: Row, strict: bool = False) -> ExitCode:
-    return comparison_exit_code(make_comparison(rows), strict=strict)
+def row(verdict: Verdict, metric: str = "latency", **facts: Any) -> Row:
+    return make_row("m/v@d", metric, verdict, **facts)
+
+
+# --- The exit status ---
 
 
 @pytest.mark.parametrize(
-    ("verdict", "expected"),
+    ("rows", "code", "strict"),
     [
-        ("regressed", ExitCode.REGRESSION),
-        ("improved", ExitCode.OK),
-        ("unchanged", ExitCode.OK),
-        ("identical", ExitCode.OK),
-        ("inconclusive", ExitCode.OK),
-        ("failed", ExitCode.CASE_FAILED),
-        ("missing", ExitCode.CASE_FAILED),
-        ("new", ExitCode.CASE_FAILED),  # alone, it was compared with nothing
+        # Each verdict of a latency alone; nothing at all, or what is compared with nothing, is not fine.
+        ([], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
+        ([row("regressed")], ExitCode.REGRESSION, ExitCode.REGRESSION),
+        ([row("improved")], ExitCode.OK, ExitCode.OK),
+        ([row("unchanged")], ExitCode.OK, ExitCode.OK),
+        ([row("identical")], ExitCode.OK, ExitCode.OK),
+        ([row("inconclusive")], ExitCode.OK, ExitCode.INCONCLUSIVE),
+        ([row("failed")], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
+        ([row("missing")], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
+        ([row("new")], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
+        ([SAME, row("new")], ExitCode.OK, ExitCode.OK),
+        # A gate excuses a regression; an improvement may violate one.
+        ([SAME, row("regressed", gate="passed")], ExitCode.OK, ExitCode.OK),
+        ([SAME, row("regressed", "compile-time")], ExitCode.REGRESSION, ExitCode.REGRESSION),
+        ([SAME, row("regressed", "compile-time", gate="passed")], ExitCode.OK, ExitCode.OK),
+        ([row("improved", gate="violated")], ExitCode.REGRESSION, ExitCode.REGRESSION),
+        # Other figures are what their gates make of them.
+        ([SAME, row("regressed", "instructions")], ExitCode.OK, ExitCode.OK),
+        ([SAME, row("regressed", "unheard-of")], ExitCode.OK, ExitCode.OK),
+        ([SAME, row("regressed", "copies", gate="violated")], ExitCode.REGRESSION, ExitCode.REGRESSION),
+        # A regression comes before a failure, and a failure before what is not decided, which is about latencies.
+        ([row("failed"), make_row("m/w@d", verdict="regressed")], ExitCode.REGRESSION, ExitCode.REGRESSION),
+        ([row("failed"), SAME], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
+        ([row("inconclusive"), make_row("m/w@d", verdict="missing")], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
+        ([SAME, row("inconclusive", "compile-time")], ExitCode.OK, ExitCode.OK),
+        # Controls never count.
+        ([SAME, row("regressed", gate="violated", control=True)], ExitCode.OK, ExitCode.OK),
+        ([SAME, row("inconclusive", control=True)], ExitCode.OK, ExitCode.OK),
+        ([SAME, row("failed", control=True)], ExitCode.OK, ExitCode.OK),
+        ([row("unchanged", control=True)], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
+        (make_full_comparison().rows, ExitCode.REGRESSION, ExitCode.REGRESSION),
     ],
 )
-def test_each_verdict_of_a_latency_alone(verdict: Verdict, expected: ExitCode) -> None:
-    assert code(make_row("m/v@d", verdict=verdict)) == expected
+def test_exit_status(rows: list[Row], code: ExitCode, strict: ExitCode) -> None:
+    comparison = make_comparison(rows)
+    assert comparison_exit_code(comparison, strict=False) == code
+    assert comparison_exit_code(comparison, strict=True) == strict
 
 
-def test_nothing_at_all_is_not_fine() -> None:
-    assert code() == code(strict=True) == ExitCode.CASE_FAILED
+# --- The headline ---
+
+TIMED = make_timed("a/b@c", 1.0, 1.0, "unchanged")
 
 
-def test_a_new_row_beside_others_is_fine() -> None:
-    assert code(SAME, make_row("m/v@d", verdict="new")) == ExitCode.OK
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (
+            make_full_comparison().rows,
+            "1 gate violated; 2 regressions (1 within its gate), 1 improvement, 1 failed, 1 missing, 1 inconclusive, "
+            "2 unchanged, 2 identical, 1 new; compilation times: 1 regression; 4 other figures changed.",
+        ),
+        (make_quiet_comparison().rows, "No regression or improvement, 1 unchanged, 1 identical."),
+        ([], "No latency was compared."),
+        ([row("new")], "No latency was compared, 1 new."),
+        # A case that failed twice is one failure; many rows may violate one gate; a control is never counted.
+        ([row("failed"), row("failed", "compile-time")], "No latency was compared, 1 failed."),
+        (
+            [make_row(f"m/v{index}@d", "copies", "regressed", gate="violated") for index in range(3)],
+            "Gates violated in 3 rows; no latency was compared; 3 other figures changed.",
+        ),
+        (
+            [TIMED, replace(TIMED, verdict="regressed", control=True, gate="violated")],
+            "No regression or improvement, 1 unchanged.",
+        ),
+    ],
+)
+def test_everything_is_counted_with_gates_first(rows: list[Row], sentence: str) -> None:
+    assert headline(make_comparison(rows)) == sentence
 
 
-@pytest.mark.parametrize("metric", ["latency", "compile-time"])
-def test_a_gate_excuses_a_regression(metric: str) -> None:
-    assert code(SAME, make_row("m/v@d", metric, "regressed")) == ExitCode.REGRESSION
-    assert code(SAME, make_row("m/v@d", metric, "regressed", gate="passed")) == ExitCode.OK
+# --- What to do next ---
+
+UNSURE = make_timed("m/v@d", 1.0, 1.02, "inconclusive", seconds=14.3)
 
 
-@pytest.mark.parametrize("metric", ["instructions", "module-size", "copies", "unheard-of"])
-def test_other_figures_are_what_their_gates_make_of_them(metric: str) -> None:
-    assert code(SAME, make_row("m/v@d", metric, "regressed")) == ExitCode.OK
-    assert code(SAME, make_row("m/v@d", metric, "regressed", gate="violated")) == ExitCode.REGRESSION
+def commands(comparison: Comparison) -> list[str]:
+    return [step.command for step in next_steps(comparison)]
 
 
-def test_an_improvement_may_violate_a_gate() -> None:
-    assert code(make_row("m/v@d", verdict="improved", gate="violated")) == ExitCode.REGRESSION
+@pytest.mark.parametrize(
+    ("command", "doubled"),
+    [
+        (("harness", "compare", "a", "b"), "harness compare a b --row-budget 30"),
+        (("harness", "compare", "--row-budget", "15", "a b"), "harness compare 'a b' --row-budget 30"),
+        (("harness", "compare", "a", "b", "--row-budget=15"), "harness compare a b --row-budget 30"),
+        (("harness", "compare", "a", "b", "--row-budget"), "harness compare a b --row-budget 30"),
+        ((), ""),
+    ],
+)
+def test_open_rows_get_twice_the_time(command: tuple[str, ...], doubled: str) -> None:
+    assert commands(make_comparison([UNSURE], command=command)) == [doubled]
 
 
-def test_a_regression_comes_before_a_failure() -> None:
-    failed = make_row("m/v@d", verdict="failed")
-    assert code(failed, make_row("m/w@d", verdict="regressed")) == ExitCode.REGRESSION
-    assert code(failed, SAME) == ExitCode.CASE_FAILED
+@pytest.mark.parametrize(
+    "settings", [{}, {"row_budget_s": "long"}, {"row_budget_s": float("nan")}, {"row_budget_s": True}]
+)
+def test_where_the_budget_is_not_kept_the_longest_row_tells(settings: dict[str, object]) -> None:
+    (command,) = commands(make_comparison([UNSURE], settings=settings))
+    assert command.endswith("--row-budget 30")
 
 
-def test_strict_is_about_latencies_that_nothing_worse_happened_to() -> None:
-    unsure = make_row("m/v@d", verdict="inconclusive")
-    assert code(unsure, strict=True) == ExitCode.INCONCLUSIVE
-    assert code(SAME, make_row("m/v@d", "compile-time", "inconclusive"), strict=True) == ExitCode.OK
-    assert code(unsure, make_row("m/w@d", verdict="missing"), strict=True) == ExitCode.CASE_FAILED
+def test_rows_that_tell_their_time_get_it() -> None:
+    def short_of(seconds: int, case: str = "m/w@d", metric: str = "latency") -> Row:
+        why = f"the budget had room for 2 generations, and 8 say something; they take {seconds} s"
+        return make_timed(case, 1.0, 1.02, "inconclusive", metric=metric, reason=why)
+
+    few = short_of(12, "m/v@d")
+    rows = [few, short_of(200), short_of(900, metric="compile-time")]
+    (step,) = next_steps(make_comparison(rows, command=("harness", "compare", "a", "b")))
+    assert step.text == "decide 2 inconclusive rows with the time that they need"
+    assert step.command == "harness compare a b --row-budget 200"
+    (step,) = next_steps(make_comparison([few], command=("harness", "compare", "a", "b")))
+    assert step.text == "decide 1 inconclusive row with twice the time"
+    assert step.command == "harness compare a b --row-budget 30"
 
 
-@pytest.mark.parametrize("verdict", ["regressed", "improved", "inconclusive", "failed", "missing", "unchanged"])
-def test_controls_never_count(verdict: Verdict) -> None:
-    control = make_row("m/v@d", verdict=verdict, gate="violated", control=True)
-    assert code(SAME, control, strict=True) == ExitCode.OK
-    assert code(control) == ExitCode.CASE_FAILED
+def test_the_regression_to_repeat_is_the_largest_that_no_gate_allows() -> None:
+    large = make_timed("m/large@d", 1.0, 1.3, "regressed")
+    little = make_timed("m/little@d", 1.0, 1.1, "regressed")
+    allowed = make_timed("m/allowed@d", 1.0, 1.9, "regressed", gate="passed")
+    decide, step = next_steps(make_comparison([little, large, allowed]))
+    assert decide.text == "correct what regressed, or say here why it is worth it"
+    assert step.text == "repeat the largest regression, m/large@d"
+    assert step.command.endswith("--filter 'm/large@d'")
+    several = replace(large, repro=("one", "two"))
+    assert commands(make_comparison([several]))[-1] == "one"  # the others say what was compiled
+    assert next_steps(make_comparison([replace(large, repro=())])) == [decide]
+    compiled = make_timed("m/v@d", 900, 1.3, "regressed", metric="compile-time")
+    *_, step = next_steps(make_comparison([compiled]))  # without a regression of a latency
+    assert (step.text, step.command) == (
+        "repeat the largest regression of a compilation time, m/v@d",
+        compiled.repro[0],
+    )
 
 
-def test_everything_at_once(full_comparison: Comparison) -> None:
-    assert comparison_exit_code(full_comparison, strict=True) == ExitCode.REGRESSION
+def test_other_steps() -> None:
+    gate = next_steps(make_comparison([SAME, row("regressed", "copies", gate="violated")]))[0]
+    assert gate.text == "bring 1 row back within the gates, or move these in suites/esrgan.toml"
+    control = make_timed("m/w@d", 1.0, 1.1, "regressed", control=True)
+    assert commands(make_comparison([SAME, control])) == ["harness selfcheck suites/esrgan.toml"]
+    remeasure = commands(make_recorded_comparison())[-1]  # recorded numbers cannot be narrowed
+    assert remeasure == "harness compare results/old results/new --across-hosts"
+    (step,) = next_steps(make_comparison([]))
+    assert step.text.startswith("find out why nothing was compared")
+    for rows in (make_quiet_comparison().rows, [SAME, row("regressed", "copies")]):
+        assert next_steps(make_comparison(rows)) == []

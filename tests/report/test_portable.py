@@ -9,7 +9,7 @@ import pytest
 from harness.records.comparison import Comparison, MachineFacts
 from harness.report.github import Links, render_comment, render_full
 from harness.report.github.portable import portable, portable_comparison
-from tests.report.compared import MACHINE, SELFCHECK, make_comparison, make_side, make_timed
+from tests.report.builders import MACHINE, SELFCHECK, make_comparison, make_side, make_timed
 
 RUNNER = "/ci/temporary/results"
 

@@ -16,7 +16,7 @@ from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.run_directory import RunDirectory
 from tests.builders import make_header, make_round
 from tests.history.made import make_night, store
-from tests.report.compared import make_comparison, make_row
+from tests.report.builders import make_comparison, make_row
 
 FIRST_COMPARISON = datetime(2026, 1, 1, 5, tzinfo=timezone.utc)
 

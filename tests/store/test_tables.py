@@ -22,7 +22,7 @@ from harness.store.run_directory import load_rounds
 from harness.store.schema import TABLES, column_records
 from harness.store.tables import Tables
 from tests.history.made import make_night, make_nights, night_id, store
-from tests.report.compared import make_comparison, make_row
+from tests.report.builders import make_comparison, make_row
 from tests.store.made import a_comparison, contents
 
 VIEWS = ("runs", "points", "cases", "turns", "comparisons", "series")

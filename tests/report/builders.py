@@ -1,0 +1,555 @@
+"""Runs as `harness run` stores them, comparisons as `harness compare` finds them; each argument is a test's subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from harness.metrics import METRICS
+from harness.records.case import Case, VariantGroup
+from harness.records.comparison import (
+    VERDICTS,
+    Comparison,
+    GeometricMean,
+    MachineFacts,
+    Row,
+    SelfcheckFacts,
+    SideFacts,
+    Verdict,
+)
+from harness.records.run import (
+    Build,
+    Check,
+    Failure,
+    Header,
+    IrCounts,
+    Lost,
+    ModelRecord,
+    PluginEffect,
+    Reference,
+    Round,
+    Run,
+    Sizes,
+    Statistics,
+    ToolchainRecord,
+    Turn,
+)
+from tests import builders
+
+# --- Runs ---
+
+CPU = "--iree-hal-target-device=local"
+VERIFIER_SAYS = """\
+model.mlir:14:12: error: 'linalg.conv_2d_nchw_fchw' op failed to legalize
+    %2 = linalg.conv_2d_nchw_fchw ins(%0, %1 : tensor<1x64x92x64xf32>, tensor<32x64x3x3xf32>)
+         ^
+"""
+
+
+def make_case(model: str, variant: str, device: str = "local-sync", **facts: Any) -> Case:
+    """A case of a suite whose baseline is `stock`."""
+    case = builders.make_case(variant, model=model, device=device, uri=device, compile_flags=(CPU,))
+    return replace(case, **{"toolchain": "3.13.0", **facts})
+
+
+def make_header(cases: tuple[Case, ...], **facts: Any) -> Header:
+    """The header of a run of suites/esrgan.toml on two cores."""
+    models = tuple(
+        ModelRecord(
+            name=model,
+            mlir_sha256="ab" * 32,
+            mlir_bytes=1_204_331,
+            function="main",
+            inputs=("1x64x90x62xf32 random seed 0",),
+        )
+        for model in dict.fromkeys(case.model for case in cases)
+    )
+    defaults: dict[str, Any] = {
+        "suite": "suites/esrgan.toml",
+        "suite_name": "esrgan",
+        "suite_description": "ESRGAN's residual dense block under the flags of iree#11102.",
+        "started": "2026-11-21T03:15:00+00:00",
+        "harness_commit": "35217dcf00dfeedc0ffee+dirty",
+        "command": ("harness", "run", "suites/esrgan.toml"),
+        "toolchains": (ToolchainRecord(version="3.13.0", revision="e4a3b04d7a0c51b9", compiler_sha256="c0" * 32),),
+        "models": models,
+        "cases": cases,
+        "settings": {"budget_s": 120.0, "generations": 5, "seed": 7},
+        "environment": {
+            "machine": {"id": "3f2a91c04b7e", "system": "Linux", "virtual": True, "hypervisor": "KVM"},
+            "cpu": {"model": "AMD EPYC 7B13", "flags": ["avx2", "fma"], "usable_cores": 2},
+            "load": {"load_1min": 0.42},
+        },
+    }
+    return builders.make_header("20261121-031500-esrgan", **{**defaults, **facts})
+
+
+def compile_command(case: Case) -> tuple[str, ...]:
+    """The command of iree-compile, with what the harness adds for itself."""
+    own = [f"--iree-scheduling-dump-statistics-{name}" for name in ("format=json", "file=statistics.json")]
+    return ("iree-compile", "model.mlir", "-o", "module.vmfb", *case.compile_flags, POLYGLOT, *own)
+
+
+POLYGLOT = "--iree-vm-emit-polyglot-zip=true"
+
+
+def make_build(
+    case: Case, *, code: str = "57", dispatches: int = 1, copies: int = 0, transient: int = 0, **facts: Any
+) -> Build:
+    """A build that succeeded; `code` stands for the module's bytes."""
+    sizes = Sizes(
+        module_bytes=812_345 + 9_000 * dispatches,
+        vm_bytes=21_004,
+        constant_bytes=524_288,
+        dispatch_bytes={f"d{index}.so": 9_000 for index in range(dispatches)},
+    )
+    statistics = Statistics(
+        dispatches=dispatches,
+        copies=copies,
+        fills=5,
+        awaits=1,
+        submissions=1,
+        executables=dispatches,
+        transient_bytes=transient,
+        constant_bytes=524_288,
+        variable_bytes=0,
+    )
+    build = Build(
+        case=case.name,
+        command=compile_command(case),
+        cache_key=f"key of {case.name}",
+        compile_ns=2_310_000_000 + 40_000_000 * dispatches,
+        peak_rss_bytes=310 * 2**20,
+        module_sha256=f"{code:0<64}",
+        sizes=sizes,
+        statistics=statistics,
+        outputs=1,
+    )
+    return replace(build, **facts)
+
+
+def make_failed_build(case: Case, **failure: Any) -> Build:
+    """A build that the compiler refused."""
+    failed = Failure(**{"stage": "compile", "message": "no", **failure})
+    return Build(case=case.name, command=compile_command(case), cache_key="f", compile_ns=10**9, failure=failed)
+
+
+def make_check(case: Case, against: str, **facts: Any) -> Check:
+    """A comparison of a case's outputs, which agree unless a failure is given."""
+    where = ("--module=module.vmfb", f"--device={case.uri}", "--function=main", "--input=@input0.npy")
+    command = ("iree-run-module", *where, "--output=@output0.npy", *case.run_flags)
+    tolerances: dict[str, Any] = {"relative_tolerance": 1e-4, "absolute_tolerance": 1e-5}
+    return Check(case=case.name, against=against, command=command, **{**tolerances, **facts})
+
+
+def make_reference(case: Case, *real_time_ns: float, **facts: Any) -> Reference:
+    """What iree-benchmark-module says of a case."""
+    where = ("--module=module.vmfb", f"--device={case.uri}", "--function=main", "--input=@input0.npy")
+    own = ("--benchmark_repetitions=3", "--benchmark_format=json")
+    command = ("iree-benchmark-module", *where, *case.run_flags, *own)
+    return Reference(case=case.name, command=command, real_time_ns=real_time_ns, **facts)
+
+
+def jitter(step: int) -> float:
+    """Between -1 and 1, without a pattern; plain arithmetic, so that it is the same to the last bit everywhere."""
+    return step * 37 % 101 / 50 - 1
+
+
+def make_rounds(
+    group: str,
+    base_ns: Mapping[str, float],
+    *,
+    generations: int = 5,
+    rounds: int = 8,
+    noisy: str = "",
+    instructions: bool = True,
+) -> Iterator[Round]:
+    """Rounds on a machine whose speed wanders by 3 %, with 0.4 % of noise of each case's own, and 3 % of one's."""
+    for generation in range(generations):
+        for number in range(rounds):
+            wander = 1 + 0.03 * jitter(11 * number + 5 * generation)
+            turns = []
+            for place, (case, ns) in enumerate(base_ns.items()):
+                own = jitter(7 * number + 31 * place + generation) + jitter(17 * generation + 23 * place)
+                wall_ns = int(ns * wander * (1 + (0.015 if case == noisy else 0.002) * own))
+                counters = {"instructions": int(ns * 3.1) + 7 * number} if instructions else {}
+                turns.append(Turn(case=case, calls=1, wall_ns=wall_ns, cpu_ns=wall_ns, counters=counters))
+            yield Round(
+                group=group,
+                generation=generation,
+                round=number,
+                started_unix_ns=1_795_000_000_000_000_000 + number,
+                turns=tuple(turns if number % 2 else reversed(turns)),
+            )
+
+
+def make_small_run(*, generations: int = 5, finished: bool = True) -> Run:
+    """Three variants of one model: the baseline, one that is faster, and one whose flag changes nothing."""
+    stock = make_case("mm", "stock")
+    fast = make_case("mm", "fast", compile_flags=(CPU, "--iree-opt-level=O3"))
+    inert = make_case("mm", "inert", compile_flags=(CPU, "--iree-opt-data-tiling"))
+    times = {stock.name: 4.7e6, fast.name: 4.2e6}
+    return Run(
+        header=make_header((stock, fast, inert)),
+        builds=(make_build(stock), make_build(fast, code="fa"), make_build(inert)),
+        rounds=tuple(make_rounds(stock.group, times, generations=generations, rounds=10, instructions=False)),
+        finished=finished,
+    )
+
+
+def make_unfinished_run() -> Run:
+    """Killed after the builds of a first model and before its first round; of the second, nothing is there."""
+    whole = make_small_run(finished=False)
+    more = (*whole.header.cases, make_case("later", "stock"), make_case("later", "fast"))
+    return Run(header=make_header(more), builds=whole.builds, rounds=whole.rounds[:14])
+
+
+CHANNELS_LAST = (
+    "--iree-preprocessing-pass-pipeline=builtin.module(util.func(iree-preprocessing-convert-conv-to-channels-last))"
+)
+IM2COL, TILING = "--iree-global-opt-use-im2col-for-convs", "--iree-opt-data-tiling"
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "stock": {},
+    "channels-last": {"compile_flags": (CPU, CHANNELS_LAST)},
+    "im2col": {"compile_flags": (CPU, IM2COL)},
+    "data-tiling": {"compile_flags": (CPU, TILING)},
+    "fuse-padding": {},
+    "shared-concat": {"plugins": ("share-concats",)},
+    "aggressive-im2col": {"compile_flags": (CPU, IM2COL)},
+    "wide-vectors": {},
+    "pixel-shuffle": {},
+    "ukernels": {},
+    "strided": {"expected_failure": "failed to legalize"},
+    "onnx-if": {"expected_failure": "onnx.If"},
+    "loop-peeling": {},
+    "forgotten": {},
+}
+
+
+def make_full_run() -> Run:
+    """Two models, two devices, and every status and kind a row can have."""
+    block = {variant: make_case("rdb", variant, **facts) for variant, facts in VARIANTS.items()}
+    gpu = {"backend": "vulkan-spirv", "skip": "no Vulkan device: libvulkan.so.1 is not installed"}
+    vulkan = make_case("rdb", "stock", "vulkan", **gpu)
+    two_threads = {"run_flags": ("--task_topology_max_group_count=2",)}
+    matmul = make_case("matmul-512", "stock", "local-task", **two_threads)
+    tiled = make_case("matmul-512", "data-tiling", "local-task", compile_flags=(CPU, TILING), **two_threads)
+
+    def built(variant: str, code: str, dispatches: int, copies: int, transient: int, **facts: Any) -> Build:
+        return make_build(block[variant], code=code, dispatches=dispatches, copies=copies, transient=transient, **facts)
+
+    legalize = {
+        "message": "iree-compile exited with status 1: model.mlir:14:12: error: "
+        "'linalg.conv_2d_nchw_fchw' op failed to legalize",
+        "stderr": VERIFIER_SAYS,
+    }
+    layout = PluginEffect(name="--iree-preprocessing-pass-pipeline", changed=True)
+    shared = PluginEffect(name="share-concats", changed=True, matched=5, wall_ns=1_030_000_000)
+    differs = (
+        "its output 0 differs in 302,481 of 357,120 values, worst at [0, 3, 41, 7]: 0.4113 where 0.1013 is right, "
+        "compared with ONNX Runtime 1.31.1"
+    )
+    limit = (
+        "iree-compile ran past its limit of 900 s after phase 'flow', on its way to phase 'executable-targets'; give "
+        "it more with --compile-timeout"
+    )
+    slow = Failure(stage="reference", message="iree-benchmark-module ran for longer than 60 s")
+    crash = Failure(
+        stage="measure",
+        message="the worker ended by signal 11 while loading the module",
+        stderr="iree/runtime: \x1b[31mFatal Python error: Segmentation fault\x1b[0m\n",
+    )
+    times = {
+        "stock": 220e6,
+        "channels-last": 132e6,
+        "im2col": 218.9e6,
+        "fuse-padding": 231e6,
+        "shared-concat": 217e6,
+        "onnx-if": 220.1e6,
+        "loop-peeling": 221e6,
+    }
+    stock, last, noisy = block["stock"], block["channels-last"], block["loop-peeling"].name
+    latencies = {block[variant].name: ns for variant, ns in times.items()}
+    return Run(
+        header=make_header(
+            (*block.values(), vulkan, matmul, tiled),
+            groups=(
+                VariantGroup(title="Data-Tiling", variants=("stock", "data-tiling")),
+                VariantGroup(title="Convolution", variants=("stock", "im2col", "channels-last", "wide-vectors")),
+            ),
+        ),
+        builds=(
+            built("stock", "57", 10, 13, 19_796_992),
+            built("channels-last", "1a", 14, 13, 16_742_912, effects=(layout,)),
+            built("im2col", "12", 20, 13, 50_430_464),
+            built("data-tiling", "57", 10, 13, 19_796_992, cached=True),
+            built("fuse-padding", "f0", 9, 13, 15_196_160),
+            built("shared-concat", "5c", 10, 1, 14_004_224, rewritten=True, effects=(shared,)),
+            built("aggressive-im2col", "12", 20, 13, 50_430_464),
+            make_failed_build(block["wide-vectors"], **legalize),
+            built("pixel-shuffle", "b5", 10, 13, 19_796_992),
+            built("ukernels", "c4", 10, 13, 19_796_992),
+            make_failed_build(block["strided"], **legalize),
+            built("onnx-if", "0f", 10, 12, 19_796_992, warnings=("data tiling has no effect on linalg.generic",)),
+            built("loop-peeling", "9e", 10, 13, 19_796_992),
+            make_build(matmul, code="33"),
+            make_build(tiled, code="37", dispatches=4, transient=3_145_728),
+        ),
+        ir=(
+            *(
+                IrCounts(
+                    case=block[variant].name,
+                    counts={
+                        "input/linalg.*": 34,
+                        "flow/flow.tensor.update": 13,
+                        "bufferized/executables:memref.alloc*": 0 if variant == "channels-last" else 2,
+                    },
+                )
+                for variant in ("stock", "channels-last", "im2col", "data-tiling")
+            ),
+            IrCounts(case=block["fuse-padding"].name, failure=Failure(stage="ir", message=limit)),
+            IrCounts(case=block["shared-concat"].name, counts={"flow/flow.tensor.update": 1}),
+        ),
+        checks=(
+            make_check(last, stock.name, max_absolute=3e-6, max_relative=1e-6),
+            make_check(
+                block["pixel-shuffle"],
+                "ONNX Runtime 1.31.1",
+                max_absolute=0.31,
+                max_relative=1.2,
+                failure=Failure(stage="verify", message=differs, mismatch=True),
+            ),
+            make_check(block["ukernels"], stock.name, max_absolute=0.0, max_relative=0.0),
+        ),
+        references=(
+            make_reference(stock, 222e6, 223e6, 240e6, host_peak_bytes=25_510_912, device_peak_bytes=0),
+            make_reference(last, 171e6, 172e6, 168e6, host_peak_bytes=21_004_288, device_peak_bytes=0),
+            make_reference(block["im2col"], failure=slow),
+        ),
+        rounds=(
+            *make_rounds(stock.group, latencies, noisy=noisy),
+            *make_rounds(matmul.group, {matmul.name: 2.4e6, tiled.name: 1.9e6}, rounds=40, instructions=False),
+        ),
+        lost=(Lost(case=block["ukernels"].name, generation=2, failure=crash),),
+        finished=True,
+    )
+
+
+def make_nasty_run() -> Run:
+    """Names and messages made to break tables: a pipe, backticks, a tag, a newline, a fence, an emoji."""
+    model, device = "m|`<b>\n🚀", "cpu #1"
+    stock = make_case(model, "stock", device, uri="local-sync")
+    odd = make_case(
+        model,
+        "a|b`c` <i>*x*</i> _y_ [z](http://e.org) -->",
+        device,
+        name="odd | `one` <script>\n~~gone~~ \\| @octocat",
+        uri="local-sync",
+    )
+    message = "line one | two\nline `three` <details>"
+    return Run(
+        header=make_header(
+            (stock, odd),
+            suite_name="n|asty --> <suite>",
+            suite="suites/it's nasty.toml",
+            suite_description="<h1>*bold*</h1>\n| a | b |",
+            groups=(VariantGroup(title="A | `B`\n## C", variants=("stock", odd.variant)),),
+        ),
+        builds=(
+            make_build(stock, warnings=(message,)),
+            make_failed_build(odd, message=message, stderr="```\n</details>\n\x1b[1mbold\x1b[0m\x07\n"),
+        ),
+        ir=(IrCounts(case=stock.name, counts={"flow/a.|`b`\n <i>*c*</i>": 1_234_567, "x": 3}),),
+        rounds=tuple(make_rounds(stock.group, {stock.name: 20_311.0}, generations=2, rounds=3)),
+        finished=True,
+    )
+
+
+# --- Comparisons ---
+
+MACHINE = "machine 3f2a91c04b7e (virtual), AMD EPYC, 2 cores, Debian GNU/Linux 12"
+SELFCHECK = SelfcheckFacts(
+    flagged=0,
+    rows=400,
+    upper_bound=0.00746,
+    detects=0.0121,
+    seconds=15.2,
+    when="2026-11-20T09:00:00+00:00",
+    suite="suites/esrgan.toml",
+)
+RUN_URL = "https://github.com/org/repo/actions/runs/123"
+
+
+def make_row(case: str, metric: str = "latency", verdict: Verdict = "unchanged", **facts: Any) -> Row:
+    """A row of a case named `model/variant@device`; its ratio is that of its values unless one is given."""
+    model, _, rest = case.partition("/")
+    variant, _, device = rest.partition("@")
+    defaults: dict[str, Any] = {"model": model, "variant": variant, "device": device}
+    if metric in METRICS:
+        defaults |= {"unit": METRICS[metric].unit, "floor": METRICS[metric].floor}
+    base, head = facts.get("base_value"), facts.get("head_value")
+    if base and head is not None:
+        defaults["ratio"] = round(head / base, 6)
+    return Row(case=case, metric=metric, verdict=verdict, **{**defaults, **facts})
+
+
+def make_timed(case: str, base_ms: float, ratio: float, verdict: Verdict, **facts: Any) -> Row:
+    """A latency row that was measured, with an interval of half a percent either way."""
+    defaults: dict[str, Any] = {
+        "base_value": base_ms * 1e6,
+        "head_value": round(base_ms * 1e6 * ratio),
+        "ratio": ratio,
+        "ci_low": round(ratio * 0.995, 6),
+        "ci_high": round(ratio * 1.005, 6),
+        "p": 0.8,
+        "generations": 16,
+        "rounds": 320,
+        "seconds": 5.25,
+        "repro": (f"harness compare results/old results/new --filter '{case}'",),
+    }
+    return make_row(case, facts.pop("metric", "latency"), verdict, **{**defaults, **facts})
+
+
+def make_side(label: str, version: str, **facts: Any) -> SideFacts:
+    """One side of a comparison of two releases."""
+    side = SideFacts(
+        label=label,
+        run=f"2026-11-21T08-00-00Z-esrgan-{version}",
+        suite="suites/esrgan.toml",
+        started="2026-11-21T08:00:00+00:00",
+        toolchains=(f"{version} (f17ed20a11)",),
+        machine=MACHINE,
+    )
+    return replace(side, **facts)
+
+
+def make_comparison(rows: Sequence[Row], **facts: Any) -> Comparison:
+    """A comparison of two releases, measured side by side on a machine that was checked."""
+    timed = [row.verdict for row in rows if row.metric == "latency" and not row.control]
+    flagged = sum(row.control and row.verdict in ("regressed", "improved") for row in rows)
+    controls = sum(row.control for row in rows)
+    comparison = Comparison(
+        id="2026-11-21T09-30-00Z-esrgan-compare",
+        created="2026-11-21T09:30:00+00:00",
+        base=make_side("iree==3.12.0", "3.12.0"),
+        head=make_side("results/new", "3.13.0"),
+        within=False,
+        mode="remeasured",
+        rule="generations",
+        machine=MachineFacts(description=MACHINE, selfcheck=SELFCHECK, controls=controls, controls_flagged=flagged),
+        rows=tuple(rows),
+        summary={verdict: timed.count(verdict) for verdict in VERDICTS},
+        settings={
+            "floors": {"latency": 0.01, "instructions": 0.0005, "compile-time": 0.05},
+            "alpha": 0.05,
+            "confirm_alpha": 0.01,
+            "confidence": 0.95,
+            "row_budget_s": 15.0,
+        },
+        command=("harness", "compare", "iree==3.12.0", "results/new", "--controls", "2"),
+    )
+    return replace(comparison, **facts)
+
+
+CONFIRMED = {"reason": "confirmed in 16 fresh generations"}
+WITHIN = {"reason": "the interval lies within 1 %"}
+ALIKE: dict[str, Any] = {"verdict": "identical", "reason": "same module bytes, same runtime"}
+
+
+def make_full_comparison() -> Comparison:
+    """Every verdict, every kind of metric, gates of both kinds, and two A/A controls."""
+    unsure = "a difference is likely, but not known to be within or beyond 1 %; more generations would tell"
+    failed = "fails at compile: iree-compile exited with status 1"
+    gate = "19,796,992 bytes, 3,054,080 more than 16,742,912; gate memory allows no increase"
+    instructions = {"base_value": 1_204_332_118, "head_value": 1_331_900_412, "ci_low": 1.1058, "ci_high": 1.1061}
+    memory = {"base_value": 16_742_912, "head_value": 19_796_992, "reason": gate, "gate": "violated"}
+    size: dict[str, Any] = {"base_value": 812_345, "head_value": 812_345}
+    rows = [
+        make_timed("rdb/stock@local-sync", 76.591, 1.1034, "regressed", p=2.3e-4, change="more work", **CONFIRMED),
+        make_timed("rdb/im2col@local-sync", 218.9, 1.041, "regressed", p=8e-4, gate="passed", **CONFIRMED),
+        make_timed("mm/stock@local-sync", 2.4, 0.911, "improved", p=1.1e-5, change="less work", **CONFIRMED),
+        make_timed("mm/tiled@local-task", 1.9, 1.013, "inconclusive", p=0.031, seconds=15.0, reason=unsure),
+        make_timed("conv/stock@local-sync", 9.31, 1.001, "unchanged", **WITHIN),
+        make_timed("conv/tiled@local-sync", 8.77, 0.998, "unchanged", gate="passed", **WITHIN),
+        make_row("conv/fused@local-sync", **ALIKE),
+        make_row("mm/inert@local-sync", **ALIKE),
+        make_row("rdb/wide@local-sync", verdict="failed", reason=failed, stderr=VERIFIER_SAYS),
+        make_row("gpt2/stock@vulkan", verdict="missing", reason="the head has no such case"),
+        make_row("vit/stock@local-sync", verdict="new", reason="the base has no such case", head_value=12.5e6),
+        make_row("rdb/stock@local-sync", "instructions", "regressed", generations=16, rounds=320, **instructions),
+        make_timed("rdb/stock@local-sync", 2310, 1.12, "regressed", metric="compile-time", p=0.0013, seconds=21.0),
+        make_timed("mm/stock@local-sync", 420, 1.01, "unchanged", metric="compile-time", p=0.9),
+        make_row("rdb/stock@local-sync", "transient-memory", "regressed", **memory),
+        make_row("mm/stock@local-sync", "dispatches", "improved", base_value=14, head_value=10),
+        make_row("mm/stock@local-sync", "copies", "regressed", base_value=0, head_value=3, ratio=None),
+        make_row("conv/stock@local-sync", "module-size", **size),
+        make_timed("conv/fused@local-sync", 8.9, 1.0004, "unchanged", control=True, **WITHIN),
+        make_timed("mm/inert@local-sync", 2.4, 0.9991, "unchanged", control=True, **WITHIN),
+    ]
+    return make_comparison(
+        rows,
+        means=(
+            GeometricMean(kind="model", name="rdb", ratio=1.0717, rows=2),
+            GeometricMean(kind="device", name="local-sync", ratio=1.0051, rows=7),
+            GeometricMean(kind="variant", name="stock", ratio=1.0025, rows=3),
+        ),
+        notes=("2 cases left out on both sides: skipped: no Vulkan device was found",),
+    )
+
+
+def make_quiet_comparison() -> Comparison:
+    """Nothing changed."""
+    rows = [
+        make_timed("mm/stock@local-sync", 2.4, 1.0007, "unchanged", **WITHIN),
+        make_row("mm/inert@local-sync", **ALIKE),
+        make_row("mm/stock@local-sync", "dispatches", base_value=14, head_value=14),
+    ]
+    return make_comparison(rows, machine=MachineFacts(description=MACHINE))
+
+
+def make_recorded_comparison() -> Comparison:
+    """Numbers of two runs on two machines."""
+    why = "by the interval of so few generations that was recorded; not confirmed"
+    other = "machine 77ab00c1d2e3, Ampere Altra, 80 cores, Ubuntu 24.04"
+    few: dict[str, Any] = {"generations": 5, "seconds": 0.0, "reason": why}
+    return make_comparison(
+        [
+            make_timed("mm/stock@local-sync", 2.4, 1.08, "regressed", p=0.004, **few),
+            make_timed("mm/tiled@local-sync", 1.9, 1.02, "inconclusive", p=0.2, **few),
+        ],
+        mode="recorded",
+        base=make_side("results/old", "3.12.0", machine=other),
+        command=("harness", "compare", "results/old", "results/new", "--no-remeasure", "--across-hosts"),
+    )
+
+
+NASTY = "a|`b` <script>\n~~gone~~ \\| @octocat #1 [z](http://e.org) --> *x* _y_ </details> \x1b[31mred\x1b[0m\x07"
+
+
+def make_nasty_comparison() -> Comparison:
+    """Texts made to break tables, and figures that are none."""
+    nan, infinity = float("nan"), float("inf")
+    odd: dict[str, Any] = {"base_value": nan, "head_value": nan, "ratio": infinity, "p": nan, "floor": nan}
+    rows = [
+        make_timed(NASTY, 1.0, 1.5, "regressed", reason=NASTY, change=NASTY, repro=(NASTY, "```\n# </details>")),
+        make_row("zero/base@cpu", verdict="regressed", base_value=0.0, head_value=2e6, ratio=None, p=0.0),
+        make_row("no/number@cpu", verdict="improved", **odd),
+        make_row("bare/row@cpu", verdict="inconclusive", reason=NASTY, seconds=infinity, ci_low=-infinity),
+        make_row("huge/ratio@cpu", verdict="regressed", base_value=1e-300, head_value=1e300, ratio=1e308),
+        make_row(NASTY + "2", verdict="failed", reason=NASTY, stderr="```\n</details>\n\x1b[1mbold\x1b[0m\x07\n"),
+        make_row(NASTY + "3", verdict="missing", reason=NASTY),
+        make_row(NASTY, "unheard | of", "regressed", base_value=1.0, head_value=2.0, unit="furlongs"),
+    ]
+    checked = SelfcheckFacts(flagged=0, rows=9, upper_bound=nan, detects=None, seconds=nan, when=NASTY, suite=NASTY)
+    return make_comparison(
+        rows,
+        base=make_side(NASTY, NASTY, suite=NASTY, machine=NASTY),
+        head=make_side("-" + NASTY, "3.13.0", suite=NASTY),
+        means=(GeometricMean(kind="model", name=NASTY, ratio=nan, rows=1),),
+        notes=(NASTY, "line one\n> line two"),
+        settings={"alpha": "five", "row_budget_s": nan, NASTY: [NASTY, infinity]},
+        machine=MachineFacts(description=NASTY, selfcheck=checked),
+    )

@@ -1,0 +1,163 @@
+"""Runs of several toolchains and of other engines: which row each ratio is to, and what a row says of its tools."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.records.case import Case, VariantGroup
+from harness.records.run import Build, Run, ToolchainRecord
+from harness.report import render
+from harness.report.run_report import Report, build_report
+from harness.report.run_rows import Row
+from harness.suite.cases import across_toolchains
+from tests.report.builders import make_build, make_case, make_check, make_header, make_reference, make_rounds
+
+NEW, OLD = "3.13.0", "3.12.0"
+LATENCIES = {("stock", NEW): 2e6, ("stock", OLD): 2.2e6, ("tiled", NEW): 1e6, ("tiled", OLD): 1.1e6}
+
+
+def cases_under(toolchain: str) -> tuple[Case, ...]:
+    return tuple(make_case("net", variant, toolchain=toolchain) for variant in ("stock", "tiled", "inert"))
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    """Under each toolchain one variant is inert, and both toolchains make the same module of stock."""
+    cases = across_toolchains([cases_under(NEW), cases_under(OLD)])
+    codes = {"stock": "50", "tiled": "71", "inert": "50"}
+    base_ns = {case.name: LATENCIES[case.variant, case.toolchain] for case in cases if case.variant != "inert"}
+
+    def build(case: Case) -> Build:
+        return make_build(case, code=codes[case.variant], dispatches=3, transient=64)
+
+    return Run(
+        header=make_header(
+            cases,
+            groups=(VariantGroup(title="Tiling", variants=("stock", "tiled")),),
+            toolchains=tuple(
+                ToolchainRecord(version=version, revision="", compiler_sha256="c0" * 32) for version in (NEW, OLD)
+            ),
+            command=("harness", "run", "suites/esrgan.toml", "--toolchain", NEW, "--toolchain", OLD),
+        ),
+        builds=tuple(build(case) for case in cases),
+        checks=tuple(make_check(case, f"net/stock@local-sync:{NEW}", max_relative=0.0) for case in cases),
+        references=tuple(make_reference(case, base_ns[case.name]) for case in cases if case.name in base_ns),
+        rounds=tuple(make_rounds("net@local-sync", base_ns)),
+        finished=True,
+    )
+
+
+def row_of(report: Report, variant: str, toolchain: str) -> Row:
+    return next(row for row in report.rows() if (row.variant, row.toolchain) == (variant, toolchain))
+
+
+def test_every_row_but_one_is_compared_with_the_first_toolchains_baseline(run: Run) -> None:
+    report = build_report(run)
+    (section,) = report.sections
+    assert section.baseline == report.facts.baseline == "stock:3.13.0"
+    assert [row.case for row in report.rows() if row.baseline] == ["net/stock@local-sync:3.13.0"]
+    for variant, toolchain, ratio in (("stock", OLD, 1.1), ("tiled", NEW, 0.5), ("tiled", OLD, 0.55)):
+        estimate = row_of(report, variant, toolchain).estimate
+        assert estimate is not None
+        assert estimate.ratio == pytest.approx(ratio, rel=0.01)
+
+
+def test_the_same_bytes_under_another_runtime_are_another_thing(run: Run) -> None:
+    report = build_report(run)
+    statuses = {(row.variant, row.toolchain): row.status for row in report.rows()}
+    assert {key for key, status in statuses.items() if status == "measured"} == set(LATENCIES)
+    assert statuses["inert", NEW] == statuses["inert", OLD] == "same"
+    inert = row_of(report, "inert", OLD)
+    assert inert.latency_ns == row_of(report, "stock", OLD).latency_ns
+    assert inert.remarks[0] == "inert: this variant changes nothing here (same module as stock)"
+    assert inert.kind == "slower"  # than the baseline, as the stock of its toolchain is
+
+
+def test_tables_say_which_toolchain_a_row_is_of_where_there_are_several(run: Run) -> None:
+    text = render(run, "terminal", width=120)
+    table = [line for line in text.splitlines() if line.startswith(("variant", "stock ", "tiled ", "inert "))]
+    assert [line.split()[:2] for line in table] == [
+        ["variant", "toolchain"],
+        *[[variant, toolchain] for variant in ("stock", "tiled", "inert") for toolchain in (NEW, OLD)],
+    ]
+    assert "vs stock:3.13.0" in text and "faster than stock:3.13.0" in text
+    sides = [line for line in render(run, "markdown", full=True).splitlines() if "X)" in line]
+    assert [line.split("|")[1].strip() for line in sides] == ["`net@local-sync:3.13.0`", "`net@local-sync:3.12.0`"]
+    assert all("(1.00X)" in line and "(2.00X)" in line for line in sides)
+    cases = tuple(replace(case, toolchain=NEW) for case in run.header.cases)
+    alone = render(replace(run, header=replace(run.header, cases=cases)), "terminal", width=120)
+    assert " toolchain " not in alone and "vs stock " in alone
+
+
+def test_commands_say_which_tools_they_are_for(run: Run) -> None:
+    new, old = (row_of(build_report(run), "tiled", toolchain).repro for toolchain in (NEW, OLD))
+    assert new[1] == (
+        "# the tools below are those of IREE 3.13.0: pip install iree-base-compiler==3.13.0 iree-base-runtime==3.13.0"
+    )
+    assert "-o net/tiled.local-sync.3.13.0.vmfb" in new[2]
+    assert "-o net/tiled.local-sync.3.12.0.vmfb" in old[2]
+    times = {case.name: 1e6 for case in run.header.cases if case.variant != "inert"}
+    noisy = make_rounds("net@local-sync", times, generations=3, noisy=f"net/stock@local-sync:{OLD}")
+    text = render(replace(run, rounds=tuple(noisy)), "terminal", width=120)
+    assert "harness run suites/esrgan.toml --toolchain 3.13.0 --toolchain 3.12.0 --generations 6" in text
+
+
+# --- Peers ---
+
+TIMES = {"stock": 8e6, "fast": 6e6, "onnxruntime": 4e6, "pytorch": 5e6}
+
+
+def peers_run(*left_out: str) -> Run:
+    """A model with two variants of IREE and three peers, of which one is not there; some may not have been timed."""
+    own = {variant: make_case("net", variant, "cpu") for variant in ("stock", "fast")}
+    peers = {
+        peer: make_case("net", peer, "cpu", peer=peer, toolchain="", compile_flags=())
+        for peer in ("onnxruntime", "pytorch", "halide")
+    }
+    peers["halide"] = replace(peers["halide"], skip="halide is not installed; get it")
+    cases = {**own, **peers}
+    times = {cases[name].name: ns for name, ns in TIMES.items() if name not in left_out}
+    versions = {"peers": {"onnxruntime": "ONNX Runtime 1.31.1", "pytorch": "PyTorch 2.13.0"}}
+    return Run(
+        header=make_header(tuple(cases.values()), suite="suites/small.toml", environment=versions),
+        builds=(make_build(own["stock"], code="a1"), make_build(own["fast"], code="b2")),
+        checks=tuple(make_check(cases[name], "ONNX Runtime 1.31.1") for name in TIMES),
+        rounds=tuple(make_rounds("net@cpu", times)),
+        finished=True,
+    )
+
+
+def test_every_row_has_its_ratio_to_the_fastest_peer_and_to_the_baseline() -> None:
+    report = build_report(peers_run())
+    assert report.sections[0].best_peer == "onnxruntime"
+    to_peer = {row.variant: row.peer_estimate.ratio for row in report.rows() if row.peer_estimate is not None}
+    assert to_peer == pytest.approx({"stock": 2.0, "fast": 1.5, "pytorch": 1.25}, rel=0.02)
+    to_baseline = {row.variant: row.estimate.ratio for row in report.rows() if row.estimate is not None}
+    assert to_baseline == pytest.approx({"fast": 0.75, "onnxruntime": 0.5, "pytorch": 0.625}, rel=0.02)
+    # What was not measured is not the best peer; without a measured baseline the best peer still stands.
+    assert build_report(peers_run("onnxruntime")).sections[0].best_peer == "pytorch"
+    fast = next(row for row in build_report(peers_run("stock")).rows() if row.variant == "fast")
+    assert fast.peer_estimate is not None
+    assert fast.peer_estimate.ratio == pytest.approx(1.5, rel=0.02)
+
+
+def test_what_is_said_of_variants_counts_no_peer() -> None:
+    summary = build_report(peers_run()).summary
+    assert (summary.faster, summary.slower) == (1, 0)
+    assert (summary.planned, summary.measured, summary.skipped) == (5, 4, 1)
+    text = render(peers_run(), "markdown")
+    changes = text.split("### Results")[0]
+    assert "`net/fast@cpu`" in changes
+    assert "onnxruntime@cpu" not in changes and "pytorch@cpu" not in changes
+    assert "IREE 3.13.0 (e4a3b04d7a), ONNX Runtime 1.31.1, PyTorch 2.13.0" in text
+
+
+def test_the_table_names_the_best_peer_and_its_case_is_repeated_by_the_harness() -> None:
+    lines = [line for line in render(peers_run(), "markdown").splitlines() if line.startswith("| ")]
+    assert any("vs stock" in line and "| vs onnxruntime |" in line for line in lines)
+    by_variant = {line.split("|")[1].strip(): line for line in lines}
+    assert "best peer" in by_variant["onnxruntime"] and "2.000 [" in by_variant["stock"]
+    (row,) = (row for row in build_report(peers_run()).rows() if row.variant == "onnxruntime")
+    assert row.repro == ("harness run suites/small.toml --filter net/onnxruntime@cpu",)

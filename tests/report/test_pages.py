@@ -1,0 +1,289 @@
+"""Runs and comparisons on a terminal, as a comment and in full: all is there, nothing breaks out, and it fits."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from rich.cells import cell_len
+from syrupy.assertion import SnapshotAssertion
+
+from harness.records.comparison import Comparison, GeometricMean, MachineFacts, Row, SelfcheckFacts
+from harness.records.run import Run
+from harness.report import Format, render
+from harness.report.comparison import render_comparison
+from harness.report.github import (
+    STEP_SUMMARY_BYTES,
+    Image,
+    Images,
+    Links,
+    render_comment,
+    render_full,
+    render_run_comment,
+    render_run_full,
+    render_run_step_summary,
+    render_step_summary,
+)
+from harness.report.markdown import COMMENT
+from harness.report.run_report import Report, build_report
+from harness.text import one_line
+from tests.report import builders
+from tests.report.builders import make_comparison, make_row, make_side, make_timed
+from tests.report.rendered import HOSTILE, OURS, Page, require_ours
+
+SUBJECTS: dict[str, Run | Comparison] = {
+    "full run": builders.make_full_run(),
+    "run of one generation": builders.make_small_run(generations=1),
+    "unfinished run": builders.make_unfinished_run(),
+    "nasty run": builders.make_nasty_run(),
+    "full comparison": builders.make_full_comparison(),
+    "quiet comparison": builders.make_quiet_comparison(),
+    "recorded comparison": builders.make_recorded_comparison(),
+    "nasty comparison": builders.make_nasty_comparison(),
+}
+# Commands and next steps stay on one line each, however long, so that they can be copied.
+UNWRAPPED = re.compile(r"  (harness|iree-\S+) |- ")
+
+every_subject = pytest.mark.parametrize("subject", SUBJECTS.values(), ids=SUBJECTS)
+
+
+def printed(subject: Run | Comparison, form: Format, **options: Any) -> str:
+    return render(subject, form, **options) if isinstance(subject, Run) else render_comparison(subject, form, **options)
+
+
+def names_of(subject: Run | Comparison) -> list[str]:
+    """What each row is called, in one line; a run's tables have variants below the name of their model."""
+    if isinstance(subject, Comparison):
+        return [one_line(row.case) for row in subject.rows if not row.control]
+    rows = list(build_report(subject).rows())
+    return [one_line(row.case if row.status == "skipped" else row.variant) for row in rows]
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def test_a_run_on_a_terminal(snapshot: SnapshotAssertion) -> None:
+    assert printed(builders.make_small_run(), "terminal", width=160) == snapshot
+
+
+def test_a_comparison_as_a_comment(snapshot: SnapshotAssertion) -> None:
+    rows = [
+        make_timed("rdb/stock@cpu", 76.6, 1.1, "regressed", p=2.3e-4),
+        make_timed("rdb/im2col@cpu", 218.9, 1.013, "inconclusive", p=0.031, reason="more generations would tell"),
+        make_row("rdb/wide@cpu", verdict="failed", reason="fails at compile", stderr="error: failed to legalize\n"),
+        make_row("rdb/stock@cpu", "copies", "improved", base_value=14, head_value=10),
+    ]
+    assert render_comment(make_comparison(rows)) == snapshot
+
+
+@every_subject
+def test_every_row_is_in_every_format(subject: Run | Comparison) -> None:
+    names = names_of(subject)
+    for full in (False, True):
+        text = printed(subject, "markdown", full=full)
+        everything = one_line(require_ours(text).everything)
+        assert all(name in everything for name in names)
+        assert not text.endswith("\n\n")
+    terminal = squeezed(printed(subject, "terminal", width=240))
+    cases = [case.name for case in subject.header.cases] if isinstance(subject, Run) else [r.case for r in subject.rows]
+    lines = list(csv.DictReader(io.StringIO(printed(subject, "csv"))))
+    assert [line["case"] for line in lines] == [one_line(case) for case in cases]
+    if isinstance(subject, Run):
+        rows = list(build_report(subject).rows())
+        names = [one_line(text) for row in rows for text in (row.variant, *row.remarks)]
+    assert all(squeezed(name) in terminal for name in names)
+
+
+@every_subject
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_no_line_is_wider_than_the_terminal(subject: Run | Comparison, width: int) -> None:
+    for line in printed(subject, "terminal", width=width).splitlines():
+        assert cell_len(line) <= width or UNWRAPPED.match(line), line
+        assert line == line.rstrip() and line.isprintable()
+
+
+# --- Whatever a text is ---
+
+
+def run_of(text: str) -> Report:
+    """The report of the full run with the same text in place of its names, reasons and notes."""
+    report = build_report(builders.make_full_run())
+    sections = tuple(
+        replace(
+            section,
+            model=text,
+            group=f"{text}{index}",
+            device=text,
+            device_facts=text,
+            call=text,
+            rows=tuple(
+                replace(
+                    row,
+                    case=f"{text}{number}",
+                    variant=row.variant and f"{text}{row.variant}",
+                    same_as=row.same_as and text,
+                    checked_against=row.checked_against and text,
+                    remarks=tuple(text for _ in row.remarks),
+                    repro=tuple(text for _ in row.repro),
+                    failure=row.failure and replace(row.failure, message=text, stderr=f"{text}\n{text}x"),
+                )
+                for number, row in enumerate(section.rows)
+            ),
+        )
+        for index, section in enumerate(report.sections)
+    )
+    facts = replace(report.facts, id=text, suite=text, suite_name=text, machine=text, cpu=text, baseline=text)
+    return replace(report, sections=sections, facts=facts, notes=(text,))
+
+
+def comparison_of(text: str) -> Comparison:
+    """A comparison with the same text in all places where texts can come from outside."""
+    side = make_side(text, text, suite=text, run=text, started=text, machine=text)
+    why: dict[str, Any] = {"reason": text, "repro": (text,)}
+    rows = [
+        make_timed(f"{text}1", 1.0, 1.5, "regressed", change=text, gate="violated", reason=text, repro=(text, text)),
+        make_timed(f"{text}2", 1.0, 0.5, "improved", change=text, **why),
+        make_timed(f"{text}3", 1.0, 1.0, "inconclusive", **why),
+        make_timed(f"{text}4", 1.0, 1.0, "unchanged", reason=text),
+        make_timed(f"{text}5", 9.0, 1.2, "regressed", metric="compile-time", **why),
+        make_row(text, verdict="identical", reason=text),
+        make_row(f"{text}7", verdict="failed", reason=text, stderr=f"{text}\n{text}x"),
+        make_row(text, verdict="missing", reason=text),
+        make_row(text, verdict="new", reason=text, head_value=1e6),
+        make_row(text, "input/" + text, "regressed", base_value=1.0, head_value=2.0, unit=text, reason=text),
+        make_timed(f"{text}8", 1.0, 1.0, "unchanged", control=True, reason=text),
+    ]
+    checked = SelfcheckFacts(flagged=0, rows=9, upper_bound=0.1, detects=0.02, seconds=3.0, when=text, suite=text)
+    return make_comparison(
+        rows,
+        id=text,
+        created=text,
+        base=side,
+        head=side,
+        means=(GeometricMean(kind="model", name=text, ratio=1.1, rows=1),),
+        notes=(text,) * 50,
+        settings={text: text},
+        machine=MachineFacts(description=text, selfcheck=checked),
+        command=("harness", text),
+    )
+
+
+KINDS: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
+    "run": (lambda text: render_run_comment(run_of(text)), lambda text: render_run_full(run_of(text))),
+    "comparison": (lambda text: render_comment(comparison_of(text)), lambda text: render_full(comparison_of(text))),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(text=HOSTILE)
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+def test_whatever_a_text_is_the_page_has_the_same_parts(kind: str, text: str) -> None:
+    assume(one_line(text))
+    comment, full = KINDS[kind]
+    page = require_ours(comment(text))
+    assert page.shape == Page(comment("plain")).shape
+    assert page.links == page.images == []
+    require_ours(full(f"{text}a"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("character", ["a", "@x", "&", "|", "$", "語", "\u202e", "`", "<"])
+def test_names_of_ten_thousand_characters_fit(kind: str, character: str) -> None:
+    text = KINDS[kind][0]((character * 10_000)[:10_000] + ".")
+    assert len(text.encode()) <= COMMENT.page_bytes
+    require_ours(text)
+
+
+@given(HOSTILE)
+@settings(max_examples=30, deadline=None)
+def test_addresses_and_alternative_texts_do_not_break_out(text: str) -> None:
+    hostile = f"https://e.org/{text}"
+    images = Images(entries=(Image(title=text, alt=text, light_url=hostile, dark_url=hostile),) * 2)
+    links = Links(run_url=hostile, artifact_url=hostile, dashboard_url=hostile, head_commit_url=hostile)
+    comparison = make_comparison([make_timed("m/v@d", 1.0, 1.2, "regressed")])
+    page = Page(render_comment(comparison, images=images, links=links))
+    assert all(address.startswith("https://e.org/") for address in (*page.links, *page.images))
+    assert set(page.tags) <= OURS
+
+
+# --- However much there is ---
+
+
+def many(verdict: Any, count: int, **facts: Any) -> list[Row]:
+    names = (f"some-model-{index:05d}/with-a-variant@local-sync" for index in range(count))
+    return [make_timed(name, 2.0, 1.1, verdict, **facts) for name in names]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        many("regressed", 1_000, repro=("harness compare a b --filter c",)),
+        many("inconclusive", 300, reason="the interval is wider than 1 % either way; more would narrow it"),
+        many("missing", 300) + many("failed", 1_000, reason="fails at compile: " + "x" * 200, stderr="said\n" * 40),
+        many("new", 500) + many("unchanged", 500, gate="violated") + many("identical", 500),
+    ],
+    ids=["regressed", "inconclusive", "failed", "others"],
+)
+def test_a_thousand_rows_fit_into_a_comment(rows: list[Row]) -> None:
+    means = tuple(GeometricMean(kind="model", name=row.model, ratio=1.1, rows=3) for row in rows)
+    text = render_comment(make_comparison(rows, means=means))
+    assert len(text.encode()) <= COMMENT.page_bytes
+    assert "Left out here for length, and in the full report: " in text
+    lost = any(row.verdict in ("failed", "missing") for row in rows)
+    assert not lost or require_ours(text).unfolded.count("some-model-") > 100
+
+
+def test_no_more_is_left_out_than_has_to_be() -> None:
+    reason = "fails at compile: " + "x" * 200
+    counts = range(150, 260, 8)
+    sizes = [len(render_comment(make_comparison(many("failed", n, reason=reason))).encode()) for n in counts]
+    assert 62_000 < max(sizes) <= COMMENT.page_bytes
+    assert min(sizes) < 30_000  # where the table of what happened is left out
+
+
+def test_the_comment_of_a_run_fits_and_says_what_it_does_without() -> None:
+    full_run = builders.make_full_run()
+
+    def of_models(number: int) -> Run:
+        cases = tuple(
+            replace(case, name=f"m{index}/{case.variant}@{case.device}", model=f"m{index}")
+            for index in range(number)
+            for case in full_run.header.cases[:10]
+        )
+        builds = tuple(replace(full_run.builds[0], case=case.name) for case in cases)
+        return replace(full_run, header=replace(full_run.header, cases=cases), builds=builds, finished=False)
+
+    assert "### Reproduce" in render(of_models(8), "markdown")
+    for number, left_out in ((20, "the commands."), (80, "the commands, the table of each model and device.")):
+        text = render(of_models(number), "markdown")
+        assert len(text.encode()) <= COMMENT.page_bytes
+        assert f"Left out here for length: {left_out} The full report" in text
+    assert "### Reproduce" in render(of_models(80), "markdown", full=True)
+
+    report = build_report(full_run)
+    section = report.sections[0]
+    failed = next(row for row in section.rows if row.status == "failed")
+    rows = tuple(replace(failed, case=f"model-{index}/v@cpu", variant=f"v{index}") for index in range(1_500))
+    text = render_run_comment(replace(report, sections=(replace(section, rows=(*section.rows, *rows)),)))
+    assert len(text.encode()) < COMMENT.page_bytes
+    assert "model-7/v@cpu" in Page(text).unfolded
+
+
+def test_the_summary_of_a_job_is_the_full_report_where_there_is_room() -> None:
+    huge = make_comparison([*many("regressed", 500), *many("unchanged", 1_500), *many("failed", 50)])
+    assert render_full(huge).count("| `some-model-") >= 2_050
+    text = render_step_summary(huge, limit_bytes=200_000)
+    assert 65_000 < len(text.encode()) < 200_000 < STEP_SUMMARY_BYTES
+    assert "Left out here for length, and in the full report: the rest of long lists" in text
+    assert not text.startswith("<!--")
+    comparison, report = builders.make_full_comparison(), build_report(builders.make_full_run())
+    assert render_step_summary(comparison) == render_full(comparison)
+    assert render_run_step_summary(report) == render_run_full(report)
+    assert len(render_run_step_summary(report, limit_bytes=9_000).encode()) < 9_000
