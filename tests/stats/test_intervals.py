@@ -70,9 +70,3 @@ def test_the_bounds_hold_the_rate_and_mirror_with_it(count: tuple[int, int], con
     assert 0 <= low <= hits / trials <= high <= 1
     mirrored = rate_bounds(trials - hits, trials, confidence=confidence)
     assert mirrored == pytest.approx((1 - high, 1 - low), abs=1e-9)
-
-
-@given(st.integers(min_value=1, max_value=20), CONFIDENCES)
-def test_ten_times_the_trials_narrow_it(hits: int, confidence: float) -> None:
-    few, many = rate_bounds(hits, 20, confidence=confidence), rate_bounds(10 * hits, 200, confidence=confidence)
-    assert many[1] - many[0] < few[1] - few[0]
