@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -46,18 +46,20 @@ def test_values_are_means_of_consecutive_turns() -> None:
     assert both.means.tolist() == [3, 1.5]
 
 
-@pytest.mark.parametrize(("factor", "answer"), [(1.0, 0), (1.099, 0), (1.101, 1), (0.5, 0)])
-def test_golden_minimum(factor: float, answer: int) -> None:
-    assert golden_minimum(side(STEADY), side(scaled(factor))) == answer
+@pytest.mark.parametrize(
+    ("rule", "factor", "answer"),
+    [
+        *((golden_minimum, factor, answer) for factor, answer in ((1.0, 0), (1.099, 0), (1.101, 1), (0.5, 0))),
+        *((old_threshold, factor, answer) for factor, answer in ((1.0, 0), (1.099, 0), (1.101, 1))),
+        *((old_threshold, factor, answer) for factor, answer in ((0.901, 0), (0.899, -1))),
+    ],
+)
+def test_thresholds(rule: Callable[[Samples, Samples], int], factor: float, answer: int) -> None:
+    assert rule(side(STEADY), side(scaled(factor))) == answer
 
 
 def test_golden_minimum_sees_only_the_fastest_of_ten() -> None:
     assert golden_minimum(side(STEADY), side([100.0, *scaled(9, STEADY[1:])])) == 0
-
-
-@pytest.mark.parametrize(("factor", "answer"), [(1.0, 0), (1.099, 0), (1.101, 1), (0.901, 0), (0.899, -1)])
-def test_old_threshold(factor: float, answer: int) -> None:
-    assert old_threshold(side(STEADY), side(scaled(factor))) == answer
 
 
 def test_compare_py_is_sure_of_a_shift_that_a_process_brought() -> None:

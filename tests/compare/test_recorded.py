@@ -19,6 +19,7 @@ from tests.compare.runs import a_case, a_round, a_side
 
 RULE = Rule()
 STOCK, FAST = a_case("stock"), a_case("fast")
+NOTHING = "no turns of both sides that took any time by the clock were recorded"
 WOBBLE = (0.999, 1.001, 1.0, 1.0005, 0.9995)
 
 
@@ -51,7 +52,7 @@ def alone(times_ns: Sequence[float]) -> Side:
 
 
 def test_between_runs_each_sides_generations_stand_for_themselves() -> None:
-    row = between(alone([1000 * one for one in WOBBLE]), alone([1100 * one for one in WOBBLE]))
+    row = between(alone([1000 * factor for factor in WOBBLE]), alone([1100 * factor for factor in WOBBLE]))
     assert (row.verdict, row.metric, row.unit, row.generations) == ("regressed", "latency", "ns", 5)
     assert row.ratio == pytest.approx(1.1, rel=1e-3)
     assert row.ci_low is not None and row.ci_high is not None and row.p is not None
@@ -62,18 +63,14 @@ def test_between_runs_each_sides_generations_stand_for_themselves() -> None:
 
 
 def test_of_enough_generations_nothing_is_said_of_their_number() -> None:
-    row = between(alone([1000 * one for one in WOBBLE * 2]), alone([1000 * one for one in WOBBLE * 2]))
+    row = between(alone([1000 * factor for factor in WOBBLE * 2]), alone([1000 * factor for factor in WOBBLE * 2]))
     assert (row.verdict, row.reason) == ("unchanged", "by the interval that was recorded; not confirmed")
 
 
-def test_weather_between_runs_is_in_the_interval() -> None:
+def test_weather_is_in_the_interval_between_runs_and_drops_out_of_the_pairs_within_one() -> None:
     weather = [1.0, 1.3, 0.8, 1.2, 0.9]
-    row = between(alone([1000 * one for one in weather]), alone([1100 * one for one in weather]))
-    assert row.verdict == "inconclusive"
-
-
-def test_weather_within_a_run_drops_out_of_the_pairs() -> None:
-    weather = [1.0, 1.3, 0.8, 1.2, 0.9]
+    base, head = (alone([ns * slow for slow in weather]) for ns in (1000, 1100))
+    assert between(base, head).verdict == "inconclusive"
     rounds = [
         a_round(number, generation, stock=1000 * slow, fast=1100 * slow * WOBBLE[generation])
         for generation, slow in enumerate(weather)
@@ -86,7 +83,7 @@ def test_weather_within_a_run_drops_out_of_the_pairs() -> None:
 
 def test_an_inert_variants_times_are_those_of_the_case_with_its_module() -> None:
     cases = (STOCK, FAST, a_case("inert"))
-    rounds = [a_round(0, number, stock=1000, fast=1100 * one) for number, one in enumerate(WOBBLE)]
+    rounds = [a_round(0, number, stock=1000, fast=1100 * factor) for number, factor in enumerate(WOBBLE)]
     side = a_side(*cases, code={"net/inert@cpu": "net/fast@cpu"}, rounds=rounds)
     rows = rows_of(pair_within(side), side, side, within=True)
     assert rows["net/inert@cpu"].ratio == rows["net/fast@cpu"].ratio == pytest.approx(1.1, rel=1e-2)
@@ -110,28 +107,21 @@ def test_one_generation_has_a_ratio_and_no_interval() -> None:
 def test_without_a_usable_turn_there_is_nothing_to_say(rounds: list[Round]) -> None:
     row = within(a_side(STOCK, FAST, rounds=rounds))
     assert (row.verdict, row.ratio, row.base_value, row.p) == ("inconclusive", None, None, None)
-    assert row.reason == "no turns of both sides that took any time by the clock were recorded"
+    assert row.reason == NOTHING
 
 
 def test_one_side_without_rounds() -> None:
-    assert (
-        between(alone([1000, 1001]), alone([])).reason
-        == "no turns of both sides that took any time by the clock were recorded"
-    )
-    assert (
-        between(alone([]), alone([1000, 1001])).reason
-        == "no turns of both sides that took any time by the clock were recorded"
-    )
+    some, none = alone([1000, 1001]), alone([])
+    assert between(some, none).reason == between(none, some).reason == NOTHING
 
 
-def test_timings_that_agree_to_the_last_bit_say_nothing_of_how_sure_they_are() -> None:
+@pytest.mark.parametrize(("head", "ratio"), [(1000, 1.0), (1200, 1.2)])
+def test_timings_that_agree_to_the_last_bit_say_nothing_of_how_sure_they_are(head: float, ratio: float) -> None:
     """Nothing that is timed does so, unless the clock is too coarse to tell."""
-    same, other = between(alone([1000] * 3), alone([1000] * 3)), between(alone([1000] * 3), alone([1200] * 3))
-    assert (same.verdict, same.ratio, same.p, same.ci_low) == ("inconclusive", 1.0, 1.0, None)
-    assert (other.verdict, other.p, other.ci_low, other.ci_high) == ("inconclusive", 1.0, None, None)
-    row = within(a_side(STOCK, FAST, rounds=[a_round(0, number, stock=1000, fast=1200) for number in range(3)]))
-    assert row.verdict == "inconclusive"
-    assert row.ratio == pytest.approx(1.2)
+    together = a_side(STOCK, FAST, rounds=[a_round(0, number, stock=1000, fast=head) for number in range(3)])
+    for row in (between(alone([1000] * 3), alone([head] * 3)), within(together)):
+        assert (row.verdict, row.p, row.ci_low, row.ci_high) == ("inconclusive", 1.0, None, None)
+        assert row.ratio == pytest.approx(ratio)
 
 
 TIMES = st.lists(st.one_of(st.just(0), st.integers(1, 10**15)), max_size=4)
@@ -140,7 +130,6 @@ TIMES = st.lists(st.one_of(st.just(0), st.integers(1, 10**15)), max_size=4)
 @given(base=TIMES, head=TIMES)
 def test_no_timing_makes_a_nan(base: list[int], head: list[int]) -> None:
     between(alone(base), alone(head))
-    together = [
-        a_round(0, number, stock=one, fast=other) for number, (one, other) in enumerate(zip(base, head, strict=False))
-    ]
+    pairs = enumerate(zip(base, head, strict=False))
+    together = [a_round(0, number, stock=stock, fast=fast) for number, (stock, fast) in pairs]
     within(a_side(STOCK, FAST, rounds=together))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -86,48 +85,47 @@ def test_everything_that_a_worker_and_a_compiler_need(kept: Kept) -> None:
     module = find_module(kept.side, CASE, kept.toolchain, kept.cache)
     assert hashlib.sha256(module.loadable.module.read_bytes()).hexdigest() == module.build.module_sha256
     assert module.mlir.read_text() == "func.func @main()"
-    assert [dict(one) for one in module.loadable.arguments] == [{"file": str(kept.cache / "models" / "input0.npy")}]
+    assert [dict(argument) for argument in module.loadable.arguments] == [
+        {"file": str(kept.cache / "models" / "input0.npy")}
+    ]
     assert module.loadable.parameters == {"net": kept.suite / "net.irpa"}
     assert module.loadable.function == "main"
     assert module.loadable.run_flags == CASE.run_flags
     assert module.loadable.toolchain == kept.toolchain
 
 
-def test_a_cache_that_was_emptied(kept: Kept) -> None:
-    shutil.rmtree(kept.cache / "builds")
-    assert kept.gone() == "the module of net/stock@cpu in results/base is no longer in the cache"
+MODULE_GONE = "the module of net/stock@cpu in results/base is no longer in the cache"
+MODEL_GONE = "the model of net/stock@cpu in results/base is no longer in the cache"
+
+
+@pytest.mark.parametrize(
+    ("file", "sentence"),
+    [
+        ("cache/models/net.mlir", MODEL_GONE),
+        ("cache/models/input0.npy", "the inputs of net/stock@cpu in results/base are no longer in the cache"),
+        ("suites/net.irpa", "the weights 'net' of net/stock@cpu in results/base are not at {file}"),
+        ("cache/builds", MODULE_GONE),
+    ],
+)
+def test_what_is_gone_is_named(kept: Kept, file: str, sentence: str) -> None:
+    path = kept.suite.parent / file
+    path.rename(path.with_name("moved"))
+    assert kept.gone() == sentence.format(file=path)
 
 
 def test_a_module_of_other_bytes_is_not_the_runs(kept: Kept) -> None:
     build = replace(kept.side.run.builds[0], module_sha256="0" * 64)
-    other = side_of(replace(kept.side.run, builds=(build,)), "results/base")
-    assert kept.gone(other) == "the module of net/stock@cpu in results/base is no longer in the cache"
-
-
-def test_a_module_that_was_cut_short(kept: Kept) -> None:
+    assert kept.gone(side_of(replace(kept.side.run, builds=(build,)), "results/base")) == MODULE_GONE
     module = find_module(kept.side, CASE, kept.toolchain, kept.cache).loadable.module
     module.write_bytes(module.read_bytes()[:10])
-    assert kept.gone() == "the module of net/stock@cpu in results/base is no longer in the cache"
+    assert kept.gone() == MODULE_GONE
 
 
-def test_a_model_that_is_gone_or_that_an_older_harness_did_not_record(kept: Kept) -> None:
-    sentence = "the model of net/stock@cpu in results/base is no longer in the cache"
-    assert kept.gone(kept.with_model(mlir="")) == sentence
-    (kept.cache / "models" / "net.mlir").unlink()
-    assert kept.gone() == sentence
-
-
-def test_inputs_that_are_gone_or_that_an_older_harness_did_not_record(kept: Kept) -> None:
+def test_what_an_older_harness_did_not_record(kept: Kept) -> None:
+    assert kept.gone(kept.with_model(mlir="")) == MODEL_GONE
     assert kept.gone(kept.with_model(arguments=())) == (
         "results/base was made by a harness that did not keep what net/stock@cpu is called with"
     )
-    (kept.cache / "models" / "input0.npy").unlink()
-    assert kept.gone() == "the inputs of net/stock@cpu in results/base are no longer in the cache"
-
-
-def test_weights_that_moved(kept: Kept) -> None:
-    (kept.suite / "net.irpa").rename(kept.suite / "moved.irpa")
-    assert kept.gone() == (f"the weights 'net' of net/stock@cpu in results/base are not at {kept.suite / 'net.irpa'}")
 
 
 # --- Compile times ---
@@ -181,7 +179,7 @@ def test_both_sides_are_compiled_anew_in_every_generation_and_take_turns_to_be_f
 def test_each_side_has_the_compiler_of_its_own_toolchain(toolchain: Toolchain, tmp_path: Path) -> None:
     other = make_fake_toolchain(tmp_path / "other tools")
     a_sampler(a_module(toolchain, tmp_path), a_module(other, tmp_path)).sample(0)
-    assert [len(calls(one, "iree-compile")) for one in (toolchain, other)] == [1, 1]
+    assert [len(calls(side, "iree-compile")) for side in (toolchain, other)] == [1, 1]
 
 
 @pytest.mark.parametrize(
