@@ -15,6 +15,7 @@ from iree.compiler import compile_str, ir
 from numpy.typing import NDArray
 
 from harness.compile.iree_compile import parse_statistics
+from harness.models import residual_dense_block
 from harness.process import Limits
 from harness.records.run import Statistics
 from harness.toolchain import find_toolchain
@@ -62,20 +63,6 @@ def assert_rewritten(before: str, after: str, *rewrites: Rewrite, places: int = 
 def assert_left_alone(text: str, *rewrites: Rewrite) -> None:
     """Check that nothing is matched and nothing changed."""
     assert_rewritten(text, text, *rewrites, places=0)
-
-
-def attributes(text: str, op: str, name: str) -> list[str]:
-    """An attribute of all operations of that name that carry it."""
-    found: list[str] = []
-
-    def visit(operation: ir.Operation) -> ir.WalkResult:
-        if operation.name == op and name in list(operation.attributes):
-            found.append(str(operation.attributes[name]))
-        return ir.WalkResult.ADVANCE
-
-    with ir.Context(), ir.Location.unknown():
-        ir.Module.parse(text).operation.walk(visit)
-    return found
 
 
 # ----------------------------------------------------------------------------------------------------------- compiling
@@ -167,12 +154,12 @@ class Compiled:
             return [array.tobytes() for array in run_once(call, self.results, Limits(seconds=60))]
 
 
-def compiled(text: str, target: Sequence[str] = CPU) -> Compiled:
+def compiled(text: str, target: Sequence[str] = CPU, *flags: str) -> Compiled:
     """Compile a program, with IREE's scheduling statistics."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "statistics.json"
         dump = ("--iree-scheduling-dump-statistics-format=json", f"--iree-scheduling-dump-statistics-file={file}")
-        module = iree_compile(text, *dump, target=target)
+        module = iree_compile(text, *dump, *flags, target=target)
         statistics = parse_statistics(file.read_text())
     assert statistics is not None
     results = text.count("hal.tensor.export") or len(re.findall(r"\S+", text.rpartition("return ")[2].split(":")[0]))
@@ -190,12 +177,23 @@ def random(shapes: Sequence[Sequence[int]]) -> list[Array]:
 
 
 def agree(text: str, shapes: Sequence[Sequence[int]], *rewrites: Rewrite) -> list[int]:
-    """Check that a program gives the same before and after some rewrites; what each has matched."""
+    """Check that a program, compiled once with its rewritten form beside it, gives the same; what each has matched."""
     after, matched = rewritten(text, *rewrites)
+    both = Program(beside(text, after))
     arguments = random(shapes)
-    expected = run(text, *arguments)
-    np.testing.assert_allclose(run(after, *arguments), expected, rtol=1e-5, atol=1e-5 * float(abs(expected).max()))
+    (expected, *_), (result, *_) = (both(*arguments, function=name) for name in ("before", "after"))
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5 * float(abs(expected).max()))
     return matched
+
+
+def beside(before: str, after: str) -> str:
+    """One module with the function `main` of two, as `before` and `after`."""
+    with ir.Context():
+        modules = ir.Module.parse(before), ir.Module.parse(after)
+        for module, name in zip(modules, ("before", "after"), strict=True):
+            module.body.operations[0].attributes["sym_name"] = ir.StringAttr.get(name)
+        modules[0].body.append(modules[1].body.operations[0])
+        return str(modules[0])
 
 
 def convolve(
@@ -214,6 +212,13 @@ def convolve(
             bottom, right = top + strides[0] * (height - 1) + 1, left + strides[1] * (width - 1) + 1
             total += image[:, top : bottom : strides[0], left : right : strides[1]] @ filter_[i, j]
     return total
+
+
+def dense_block(**sizes: int) -> str:
+    """The harness's model of ESRGAN's residual dense block."""
+    text = residual_dense_block.build(residual_dense_block.Parameters(**sizes)).text
+    assert isinstance(text, str)
+    return text
 
 
 # ----------------------------------------------------------------------------------------- pieces of image programs
