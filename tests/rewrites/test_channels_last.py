@@ -34,60 +34,58 @@ ONE = function(PADDED_X + convolution("y", "padded", "k", (PADDED, WEIGHTS, Y)),
 # ---------------------------------------------------------------------------------------------------- one convolution
 
 
+PAD = """%padded = tensor.pad {0} low[0, 0, 0, 0] high{1} {{
+      ^bb0(%n: index, %c: index, %h: index, %w: index):
+        tensor.yield %zero : f32
+      }} : tensor<1x2x2x2xf32> to {2}"""
+
+
+def transpose(result: str, source: str, before: Sequence[int], after: Sequence[int], permutation: str) -> str:
+    return f"""
+    %{result}_e = tensor.empty() : {tensor(after)}
+    %{result} = linalg.transpose ins(%{source} : {tensor(before)}) outs(%{result}_e : {tensor(after)})
+      permutation = [{permutation}]
+    """
+
+
 def test_a_padded_convolution_with_transpositions_at_the_borders() -> None:
-    before = """
-    func.func @main(%x: tensor<1x2x2x2xf32>) -> tensor<1x1x2x2xf32> {
+    image, first, last = (1, 2, 2, 2), (1, 1, 2, 2), (1, 2, 2, 1)
+    before = f"""
+    func.func @main(%x: {tensor(image)}) -> {tensor(first)} {{
       %zero = arith.constant 0.0 : f32
       %k = arith.constant dense<[[[[1.0, 2.0]], [[3.0, 4.0]]]]> : tensor<1x2x1x2xf32>
-      %padded = tensor.pad %x low[0, 0, 0, 0] high[0, 0, 0, 1] {
-      ^bb0(%n: index, %c: index, %h: index, %w: index):
-        tensor.yield %zero : f32
-      } : tensor<1x2x2x2xf32> to tensor<1x2x2x3xf32>
-      %e = tensor.empty() : tensor<1x1x2x2xf32>
-      %start = linalg.fill ins(%zero : f32) outs(%e : tensor<1x1x2x2xf32>) -> tensor<1x1x2x2xf32>
-      %y = linalg.conv_2d_nchw_fchw {strides = dense<1> : vector<2xi64>, dilations = dense<1> : vector<2xi64>}
-        ins(%padded, %k : tensor<1x2x2x3xf32>, tensor<1x2x1x2xf32>)
-        outs(%start : tensor<1x1x2x2xf32>) -> tensor<1x1x2x2xf32>
-      return %y : tensor<1x1x2x2xf32>
-    }
+      {PAD.format("%x", [0, 0, 0, 1], tensor((1, 2, 2, 3)))}
+      {convolution("y", "padded", "k", ((1, 2, 2, 3), (1, 2, 1, 2), first))}
+      return %y : {tensor(first)}
+    }}
     """
-    after = """
-    func.func @main(%x: tensor<1x2x2x2xf32>) -> tensor<1x1x2x2xf32> {
+    turned = convolution("y", "padded", "k", ((1, 2, 3, 2), last, last), name="linalg.conv_2d_nhwc_hwcf")
+    after = f"""
+    func.func @main(%x: {tensor(image)}) -> {tensor(first)} {{
       %zero = arith.constant 0.0 : f32
-      %0 = tensor.empty() : tensor<1x2x2x2xf32>
-      %1 = linalg.transpose ins(%x : tensor<1x2x2x2xf32>) outs(%0 : tensor<1x2x2x2xf32>) permutation = [0, 2, 3, 1]
-      %2 = util.optimization_barrier %1 : tensor<1x2x2x2xf32>
-      %padded = tensor.pad %2 low[0, 0, 0, 0] high[0, 0, 1, 0] {
-      ^bb0(%n: index, %c: index, %h: index, %w: index):
-        tensor.yield %zero : f32
-      } : tensor<1x2x2x2xf32> to tensor<1x2x3x2xf32>
-      %k = arith.constant dense<[[[[1.0], [3.0]], [[2.0], [4.0]]]]> : tensor<1x2x2x1xf32>
-      %3 = tensor.empty() : tensor<1x2x2x1xf32>
-      %4 = linalg.fill ins(%zero : f32) outs(%3 : tensor<1x2x2x1xf32>) -> tensor<1x2x2x1xf32>
-      %5 = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
-        ins(%padded, %k : tensor<1x2x3x2xf32>, tensor<1x2x2x1xf32>)
-        outs(%4 : tensor<1x2x2x1xf32>) -> tensor<1x2x2x1xf32>
-      %6 = util.optimization_barrier %5 : tensor<1x2x2x1xf32>
-      %7 = tensor.empty() : tensor<1x1x2x2xf32>
-      %8 = linalg.transpose ins(%6 : tensor<1x2x2x1xf32>) outs(%7 : tensor<1x1x2x2xf32>) permutation = [0, 3, 1, 2]
-      return %8 : tensor<1x1x2x2xf32>
-    }
+      {transpose("t", "x", image, image, "0, 2, 3, 1")}
+      %2 = util.optimization_barrier %t : {tensor(image)}
+      {PAD.format("%2", [0, 0, 1, 0], tensor((1, 2, 3, 2)))}
+      %k = arith.constant dense<[[[[1.0], [3.0]], [[2.0], [4.0]]]]> : {tensor(last)}
+      {turned}
+      %6 = util.optimization_barrier %y : {tensor(last)}
+      {transpose("z", "6", last, first, "0, 3, 1, 2")}
+      return %z : {tensor(first)}
+    }}
     """
     assert_rewritten(before, after, channels_last)
 
 
-def test_what_was_rewritten_is_left_alone() -> None:
-    assert_left_alone(rewritten(ONE, channels_last)[0], channels_last)
-
-
 def test_functions_of_the_input_phase_are_functions_too() -> None:
     text = ONE.replace("func.func @", "util.func public @").replace(" return ", " util.return ")
-    assert rewritten(text, channels_last)[1] == [1]
+    after, matched = rewritten(text, channels_last)
+    assert matched == [1]
+    assert_left_alone(after, channels_last)
 
 
 @pytest.mark.parametrize(
     ("strides", "dilations", "result"),
-    [((1, 1), (1, 1), (1, 4, 5, 6)), ((2, 1), (1, 1), (1, 4, 3, 6)), ((1, 2), (2, 3), (1, 4, 3, 1))],
+    [((2, 1), (1, 1), (1, 4, 3, 6)), ((1, 2), (2, 3), (1, 4, 3, 1))],
 )
 def test_strides_and_dilations_are_kept(
     strides: tuple[int, int], dilations: tuple[int, int], result: tuple[int, ...]
@@ -200,14 +198,6 @@ def broadcast(added: str, source: Sequence[int]) -> str:
     """A convolution that starts from %s, repeated along some dimensions."""
     start = f"%start = linalg.broadcast ins(%s : {tensor(source)}) outs(%e : {tensor(Z)}) dimensions = [{added}]"
     return f"%e = tensor.empty() : {tensor(Z)}\n{start}{turn('a', 'x').replace('outs(%a_start', 'outs(%start')}"
-
-
-def transpose(result: str, source: str, before: Sequence[int], after: Sequence[int], permutation: str) -> str:
-    return f"""
-    %{result}_e = tensor.empty() : {tensor(after)}
-    %{result} = linalg.transpose ins(%{source} : {tensor(before)}) outs(%{result}_e : {tensor(after)})
-      permutation = [{permutation}]
-    """
 
 
 POSITION = """%i = linalg.index 1 : index
@@ -343,7 +333,7 @@ def test_a_function_with_a_loop_is_left_alone() -> None:
 STEPS = st.lists(st.sampled_from(["turn", "double", "pad", "join", "cut", "unknown"]), min_size=1, max_size=7)
 
 
-@settings(max_examples=6, derandomize=True)
+@settings(max_examples=4, derandomize=True)
 @given(steps=STEPS, data=st.data())
 def test_any_graph_computes_the_same(steps: list[str], data: st.DataObject) -> None:
     """Every step reads values that were computed before, some of them more than once."""
