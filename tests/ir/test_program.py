@@ -14,53 +14,48 @@ LOADS = f"%a: {TENSOR}", TENSOR
 # ---------------------------------------------------------------------------------------------------- single operations
 
 
-def test_a_matrix_product_is_two_operations_for_each_of_its_products() -> None:
-    found = work(
-        function(
-            "%a: tensor<8x16xf32>, %b: tensor<16x4xf32>",
-            "tensor<8x4xf32>",
-            *zeros("c", "tensor<8x4xf32>"),
-            "%d = linalg.matmul ins(%a, %b : tensor<8x16xf32>, tensor<16x4xf32>) "
-            "outs(%c : tensor<8x4xf32>) -> tensor<8x4xf32>",
-            "util.return %d : tensor<8x4xf32>",
-        )
+def contraction(operation: str, left: str, right: str, result: str, *, filled: bool = True) -> str:
+    """An operation on two tensors of f32 that starts from zeros; an unfilled right one is a window of no values."""
+    x, w, y = (f"tensor<{sizes}xf32>" for sizes in (left, right, result))
+    return function(
+        f"%a: {x}, %b: {w}" if filled else f"%a: {x}",
+        y,
+        *zeros("c", y),
+        *(() if filled else (f"%b = tensor.empty() : {w}",)),
+        f"%d = {operation} ins(%a, %b : {x}, {w}) outs(%c : {y}) -> {y}",
+        f"util.return %d : {y}",
     )
-    assert found.operations == 2 * 8 * 16 * 4
-    assert (found.integer, found.transcendental, found.unknown) == (0, 0, {})
+
+
+STRIDES = "{strides = dense<2> : tensor<2xi64>}"
+CONTRACTIONS = [
     # Zeros are written in place of the sums that a product begins with: they are not read.
-    assert found.compulsory_bytes == found.moved_bytes == 4 * (8 * 16 + 16 * 4 + 8 * 4)
+    pytest.param(
+        contraction("linalg.matmul", "8x16", "16x4", "8x4"),
+        2 * 8 * 16 * 4,
+        8 * 16 + 16 * 4 + 8 * 4,
+        id="a matrix product is two operations for each of its products",
+    ),
+    pytest.param(
+        contraction(f"linalg.conv_2d_nchw_fchw {STRIDES}", "1x3x9x9", "5x3x3x3", "1x5x4x4"),
+        2 * 5 * 4 * 4 * 3 * 3 * 3,
+        3 * 9 * 9 + 5 * 27 + 5 * 16,
+        id="a convolution reads what its window reaches",
+    ),
+    pytest.param(
+        contraction(f"linalg.pooling_nchw_max {STRIDES}", "1x2x8x8", "2x2", "1x2x4x4", filled=False),
+        2 * 4 * 4 * 4,
+        2 * 8 * 8 + 2 * 4 * 4,
+        id="a pooling has a window of no values",
+    ),
+]
 
 
-def test_a_convolution_reads_what_its_window_reaches() -> None:
-    found = work(
-        function(
-            "%a: tensor<1x3x9x9xf32>, %w: tensor<5x3x3x3xf32>",
-            "tensor<1x5x4x4xf32>",
-            *zeros("c", "tensor<1x5x4x4xf32>"),
-            "%d = linalg.conv_2d_nchw_fchw {strides = dense<2> : tensor<2xi64>} "
-            "ins(%a, %w : tensor<1x3x9x9xf32>, tensor<5x3x3x3xf32>) outs(%c : tensor<1x5x4x4xf32>) "
-            "-> tensor<1x5x4x4xf32>",
-            "util.return %d : tensor<1x5x4x4xf32>",
-        )
-    )
-    assert found.operations == 2 * 5 * 4 * 4 * 3 * 3 * 3
-    assert found.moved_bytes == 4 * (3 * 9 * 9 + 5 * 27 + 5 * 16)
-
-
-def test_a_pooling_has_a_window_of_no_values() -> None:
-    found = work(
-        function(
-            "%a: tensor<1x2x8x8xf32>",
-            "tensor<1x2x4x4xf32>",
-            *zeros("c", "tensor<1x2x4x4xf32>"),
-            "%k = tensor.empty() : tensor<2x2xf32>",
-            "%d = linalg.pooling_nchw_max {strides = dense<2> : tensor<2xi64>} "
-            "ins(%a, %k : tensor<1x2x8x8xf32>, tensor<2x2xf32>) outs(%c : tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>",
-            "util.return %d : tensor<1x2x4x4xf32>",
-        )
-    )
-    assert found.operations == 2 * 4 * 4 * 4
-    assert found.moved_bytes == 4 * (2 * 8 * 8 + 2 * 4 * 4)
+@pytest.mark.parametrize(("text", "operations", "elements"), CONTRACTIONS)
+def test_contractions(text: str, operations: int, elements: int) -> None:
+    found = work(text)
+    assert (found.operations, found.integer, found.transcendental, found.unknown) == (operations, 0, 0, {})
+    assert found.moved_bytes == found.compulsory_bytes == 4 * elements
 
 
 @pytest.mark.parametrize(
@@ -195,30 +190,6 @@ def test_what_nobody_uses_is_not_done() -> None:
     assert work(function(*LOADS, *lines, f"util.return %a : {TENSOR}")).operations == 0
 
 
-def test_a_loop_of_known_length_multiplies() -> None:
-    found = work(_loop("%bound = arith.constant 7 : index"), [10], [3])
-    assert (found.operations, found.unknown) == (70, {})
-
-
-def test_the_length_of_a_loop_may_follow_from_a_shape() -> None:
-    text = _loop("%zero = arith.constant 0 : index", "%bound = tensor.dim %free, %zero : tensor<?xf32>")
-    assert work(text, [10], [3]).operations == 30
-
-
-def test_a_loop_of_unknown_length_is_counted_once_and_named() -> None:
-    found = work(
-        _loop(
-            "%at = arith.constant 0 : index",
-            f"%value = tensor.extract %a[%at] : {TENSOR}",
-            "%whole = arith.fptosi %value : f32 to i32",
-            "%bound = arith.index_cast %whole : i32 to index",
-        ),
-        [10],
-        [3],
-    )
-    assert (found.operations, found.unknown) == (10, {"scf.for of unknown length": 1})
-
-
 def _loop(*bound: str) -> str:
     return function(
         f"%a: {TENSOR}, %free: tensor<?xf32>",
@@ -232,6 +203,32 @@ def _loop(*bound: str) -> str:
         "}",
         f"util.return %b : {TENSOR}",
     )
+
+
+@pytest.mark.parametrize(
+    ("bound", "operations", "unknown"),
+    [
+        pytest.param(["%bound = arith.constant 7 : index"], 70, {}, id="known"),
+        pytest.param(
+            ["%zero = arith.constant 0 : index", "%bound = tensor.dim %free, %zero : tensor<?xf32>"],
+            *(30, {}),
+            id="follows from a shape",
+        ),
+        pytest.param(
+            [
+                "%at = arith.constant 0 : index",
+                f"%value = tensor.extract %a[%at] : {TENSOR}",
+                "%whole = arith.fptosi %value : f32 to i32",
+                "%bound = arith.index_cast %whole : i32 to index",
+            ],
+            *(10, {"scf.for of unknown length": 1}),
+            id="unknown: counted once and named",
+        ),
+    ],
+)
+def test_the_length_of_a_loop_multiplies(bound: list[str], operations: int, unknown: dict[str, int]) -> None:
+    found = work(_loop(*bound), [10], [3])
+    assert (found.operations, found.unknown) == (operations, unknown)
 
 
 def test_of_a_branch_on_data_the_longer_side_counts_and_it_is_named() -> None:

@@ -25,17 +25,20 @@ PEAK = Peak(
 )
 
 
-def test_a_case_below_the_flat_part_of_the_roof() -> None:
-    found = attained(Work(model="m", operations=2_000_000, compulsory_bytes=10_000), 40_000.0, PEAK)
+@pytest.mark.parametrize(
+    ("compulsory_bytes", "call_ns", "rates", "shares"),
+    [
+        pytest.param(10_000, 40_000.0, (50e9, 0.25e9, 200.0), (0.5, 0.5), id="below the flat part of the roof"),
+        pytest.param(4_000_000, 800_000.0, (2.5e9, 5e9, 0.5), (0.025, 0.5), id="memory bounds it"),
+    ],
+)
+def test_what_a_case_reaches(
+    compulsory_bytes: int, call_ns: float, rates: tuple[float, ...], shares: tuple[float, ...]
+) -> None:
+    found = attained(Work(model="m", operations=2_000_000, compulsory_bytes=compulsory_bytes), call_ns, PEAK)
     assert found is not None
-    assert (found.operations_per_s, found.bytes_per_s, found.intensity) == (50e9, 0.25e9, 200.0)
-    assert (found.peak_share, found.roof_share) == (0.5, 0.5)
-
-
-def test_a_case_that_memory_bounds() -> None:
-    found = attained(Work(model="m", operations=2_000_000, compulsory_bytes=4_000_000), 800_000.0, PEAK)
-    assert found is not None
-    assert (found.peak_share, found.roof_share) == (0.025, 0.5)
+    assert (found.operations_per_s, found.bytes_per_s, found.intensity) == rates
+    assert (found.peak_share, found.roof_share) == shares
 
 
 def test_without_a_peak_there_are_rates_and_no_shares() -> None:

@@ -58,24 +58,12 @@ def storage_of(params: Parameters, flags: tuple[str, ...], toolchain: Toolchain,
 # ------------------------------------------------------------------------------------------------------ arithmetic
 
 
-def test_tiles_round_sizes_up() -> None:
-    found = of_one([(70, False, 16), (90, False, 16)])
-    assert (found.encoded_bytes, found.unpadded_bytes) == (80 * 96 * 4, 70 * 90 * 4)
-    assert found.worst_ratio == pytest.approx(80 * 96 / (70 * 90))
-
-
 def test_a_size_that_inputs_decide_is_worst_where_it_is_one() -> None:
     """One row in tiles of 16 rows takes 16 times its bytes; the known number of columns adds 96/90 to that."""
     found = of_one([(70, True, 16), (90, False, 16)])
+    assert (found.encoded_bytes, found.unpadded_bytes) == (80 * 96 * 4, 70 * 90 * 4)
     assert found.worst_ratio == pytest.approx(16 * 96 / 90)
     assert of_one([(1, True, 16), (90, False, 16)]).encoded_bytes == 16 * 96 * 4
-
-
-@given(DIMS)
-def test_padding_is_less_than_a_tile_in_each_dimension(dims: list[tuple[int, bool, int]]) -> None:
-    found = of_one(dims)
-    assert found.unpadded_bytes <= found.encoded_bytes <= 4 * math.prod(size + tile - 1 for size, _, tile in dims)
-    assert found.encoded_bytes <= found.unpadded_bytes * found.worst_ratio * (1 + 1e-12)
 
 
 @given(DIMS)
@@ -88,7 +76,9 @@ def test_the_worst_ratio_is_reached_and_never_passed(dims: list[tuple[int, bool,
         math.prod(padded(size, tile) / size for size, (_, _, tile) in zip(sizes, dims, strict=True))
         for sizes in itertools.product(*ranges)
     )
-    assert of_one(dims).worst_ratio == pytest.approx(tried)
+    found = of_one(dims)
+    assert found.worst_ratio == pytest.approx(tried)
+    assert found.unpadded_bytes <= found.encoded_bytes <= found.unpadded_bytes * found.worst_ratio * (1 + 1e-12)
 
 
 @given(st.lists(DIMS, min_size=1, max_size=4))
@@ -119,7 +109,7 @@ def test_a_program_without_encodings_has_no_overhead() -> None:
 
 
 @settings(
-    max_examples=4,
+    max_examples=2,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],  # each example is a compile, so none is made smaller
     suppress_health_check=[HealthCheck.function_scoped_fixture],
