@@ -16,8 +16,6 @@ from harness.suite.cases import matching
 
 # There is nothing to hold against a limit: the other side or the whole case is not there.
 _WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"failed", "missing", "new"})
-# A case with such a latency row may rightly have no row of another metric: equal modules are not measured again.
-_NOTHING_TO_GATE: frozenset[Verdict] = _WITHOUT_FIGURES | {"identical"}
 # Limits are written as decimal fractions, and their product with a value may be off by a rounding.
 _ROUNDING = 1e-9
 _NS_PER_MS = 1e6
@@ -35,13 +33,13 @@ def apply_gates(rows: Iterable[Row], gates: Sequence[Gate], *, suite: str, parti
         partial: Whether only some of the suite's cases were run or compared, so that a gate may be of none of them.
 
     Raises:
-        UsageError: A gate matches no row, so that it would pass whatever happens.
+        UsageError: A gate is of no case, so that it would pass whatever happens.
     """
     known = tuple(rows)
     if not gates:
         return known
     for gate in gates:
-        _require_rows(gate, known, suite, partial=partial)
+        _require_case(gate, known, suite, partial=partial)
     return tuple(_gated(row, [gate for gate in gates if decides(gate, row)]) for row in known)
 
 
@@ -71,12 +69,14 @@ def applicable_gates(
         return [], ["The suite's gates were not applied: upstream's rule has none"]
     applied, notes = [], []
     for gate in gates:
-        if not any(decides(gate, row) for row in rows) and any(is_of(gate, row) for row in rows):
+        if any(decides(gate, row) for row in rows):
+            applied.append(gate)
+        elif any(is_of(gate, row) for row in rows):
             notes.append(f"Gate {gate.name} was not applied: {gate.metric} was not measured")
-        elif not any(is_of(gate, row) for row in rows) and any(is_of(gate, _any_figure(pair)) for pair in left_out):
+        elif any(is_of(gate, _any_figure(pair)) for pair in left_out):
             notes.append(f"Gate {gate.name} was not applied: its cases were left out")
         else:
-            applied.append(gate)
+            applied.append(gate)  # and refused, unless only some cases were compared
     return applied, notes
 
 
@@ -99,27 +99,14 @@ def is_of(gate: Gate, row: Row) -> bool:
     return bool(match(row.case) or match(f"{row.model}/{row.variant}@{row.device}"))
 
 
-def _require_rows(gate: Gate, rows: Sequence[Row], suite: str, *, partial: bool) -> None:
-    if any(decides(gate, row) for row in rows):
+def _require_case(gate: Gate, rows: Sequence[Row], suite: str, *, partial: bool) -> None:
+    if partial or any(is_of(gate, row) for row in rows):
         return
-    of_cases = [row for row in rows if is_of(gate, row)]
-    where = f"{suite}: [gates.{gate.name}]"
-    if not of_cases:
-        if partial:
-            return
-        cases = sorted({row.case for row in rows if not row.control})
-        example = f", and has {', '.join(cases[:3])}{', ...' if len(cases) > 3 else ''}" if cases else ""
-        raise UsageError(
-            f"{where} cases: this comparison has no case that {gate.cases!r} matches{example}; correct the pattern or "
-            "remove the gate"
-        )
-    fates = [row.verdict for row in of_cases if row.metric == LATENCY.name]  # every case has this row
-    if fates and all(fate in _NOTHING_TO_GATE for fate in fates):
-        return
-    metrics = sorted({row.metric for row in of_cases})
+    cases = sorted({row.case for row in rows if not row.control})
+    example = f", and has {', '.join(cases[:3])}{', ...' if len(cases) > 3 else ''}" if cases else ""
     raise UsageError(
-        f"{where} metric: this comparison has no {gate.metric} of a case that {gate.cases!r} matches, only "
-        f"{', '.join(metrics)}; measure it, or remove the gate"
+        f"{suite}: [gates.{gate.name}] cases: this comparison has no case that {gate.cases!r} matches{example}; "
+        "correct the pattern or remove the gate"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,11 +11,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.compare.gates import allowance, apply_gates
+from harness.compare.gates import allowance, applicable_gates, apply_gates, require_gated_cases
+from harness.compare.pairs import Pair
 from harness.errors import UsageError
 from harness.records.case import Direction, Gate
 from harness.records.comparison import VERDICTS, Row, Verdict
 from tests.builders import make_row
+from tests.compare.runs import a_case
 
 UPDATES = "flow/flow.tensor.update"
 
@@ -205,19 +208,44 @@ def test_a_gate_of_no_case_is_refused_unless_only_some_cases_were_compared() -> 
     assert gated(rows, a_gate(cases="*@gpu"), partial=True) == [None] * 4
 
 
-@pytest.mark.parametrize("partial", [False, True])
-def test_a_gate_of_a_metric_that_was_not_measured(partial: bool) -> None:
-    with pytest.raises(UsageError) as caught:
-        gated([latency("regressed"), exact()], a_gate("compile-time", cases="net/*"), partial=partial)
-    assert str(caught.value) == (
-        "suites/net.toml: [gates.limit] metric: this comparison has no compile-time of a case that 'net/*' "
-        "matches, only copies, latency; measure it, or remove the gate"
-    )
+COMPILE_TIME = a_gate("compile-time")
+ELSEWHERE = a_gate(cases="net/tiled@cpu")
+NOWHERE = a_gate(cases="*@gpu")
+NOT_MEASURED = "Gate limit was not applied: compile-time was not measured"
 
 
-@pytest.mark.parametrize("verdict", ["identical", "failed", "missing", "new"])
-def test_a_gate_of_cases_that_have_nothing_more_to_measure(verdict: Verdict) -> None:
-    assert gated([latency(verdict), exact()], a_gate("compile-time")) == [None, None]
+@pytest.mark.parametrize(
+    ("gate", "rows", "applied", "notes"),
+    [
+        (a_gate(), [latency("regressed"), exact()], True, []),
+        (a_gate(), [latency("identical")], True, []),
+        (COMPILE_TIME, [latency("regressed"), exact()], False, [NOT_MEASURED]),
+        (COMPILE_TIME, [latency("identical")], False, [NOT_MEASURED]),
+        (ELSEWHERE, [exact()], False, ["Gate limit was not applied: its cases were left out"]),
+        (NOWHERE, [exact()], True, []),
+    ],
+)
+def test_a_gate_that_can_not_be_held_against_anything_is_noted(
+    gate: Gate, rows: list[Row], applied: bool, notes: list[str]
+) -> None:
+    left_out = [Pair(name="net/tiled@cpu", base=None, head=a_case("tiled"))]
+    assert applicable_gates([gate], rows, left_out, upstream=False) == ([gate] if applied else [], notes)
+
+
+def test_upstreams_rule_has_no_gates() -> None:
+    note = "The suite's gates were not applied: upstream's rule has none"
+    assert applicable_gates([a_gate()], [exact()], [], upstream=True) == ([], [note])
+    assert applicable_gates([], [exact()], [], upstream=True) == ([], [])
+
+
+@pytest.mark.parametrize("damaged", [a_gate("speed"), a_gate(relative=math.nan), a_gate(absolute=-1.0), NOWHERE])
+def test_gates_are_looked_at_before_anything_is_measured(damaged: Gate) -> None:
+    pairs = [Pair(name="net/fast@cpu", base=None, head=a_case("fast"))]
+    require_gated_cases(pairs, [a_gate(), COMPILE_TIME], "suites/net.toml", partial=False)
+    with pytest.raises(
+        UsageError, match=r"^suites/net.toml: \[gates.limit\] (names no metric, or a limit that|cases: )"
+    ):
+        require_gated_cases(pairs, [damaged], "suites/net.toml", partial=False)
 
 
 # --- Invariants ---
