@@ -1,21 +1,37 @@
-"""Run directories: written record by record, read back as they were, and closed for good."""
+"""Run directories: written record by record, read back as they were, and closed for good.
+
+What cannot be used is one sentence with what, where, and what to do. Of a run that was killed, or had no disk left, at
+most the line in flight is lost.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
 import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from harness.cli import run_command_line
 from harness.errors import RunError
+from harness.history.open import open_history
 from harness.records.case import Case, Gate, VariantGroup
 from harness.records.run import (
+    SCHEMA_VERSION,
     Build,
     Check,
     EncodedTensor,
@@ -30,8 +46,14 @@ from harness.records.run import (
     Run,
     Work,
 )
-from harness.store.run_directory import Record, RunDirectory, load_run, new_run_id
+from harness.store.check import check_folder
+from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.files import describe_file, mark_dropped
+from harness.store.folders import is_id
+from harness.store.run_directory import Record, RunDirectory, load_run, new_run_id, require_writable
 from tests.builders import make_header, make_round
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "0.1.0"
 
 _finite = st.floats(allow_nan=False, allow_infinity=False)
 _plain: st.SearchStrategy[Any] = st.recursive(
@@ -87,11 +109,15 @@ _headers = st.builds(
     gates=st.lists(st.builds(Gate, relative=st.none() | _finite, absolute=st.none() | _finite), max_size=2).map(tuple),
 )
 
-BUILD = Build(case="net/stock@cpu", command=("iree-compile",), cache_key="ab")
-COUNTS = IrCounts(case="net/stock@cpu", counts={"flow/flow.dispatch": 3, "flow/executables:linalg.*": 0})
-CHECK = Check(case="net/stock@cpu", against="", command=(), relative_tolerance=1e-4, absolute_tolerance=0.0)
-REFERENCE = Reference(case="net/stock@cpu", command=(), real_time_ns=(1.0, 2.0))
-LOST = Lost(case="net/fast@cpu", generation=1, failure=Failure(stage="measure", message="the worker died"))
+BUILD = Build(
+    case="net/fast@cpu",
+    command=("iree-compile",),
+    cache_key="ab",
+    failure=Failure(stage="compile", message="no", stderr="two\nlines, ü"),
+)
+CHECK = Check(
+    case="net/fast@cpu", against="net/stock@cpu", command=(), relative_tolerance=1e-4, absolute_tolerance=1e-5
+)
 
 
 def files(path: Path) -> list[str]:
@@ -100,6 +126,7 @@ def files(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("kind", RECORDS, ids=lambda kind: str(kind.__name__))
 @given(data=st.data())
+@settings(max_examples=25)
 def test_every_kind_of_record_comes_back_as_it_was(kind: type[Any], data: st.DataObject) -> None:
     records = data.draw(st.lists(RECORDS[kind], min_size=1, max_size=3))
     with tempfile.TemporaryDirectory() as results:
@@ -127,63 +154,70 @@ def test_a_header_comes_back_as_it_was(header: Header) -> None:
     assert adapter.validate_json(adapter.dump_json(header)) == header
 
 
-def test_a_run_that_is_older_than_floors_and_gates_has_none(tmp_path: Path) -> None:
-    directory = RunDirectory.create(tmp_path, make_header(floors={"latency": 0.02}))
-    stored = json.loads((directory.path / "run.json").read_text())
-    assert (stored.pop("floors"), stored.pop("gates")) == ({"latency": 0.02}, [])
-    (directory.path / "run.json").write_text(json.dumps(stored))
-    assert load_run(directory.path).header == make_header()
+def error_of(path: Path) -> str:
+    """What reading says, after a look that resuming says the same."""
+    sentences = set()
+    for attempt in (load_run, RunDirectory.resume):
+        with pytest.raises(RunError) as caught:
+            attempt(path)
+        sentences.add(str(caught.value))
+    (sentence,) = sentences
+    assert "\n" not in sentence
+    return sentence
 
 
-def test_a_run_that_is_older_than_plugins_effects_and_op_counts_has_none(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path, make_header()) as directory:
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with a build and three rounds."""
+    with RunDirectory.create(tmp_path / "results", make_header()) as directory:
         directory.append(BUILD)
-    file = directory.path / "builds.jsonl"
-    stored = json.loads(file.read_text())
-    assert (stored.pop("rewritten"), stored.pop("files"), stored.pop("effects")) == (False, [], [])
-    file.write_text(json.dumps(stored) + "\n")
-    run = load_run(directory.path)
-    assert (run.builds, run.ir) == ((BUILD,), ())
+        for number in range(3):
+            directory.append(make_round(number))
+    return directory.path
+
+
+@pytest.mark.parametrize(
+    ("file", "later"),
+    [
+        ("run.json", {"floors": {}, "gates": []}),
+        ("builds.jsonl", {"rewritten": False, "files": [], "effects": []}),
+    ],
+)
+def test_what_an_older_harness_did_not_write_and_a_later_one_adds_is_no_damage(
+    run: Path, file: str, later: dict[str, Any]
+) -> None:
+    before = load_run(run)
+    stored = json.loads((run / file).read_text())
+    assert {name: stored.pop(name) for name in later} == later
+    (run / file).write_text(json.dumps({**stored, "temperature": 40}) + "\n")
+    assert load_run(run) == before
+
+
+def test_folders_of_version_0_1_are_read_reported_and_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = ("20261122-034124-tiny", "20261122-034145-tiny")
+    comparison = "20261122-034213-tiny-compare"
+    for name in (*runs, comparison):
+        shutil.copytree(FIXTURES / "results" / name, tmp_path / "results" / name)
+        assert check_folder(tmp_path / "results" / name, name=name).state == "ok"
+    monkeypatch.chdir(tmp_path)
+    for name in (*runs, comparison):
+        assert run_command_line(["report", f"results/{name}", "--format", "json"]) in (0, 1)
+        assert name in json.dumps(json.loads(capsys.readouterr().out))
+    measured = [turn.case for each in load_run(tmp_path / "results" / runs[0]).rounds for turn in each.turns]
+    with open_history("results") as tables:
+        assert list(tables.runs()["run"]) == list(runs)
+        assert set(tables.query("FROM comparisons")["comparison"]) == {comparison}
+        assert len(tables.query("FROM turns WHERE run = ?", [runs[0]])) == len(measured) > 0
+        assert {"latency", "latency-vs-baseline"} < set(tables.query("FROM points")["metric"])
+        assert tables.notes == ()
 
 
 def test_a_new_run_has_a_header_and_nothing_else(tmp_path: Path) -> None:
     directory = RunDirectory.create(tmp_path / "deep" / "results", make_header())
     assert files(directory.path) == ["run.json"]
     assert load_run(directory.path) == Run(header=make_header())
-
-
-def test_records_come_back_in_the_order_they_were_written(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path, make_header()) as directory:
-        for record in (BUILD, COUNTS, CHECK, make_round(0), REFERENCE, LOST, make_round(1)):
-            directory.append(record)
-    assert load_run(directory.path) == Run(
-        header=make_header(),
-        builds=(BUILD,),
-        ir=(COUNTS,),
-        checks=(CHECK,),
-        references=(REFERENCE,),
-        rounds=(make_round(0), make_round(1)),
-        lost=(LOST,),
-    )
-
-
-def test_each_record_is_one_line_of_json(tmp_path: Path) -> None:
-    failure = Failure(stage="compile", message="no", stderr="two\nlines\r\nand \u2028 more")
-    with RunDirectory.create(tmp_path, make_header()) as directory:
-        directory.append(Build(case="a", command=(), cache_key="", failure=failure))
-        directory.append(BUILD)
-    content = (directory.path / "builds.jsonl").read_bytes()
-    assert content.endswith(b"\n")
-    first, second = content.removesuffix(b"\n").split(b"\n")
-    assert json.loads(first)["failure"]["stderr"] == failure.stderr
-    assert json.loads(second)["case"] == "net/stock@cpu"
-
-
-def test_a_record_is_on_disk_as_soon_as_it_is_appended(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path, make_header()) as directory:
-        for number in range(3):
-            directory.append(make_round(number))
-            assert len(load_run(directory.path).rounds) == number + 1
 
 
 def test_runs_of_the_same_second_have_names_of_their_own(tmp_path: Path) -> None:
@@ -260,3 +294,269 @@ def test_what_a_tool_printed_is_kept_by_case(tmp_path: Path) -> None:
     assert len(set(paths)) == 3
     assert all(path.parent == directory.path / "logs" for path in paths)
     assert paths[1].read_text(encoding="utf-8") == "of a/b_c@d ü"
+
+
+# --- Folders that cannot be used ---
+
+
+@pytest.mark.parametrize("name", ["missing", "empty", "file"])
+def test_what_is_no_run_directory_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    assert error_of(tmp_path / name) == (
+        f"{tmp_path / name}: is not a run directory (it has no run.json); give one from results/"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"", "Invalid JSON: EOF while parsing a value at column 0"),
+        (b"{", "Invalid JSON: EOF while parsing an object at column 1"),
+        (b"\xff", "Invalid JSON: expected value at column 1"),
+        (b'{"group": "g"}', "generation: Field required"),
+    ],
+)
+def test_a_damaged_line_is_named_by_file_and_number(run: Path, line: bytes, why: str) -> None:
+    file = run / "rounds.jsonl"
+    first, _, third = file.read_bytes().splitlines()
+    file.write_bytes(b"\n".join([first, line, third, b""]))
+    assert error_of(run) == f"{file}: line 2 is damaged ({why}); remove that line or take the run from a backup"
+
+
+def test_a_newer_schema_is_refused_before_anything_else_is_read(run: Path) -> None:
+    (run / "run.json").write_text(json.dumps({"schema_version": SCHEMA_VERSION + 1, "something": "new"}))
+    assert error_of(run) == (
+        f"{run / 'run.json'}: has schema {SCHEMA_VERSION + 1}, and this harness reads {SCHEMA_VERSION}; upgrade it"
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe", b"[" * 200_000])
+def test_a_header_that_is_no_header_is_damaged(run: Path, content: bytes) -> None:
+    (run / "run.json").write_bytes(content)
+    assert error_of(run) == f"{run / 'run.json'}: is damaged; take the run from a backup"
+
+
+def test_a_header_that_lacks_something_says_what(run: Path) -> None:
+    header = json.loads((run / "run.json").read_text())
+    del header["cases"][1]["uri"]
+    (run / "run.json").write_text(json.dumps(header))
+    assert error_of(run) == (
+        f"{run / 'run.json'}: is damaged (cases.1.uri: Field required); take the run from a backup"
+    )
+
+
+@pytest.mark.parametrize(
+    ("below", "why"), [("", "File exists"), ("results", "Not a directory"), ("deep/er", "Not a directory")]
+)
+def test_results_that_are_a_file_or_below_one_are_refused(tmp_path: Path, below: str, why: str) -> None:
+    (tmp_path / "file").touch()
+    results = tmp_path / "file" / below
+    for attempt in (lambda: require_writable(results), lambda: RunDirectory.create(results, make_header())):
+        with pytest.raises(RunError) as caught:
+            attempt()
+        assert str(caught.value) == f"{results}: cannot be written ({why}); choose another folder with --results"
+
+
+def test_a_folder_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
+    require_writable(tmp_path / "deep" / "results")
+    assert list((tmp_path / "deep" / "results").iterdir()) == []
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda file: file.symlink_to("/dev/null")])
+def test_a_run_whose_file_is_no_plain_file_is_not_read_as_one_without_it(
+    run: Path, make: Callable[[Path], None]
+) -> None:
+    (run / "rounds.jsonl").unlink()
+    make(run / "rounds.jsonl")
+    told = f"{run / 'rounds.jsonl'}: is no plain file; take it away, or take the file from a backup"
+    assert error_of(run) == told
+
+
+def test_a_link_to_nothing_is_no_missing_file(run: Path) -> None:
+    (run / "rounds.jsonl").unlink()
+    (run / "rounds.jsonl").symlink_to(run / "elsewhere")
+    assert error_of(run).startswith(f"{run / 'rounds.jsonl'}: cannot be read (No such file or directory)")
+
+
+# --- What a finished run was finished with ---
+
+
+def finish(run: Path) -> Path:
+    with RunDirectory.resume(run)[0] as directory:
+        directory.finish(lambda _: "# Report\n")
+    return run
+
+
+def test_a_finished_run_that_lost_its_turns_is_not_one_that_measured_nothing(run: Path) -> None:
+    (finish(run) / "rounds.jsonl").unlink()
+    with pytest.raises(RunError) as caught:
+        load_run(run)
+    assert str(caught.value) == f"{run / 'rounds.jsonl'}: is gone; take it from a backup"
+
+
+def test_one_whose_turns_were_dropped_is_read(run: Path) -> None:
+    mark_dropped(finish(run), describe_file(run / "rounds.jsonl"))
+    (run / "rounds.jsonl").unlink()
+    assert load_run(run).rounds == ()
+
+
+def test_one_that_never_had_any_is_read(run: Path) -> None:
+    (run / "rounds.jsonl").unlink()
+    assert load_run(finish(run)).rounds == ()
+
+
+# --- Names of runs ---
+
+
+@pytest.mark.parametrize(
+    ("suite", "name"),
+    [
+        ("nightly_2.x+gpu", "nightly_2.x+gpu"),
+        ("a/b", "a-b"),
+        ("../../etc", "etc"),
+        ("nul\0", "nul-"),
+        ("\ud800", "suite"),
+        ("", "suite"),
+        ("--help", "help"),
+        ("L" * 10_000, "L" * 150),
+    ],
+)
+def test_a_suite_of_any_name_gives_a_run_a_name_that_can_be_merged(tmp_path: Path, suite: str, name: str) -> None:
+    now = datetime(2026, 11, 21, 3, 50, 12, tzinfo=timezone.utc)
+    run_id = new_run_id(suite, now)
+    assert run_id == f"20261121-035012-{name}"
+    assert is_id(run_id)
+    assert RunDirectory.create(tmp_path, make_header(run_id)).path.is_dir()
+    with ComparisonDirectory(tmp_path, suite, now) as directory:
+        assert directory.path.name == f"{run_id}-compare"
+
+
+# --- Killed, and out of disk ---
+
+_APPEND_UNTIL_KILLED = """
+import itertools, sys
+from pathlib import Path
+from dataclasses import replace
+from harness.store.run_directory import RunDirectory, load_run
+
+directory, run = RunDirectory.resume(Path(sys.argv[1]))
+pattern = run.rounds[0]
+with directory:
+    print("ready", flush=True)
+    for number in itertools.count(len(run.rounds)):
+        directory.append(replace(pattern, round=number))
+"""
+
+LAST: dict[str, Record] = {
+    "builds.jsonl": BUILD,
+    "checks.jsonl": CHECK,
+    "references.jsonl": Reference(case="net/fast@cpu", command=(), real_time_ns=(1.5, 2.5)),
+    "rounds.jsonl": make_round(1),
+    "lost.jsonl": Lost(case="net/fast@cpu", generation=0, failure=Failure(stage="measure", message="died")),
+}
+
+
+@pytest.mark.parametrize("name", LAST)
+def test_a_file_that_was_cut_at_any_byte_of_its_last_line_loses_that_line_only(tmp_path: Path, name: str) -> None:
+    with RunDirectory.create(tmp_path, make_header()) as directory:
+        for record in (make_round(0), LAST[name]):
+            directory.append(record)
+    file = directory.path / name
+    whole = file.read_bytes()
+    start = whole.rfind(b"\n", 0, -1) + 1
+    complete = load_run(directory.path)
+    for length in range(start, len(whole)):
+        file.write_bytes(whole[:length])
+        shorter = load_run(directory.path)
+        assert shorter != complete
+        assert file.stat().st_size == length, "reading changes nothing"
+        resumed, run = RunDirectory.resume(directory.path)
+        assert run == shorter
+        assert file.read_bytes() == whole[:start]
+        with resumed:
+            resumed.append(LAST[name])
+        assert file.read_bytes() == whole
+        assert load_run(directory.path) == complete
+
+
+def test_a_run_that_was_cut_before_its_first_record_can_go_on(tmp_path: Path) -> None:
+    path = RunDirectory.create(tmp_path, make_header()).path
+    directory, run = RunDirectory.resume(path)
+    assert (run.rounds, run.finished) == ((), False)
+    with directory:
+        directory.append(make_round(0))
+    assert load_run(path).rounds == (make_round(0),)
+
+
+def test_a_killed_run_keeps_every_whole_line_and_goes_on(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path, make_header()) as directory:
+        directory.append(make_round(0))
+    kept = 1
+    for milliseconds in (1, 20, 50, 5):
+        child = subprocess.Popen(
+            [sys.executable, "-c", _APPEND_UNTIL_KILLED, str(directory.path)], stdout=subprocess.PIPE
+        )
+        assert child.stdout is not None
+        with child.stdout:
+            assert child.stdout.readline() == b"ready\n"
+            with pytest.raises(RunError, match="another harness is writing this run"):
+                RunDirectory.resume(directory.path)
+            time.sleep(milliseconds / 1000)
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+        numbers = [one.round for one in load_run(directory.path).rounds]
+        assert numbers == list(range(len(numbers)))
+        assert len(numbers) >= kept
+        kept = len(numbers)
+    assert kept > 1
+    resumed, run = RunDirectory.resume(directory.path)
+    with resumed:
+        resumed.append(make_round(kept))
+        resumed.finish(lambda run: f"{len(run.rounds)} rounds")
+    assert (directory.path / "report.md").read_text() == f"{len(run.rounds) + 1} rounds"
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size, as a disk that has so much room left."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("more", [0, 1, 50])
+def test_a_line_of_which_only_a_part_fits_is_taken_back(tmp_path: Path, more: int) -> None:
+    with RunDirectory.create(tmp_path, make_header()) as directory:
+        directory.append(make_round(0))
+        file = directory.path / "rounds.jsonl"
+        before = file.read_bytes()
+        with room_for(len(before) + more), pytest.raises(RunError) as caught:
+            directory.append(make_round(1))
+        assert str(caught.value) == (
+            f"{directory.path}: cannot be written (File too large); make room or mend its permissions, "
+            f"then go on with `harness run --resume {directory.path}`"
+        )
+        assert file.read_bytes() == before
+        directory.append(make_round(1))
+    assert load_run(directory.path).rounds == (make_round(0), make_round(1))
+
+
+def test_a_disk_without_room_for_a_header_gets_no_half_run(tmp_path: Path) -> None:
+    with room_for(10), pytest.raises(RunError) as caught:
+        RunDirectory.create(tmp_path / "results", make_header())
+    assert str(caught.value) == (
+        f"{tmp_path / 'results'}: cannot be written (File too large); make room or choose another with --results"
+    )
+    assert list((tmp_path / "results").iterdir()) == []
+
+
+def test_a_disk_without_room_for_the_report_leaves_the_run_open(tmp_path: Path) -> None:
+    advice = r"go on with `harness run --resume .*`$"
+    with RunDirectory.create(tmp_path, make_header()) as directory, room_for(10), pytest.raises(RunError, match=advice):
+        directory.finish(lambda _: "a long report")
+    assert sorted(path.name for path in directory.path.iterdir()) == ["run.json"]
+    assert not load_run(directory.path).finished
