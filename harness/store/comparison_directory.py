@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import shlex
 from collections.abc import Mapping
 from datetime import datetime
@@ -39,7 +38,7 @@ from harness.store.files import (
     finished_document,
     read_document,
 )
-from harness.store.run_directory import new_run_id, require_writable
+from harness.store.run_directory import append_line, make_folder, new_run_id, unwritable_results
 
 COMPARISON_FILE = "comparison.json"
 COMPARISON_FILES = (COMPARISON_FILE, TURNS_FILE, "compiles.jsonl", "report.md", FINISHED_FILE, DROPPED_FILE)
@@ -61,18 +60,7 @@ class ComparisonDirectory:
         Raises:
             RunError: The results folder cannot be written.
         """
-        require_writable(results)
-        name = f"{new_run_id(suite, now)}-compare"
-        for attempt in range(1, 1000):
-            self.path = results / (name if attempt == 1 else f"{name}-{attempt}")
-            try:
-                self.path.mkdir()
-            except FileExistsError:
-                continue
-            except OSError as error:
-                raise _unwritable(results, error) from None
-            return
-        raise RunError(f"{results}: has a thousand comparisons named {name}; choose another folder with --results")
+        self.path = make_folder(results, f"{new_run_id(suite, now)}-compare")
 
     def __enter__(self) -> ComparisonDirectory:
         return self
@@ -82,9 +70,9 @@ class ComparisonDirectory:
             with contextlib.suppress(OSError):  # what was measured stays
                 self.path.rmdir()
 
-    def keep_round(self, one: Round) -> None:
+    def keep_round(self, measured: Round) -> None:
         """Keep the turns of one round, at once."""
-        self._append("rounds.jsonl", _ROUND.dump_json(one))
+        self._append(TURNS_FILE, _ROUND.dump_json(measured))
 
     def keep_compile(self, case: str, fields: Mapping[str, Any]) -> None:
         """Keep what one generation of compiles took."""
@@ -105,17 +93,13 @@ class ComparisonDirectory:
             write_atomically(self.path / FINISHED_FILE, finished_document(files))
             write_atomically(self.path / COMPARISON_FILE, document)
         except OSError as error:
-            raise _unwritable(self.path, error) from None
+            raise unwritable_results(self.path, error) from None
 
     def _append(self, name: str, line: bytes) -> None:
         try:
-            handle = os.open(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            try:
-                os.write(handle, line + b"\n")
-            finally:
-                os.close(handle)
+            append_line(self.path / name, line + b"\n")
         except OSError as error:
-            raise _unwritable(self.path, error) from None
+            raise unwritable_results(self.path, error) from None
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
@@ -212,7 +196,3 @@ def _with_numbers(document: Mapping[str, Any]) -> dict[str, Any]:
 def _filled(record: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     lost = {name: math.nan for name in names if name in record and record[name] is None}
     return {**record, **lost}
-
-
-def _unwritable(path: Path, error: OSError) -> RunError:
-    return RunError(f"{path}: cannot be written ({error.strerror}); make room or choose another folder with --results")

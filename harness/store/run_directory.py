@@ -106,6 +106,50 @@ def require_writable(results: Path) -> None:
         ) from None
 
 
+def unwritable_results(path: Path, error: OSError) -> RunError:
+    """What is said where there is no room in a results folder, or no right to write there."""
+    return RunError(f"{path}: cannot be written ({error.strerror}); make room or choose another folder with --results")
+
+
+def make_folder(results: Path, name: str) -> Path:
+    """Make the folder of a new run or comparison; the second of the same second gets a number behind its name.
+
+    Raises:
+        RunError: The results folder cannot be written.
+    """
+    require_writable(results)
+    for attempt in range(1, 1000):
+        path = results / (name if attempt == 1 else f"{name}-{attempt}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise unwritable_results(results, error) from None
+        return path
+    raise RunError(f"{results}: has a thousand folders named {name}; choose another with --results")
+
+
+def append_line(file: Path, line: bytes) -> None:
+    """Write a line at once; on failure the file is as it was before.
+
+    Raises:
+        OSError: The disk is full or the file cannot be written.
+    """
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    before = os.fstat(handle).st_size
+    try:
+        written = os.write(handle, line)
+        if written < len(line):  # the disk is nearly full: the rest says so
+            os.write(handle, line[written:])
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.ftruncate(handle, before)
+        raise
+    finally:
+        os.close(handle)
+
+
 class RunDirectory:
     """A run being written. Use `create` or `resume`, as a context manager."""
 
@@ -123,23 +167,15 @@ class RunDirectory:
         Raises:
             RunError: The results folder cannot be written; no directory is left behind.
         """
-        require_writable(results)
-        for attempt in range(1, 1000):
-            path = results / (header.id if attempt == 1 else f"{header.id}-{attempt}")
-            named = replace(header, id=path.name)
-            try:
-                path.mkdir()
-                write_atomically(path / _HEADER_FILE, _adapter(Header).dump_json(named, indent=1))
-            except FileExistsError:
-                continue
-            except OSError as error:
-                with contextlib.suppress(OSError):
-                    path.rmdir()
-                raise RunError(
-                    f"{results}: cannot be written ({error.strerror}); make room or choose another with --results"
-                ) from None
-            return cls(path, named)
-        raise RunError(f"{results}: has a thousand runs named {header.id}; choose another folder with --results")
+        path = make_folder(results, header.id)
+        named = replace(header, id=path.name)
+        try:
+            write_atomically(path / _HEADER_FILE, _adapter(Header).dump_json(named, indent=1))
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                path.rmdir()
+            raise unwritable_results(results, error) from None
+        return cls(path, named)
 
     @classmethod
     def resume(cls, path: Path) -> tuple[RunDirectory, Run]:
@@ -184,18 +220,7 @@ class RunDirectory:
         """
         line = _adapter(type(record)).dump_json(record) + b"\n"
         with _told(self.path):
-            handle = os.open(self.path / _FILES[type(record)], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            before = os.fstat(handle).st_size
-            try:
-                written = os.write(handle, line)
-                if written < len(line):  # the disk is nearly full: the rest says so
-                    os.write(handle, line[written:])
-            except OSError:
-                with contextlib.suppress(OSError):
-                    os.ftruncate(handle, before)
-                raise
-            finally:
-                os.close(handle)
+            append_line(self.path / _FILES[type(record)], line)
 
     def log(self, case: str, text: str) -> Path:
         """Keep what a tool printed for a case; the file's path inside the run."""

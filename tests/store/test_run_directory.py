@@ -549,7 +549,7 @@ def test_a_disk_without_room_for_a_header_gets_no_half_run(tmp_path: Path) -> No
     with room_for(10), pytest.raises(RunError) as caught:
         RunDirectory.create(tmp_path / "results", make_header())
     assert str(caught.value) == (
-        f"{tmp_path / 'results'}: cannot be written (File too large); make room or choose another with --results"
+        f"{tmp_path / 'results'}: cannot be written (File too large); make room or choose another folder with --results"
     )
     assert list((tmp_path / "results").iterdir()) == []
 
