@@ -55,17 +55,6 @@ def test_what_is_neither_is_told(tmp_path: Path) -> None:
     assert look(tmp_path / "stopped").state == "unfinished"
 
 
-@pytest.mark.parametrize("name", ["run.json", "rounds.jsonl", "report.md", "builds.jsonl"])
-def test_one_byte_that_differs_is_found(tmp_path: Path, name: str) -> None:
-    file = a_run(tmp_path) / name
-    content = file.read_bytes()
-    place = content.index(b"e")
-    file.write_bytes(content[:place] + b"\xc3" + content[place + 1 :])
-    finding = look(file.parent)
-    assert finding.state in ("changed", "damaged")
-    assert str(file) in finding.why
-
-
 def test_a_figure_that_was_changed_by_hand_is_found(tmp_path: Path) -> None:
     file = a_run(tmp_path) / "rounds.jsonl"
     file.write_text(file.read_text().replace('"round":1', '"round":7'))
@@ -74,7 +63,7 @@ def test_a_figure_that_was_changed_by_hand_is_found(tmp_path: Path) -> None:
 
 
 @given(cut=st.integers(min_value=1, max_value=4000))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_a_file_that_was_cut_is_found_wherever_it_was_cut(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     file = a_run(tmp_path_factory.mktemp("results")) / "builds.jsonl"
     os.truncate(file, max(file.stat().st_size - cut, 0))
@@ -154,20 +143,6 @@ def test_a_header_that_is_anything_is_damaged(tmp_path: Path, content: str) -> N
     assert look(comparison).state == "damaged"
 
 
-@pytest.mark.parametrize("what", ["link", "pipe", "folder link"])
-def test_links_and_pipes_are_not_opened(tmp_path: Path, what: str) -> None:
-    folder = a_run(tmp_path)
-    (folder / "report.md").unlink()
-    if what == "link":
-        (folder / "report.md").symlink_to("/etc/passwd")
-    elif what == "pipe":
-        os.mkfifo(folder / "report.md")
-    else:
-        (folder / "logs").symlink_to("/etc")
-    assert look(folder).state == "damaged"
-    assert "which no run has" in look(folder).why
-
-
 def test_names_that_the_harness_gives_and_others() -> None:
     assert is_id("20261121-035012-esrgan")
     assert is_id("20261121-035012-a.b_c+d-compare-2")
@@ -201,10 +176,20 @@ def test_so_has_a_finished_comparison(tmp_path: Path) -> None:
     assert all(describe_file(folder / name) == record for name, record in manifest.items())
 
 
-@pytest.mark.parametrize("name", ["../run.json", "/etc/passwd", "logs/../../x", ".hidden", "a/b", "", "run.json\n"])
-def test_a_manifest_that_names_what_no_folder_has_is_damaged(tmp_path: Path, name: str) -> None:
+OF_NOBODY = json.dumps({"sha256": "0" * 64, "bytes": 1})
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        *("[]", '{"run.json": 1}', '{"run.json": {"sha256": "x", "bytes": 1}}', '{"run.json": {"bytes": 1}}'),
+        *(f"{{{json.dumps(name)}: {OF_NOBODY}}}" for name in ("../run.json", "/etc/passwd", "logs/../../x")),
+        *(f"{{{json.dumps(name)}: {OF_NOBODY}}}" for name in (".hidden", "a/b", "", "run.json\n")),
+    ],
+)
+def test_a_manifest_that_is_damaged_or_names_what_no_folder_has_is_named(tmp_path: Path, files: str) -> None:
     folder = a_run(tmp_path)
-    (folder / "finished.json").write_text(json.dumps({"files": {name: {"sha256": "0" * 64, "bytes": 1}}}))
+    (folder / "finished.json").write_text(f'{{"finished": "", "files": {files}}}')
     with pytest.raises(RunError) as caught:
         read_manifest(folder)
     assert str(caught.value) == f"{folder / 'finished.json'}: is damaged; take it from a backup"
@@ -213,16 +198,6 @@ def test_a_manifest_that_names_what_no_folder_has_is_damaged(tmp_path: Path, nam
 def test_what_is_not_finished_or_old_has_none(tmp_path: Path) -> None:
     assert read_manifest(an_unfinished_run(tmp_path)) is None
     assert read_manifest(an_old_run(tmp_path)) is None
-
-
-@pytest.mark.parametrize(
-    "files", ["[]", '{"run.json": 1}', '{"run.json": {"sha256": "x", "bytes": 1}}', '{"run.json": {"bytes": 1}}']
-)
-def test_a_damaged_one_is_named(tmp_path: Path, files: str) -> None:
-    folder = a_run(tmp_path)
-    (folder / "finished.json").write_text(f'{{"finished": "", "files": {files}}}')
-    with pytest.raises(RunError, match=r"finished.json: is damaged; take it from a backup"):
-        read_manifest(folder)
 
 
 def test_a_run_whose_turns_were_dropped_says_when(tmp_path: Path) -> None:

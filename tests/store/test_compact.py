@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import resource
 import shutil
 import signal
@@ -126,16 +125,6 @@ def test_what_is_unfinished_or_damaged_is_left_out_with_its_reason(tmp_path: Pat
     assert "builds.jsonl: line" in compacted.left_out[damaged]
     assert "its raw turns were dropped" in compacted.left_out[dropped.name]
     assert "harness run --resume" in compacted.left_out[unfinished]
-
-
-def test_text_that_no_table_takes_costs_only_its_own_folder(tmp_path: Path) -> None:
-    good, bad = a_comparison(tmp_path), a_comparison(tmp_path, day=1)
-    document = json.loads((bad / "comparison.json").read_text())
-    document["rows"][0]["reason"] = "half \ud800"
-    (bad / "comparison.json").write_text(json.dumps(document))
-    compacted = done(tmp_path)
-    assert compacted.comparisons == (good.name,)
-    assert "is damaged (half a surrogate pair)" in compacted.left_out[bad.name]
 
 
 # --- Stopped in the middle ---

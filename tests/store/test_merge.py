@@ -182,14 +182,6 @@ def test_compacted_tables_that_are_damaged_are_refused_and_the_folders_are_merge
     assert outcomes[0].name == name
 
 
-def test_a_source_whose_compacted_table_is_a_link_is_not_read_through_it(tmp_path: Path) -> None:
-    compacted(tmp_path / "from", [make_night()])
-    points = tmp_path / "from" / "history" / "points"
-    points.rename(tmp_path / "elsewhere")
-    points.symlink_to(tmp_path / "elsewhere")
-    assert "is a symbolic link, which is not followed" in why(merged(tmp_path / "from", into=tmp_path / "into"))
-
-
 # --- Hostile places and full disks ---
 
 
@@ -321,12 +313,15 @@ def test_an_id_inside_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
     assert contents(tmp_path / "into") == {}
 
 
-def test_a_history_behind_a_link_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("link", ["history", "history/points"])
+def test_a_history_behind_a_link_is_refused(tmp_path: Path, link: str) -> None:
     (name,) = runs(tmp_path / "from", 1)
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "from" / "history").symlink_to(tmp_path / "elsewhere")
+    compacted(tmp_path / "from", [make_night()])
+    (tmp_path / "from" / link).rename(tmp_path / "elsewhere")
+    (tmp_path / "from" / link).symlink_to(tmp_path / "elsewhere")
     outcomes = merged(tmp_path / "from", into=tmp_path / "into")
     assert fates(outcomes) == {name: "copied", "history": "refused"}
+    assert "is a symbolic link, which is not followed" in outcomes[1].why
 
 
 def test_a_folder_that_changes_while_it_is_copied_is_looked_at_as_it_was_copied(
