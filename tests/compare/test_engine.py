@@ -265,10 +265,12 @@ def test_absurd_budgets_and_clocks_have_an_end_too(seconds: float, budget_s: flo
     assert (outcome.decision, len(outcome.generations)) == ("inconclusive", size)
 
 
-def test_a_first_generation_that_is_dear_neither_sets_the_price_nor_uses_up_the_row() -> None:
+def test_dear_generations_at_first_neither_set_the_price_nor_use_up_the_row() -> None:
     """Caches are cold and files are read: the plan is for few, and the time that is left is used all the same."""
     steps = [a_generation(NOISY[n], seconds=8 if n == 0 else 0.25) for n in range(500)]
     assert len(outcome_of(steps, budget_s=16).generations) > 30
+    cheaper = [a_generation(NOISY[n], seconds=1 if n < 8 else 0.1) for n in range(500)]
+    assert len(outcome_of(cheaper, budget_s=16).generations) > 60
     dear = [a_generation(0.05, seconds=14), *generations(*SLOWER * 20, seconds=0.1)]
     assert outcome_of(dear, budget_s=16).decision == "regressed"
 

@@ -29,7 +29,7 @@ from harness.stats.rule import Rule
 from tests.compare.runs import a_case, a_side
 
 MACHINE = "3f2a91c04b7e"
-STOCK, FAST = a_case("stock"), a_case("fast")
+STOCK, FAST, LOST = a_case("stock"), a_case("fast"), a_case("lost")
 QUIET = np.random.default_rng(0).normal(0, 0.001, 8).tolist()
 WILD = [2.0, -2.0]
 SHIFTED = [0.05, 0.051, 0.049, 0.052]
@@ -137,10 +137,14 @@ def test_a_quiet_machine_has_no_alarms(machine: Machine) -> None:
     assert (check.facts.suite, check.facts.seconds) == ("suites/small.toml", 10)
 
 
-def test_a_row_that_is_called_changed_is_a_false_alarm(machine: Machine) -> None:
-    machine.log_ratios = {FAST.name: SHIFTED}
-    check = machine.check(a_side(STOCK, FAST), rows=4)
-    assert {case.case: case.flagged for case in check.cases} == {STOCK.name: 0, FAST.name: 2}
+def test_rows_that_are_called_changed_are_false_alarms_and_those_that_failed_say_nothing(machine: Machine) -> None:
+    machine.log_ratios, machine.broken = {FAST.name: SHIFTED}, {LOST.name}
+    check = machine.check(a_side(STOCK, FAST, LOST), rows=6)
+    assert {case.case: (case.flagged, case.failed) for case in check.cases} == {
+        STOCK.name: (0, 0),
+        FAST.name: (2, 0),
+        LOST.name: (0, 2),
+    }
     assert (check.facts.flagged, check.facts.rows) == (2, 4)
 
 
@@ -152,13 +156,6 @@ def test_rows_that_stay_open_are_counted_and_what_they_would_miss_is_not_guessed
     assert (check.facts.rows, check.facts.detects) == (2, None)
     text = render_selfcheck(check, "terminal", width=200, color=False)
     assert "Where rows stay inconclusive (net/stock@cpu), give more time: harness compare --row-budget 20" in text
-
-
-def test_rows_that_failed_say_nothing_of_the_machine(machine: Machine) -> None:
-    machine.broken = {FAST.name}
-    check = machine.check(a_side(STOCK, FAST), rows=4)
-    assert {case.case: case.failed for case in check.cases} == {STOCK.name: 0, FAST.name: 2}
-    assert check.facts.rows == 2
 
 
 @pytest.mark.parametrize("script", ["crash", "no time"])
