@@ -201,6 +201,7 @@ OTHER = "b = concat 0 p q p\n"
         pytest.param("a = concat 0 p q\nb = concat 0 q q p", id="nothing to share"),
         pytest.param("a = concat 0 p q\nb = concat 1 p q p", id="not along the same dimension"),
         pytest.param(f"{OTHER}a = insert p w 0,0\nc = insert q a 2,0", id="not all of it is overwritten"),
+        pytest.param(f"{OTHER}e = empty 4x2\nx = insert p e 0,0\ny = insert q x 1,0", id="an overlap and a rest"),
         pytest.param(
             f"{OTHER}e = empty 4x2\nx = insert q e 2,0\ny = insert t x 0,0\nz = insert p y 0,0", id="parts that overlap"
         ),
