@@ -87,14 +87,9 @@ def test_what_two_runs_recorded_is_compared_and_not_kept(
     assert "**🚩 Needs attention: 2 regressions, " in said.out
     assert "> ⚠️ These are recorded numbers, taken at different times: " in said.out
     assert f"`harness compare {base} {head}` measures both" in said.err
-    assert sorted(tmp_path.iterdir()) == sorted(nights)
-
-
-def test_it_says_how_to_print_it_whole(nights: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    base, head = nights
-    report(head, "--base", base, "--format", "github")
     command = f"harness compare results/{base.name} results/{head.name} --no-remeasure --format markdown --full"
-    assert f"The full report, with every row and setting, is printed by `{command}`" in capsys.readouterr().out
+    assert f"The full report, with every row and setting, is printed by `{command}`" in said.out
+    assert sorted(tmp_path.iterdir()) == sorted(nights)
 
 
 @pytest.mark.parametrize("output_format", ["terminal", "markdown", "json", "csv"])
@@ -183,12 +178,11 @@ def test_comment_full_report_and_summary(
     assert comment.read_text().startswith("<!--harness comparison: suites/esrgan.toml-->\n\n## Abbreviated")
     assert "## Full Benchmark Comparison" in full.read_text()
     assert summary.read_text().startswith("An earlier step.\n\n<!--harness comparison")
-
-
-def test_other_formats_write_no_summary(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
-    report(kept, "--format", "markdown")
-    assert not (tmp_path / "summary.md").exists()
+    length = summary.stat().st_size
+    report(kept, "--format", "markdown")  # which writes no summary
+    assert summary.stat().st_size == length
+    report(kept, "--format", "github", "--full")
+    assert "## Full Benchmark Comparison" in capsys.readouterr().out
 
 
 def test_a_summary_that_is_as_long_as_can_be_stays_so(
@@ -199,11 +193,7 @@ def test_a_summary_that_is_as_long_as_can_be_stays_so(
     assert report(kept, "--format", "github", "--step-summary", summary) == 1
     assert "the summary was left out" in capsys.readouterr().err
     assert summary.stat().st_size == STEP_SUMMARY_BYTES - 100
-
-
-def test_a_summary_that_cannot_be_written_comes_after_the_comment(
-    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    # One that cannot be written comes after the comment.
     assert report(kept, "--format", "github", "--step-summary", tmp_path) == 2
     said = capsys.readouterr()
     assert "## Abbreviated" in said.out
@@ -215,15 +205,12 @@ def test_links_of_actions_are_found_by_themselves(
 ) -> None:
     for name, value in ACTIONS.items():
         monkeypatch.setenv(name, value)
-    report(kept, "--format", "github", "--head-commit", "0A1B2C3D4E5F", "--dashboard-url", "https://org.github.io/d/")
+    addresses = ("--dashboard-url", "https://org.github.io/d/", "--images-url", "https://org.github.io/p/")
+    report(kept, "--format", "github", "--head-commit", "0A1B2C3D4E5F", *addresses)
     text = capsys.readouterr().out
+    assert 'srcset="https://org.github.io/p/forest-dark.png"><img alt="' in text
     assert f"For more information: [Workflow run]({RUN_URL}) · [Dashboard](https://org.github.io/d/)" in text
     assert "@ commit [`0a1b2c3d4e`](https://github.com/org/repo/commit/0a1b2c3d4e5f)" in text
-
-
-def test_pictures_are_linked_where_they_will_be_published(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report(kept, "--format", "github", "--images-url", "https://org.github.io/p/")
-    assert 'srcset="https://org.github.io/p/forest-dark.png"><img alt="' in capsys.readouterr().out
 
 
 def test_a_run_without_a_base_has_a_comment_too(
@@ -236,11 +223,6 @@ def test_a_run_without_a_base_has_a_comment_too(
     assert text.startswith("<!--harness report: ")
     assert "https://org.github.io/p/variants-light.png" in text
     assert "## Full Benchmark Summary" in full.read_text()
-
-
-def test_full_prints_the_full_report_in_place_of_the_comment(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report(kept, "--format", "github", "--full")
-    assert "## Full Benchmark Comparison" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from harness.records.comparison import Comparison, MachineFacts
-from harness.report.github import Links, render_comment, render_full
+from harness.records.run import Run
+from harness.report.github import Links, render_comment, render_full, render_run_comment
 from harness.report.github.portable import portable, portable_comparison
+from harness.report.run_report import build_report
 from tests.report.builders import MACHINE, SELFCHECK, make_comparison, make_side, make_timed
 
 RUNNER = "/ci/temporary/results"
@@ -35,19 +37,11 @@ def test_commands_have_folders_by_their_names(given: str, said: str) -> None:
     assert portable(given.split()) == said.split()
 
 
-@pytest.fixture
 def measured_on_a_runner() -> Comparison:
     """All places that may hold a path."""
+    repro = (f"harness compare {RUNNER}/old {RUNNER}/new --filter mm/stock@cpu", "# base: module 0123")
     return make_comparison(
-        [
-            make_timed(
-                "mm/stock@cpu",
-                1.0,
-                1.2,
-                "regressed",
-                repro=(f"harness compare {RUNNER}/old {RUNNER}/new --filter mm/stock@cpu", "# base: module 0123"),
-            )
-        ],
+        [make_timed("mm/stock@cpu", 1.0, 1.2, "regressed", repro=repro)],
         base=make_side(f"{RUNNER}/old", "3.12.0", suite="/tmp/base-tree/suites/ours.toml"),  # noqa: S108
         head=make_side(f"{RUNNER}/new", "3.13.0", suite="suites/ours.toml"),
         machine=MachineFacts(description=MACHINE, selfcheck=replace(SELFCHECK, suite="/home/me/review/checked.toml")),
@@ -55,18 +49,20 @@ def measured_on_a_runner() -> Comparison:
     )
 
 
-def test_a_comment_has_no_folder_of_the_runner(measured_on_a_runner: Comparison) -> None:
-    text = render_comment(measured_on_a_runner)
+def test_a_comment_has_no_folder_of_the_runner_and_the_full_report_keeps_them(small_run: Run) -> None:
+    text = render_comment(measured_on_a_runner())
     assert "/home/" not in text
     assert "/tmp/" not in text  # noqa: S108
     assert "@ `results/new` (vs. base `results/old`)" in text
     assert "harness compare results/old results/new --filter mm/stock@cpu\n# base: module 0123" in text
     assert "\nharness compare results/old results/new\n" in text
     assert "(checked with checked.toml)" in text
-
-
-def test_the_full_report_is_a_file_that_stays_and_keeps_them(measured_on_a_runner: Comparison) -> None:
-    assert f"harness compare {RUNNER}/old {RUNNER}/new --results {RUNNER}" in render_full(measured_on_a_runner)
+    command = f"harness compare {RUNNER}/old {RUNNER}/new --results {RUNNER}"
+    assert command in render_full(measured_on_a_runner())
+    report = build_report(small_run)
+    checked = {**report.facts.environment, "selfcheck": asdict(replace(SELFCHECK, suite="/home/me/checked.toml"))}
+    text = render_run_comment(replace(report, facts=replace(report.facts, environment=checked)))
+    assert "(checked with checked.toml)" in text
 
 
 def test_what_has_no_such_folder_stays_as_it_is(full_comparison: Comparison) -> None:

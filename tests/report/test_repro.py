@@ -67,20 +67,18 @@ def test_what_the_harness_asks_for_itself_is_left_out(case: Case, build: Build) 
     assert shlex.split(running)[2:] == ["--benchmark_repetitions=3"]
 
 
-def test_a_failed_compile_ends_with_the_compiler(case: Case, build: Build) -> None:
+def test_what_there_is_decides_where_the_commands_end(case: Case, build: Build) -> None:
     failed = replace(build, failure=Failure(stage="compile", message="no"))
     lines = repro_lines(case, "s.toml", failed, None, None)
     assert [shlex.split(line)[0] for line in lines] == ["harness", "iree-compile"]
-
-
-def test_without_a_benchmark_the_check_shows_how_it_runs(case: Case, build: Build) -> None:
-    lines = repro_lines(case, "s.toml", build, None, check_of(case))
-    assert lines[-1] == "iree-run-module --module=mm/fast.local-sync.vmfb --input=@mm/input0.npy --output=@output0.npy"
-
-
-def test_a_case_that_never_reached_the_compiler_has_no_commands(case: Case) -> None:
-    assert repro_lines(case, "s.toml", None, None, None) == ()
-    assert repro_lines(case, "s.toml", Build(case=case.name, command=(), cache_key=""), None, None) == ()
+    checked = repro_lines(case, "s.toml", build, None, check_of(case))[-1]  # without a benchmark
+    assert checked == "iree-run-module --module=mm/fast.local-sync.vmfb --input=@mm/input0.npy --output=@output0.npy"
+    for unbuilt in (None, Build(case=case.name, command=(), cache_key="")):
+        assert repro_lines(case, "s.toml", unbuilt, None, None) == ()
+    # Where a plugin failed, exporting fails the same way.
+    raised = replace(build, compile_ns=None, failure=Failure(stage="compile", message="plugin tuned raised"))
+    lines = repro_lines(replace(case, plugins=("tuned",)), "s.toml", raised, None, None)
+    assert lines == ("harness export s.toml mm --variant fast --device local-sync --out mm.fast.local-sync",)
 
 
 def test_export_applies_plugins_and_brings_their_files(case: Case, build: Build) -> None:
@@ -99,12 +97,6 @@ def test_export_applies_plugins_and_brings_their_files(case: Case, build: Build)
         "iree-benchmark-module --module=mm.fast.local-sync/fast.local-sync.vmfb "
         "--executable_plugin=mm.fast.local-sync/kernels-0b.so",
     )
-
-
-def test_where_a_plugin_failed_exporting_fails_the_same_way(case: Case, build: Build) -> None:
-    failed = replace(build, compile_ns=None, failure=Failure(stage="compile", message="plugin tuned raised"))
-    lines = repro_lines(replace(case, plugins=("tuned",)), "s.toml", failed, None, None)
-    assert lines == ("harness export s.toml mm --variant fast --device local-sync --out mm.fast.local-sync",)
 
 
 def test_names_for_a_shell_are_quoted_or_made_harmless(case: Case, build: Build) -> None:

@@ -152,7 +152,7 @@ def test_failures_keep_what_the_tool_said_and_what_was_known_before(full_run: Ru
     ("change", "variant", "status", "remarks"),
     [
         (
-            lambda run: with_cases(run, "inert", compile_flags=("--one-more", "--another"), plugins=("fold",)),
+            lambda run: with_cases(run, "inert", plugins=("fold",)),
             "inert",
             "same",
             ("inert: this variant changes nothing here (same module as stock)",),

@@ -1,68 +1,58 @@
-"""One unit and one number of decimals for a whole column."""
+"""Figures in words: one unit and one number of decimals for a whole column, and names that fit."""
 
 from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.report.names import middle_cut, tidy
 from harness.report.units import Unit, byte_unit, count_unit, p_text, percent, ratio_text, time_unit, with_unit
 
 
-def texts(unit: Unit, values: list[float | None]) -> tuple[str, list[str]]:
-    return unit.name, [unit.text(value) for value in values]
-
-
 @pytest.mark.parametrize(
-    ("values", "expected"),
+    ("unit_of", "values", "name", "texts"),
     [
-        ([220e6, 132.5e6, None], ("ms", ["220.0", "132.5", "-"])),
-        ([4.7123e6, 31e6], ("ms", ["4.712", "31.000"])),
-        ([20_311.0, 3e6], ("ms", ["0.020", "3.000"])),
-        ([812.0], ("ns", ["812"])),
-        ([1.5], ("ns", ["1.500"])),
-        ([108e9, 2.31e9], ("s", ["108.000", "2.310"])),
-        ([3.4e15, 3.4e15], ("s", ["3,400,000", "3,400,000"])),
-        ([0.0, None], ("ns", ["0", "-"])),
-        ([], ("ns", [])),
+        (time_unit, [220e6, 132.5e6, None], "ms", ["220.0", "132.5", "-"]),
+        (time_unit, [4.7123e6, 31e6], "ms", ["4.712", "31.000"]),
+        (time_unit, [20_311.0, 3e6], "ms", ["0.020", "3.000"]),
+        (time_unit, [812.0], "ns", ["812"]),
+        (time_unit, [1.5], "ns", ["1.500"]),
+        (time_unit, [108e9, 2.31e9], "s", ["108.000", "2.310"]),
+        (time_unit, [3.4e15, 3.4e15], "s", ["3,400,000", "3,400,000"]),
+        (time_unit, [0.0, None], "ns", ["0", "-"]),
+        (time_unit, [], "ns", []),
+        (byte_unit, [19_796_992, 10_235_904], "MiB", ["18.88", "9.76"]),
+        (byte_unit, [50_430_464, 16_742_912], "MiB", ["48.1", "16.0"]),
+        (byte_unit, [0, 512], "bytes", ["0", "512"]),
+        (byte_unit, [0, 3_145_728], "MiB", ["0.00", "3.00"]),
+        (byte_unit, [812_345, 1_203_000], "KiB", ["793", "1,175"]),
+        (count_unit, [1_107_360_862.0, 1_107_471_598.0], "G", ["1.10736", "1.10747"]),
     ],
 )
-def test_times(values: list[float | None], expected: tuple[str, list[str]]) -> None:
-    assert texts(time_unit(values), values) == expected
+def test_columns(
+    unit_of: Callable[[Sequence[float | None]], Unit], values: list[float | None], name: str, texts: list[str]
+) -> None:
+    unit = unit_of(values)
+    assert (unit.name, [unit.text(value) for value in values]) == (name, texts)
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"),
+    ("write", "texts"),
     [
-        ([19_796_992, 10_235_904], ("MiB", ["18.88", "9.76"])),
-        ([50_430_464, 16_742_912], ("MiB", ["48.1", "16.0"])),
-        ([0, 512], ("bytes", ["0", "512"])),
-        ([0, 3_145_728], ("MiB", ["0.00", "3.00"])),
-        ([812_345, 1_203_000], ("KiB", ["793", "1,175"])),
+        (ratio_text, {0.6021: "0.602", 1.0: "1.000", 12.34: "12.3", 0.0451: "0.045", 1e114: "1e+114", 1e-9: "1e-09"}),
+        (p_text, {None: "-", 1.0: "1", 0.8: "0.8", 0.031: "0.031", 0.01: "0.01", 0.0097: "1e-2", 2.3e-4: "2e-4"}),
+        (p_text, {0.0: "0"}),
+        (with_unit, {231e6: "231 ms", 4.7e6: "4.70 ms"}),
+        (percent, {1.12: "+12 %", 0.5: "-50 %"}),
     ],
 )
-def test_sizes(values: list[float | None], expected: tuple[str, list[str]]) -> None:
-    assert texts(byte_unit(values), values) == expected
-
-
-def test_counts_show_small_differences() -> None:
-    counts: list[float | None] = [1_107_360_862.0, 1_107_471_598.0]
-    assert texts(count_unit(counts), counts) == ("G", ["1.10736", "1.10747"])
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.6021, "0.602"), (1.0, "1.000"), (12.34, "12.3"), (0.0451, "0.045"), (1e114, "1e+114"), (1e-9, "1e-09")],
-)
-def test_ratios(value: float, text: str) -> None:
-    assert ratio_text(value) == text
-
-
-def test_single_figures() -> None:
-    assert with_unit(231e6) == "231 ms"
-    assert with_unit(4.7e6) == "4.70 ms"
-    assert percent(1.12) == "+12 %"
-    assert percent(0.5) == "-50 %"
+def test_single_figures(write: Callable[[Any], str], texts: dict[float | None, str]) -> None:
+    assert {value: write(value) for value in texts} == texts
 
 
 @given(st.lists(st.none() | st.floats(min_value=0, max_value=1e300), max_size=6))
@@ -75,18 +65,22 @@ def test_any_column_can_be_written(values: list[float | None]) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("p", "text"),
-    [
-        (None, "-"),
-        (1.0, "1"),
-        (0.8, "0.8"),
-        (0.031, "0.031"),
-        (0.01, "0.01"),
-        (0.0097, "1e-2"),
-        (2.3e-4, "2e-4"),
-        (0.0, "0"),
-    ],
-)
-def test_p_values(p: float | None, text: str) -> None:
-    assert p_text(p) == text
+@given(st.text())
+def test_a_name_is_one_line_of_characters_that_are_seen(text: str) -> None:
+    found = tidy(text)
+    assert not {unicodedata.category(char) for char in found} & {"Cc", "Cf", "Cs", "Zl", "Zp", "Mn"}
+    assert found == " ".join(found.split())
+    assert tidy(found) == found
+
+
+def test_a_name_loses_what_changes_the_text_around_it_and_what_is_too_long() -> None:
+    assert tidy("a\u202ebc\u2066d\u200be\x1b[31mf") == "abcdef"
+    assert len(tidy("x" * 10_000)) == 400
+    assert tidy("x" * 10_000).endswith("…")
+
+
+@given(st.text(max_size=50), st.integers(0, 60))
+def test_what_is_left_of_a_name_is_as_long_as_was_asked(text: str, keep: int) -> None:
+    assert len(middle_cut(text, keep)) <= max(keep, 0) + 1
+    if keep >= len(text):
+        assert middle_cut(text, keep) == text
