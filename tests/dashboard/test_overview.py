@@ -24,13 +24,26 @@ def day_text(day: int) -> str:
 
 def test_changes_of_one_run_and_cause_are_told_together_with_times_first() -> None:
     made = a_history()
-    (suite, _) = suites(gather(made, "results", made.changes))
+    suite, second = suites(gather(made, "results", made.changes))  # in the order of their last runs
+    assert suite.last is not None
+    assert (suite.name, suite.runs, suite.last["cases"], suite.last["failed"], suite.series) == (
+        "blocks",
+        60,
+        18,
+        1,
+        45,
+    )
+    assert second.runs == 8
     (group,) = suite.groups
     assert (group.first.first_bad, group.first.cause) == (run_id(40), "compiler")
     assert (group.worse, group.better, group.more) == (3, 0, 0)
     assert group.about == "rdb/stock@cpu, latency"
     assert group.lines[0].change.case == "rdb/stock@cpu"
     assert group.commits is not None
+    # Many changes of one run are counted, and five are shown.
+    made = replace(a_history(), changes=[make_change(f"m{number}/stock@cpu") for number in range(9)])
+    (suite, _) = suites(gather(made, "results", made.changes))
+    assert (len(suite.groups[0].lines), suite.groups[0].more, suite.groups[0].worse) == (5, 4, 9)
 
 
 def test_commits_are_linked_only_between_two_releases_of_iree() -> None:
@@ -72,12 +85,6 @@ def test_what_fails_in_the_last_run_is_told_with_since_when(tmp_path: Path) -> N
     assert '<span class="worse">1</span>' in html
 
 
-def test_many_changes_of_one_run_are_counted_and_five_are_shown() -> None:
-    made = replace(a_history(), changes=[make_change(f"m{number}/stock@cpu") for number in range(9)])
-    (suite, _) = suites(gather(made, "results", made.changes))
-    assert (len(suite.groups[0].lines), suite.groups[0].more, suite.groups[0].worse) == (5, 4, 9)
-
-
 def test_what_the_reference_toolchain_shows_and_what_is_old_is_not_told_as_new() -> None:
     old = make_change("old/stock@cpu", started=FIRST.isoformat())
     reference = make_change("reference/stock@cpu", role="reference")
@@ -91,14 +98,6 @@ def test_where_nothing_changed_lately_the_newest_changes_are_told_instead() -> N
     (suite, _) = suites(gather(made, "results", made.changes))
     assert lately(gather(made, "results", made.changes)) == []
     assert [group.first.first_bad for group in suite.groups] == [run_id(day) for day in (8, 7, 6, 5)]
-
-
-def test_suites_stand_in_the_order_of_their_last_runs_with_how_those_went() -> None:
-    made = a_history()
-    first, second = suites(gather(made, "results", made.changes))
-    last = first.last
-    assert (first.name, first.runs, last["cases"], last["failed"], first.series) == ("blocks", 60, 18, 1, 45)
-    assert second.runs == 8
 
 
 def test_what_became_different_on_a_machine_is_found_and_what_was_not_recorded_is_not() -> None:
@@ -120,19 +119,8 @@ def test_a_machine_has_its_selfchecks_and_the_noise_of_its_last_ten_runs() -> No
     (machine,) = machines(gather(Made(runs=runs), "results", ()))
     assert machine.noise == pytest.approx(0.01)
     assert [run["selfcheck_when"][:10] for run in machine.selfchecks] == ["2026-01-31", "2026-01-01"]
-
-
-def test_a_machine_that_was_never_checked_has_no_rate() -> None:
-    run = make_run(
-        0,
-        noise=None,
-        load_1min=None,
-        selfcheck_flagged=None,
-        selfcheck_rows=None,
-        selfcheck_bound=None,
-        selfcheck_detects=None,
-        selfcheck_when=None,
-    )
+    names = [f"selfcheck_{name}" for name in ("flagged", "rows", "bound", "detects", "when")]
+    run = make_run(0, **dict.fromkeys(["noise", "load_1min", *names]))  # a machine that was never checked
     (machine,) = machines(gather(Made(runs=[run]), "results", ()))
     assert (machine.noise, machine.load, machine.selfchecks) == (None, None, ())
 

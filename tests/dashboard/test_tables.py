@@ -94,18 +94,14 @@ def test_a_series_has_its_points_changes_and_the_reference_beside_it(site: Path)
     assert points["high"][0] == pytest.approx(1.015 * points["value"][0], rel=1e-6)
     assert "toolchain" not in points  # they are those of the runs
     assert series["references"] == [digest("blocks rdb/stock@cpu latency reference")]
+    assert series["repro"] == "harness export suites/blocks.toml rdb\n# IREE 3.14.0rc20260301\niree-compile m.mlir"
     (change,) = series["changes"]
     assert runs["run"][change["first_bad"]] == run_id(STEP_AT)
     assert change["worse"] is True
-
-
-def test_from_nothing_to_something_has_no_ratio(site: Path) -> None:
+    # From nothing to something there is no ratio; a series of another engine has that one's version.
     (change,) = load(site, f"series/{key_of_series('mlp/stock@cpu', 'dispatches')}")["changes"]
     assert change["ratio"] is None
     assert (change["before"], change["after"]) == (0, 3)
-
-
-def test_a_series_of_another_engine_has_that_ones_version(site: Path) -> None:
     points = table(load(site, f"series/{key_of_series('rdb/onnxruntime@cpu')}")["points"])
     assert set(points["toolchain"]) == {"ONNX Runtime 1.31.1"}
 
@@ -134,42 +130,33 @@ def test_commands_are_kept_once_for_all_nights_with_each_ones_toolchain(site: Pa
     }
 
 
-def test_the_last_runs_commands_stand_on_the_page_of_a_series(site: Path) -> None:
-    repro = load(site, f"series/{key_of_series('rdb/stock@cpu')}")["repro"]
-    assert repro == "harness export suites/blocks.toml rdb\n# IREE 3.14.0rc20260301\niree-compile m.mlir"
-
-
-def test_whole_numbers_stay_as_they_are_on_every_page(tmp_path: Path) -> None:
+def test_figures_stay_as_they_are_on_every_page(tmp_path: Path) -> None:
     exact, huge = 19_003_904, 1_234_567_890_123
-    points = [make_point(make_run(0), "a/b@cpu", "module-size", "bytes", exact),
-              make_point(make_run(1), "a/b@cpu", "module-size", "bytes", huge)]  # fmt: skip
-    runs = [make_run(0), make_run(1)]
-    changes = [make_change("a/b@cpu", "module-size", "bytes", before=exact, after=huge)]
-    cases = [make_case(run, "a/b@cpu") for run in runs]
-    site = make_site(tmp_path / "site", Made(runs=runs, points=points, cases=cases, changes=changes))
-    assert table(load(site, "series")["series"])["value"] == [huge]
-    assert table(load(site, f"series/{points[0].series}")["points"])["value"] == [exact, huge]
-    assert table(load(site, f"run/{digest(run_id(1))}")["metrics"][0])["value"] == [huge]
+    runs = [make_run(night) for night in range(4)]
+    sizes = [
+        make_point(run, "a/b@cpu", "module-size", "bytes", value)
+        for run, value in zip(runs, [exact, huge], strict=False)
+    ]
+    odd = [math.nan, math.inf, 5e-324, 1e300]
+    times = [make_point(run, "a/b@cpu", "latency", "ns", value) for run, value in zip(runs, odd, strict=True)]
+    ratio = make_point(runs[0], "a/b@cpu", "latency-vs-reference", "ratio", 1.02, low=1.01, high=1.03)
+    made = Made(
+        runs=runs,
+        points=[*sizes, *times, ratio],
+        cases=[make_case(run, "a/b@cpu") for run in runs],
+        changes=[make_change("a/b@cpu", "module-size", "bytes", before=exact, after=huge)],
+    )
+    site = make_site(tmp_path / "site", made)
+    series = table(load(site, "series")["series"])
+    assert huge in series["value"]
+    assert table(load(site, f"series/{sizes[0].series}")["points"])["value"] == [exact, huge]
+    assert table(load(site, f"series/{times[0].series}")["points"])["value"] == [None, None, 5e-324, 1e300]
+    metrics = {metric["metric"]: table(metric) for metric in load(site, f"run/{digest(run_id(0))}")["metrics"]}
+    assert metrics["module-size"]["value"] == [exact]
+    found = metrics["latency-vs-reference"]
+    assert (found["low"], found["value"], found["high"]) == ([1.01], [1.02], [1.03])
     listed = table(load(site, "changes"))
     assert (listed["before"], listed["after"]) == ([exact], [huge])
-
-
-def test_a_ratio_to_the_reference_toolchain_has_its_interval_on_the_page_of_its_run(tmp_path: Path) -> None:
-    run = make_run(0)
-    point = make_point(run, "a/b@cpu", "latency-vs-reference", "ratio", 1.02, low=1.01, high=1.03)
-    site = make_site(tmp_path / "site", Made(runs=[run], points=[point], cases=[make_case(run, "a/b@cpu")]))
-    metric = table(load(site, f"run/{digest(run_id(0))}")["metrics"][0])
-    assert (metric["low"], metric["value"], metric["high"]) == ([1.01], [1.02], [1.03])
-
-
-def test_figures_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:
-    run = make_run(0)
-    odd = [math.nan, math.inf, 5e-324, 1e300]
-    points = [make_point(make_run(night), "a/b@cpu", "latency", "ns", value) for night, value in enumerate(odd)]
-    made = Made(runs=[make_run(night) for night in range(4)], points=points, cases=[make_case(run, "a/b@cpu")])
-    site = make_site(tmp_path / "site", made)
-    values = table(load(site, f"series/{points[0].series}")["points"])["value"]
-    assert values == [None, None, 5e-324, 1e300]
 
 
 def test_a_url_of_a_results_folder_stays_one_in_commands(tmp_path: Path) -> None:

@@ -1,0 +1,499 @@
+"""The site in a real browser: every page in both themes, tables that filter and sort, charts that zoom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.dashboard.made import (
+    EVIL,
+    HOSTILE,
+    NIGHTS,
+    STEP_AT,
+    Made,
+    digest,
+    key_of_series,
+    make_comparison_key,
+    make_site,
+    run_id,
+)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+Open = Callable[..., "Page"]
+
+COMPARISON = f"comparison.html?id={make_comparison_key()}"
+RUN = f"run.html?id={digest(run_id(STEP_AT))}"
+SERIES = f"series.html?id={key_of_series('rdb/stock@cpu')}"
+LISTS = ("index.html", "changes.html", "all-series.html", "runs.html", "comparisons.html", "variants.html")
+ADDRESSES = (*LISTS, "machines.html", SERIES, RUN, COMPARISON)
+HOSTILE_ADDRESSES = (
+    *(f"series.html?id={digest(f'{case} hostile')}" for case in HOSTILE),
+    f"run.html?id={digest(run_id(3, EVIL))}",
+)
+
+# Texts whose contrast to what is behind them is below 4.5, as WCAG 2 counts it.
+_FAINT = """() => {
+  const linear = (part) => (part /= 255) <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  const light = ([red, green, blue]) => 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+  const parts = (color) => color.match(/[\\d.]+/g).map(Number);
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = parts(getComputedStyle(at).backgroundColor);
+      if (color.length < 4 || color[3] > 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  const faint = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !element.checkVisibility()) continue;
+    const [one, other] = [light(parts(getComputedStyle(element).color)), light(behind(element))].sort((a, b) => b - a);
+    if ((one + 0.05) / (other + 0.05) < 4.5) faint.push(`${element.className}: ${element.textContent}`);
+  }
+  return faint;
+}"""
+_RIGHTMOST_EDGE = """() => Math.max(
+  ...[...document.querySelectorAll("table, svg, h1, p")].map((part) => part.getBoundingClientRect().right))"""
+_WIDER_THAN_THE_SCREEN = "document.documentElement.scrollWidth > innerWidth"
+
+
+@pytest.mark.parametrize("address", [*ADDRESSES, *HOSTILE_ADDRESSES])
+def test_a_page_shows_its_names_as_text_in_both_themes_on_a_narrow_screen_and_on_paper(
+    open_page: Open, address: str
+) -> None:
+    page = open_page(address, color_scheme="light")
+    assert page.locator("h1").inner_text().strip()
+    assert page.locator(".problem:visible").count() == 0
+    assert page.evaluate("typeof window.broken") == "undefined"
+    assert page.locator("img").count() == 0
+    assert page.locator("body script").count() == 0
+    assert page.evaluate(_FAINT) == []
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_selector("html[data-theme=dark]")
+    assert page.evaluate(_FAINT) == []
+    page.set_viewport_size({"width": 400, "height": 800})
+    assert not page.evaluate(_WIDER_THAN_THE_SCREEN)
+    page.set_viewport_size({"width": 794, "height": 1123})  # A4
+    page.emulate_media(media="print")
+    page.wait_for_selector("html[data-theme=light]")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.locator("nav").is_visible()
+    assert page.locator("select:visible, input:visible").count() == 0
+    assert page.get_by_role("button", name="Copy").locator("visible=true").count() == 0
+    assert page.evaluate(_RIGHTMOST_EDGE) <= 795
+
+
+@pytest.mark.parametrize("address", ["index.html", SERIES, COMPARISON])
+def test_a_page_from_a_server_is_the_same(open_page: Open, server: str, address: str) -> None:
+    page = open_page(address, base=server)
+    assert page.locator("h1").inner_text().strip()
+    assert page.locator("tbody tr").count() > 3
+
+
+def test_the_name_of_a_hostile_case_is_whole_on_its_own_page(open_page: Open) -> None:
+    page = open_page(HOSTILE_ADDRESSES[0])
+    assert page.locator("h1 .name").text_content() == HOSTILE[0]
+    assert len(open_page(HOSTILE_ADDRESSES[3]).locator("h1 .name").text_content() or "") == 10_000
+
+
+@pytest.mark.parametrize("address", ["series.html", "series.html?id=../../x", "run.html?id=0123456789abcdef"])
+def test_an_address_of_nothing_is_told_in_a_sentence(browser: Browser, site: Path, address: str) -> None:
+    page = browser.new_page()  # where a missing file is no failure of the test, as it is on others
+    page.goto(f"{site.as_uri()}/{address}")
+    page.wait_for_selector("html[data-ready]", state="attached")
+    message = page.locator(".problem:visible").inner_text()
+    page.close()
+    assert message.startswith("Nothing to show: ")
+
+
+def test_the_keyboard_reaches_the_content_and_shows_where_it_is(open_page: Open) -> None:
+    page = open_page("all-series.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert (page.locator(".skip").bounding_box() or {"x": -1})["x"] >= 0
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.type") == "search"
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+def test_the_chosen_theme_is_kept(open_page: Open) -> None:
+    page = open_page("index.html", color_scheme="light")
+    page.get_by_role("button", name="Dark theme").click()
+    page.goto(page.url.replace("index.html", "runs.html"))
+    assert page.get_attribute("html", "data-theme") == "dark"
+    assert page.locator("#theme").inner_text() == "Light theme"  # what it leads to
+
+
+def test_what_is_put_into_a_page_does_not_run(browser: Browser, site: Path) -> None:
+    page = browser.new_page()
+    refused: list[str] = []
+    page.on("console", lambda message: refused.append(message.text))
+    page.goto(f"{site.as_uri()}/index.html")
+    page.evaluate("""() => {
+      const script = document.createElement("script");
+      script.textContent = "window.broken = 1";
+      document.body.append(script);
+      document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.broken = 1'>");
+    }""")
+    page.wait_for_timeout(100)
+    assert page.evaluate("typeof window.broken") == "undefined"
+    page.close()
+    assert any("Content Security Policy" in text for text in refused)
+
+
+def test_the_pages_of_an_empty_history_work(open_page: Open, tmp_path: Path) -> None:
+    empty = make_site(tmp_path / "empty", Made()).as_uri()
+    page = open_page("index.html", base=empty)
+    for address in [address for address in ADDRESSES if "?" not in address]:
+        page.goto(f"{empty}/{address}")
+        page.wait_for_load_state()
+        assert page.locator("h1").inner_text().strip()
+        assert page.locator(".problem:visible").count() == 0
+
+
+# --- Tables: filtered, sorted and unfolded by mouse and keyboard, and kept in the address ---
+
+
+@pytest.fixture
+def comparison(open_page: Open) -> Page:
+    """The page of the comparison with every kind of row."""
+    return open_page(COMPARISON)
+
+
+def cells(page: Page, column: int) -> list[str]:
+    """A column of the table with rows, as it stands there."""
+    rows = page.locator(".controls ~ .scroll tbody tr:not(.details)")
+    texts: list[str] = rows.evaluate_all(f"(rows) => rows.map((row) => row.children[{column}].textContent.trim())")
+    return texts
+
+
+def test_words_filter_as_they_are_typed(open_page: Open) -> None:
+    page = open_page("all-series.html")
+    page.get_by_label("Find").fill("rdb latency baseline")
+    assert set(cells(page, 0)) == {"rdb/data-tiling@cpu", "rdb/winograd@cpu"}
+    assert "2 of 51 series" in (page.text_content(".told") or "")
+    page.get_by_label("Find").fill("")
+    assert len(cells(page, 0)) == 42  # those of the newest toolchains, which is where the list begins
+
+
+def test_choices_filter_and_stay_in_the_address(comparison: Page, open_page: Open) -> None:
+    comparison.get_by_role("combobox", name="Verdict").select_option("improved")
+    assert cells(comparison, 1) == ["mlp/stock@cpu"]
+    assert comparison.url.endswith("#verdict=improved")
+    again = open_page(f"{COMPARISON}#verdict=improved")
+    assert cells(again, 1) == ["mlp/stock@cpu"]
+    assert again.get_by_role("combobox", name="Verdict").input_value() == "improved"
+    # So do all metrics; and an address that makes no sense is no problem.
+    again.get_by_role("combobox", name="Verdict").select_option("")
+    assert set(cells(again, 2)) == {"Latency"}
+    again.get_by_role("combobox", name="Metric").select_option("")
+    again.reload()
+    again.wait_for_selector("html[data-ready]", state="attached")
+    assert set(cells(again, 2)) == {"Latency", "Dispatch count"}
+    odd = open_page(f"{COMPARISON}#verdict=wonderful&sort=-nonsense&find=%3Cscript%3E")
+    assert odd.get_by_role("combobox", name="Verdict").input_value() == ""
+    assert cells(odd, 1)[0].startswith(EVIL)
+
+
+def test_a_verdicts_count_leads_to_its_rows(comparison: Page) -> None:
+    comparison.locator("#verdicts").get_by_role("row", name="Dispatch count").get_by_role("link").click()
+    assert cells(comparison, 1) == ["rdb/stock@cpu"]
+    assert cells(comparison, 3) == ["▲ regressed gate"]
+
+
+def test_columns_sort_by_keyboard_and_say_so(comparison: Page) -> None:
+    head = comparison.get_by_role("columnheader", name="Ratio [95 %]")
+    assert head.get_attribute("aria-sort") == "none"
+    head.get_by_role("button").focus()
+    comparison.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert cells(comparison, 6)[0] == "1.100 [1.089, 1.111]"
+    comparison.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert cells(comparison, 6)[0] == "0.951 [0.941, 0.961]"
+    assert cells(comparison, 6)[-1] == "-"  # what has no ratio stays last
+    assert comparison.url.endswith("#sort=ratio")
+
+
+def test_the_forest_is_drawn_to_one_scale_with_ticks_where_its_rows_are(comparison: Page) -> None:
+    comparison.get_by_label("Find").fill("rdb")
+    lines = comparison.locator("td.forest-cell svg")
+    assert lines.count() == 2
+    one = float(lines.first.locator(".one").get_attribute("x1") or 0)
+    points = [float(lines.nth(at).locator("rect.point").get_attribute("x") or 0) + 3.5 for at in range(2)]
+    by_verdict = dict(zip(cells(comparison, 3), points, strict=True))
+    assert by_verdict["▲ regressed"] > one + 20
+    assert abs(by_verdict["= unchanged"] - one) < 8
+    floor = lines.first.locator(".floor").bounding_box()
+    assert floor is not None
+    assert floor["width"] > 4
+    for ratios, ticks in (
+        ((0.98, 1.03), [0.97, 0.98, 0.99, 1, 1.01, 1.02, 1.03, 1.04]),
+        ((0.17, 1.0), [0.2, 0.3, 0.5, 0.7, 1]),  # all below 1, on both sides of which an axis goes as far as it must
+        ((1.0, 6.0), [1, 1.5, 2, 3, 5, 7]),
+        ((0.1, 10.0), [0.1, 0.2, 0.5, 1, 2, 5, 10]),
+        ((), [0.98, 0.99, 1, 1.01, 1.02]),
+    ):
+        rows = [{"ratio": ratio, "low": ratio * 0.99, "high": ratio * 1.01} for ratio in ratios]
+        found = comparison.evaluate("(rows) => dashboard.forestTicks(dashboard.forestAxis(rows))", rows)
+        assert [round(tick, 6) for tick in found] == ticks
+
+
+def test_rows_unfold_with_reason_and_command(comparison: Page) -> None:
+    comparison.get_by_label("Find").fill("rdb/stock")
+    button = comparison.get_by_role("button", name="Details")
+    button.focus()
+    comparison.keyboard.press("Enter")
+    assert button.get_attribute("aria-expanded") == "true"
+    details = comparison.locator("tr.details")
+    assert "confirmed in 16 fresh generations" in (details.text_content() or "")
+    assert f"{run_id(STEP_AT)} --filter rdb/stock@cpu" in (details.locator("pre").text_content() or "")
+    comparison.keyboard.press("Enter")
+    assert details.count() == 0
+
+
+def test_a_run_tells_of_cases_failures_changes_and_comparisons(open_page: Open) -> None:
+    page = open_page(RUN)
+    page.get_by_label("Find").fill("rdb/stock 3.14")
+    page.get_by_role("button", name="Details").click()
+    page.wait_for_selector("tr.details pre")
+    assert page.locator("tr.details pre").text_content() == (
+        "harness export suites/blocks.toml rdb\n# IREE 3.14.0rc20260210\niree-compile m.mlir"
+    )
+    assert "conv/fused@cpu with 3.14.0rc20260210 at compile: iree-compile exited" in page.inner_text("#failures")
+    assert "+8.0 % step rdb/stock@cpu latency compiler" in " ".join(page.inner_text("#changes").split())
+    assert page.locator("#comparisons li").count() == 1
+    page.get_by_role("link", name="the run before").click()
+    page.wait_for_selector("html[data-ready]", state="attached")
+    assert run_id(STEP_AT - 1) in page.inner_text("h1")
+
+
+def test_variants_stand_side_by_side_with_bars_and_ratios(open_page: Open) -> None:
+    page = open_page("variants.html")
+    page.get_by_role("combobox", name="Model").select_option("rdb")
+    rows = [" ".join(row.split()) for row in page.locator("tbody tr").all_inner_texts()]
+    assert [row.split()[0] for row in rows] == ["data-tiling", "onnxruntime", "winograd", "stock"]
+    assert rows[3].split()[1:4] == ["43.50", "ms", "baseline"]
+    widths = page.locator(".share rect").evaluate_all("(bars) => bars.map((bar) => bar.getBBox().width)")
+    assert widths == sorted(widths)
+    assert widths[-1] == 200
+
+
+def test_changes_are_filtered_by_cause(open_page: Open) -> None:
+    page = open_page("changes.html")
+    page.get_by_role("combobox", name="Cause").select_option("machine")
+    assert cells(page, 2) == ["conv/stock@cpu"]
+    page.get_by_role("button", name="Details").click()
+    assert "The kernel changed from 6.1.0-25 to 6.1.0-28" in page.inner_text("tr.details")
+
+
+# --- The chart of a series: drawn, zoomed, moved by keys, printed ---
+
+# How many pixels of the first canvas are near a colour of the page, by its name.
+_INK = """(name) => {
+  const canvas = document.querySelector(".plot canvas");
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = dashboard.color(name);
+  probe.fillRect(0, 0, 1, 1);
+  const [red, green, blue] = probe.getImageData(0, 0, 1, 1).data;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let count = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    const apart = Math.abs(data[at] - red) + Math.abs(data[at + 1] - green) + Math.abs(data[at + 2] - blue);
+    if (data[at + 3] > 200 && apart < 24) count += 1;
+  }
+  return count;
+}"""
+_VIEW = "(() => { const { min, max } = dashboard.charts[0].scales.x; return [min, max]; })()"
+
+
+@pytest.fixture
+def chart(open_page: Open) -> Page:
+    """The page of the series with a step."""
+    return open_page(SERIES)
+
+
+def settle(page: Page) -> None:
+    """Wait until what was asked for is drawn."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def wait_until(page: Page, condition: str) -> None:
+    """As Page.wait_for_function, which the pages' policy forbids, since it evaluates a text there."""
+    for _ in range(200):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"never came true: {condition}")
+
+
+def view(page: Page) -> list[float]:
+    settle(page)
+    found: list[float] = page.evaluate(_VIEW)
+    return found
+
+
+def readout(page: Page) -> str:
+    return " ".join((page.text_content(".readout") or "").split())
+
+
+def press(page: Page, *keys: str) -> None:
+    page.focus(".plot")
+    for key in keys:
+        page.keyboard.press(key)
+        settle(page)
+
+
+def test_a_chart_has_its_line_the_reference_and_the_change(chart: Page, open_page: Open) -> None:
+    settle(chart)
+    assert chart.evaluate("dashboard.charts.length") == 1
+    for color, least in {"line": 500, "reference": 300, "mark-line": 100, "level": 50}.items():
+        assert chart.evaluate(_INK, color) > least, color
+    assert "fastest to slowest generation" in (chart.text_content("#legend") or "")
+    flat = open_page(f"series.html?id={key_of_series('conv/stock@cpu', 'dispatches')}")
+    settle(flat)
+    assert flat.evaluate(_INK, "line") > 300
+    assert "No step and no drift was found." in (flat.text_content("#changes") or "")
+    machines = open_page("machines.html")  # noise and load
+    settle(machines)
+    assert machines.evaluate("dashboard.charts.length") == 2
+    assert machines.evaluate(_INK, "line") > 300
+
+
+def test_dragging_zooms_and_a_double_click_shows_all_again(chart: Page) -> None:
+    assert view(chart) == [0, NIGHTS - 1]
+    box = chart.locator(".plot .u-over").bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    chart.mouse.move(box["x"] + box["width"] * 0.5, middle)
+    chart.mouse.down()
+    chart.mouse.move(box["x"] + box["width"] * 0.8, middle, steps=4)
+    chart.mouse.up()
+    low, high = view(chart)
+    assert (low, high) == pytest.approx((0.5 * (NIGHTS - 1), 0.8 * (NIGHTS - 1)), abs=1)
+    chart.mouse.dblclick(box["x"] + box["width"] * 0.5, middle)
+    assert view(chart) == [0, NIGHTS - 1]
+
+
+def test_dragging_with_shift_moves_the_view(chart: Page) -> None:
+    press(chart, "+")
+    low, high = view(chart)
+    box = chart.locator(".plot .u-over").bounding_box()
+    assert box is not None
+    chart.keyboard.down("Shift")
+    chart.mouse.move(box["x"] + 300, box["y"] + 80)
+    chart.mouse.down()
+    chart.mouse.move(box["x"] + 300 + box["width"] / 2, box["y"] + 80, steps=4)
+    chart.mouse.up()
+    chart.keyboard.up("Shift")
+    moved_low, moved_high = view(chart)
+    assert moved_low == pytest.approx(low - (high - low) / 2, abs=0.5)
+    assert moved_high - moved_low == pytest.approx(high - low)
+
+
+def test_buttons_and_keys_zoom_move_and_show_all(chart: Page) -> None:
+    for name in ("Zoom in", "Zoom in", "Earlier"):
+        chart.get_by_role("button", name=name).click()
+    low, high = view(chart)
+    assert high - low == pytest.approx((NIGHTS - 1) / 4)
+    assert high < NIGHTS - 1
+    chart.get_by_role("button", name="Later").click()
+    assert view(chart)[1] == pytest.approx(NIGHTS - 1)
+    chart.get_by_role("button", name="Show all").click()
+    assert view(chart) == [0, NIGHTS - 1]
+    press(chart, "Home", "+", "+")
+    assert view(chart) == pytest.approx([0, (NIGHTS - 1) / 4])
+    press(chart, "Shift+ArrowRight")
+    assert view(chart)[0] > 0
+    press(chart, "End")
+    assert view(chart)[1] == pytest.approx(NIGHTS - 1)
+    press(chart, "Escape")
+    assert view(chart) == [0, NIGHTS - 1]
+
+
+def test_keys_and_the_pointer_read_every_point_and_enter_opens_its_run(chart: Page) -> None:
+    assert "Run 2026-03-01 02:00" in readout(chart).replace("Run2", "Run 2")
+    press(chart, "ArrowLeft")
+    assert "2026-02-28 02:00" in readout(chart)
+    press(chart, "PageUp")
+    assert "2026-02-18 02:00" in readout(chart)
+    press(chart, "Home")
+    assert "2026-01-01 02:00" in readout(chart)
+    press(chart, *["PageDown"] * 4)
+    for fact in ("3.14.0rc20260210", "step of +8.0 %, compiler", "3f2a91c04b7e"):
+        assert fact in readout(chart)
+    press(chart, "End", "ArrowRight")
+    assert "2026-03-01 02:00" in readout(chart)
+    box = chart.locator(".plot .u-over").bounding_box()
+    assert box is not None
+    chart.mouse.move(box["x"] + 1, box["y"] + 50)
+    settle(chart)
+    assert "2026-01-01 02:00" in readout(chart)
+    press(chart, "Home", *["PageDown"] * 4)
+    with chart.expect_navigation():
+        chart.keyboard.press("Enter")
+    assert chart.url.endswith(f"run.html?id={digest(run_id(STEP_AT))}")
+
+
+def test_a_wheel_scrolls_the_page_and_zooms_only_with_control(chart: Page) -> None:
+    chart.hover(".plot .u-over")
+    chart.mouse.wheel(0, 200)
+    wait_until(chart, "scrollY > 0")
+    assert view(chart) == [0, NIGHTS - 1]
+    chart.evaluate("scrollTo(0, 0)")
+    chart.keyboard.down("Control")
+    chart.mouse.wheel(0, -200)
+    chart.keyboard.up("Control")
+    wait_until(chart, f"{_VIEW}[1] - {_VIEW}[0] < {NIGHTS - 1}")
+
+
+def test_the_scale_can_begin_at_zero_and_figures_have_their_unit(chart: Page) -> None:
+    lowest = "dashboard.charts[0].scales.y.min"
+    assert chart.evaluate(lowest) > 3e7
+    chart.get_by_role("combobox", name="Scale").select_option("from zero")
+    settle(chart)
+    assert chart.evaluate(lowest) == 0
+    for values, unit, labels in (
+        ([0, 0.25, 0.5], "%", ["0.00 %", "0.25 %", "0.50 %"]),
+        ([0, 5, 10], "%", ["0 %", "5 %", "10 %"]),
+        ([40e6, 42.5e6], "ns", ["40.0 ms", "42.5 ms"]),
+        ([0.1, 0.2, 0.30000000000000004], "", ["0.1", "0.2", "0.3"]),
+    ):
+        assert chart.evaluate("([values, unit]) => dashboard.format.ticks(values, unit)", [values, unit]) == labels
+    # What says that a commit's code differed stays.
+    assert chart.evaluate("(text) => dashboard.format.commit(text)", "a" * 40 + "+dirty") == "aaaaaaaaaa+dirty"
+    assert chart.evaluate("dashboard.format.commit(null)") == ""
+
+
+def test_a_chart_takes_the_colours_of_the_theme_and_prints_light(chart: Page) -> None:
+    settle(chart)
+    light = chart.evaluate("dashboard.color('line')")
+    chart.get_by_role("button", name="Dark").click()
+    settle(chart)
+    assert chart.evaluate("dashboard.color('line')") != light
+    assert chart.evaluate(_INK, "line") > 500
+    chart.emulate_media(media="print")
+    settle(chart)
+    assert chart.evaluate("dashboard.color('line')") == light
+    assert chart.evaluate(_INK, "line") > 500
+    assert not chart.get_by_role("button", name="Zoom in").is_visible()
+
+
+def test_all_points_are_in_a_table_too(chart: Page) -> None:
+    rows = chart.locator("#points tbody tr")
+    assert rows.count() == NIGHTS
+    step = " ".join(rows.nth(NIGHTS - 1 - STEP_AT).inner_text().split())
+    assert step.startswith("2026-02-10 02:00 3.14.0rc20260210 43.")
+    assert step.endswith("another step")
+    assert chart.locator("#points tbody tr").last.locator("td").nth(4).inner_text() == "-"
+    press(chart, "Home")
+    assert "Module" not in readout(chart)
+    press(chart, "ArrowRight")
+    assert "another than before" in readout(chart)
