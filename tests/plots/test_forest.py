@@ -56,40 +56,35 @@ def test_a_runs_variants_against_its_baseline(full_run: Run) -> None:
     assert any(text.startswith("baseline → variant") for text in texts_of(svg))
 
 
-def test_sixty_characters_are_not_cut_where_there_is_a_group() -> None:
+def test_names_of_sixty_characters_are_whole_and_longer_and_hostile_ones_are_cut() -> None:
     variants = [f"a-name-of-a-variant-that-has-sixty-characters-and-not-one-{number:02}" for number in range(4)]
     svg = drawn(*(make_timed(f"rdb/{variant}@cpu", 1.0, 1.2, "regressed") for variant in variants))
     assert set(variants) <= set(texts_of(svg))
-
-
-def test_longer_and_hostile_names_are_cut_and_stay_names() -> None:
     svg = drawn(make_timed(NASTY_NAME, 1.0, 1.5, "regressed"), make_timed("x" * 10_000, 1.0, 0.8, "improved"))
     assert b"<script" not in svg
 
 
 def test_one_row_and_very_many() -> None:
     drawn(make_timed("m/v@d", 2.4, 1.08, "regressed"))
-    rows = [make_timed(f"m{n % 9}/v{n}@d", 2.4, 1.02 + n / 500, "regressed") for n in range(500)]
-    assert "Not drawn: 470 regressed." in texts_of(drawn(*rows))
-    every = drawn(*rows[:120], top=120)
-    assert size_of(every)[1] > 120 * 20
-    assert {f"v{n}" for n in range(120)} <= set(texts_of(every))
+    rows = [make_timed(f"m{n % 9}/v{n}@d", 2.4, 1.02 + n / 500, "regressed") for n in range(100)]
+    assert "Not drawn: 70 regressed." in texts_of(drawn(*rows))
+    every = drawn(*rows[:50], top=50)
+    assert size_of(every)[1] > 50 * 20
+    assert {f"v{n}" for n in range(50)} <= set(texts_of(every))
 
 
-ODD_ROWS = {
-    "from nothing": make_row("a/v@d", "dispatches", "regressed", base_value=0, head_value=3, ratio=None),
-    "no interval": make_row("b/v@d", verdict="regressed", ratio=1.2),
-    "endless interval": make_timed("c/v@d", 1.0, 1.02, "regressed", ci_low=-1.0, ci_high=1e308),
-    "huge": make_row("d/v@d", verdict="regressed", ratio=1e308),
-    "tiny": make_row("e/v@d", verdict="improved", ratio=1e-300),
-}
+ODD_ROWS = [
+    make_row("a/v@d", "dispatches", "regressed", base_value=0, head_value=3, ratio=None),
+    make_row("b/v@d", verdict="regressed", ratio=1.2),
+    make_timed("c/v@d", 1.0, 1.02, "regressed", ci_low=-1.0, ci_high=1e308),
+    make_row("d/v@d", verdict="regressed", ratio=1e308),
+    make_row("e/v@d", verdict="improved", ratio=1e-300),
+]
 
 
-@pytest.mark.parametrize(
-    "rows", [*([row] for row in ODD_ROWS.values()), list(ODD_ROWS.values())], ids=[*ODD_ROWS, "all"]
-)
-def test_ratios_without_an_interval_or_beyond_every_axis_are_drawn(rows: list[Row]) -> None:
-    drawn(*rows)
+def test_ratios_without_an_interval_or_beyond_every_axis_are_drawn() -> None:
+    for rows in (*([row] for row in ODD_ROWS), ODD_ROWS):
+        drawn(*rows)
 
 
 def test_what_became_nothing_is_an_arrow_with_a_zero() -> None:

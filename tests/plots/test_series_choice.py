@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,26 +12,27 @@ from harness.history.series import SeriesRow
 from harness.plots.series_choice import choose_series, reference_of
 
 
-def make_series(series: str, **given: Any) -> SeriesRow:
-    facts: dict[str, Any] = {
-        "series": series,
-        "suite": "esrgan",
-        "case": "rdb/stock@cpu",
-        "case_id": "c1",
-        "model": "rdb",
-        "variant": "stock",
-        "device": "cpu",
-        "peer": "",
-        "role": "newest",
-        "machine_class": "AMD EPYC, 2 cores",
-        "metric": "latency",
-        "unit": "ns",
-        "points": 30,
-        "first_run": "a",
-        "last_run": "b",
-        "last_value": 1e6,
-    }
-    return SeriesRow(**{**facts, **given})
+def make_series(series: str, **facts: Any) -> SeriesRow:
+    """A series of a stock case under the newest toolchain."""
+    row = SeriesRow(
+        series=series,
+        suite="esrgan",
+        case="rdb/stock@cpu",
+        case_id="c1",
+        model="rdb",
+        variant="stock",
+        device="cpu",
+        peer="",
+        role="newest",
+        machine_class="AMD EPYC, 2 cores",
+        metric="latency",
+        unit="ns",
+        points=30,
+        first_run="a",
+        last_run="b",
+        last_value=1e6,
+    )
+    return replace(row, **facts)
 
 
 LATENCY = make_series("aa")
@@ -61,25 +63,22 @@ def test_one_series_needs_no_name() -> None:
     assert choose_series([TILED], None, "results") == TILED
 
 
-def test_several_are_told_by_what_differs() -> None:
-    other = make_series("ee", machine_class="Ampere Altra, 80 cores")
-    with pytest.raises(UsageError, match=r"2 to choose from: aa \(AMD EPYC, 2 cores\), ee \(Ampere Altra, 80 cores\)"):
-        choose_series([LATENCY, other], "rdb/stock@cpu", "results")
-
-
-def test_without_a_name_latencies_are_offered_first() -> None:
-    with pytest.raises(UsageError, match=r"^results: --series is missing, and there are 4 to choose from: aa \("):
-        choose_series(ROWS, None, "results")
-
-
-def test_a_name_that_is_nearly_right() -> None:
-    with pytest.raises(UsageError, match=r"--series rdb/stok@cpu: is no series' id .*; near are rdb/stock@cpu"):
-        choose_series(ROWS, "rdb/stok@cpu", "results")
-
-
-def test_an_empty_history() -> None:
-    with pytest.raises(UsageError, match="has no series yet"):
-        choose_series([], "x", "results")
+@pytest.mark.parametrize(
+    ("rows", "wanted", "said"),
+    [
+        (
+            [LATENCY, make_series("ee", machine_class="Ampere Altra, 80 cores")],
+            "rdb/stock@cpu",
+            r"2 to choose from: aa \(AMD EPYC, 2 cores\), ee \(Ampere Altra, 80 cores\)",
+        ),
+        (ROWS, None, r"^results: --series is missing, and there are 4 to choose from: aa \("),
+        (ROWS, "rdb/stok@cpu", r"--series rdb/stok@cpu: is no series' id .*; near are rdb/stock@cpu"),
+        ([], "x", "has no series yet"),
+    ],
+)
+def test_what_is_no_choice_is_told_in_a_sentence(rows: list[SeriesRow], wanted: str | None, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        choose_series(rows, wanted, "results")
 
 
 def test_the_reference_is_the_same_cases_on_the_same_machines() -> None:
