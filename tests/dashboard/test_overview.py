@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,7 +121,8 @@ def test_a_machine_has_its_selfchecks_and_the_noise_of_its_last_ten_runs() -> No
     assert machine.noise == pytest.approx(0.01)
     assert [run["selfcheck_when"][:10] for run in machine.selfchecks] == ["2026-01-31", "2026-01-01"]
     names = [f"selfcheck_{name}" for name in ("flagged", "rows", "bound", "detects", "when")]
-    run = make_run(0, **dict.fromkeys(["noise", "load_1min", *names]))  # a machine that was never checked
+    nothing: dict[str, Any] = dict.fromkeys(["noise", "load_1min", *names])
+    run = make_run(0, **nothing)  # a machine that was never checked
     (machine,) = machines(gather(Made(runs=[run]), "results", ()))
     assert (machine.noise, machine.load, machine.selfchecks) == (None, None, ())
 

@@ -138,6 +138,7 @@ def test_every_row_has_its_ratio_to_the_fastest_peer_and_to_the_baseline() -> No
     assert to_baseline == pytest.approx({"fast": 0.75, "onnxruntime": 0.5, "pytorch": 0.625}, rel=0.02)
     # What was not measured is not the best peer; without a measured baseline the best peer still stands.
     assert build_report(peers_run("onnxruntime")).sections[0].best_peer == "pytorch"
+    assert build_report(peers_run("onnxruntime", "pytorch")).sections[0].best_peer == ""
     fast = next(row for row in build_report(peers_run("stock")).rows() if row.variant == "fast")
     assert fast.peer_estimate is not None
     assert fast.peer_estimate.ratio == pytest.approx(1.5, rel=0.02)
