@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from harness.cli.app import app
-from harness.cli.output import tell
+from harness.cli.output import checked_address, tell
 from harness.errors import ExitCode, UsageError
 from harness.options import Flag
 from harness.text import one_line
@@ -169,11 +169,11 @@ def _destination(options: PostOptions) -> Destination:
     if options.images_branch is not None and options.images_url is not None:
         raise UsageError("pictures are either on --images-branch or below --images-url; leave one of them out")
     server = server_of(api_address(options.api_url))
-    run_url = _web_address(options.run_url, "--run-url") or (event.run_url if event is not None else "")
+    run_url = checked_address("--run-url", options.run_url).rstrip("/") or (event.run_url if event is not None else "")
     links = Links(
         run_url=run_url,
         artifact_url=f"{run_url}#artifacts" if run_url else "",
-        dashboard_url=_web_address(options.dashboard_url, "--dashboard-url"),
+        dashboard_url=checked_address("--dashboard-url", options.dashboard_url).rstrip("/"),
         head_commit_url=f"{server}/{repository}/commit/{event.sha}" if event is not None else "",
     )
     return Destination(
@@ -183,19 +183,8 @@ def _destination(options: PostOptions) -> Destination:
         server=server,
         author=options.author,
         images_branch=branch_named(options.images_branch) if options.images_branch is not None else None,
-        images_url=_web_address(options.images_url, "--images-url"),
+        images_url=checked_address("--images-url", options.images_url).rstrip("/"),
     )
-
-
-def _web_address(url: str | None, option: str) -> str:
-    """An address without a slash at its end; "" where none was given."""
-    from harness.report.markdown_text import web_address
-
-    if url and not web_address(url):
-        raise UsageError(
-            f"{option} {one_line(url)[:100]!r}: is no address of the web; give one that begins with https://"
-        )
-    return url.rstrip("/") if url else ""
 
 
 def _client(options: PostOptions | IssueOptions) -> Client:

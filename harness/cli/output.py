@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from harness.errors import RunError
+from harness.errors import RunError, UsageError
 
 if TYPE_CHECKING:
     from harness.report.page import Page
@@ -68,3 +68,18 @@ def print_page(page: Page, output_format: Literal["terminal", "markdown"], out: 
         from harness.report.terminal import to_terminal
 
         print_text(to_terminal(page, **terminal_form(out)), out)
+
+
+def checked_address(option: str, url: str | None) -> str:
+    """An address of the web that an option gives; "" where it gives none.
+
+    Raises:
+        UsageError: It is no address of the web.
+    """
+    from harness.report.markdown_text import web_address
+    from harness.text import one_line
+
+    if url and not web_address(url):
+        shown = one_line(url)[:100]
+        raise UsageError(f"{option} {shown!r}: is no address of the web; give one that begins with https://")
+    return url or ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from cyclopts import Parameter
 
 from harness.cli.app import app
-from harness.cli.output import print_text, tell, terminal_form
+from harness.cli.output import checked_address, print_text, tell, terminal_form
 from harness.errors import RunError, UsageError
 from harness.options import Flag
 
@@ -182,28 +182,18 @@ def _links(options: ReportOptions) -> Links:
     """
     from harness.report.github import Links
 
-    _address("--images-url", options.images_url)
+    checked_address("--images-url", options.images_url)
     server, name = os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")
     repository = f"{server.rstrip('/')}/{name}" if server and name else ""
     run_id = os.environ.get("GITHUB_RUN_ID", "")
     here = f"{repository}/actions/runs/{run_id}" if repository and run_id.isdigit() else ""
     return Links(
-        run_url=_address("--run-url", options.run_url) or here,
-        artifact_url=_address("--artifact-url", options.artifact_url),
-        dashboard_url=_address("--dashboard-url", options.dashboard_url),
+        run_url=checked_address("--run-url", options.run_url) or here,
+        artifact_url=checked_address("--artifact-url", options.artifact_url),
+        dashboard_url=checked_address("--dashboard-url", options.dashboard_url),
         base_commit_url=_commit("--base-commit", options.base_commit, repository),
         head_commit_url=_commit("--head-commit", options.head_commit, repository),
     )
-
-
-def _address(option: str, url: str | None) -> str:
-    from harness.report.markdown_text import web_address
-
-    if url is None:
-        return ""
-    if not web_address(url):
-        raise UsageError(f"{option} {url[:100]!r}: is no address of the web; give one that begins with https://")
-    return url
 
 
 def _commit(option: str, commit: str | None, repository: str) -> str:
@@ -227,7 +217,7 @@ def _images(options: ReportOptions, kind: Literal["forest", "variants"], source:
     from harness.plots.pictures import TITLES, alt_text
     from harness.report.github import Image, Images
 
-    place = _address("--images-url", options.images_url).rstrip("/")
+    place = checked_address("--images-url", options.images_url).rstrip("/")
     if not place:
         return None
     light, dark = (f"{place}/{kind}-{theme}.png" for theme in ("light", "dark"))
