@@ -195,6 +195,8 @@ def test_a_folder_that_is_too_large_is_not_fetched(tmp_path: Path, monkeypatch: 
     place.fetch()
     assert "is not fetched" in place.refused[name]
     assert mirrored(place.local) == {}
+    with pytest.raises(RunError, match=r"is there, but .* is not fetched"):  # so nobody knows whether it is the same
+        place.put(tmp_path / "results" / name)
 
 
 def test_a_folder_is_put_whole_with_what_finishes_it_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
