@@ -3,7 +3,8 @@
     .venv/bin/python -m benchmarks.mutations [ID ...] [--jobs 2] [--limit 180] [--json FILE]
 
 It works on copies in a temporary folder. A fault counts as caught where one of its tests fails that passes on the
-source as it is. It ends with 1 where a fault survives or the table does not fit the source any more.
+source as it is. It ends with 1 where a fault survives or the table does not fit the source any more. docs/testing.md
+has the figures.
 """
 
 from __future__ import annotations
