@@ -20,6 +20,8 @@ from harness.cli import run_command_line
 from harness.records.run import Run
 from harness.store.run_directory import load_run
 
+# Whatever the terminal is that the tests run in: a narrow one leaves columns out.
+_TERMINAL = {"COLUMNS": "120"}
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -56,7 +58,7 @@ class Harness:
         stdout, stderr = io.StringIO(), io.StringIO()
         with (
             _inside(self.folder),
-            mock.patch.dict(os.environ, environment),
+            mock.patch.dict(os.environ, {**_TERMINAL, **environment}),
             mock.patch.object(sys, "argv", ["harness", *arguments]),
             contextlib.redirect_stdout(stdout),
             contextlib.redirect_stderr(stderr),
@@ -73,7 +75,7 @@ class Harness:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **environment},
+            env={**os.environ, **_TERMINAL, **environment},
             # Some shells start background jobs with SIGINT ignored, and children inherit that.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
