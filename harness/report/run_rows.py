@@ -430,7 +430,7 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
     )
     if (work := group.evidence.work.get(row.model)) is not None:
         model = group.evidence.models.get(row.model)
-        narrow = model is not None and any(one.dtype in NARROW_TYPES for one in model.arguments)
+        narrow = model is not None and any(argument.dtype in NARROW_TYPES for argument in model.arguments)
         peak = group.evidence.peaks.get(row.device)
         row = replace(row, attained=attained(work, latency.median_ns, peak, narrow=narrow))
     if group.best_peer and timed.name != group.best_peer:

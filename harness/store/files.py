@@ -196,7 +196,7 @@ def read_manifest(folder: Path) -> dict[str, FileRecord] | None:
         if files is None:
             return None
         records = {str(name): FileRecord(sha256=one["sha256"], bytes=one["bytes"]) for name, one in files.items()}
-        if not all(_SHA256.fullmatch(one.sha256) and one.bytes >= 0 for one in records.values()):
+        if not all(_SHA256.fullmatch(record.sha256) and record.bytes >= 0 for record in records.values()):
             raise ValueError
         if not all(_PATH.fullmatch(name) for name in records):
             raise ValueError
