@@ -4,44 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from typing import Literal
 
 from harness.cli.app import app
 from harness.cli.output import print_text, tell, tell_where, terminal_form
 from harness.cli.run import print_run, run_one
 from harness.errors import ExitCode, ToolchainError, UsageError
-from harness.options import Format, Positive
-from harness.stages.options import RunOptions, compile_limits
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class IrOptions:
-    """What a user can choose about the IR of a case.
-
-    Attributes:
-        suite: The suite's TOML file.
-        case: The case's name, as `harness list` shows it.
-        phases: At this phase; repeatable (default: input, flow, stream, bufferized, executable-targets).
-        ops: Only operations that match this pattern, such as linalg.* or executables:memref.alloc; repeatable (default:
-            those that tell of buffers and copies).
-        compile_timeout_s: Seconds after which a compile is stopped.
-        format: Counts, or with mlir the IR itself, without the values of weights.
-        out: Write it to this file instead of stdout.
-    """
-
-    suite: Path
-    case: str
-    _: KW_ONLY
-    phases: Annotated[tuple[str, ...], Parameter(name="--phase", negative="", show_default=False)] = ()
-    ops: Annotated[tuple[str, ...], Parameter(name="--ops", negative="", show_default=False)] = ()
-    compile_timeout_s: Annotated[Positive, Parameter(name="--compile-timeout")] = 900.0
-    format: Literal["terminal", "mlir", "json"] = "terminal"
-    out: Path | None = None
+from harness.stages.options import AblateOptions, IrOptions, RunOptions
 
 
 @app.command
@@ -58,9 +28,8 @@ def ir(options: IrOptions) -> int:
     if options.ops and options.format != "terminal":
         raise UsageError(f"--ops chooses what the table shows; leave it out with --format {options.format}")
     check_ops(options.ops)
-    limits = compile_limits(options.compile_timeout_s)
     with Terminal() as progress:
-        inspected = inspect_case(options.suite, options.case, phases, texts=texts, limits=limits, progress=progress)
+        inspected = inspect_case(options, progress)
     if texts:
         print_text(inspected.texts[phases[0]], options.out)
     elif options.format == "json":
@@ -70,33 +39,6 @@ def ir(options: IrOptions) -> int:
     return ExitCode.OK
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class AblateOptions:
-    """What a user can choose about an ablation.
-
-    Attributes:
-        suite: The suite's TOML file.
-        models: Its name in the suite; repeatable.
-        plugin: The plugin's registered name; its options that are true or false are ablated.
-        devices: On this device; repeatable (default: the suite's first).
-        on: The variant that the plugin is added to, or that has it already (default: the suite's baseline).
-        budget_s: Seconds of timed rounds (default: the suite's).
-        results: Where the run's directory goes, and the suite that is made for it.
-        format: How to print it; markdown is one table.
-    """
-
-    suite: Path
-    _: KW_ONLY
-    models: Annotated[tuple[str, ...], Parameter(name="--model", negative="")]
-    plugin: str
-    devices: Annotated[tuple[str, ...], Parameter(name="--device", negative="", show_default=False)] = ()
-    on: str | None = None
-    budget_s: Annotated[Positive | None, Parameter(name="--budget")] = None
-    results: Path = Path("results")
-    format: Format = "terminal"
-
-
 @app.command
 def ablate(options: AblateOptions) -> int:
     """Run a model with no option of a plugin, with each alone, all but each, and all, and show what each does."""
@@ -104,17 +46,10 @@ def ablate(options: AblateOptions) -> int:
     from harness.report.outcome import exit_code
     from harness.report.run_page import ablation_page
     from harness.report.run_report import build_report
-    from harness.stages.ablating import Ablation, write_ablation
+    from harness.stages.ablating import write_ablation
     from harness.store.run_directory import load_run
 
-    ablation = Ablation(
-        models=options.models,
-        plugin=options.plugin,
-        devices=options.devices,
-        on=options.on,
-        budget_s=options.budget_s,
-    )
-    suite = write_ablation(options.suite, ablation, options.results)
+    suite = write_ablation(options)
     tell(f"{suite}: each option as a variant; `harness run {shlex.quote(str(suite))}` repeats this")
     path = run_one(RunOptions(suite, budget_s=options.budget_s, results=options.results))
     if options.format == "markdown":
@@ -140,15 +75,12 @@ def export(
         device: For this device (default: the first).
         out: The folder (default: the model's name, and the variant's).
     """
-    from harness.stages.exporting import export_model, export_variant
+    from harness.stages.exporting import export_program
 
     if variant is None and device is not None:
         raise UsageError("--device is for --variant, whose plugins may differ by device; give both or neither")
     folder = out or Path(".".join(part for part in (model, variant, device) if part))
-    if variant is None:
-        exported = export_model(suite, model, folder, limits=compile_limits())
-    else:
-        exported = export_variant(suite, model, variant, device, folder, limits=compile_limits())
+    exported = export_program(suite, model, folder, variant=variant, device=device)
     for effect in exported.effects:
         tell(f"{effect.name} matched {effect.matched}")
     begin = f"; compile it with {' '.join(exported.flags)}" if exported.flags else ""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.ir.dump import check_phases, dump_phases
+from harness.ir.dump import check_phases
 from harness.ir.tools import ask
 from harness.process import Limits
 from harness.records.case import Case
@@ -120,38 +119,6 @@ def _split(pattern: str) -> tuple[str, str]:
     if colon and place not in PLACES:
         raise UsageError(f"there is no place {place!r}, as in {pattern!r}; write {HOST}:... or {EXECUTABLES}:...")
     return place, name
-
-
-def count_ops(
-    flags: Sequence[str],
-    model: Path,
-    phases: Collection[str],
-    *,
-    toolchain: Toolchain,
-    limits: Limits,
-    files: Sequence[Path] = (),
-    scratch: Path | None = None,
-) -> dict[str, OpCounts]:
-    """Compile a model as far as the last of the named phases, and count its ops at each.
-
-    Args:
-        flags: The case's compiler flags.
-        model: The MLIR file, as the compiler gets it.
-        phases: Which of `PHASES`.
-        limits: What the compiler, and then the counter, may use.
-        files: What flags name without a folder, such as a plugin's spec.
-        scratch: The folder for temporary files; by default the system's.
-
-    Returns:
-        Counts by phase, in the compiler's order.
-
-    Raises:
-        UsageError: There is no such phase.
-        CaseError: There is no IR of a phase, or it cannot be read back (stage `ir`).
-    """
-    with tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as folder:
-        dumps = dump_phases(flags, model, phases, toolchain=toolchain, folder=Path(folder), limits=limits, files=files)
-        return count_files(dumps, toolchain=toolchain, limits=limits)
 
 
 def count_files(files: Mapping[str, Path], *, toolchain: Toolchain, limits: Limits) -> dict[str, OpCounts]:

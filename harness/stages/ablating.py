@@ -9,7 +9,6 @@ import dataclasses
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import tomli_w
 from harness.errors import RunError, UsageError
 from harness.plugins import load_plugin
 from harness.plugins.plugin import Plugin
+from harness.stages.options import AblateOptions
 from harness.stages.prepare import require_name
 from harness.suite.load import load_suite
 from harness.suite.schema import LONGEST_NAME, SuiteFile
@@ -35,41 +35,21 @@ NONE = "none"
 ALL = "all"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ablation:
-    """What is ablated.
+def write_ablation(options: AblateOptions) -> Path:
+    """Write the suite of an ablation into its folder of results; its file.
 
-    Attributes:
-        models: Names of the suite's models.
-        plugin: Its registered name.
-        devices: Names of the suite's devices; (): the first.
-        on: The variant that the plugin is added to; None: the suite's baseline. One that has the plugin already keeps
-            its place and its other options.
-        budget_s: Seconds of timed rounds; None: the suite's own.
-    """
-
-    models: tuple[str, ...]
-    plugin: str
-    devices: tuple[str, ...] = ()
-    on: str | None = None
-    budget_s: float | None = None
-
-
-def write_ablation(suite: Path, ablation: Ablation, folder: Path) -> Path:
-    """Write the suite of an ablation; its file.
-
-    Args:
-        folder: Where the file goes.
+    A variant that has the plugin already keeps its place and its other options.
 
     Raises:
         HarnessError: The suite is wrong, has no such model, device or variant, the plugin has nothing to switch, or
             the folder cannot be written.
     """
+    suite, plugin, folder = options.suite, options.plugin, options.results
     load_suite(suite)
     table, _ = read_toml(suite, SuiteFile)
-    models = tuple(dict.fromkeys(ablation.models))
-    devices = tuple(dict.fromkeys(ablation.devices)) or tuple(table.devices)[:1]
-    on = ablation.on or table.baseline
+    models = tuple(dict.fromkeys(options.models))
+    devices = tuple(dict.fromkeys(options.devices)) or tuple(table.devices)[:1]
+    on = options.on or table.baseline
     for kind, names, tables in (
         ("model", models, table.models),
         ("device", devices, table.devices),
@@ -79,22 +59,22 @@ def write_ablation(suite: Path, ablation: Ablation, folder: Path) -> Path:
             require_name(suite, kind, name, list(tables))
     content = table.model_dump(exclude_none=True, exclude_defaults=True)
     base = content["variants"][on]
-    options = [option for use in _uses(base) if use["name"] == ablation.plugin for option in use.get("options", {})]
-    steps = ablation_steps(switches(load_plugin(ablation.plugin), options))
+    given = [option for use in _uses(base) if use["name"] == plugin for option in use.get("options", {})]
+    steps = ablation_steps(switches(load_plugin(plugin), given))
     content_of_ablation = {
-        "name": _joined_name([table.name, "ablate", ablation.plugin]),
-        "description": f"What each option of {ablation.plugin} does: added to {on} alone, left out alone, and all",
+        "name": _joined_name([table.name, "ablate", plugin]),
+        "description": f"What each option of {plugin} does: added to {on} alone, left out alone, and all",
         "baseline": WITHOUT,
         "flagset_files": [_moved(file, suite, folder) for file in table.flagset_files],
         "models": {name: _moved_model(content["models"][name], suite, folder) for name in models},
-        "variants": {name: _variant(base, ablation.plugin, options) for name, options in steps.items()},
+        "variants": {name: _variant(base, plugin, switched) for name, switched in steps.items()},
         "devices": {name: content["devices"][name] for name in devices},
         "ir": content.get("ir") or DEFAULT_IR,
-        "measure": {**content.get("measure", {}), **({"budget_s": ablation.budget_s} if ablation.budget_s else {})},
+        "measure": {**content.get("measure", {}), **({"budget_s": options.budget_s} if options.budget_s else {})},
     }
     # Two ablations of one plugin and model may differ by these.
-    chosen = [*([ablation.on] if ablation.on else []), *(devices if ablation.devices else [])]
-    path = folder / f"{_joined_name([table.name, 'ablate', ablation.plugin, *models, *chosen])}.toml"
+    chosen = [*([options.on] if options.on else []), *(devices if options.devices else [])]
+    path = folder / f"{_joined_name([table.name, 'ablate', plugin, *models, *chosen])}.toml"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(tomli_w.dumps(content_of_ablation), encoding="utf-8")

@@ -8,8 +8,9 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,7 +18,7 @@ from harness.cache import cache_root, read_memo, write_memo
 from harness.compile import BuildCache
 from harness.errors import CaseError
 from harness.ir.dump import dump_phases, entry_phase
-from harness.ir.op_counts import OpCounts, count_ops, select_counts
+from harness.ir.op_counts import OpCounts, count_files, select_counts
 from harness.ir.roofline import measure_peak, peak_threads
 from harness.ir.storage import read_storage
 from harness.ir.work import count_work
@@ -31,6 +32,59 @@ from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable
 
 _COUNTS = TypeAdapter(dict[str, OpCounts])
+_STORAGE = TypeAdapter(Storage)
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """A build that did not fail, with what it was made of.
+
+    Attributes:
+        limits: What another compile of it may use.
+    """
+
+    build: Build
+    artifact: ModelArtifact
+    toolchain: Toolchain
+    limits: Limits
+
+    @property
+    def shapes(self) -> list[list[int]]:
+        """Of its arguments."""
+        return [list(argument.shape) for argument in self.artifact.arguments]
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags with which it was compiled, without those that name its output."""
+        position = self.build.command.index("-o")
+        flags = (*self.build.command[2:position], *self.build.command[position + 2 :])
+        return tuple(flag for flag in flags if not flag.startswith("--iree-scheduling-dump-statistics"))
+
+    def reached(self, phases: Iterable[str]) -> list[str]:
+        """Those of the phases that it went through: a program that was rewritten at a phase begins there."""
+        entry = PHASES.index(entry_phase(self.build.command))
+        return [phase for phase in phases if PHASES.index(phase) >= entry]
+
+    @contextmanager
+    def ir(self, phases: Collection[str]) -> Iterator[dict[str, Path]]:
+        """Its IR at phases of the compiler, in files that are there for as long as the context is.
+
+        Raises:
+            CaseError: The IR cannot be had (stage `ir`).
+        """
+        cache = BuildCache(cache_root())
+        with tempfile.TemporaryDirectory(prefix="harness-ir-", ignore_cleanup_errors=True) as folder:
+            yield dump_phases(
+                self.flags,
+                cache.program(self.build) or self.artifact.mlir,
+                phases,
+                toolchain=self.toolchain,
+                folder=Path(folder),
+                limits=self.limits,
+                files=cache.files(self.build),
+            )
+
 
 _Found = tuple[dict[str, OpCounts] | Failure, Storage | Failure | None]
 
@@ -41,34 +95,33 @@ def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure],
     Raises:
         RunError: The run's directory cannot be written.
     """
-    suite, limits = context.prepared.suite, context.options.compile_limits
+    suite = context.prepared.suite
     if not suite.ir and not suite.storage:
         return
-    todo: dict[object, list[tuple[Build, ModelArtifact, Toolchain]]] = {}
+    todo: dict[object, list[Compiled]] = {}
     for case in context.prepared.cases:
         build, artifact = builds.get(case.name), artifacts.get(case.model)
         if build is None or build.failure is not None or case.name in context.done.ir:
             continue
         if isinstance(artifact, ModelArtifact):
+            toolchain, limits = context.prepared.toolchain_of(case), context.options.compile_limits
+            compiled = Compiled(build=build, artifact=artifact, toolchain=toolchain, limits=limits)
             # What inputs decide differs between models of equal programs.
-            key = (build.cache_key, _shapes(artifact) if suite.storage else None)
-            todo.setdefault(key, []).append((build, artifact, context.prepared.toolchain_of(case)))
+            key = (build.cache_key, str(compiled.shapes) if suite.storage else None)
+            todo.setdefault(key, []).append(compiled)
     progress = context.progress
     progress.stage("IR", sum(len(alike) for alike in todo.values()))
 
-    def look(alike: list[tuple[Build, ModelArtifact, Toolchain]]) -> _Found:
-        build, artifact, toolchain = alike[0]
-        counts = _counts(build, artifact.mlir, toolchain, reached_phases(build, suite.ir), limits)
-        if not suite.storage or not reached_phases(build, [ENCODINGS]):
-            return counts, None
-        flags, shapes = ir_flags(build), _shapes(artifact)
-        return counts, storage_of(build, artifact.mlir, shapes, flags, toolchain=toolchain, limits=limits)
+    def look(alike: list[Compiled]) -> _Found:
+        compiled = alike[0]
+        sized = suite.storage and compiled.reached([ENCODINGS])
+        return _counts(compiled, compiled.reached(suite.ir)), storage_of(compiled) if sized else None
 
     with _pool(context) as pool:
         for alike, found in zip(todo.values(), pool.map(look, todo.values()), strict=True):
-            for build, _, _ in alike:
-                context.directory.append(_record(build.case, found, suite.ir))
-                progress.step(build.case)
+            for compiled in alike:
+                context.directory.append(_record(compiled.build.case, found, suite.ir))
+                progress.step(compiled.build.case)
 
 
 @contextmanager
@@ -79,10 +132,6 @@ def _pool(context: Context) -> Iterator[ThreadPoolExecutor]:
         yield pool
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _shapes(artifact: ModelArtifact) -> tuple[tuple[int, ...], ...]:
-    return tuple(argument.shape for argument in artifact.arguments)
 
 
 def _record(case: str, found: _Found, wanted: Mapping[str, tuple[str, ...]]) -> IrCounts:
@@ -98,105 +147,51 @@ def _record(case: str, found: _Found, wanted: Mapping[str, tuple[str, ...]]) -> 
     return replace(record, counts=select_counts(counts, reached))
 
 
-def _counts(
-    build: Build, model: Path, toolchain: Toolchain, phases: tuple[str, ...], limits: Limits
-) -> dict[str, OpCounts] | Failure:
+def _counts(compiled: Compiled, phases: list[str]) -> dict[str, OpCounts] | Failure:
     """All ops of a build's IR at these phases; kept in the cache, since most suites ask for the same ones again."""
-    memo = cache_root() / "ir" / f"{build.cache_key}.json"
-    counts = _kept(memo)
+    memo = cache_root() / "ir" / f"{compiled.build.cache_key}.json"
+    counts = _kept(memo, _COUNTS) or {}
     if missing := [phase for phase in phases if phase not in counts]:
         try:
-            counts |= count_build(build, model, missing, toolchain=toolchain, limits=limits)
+            counts |= count_build(compiled, missing)
         except CaseError as error:
             return Failure.of(error)
         write_memo(memo, _COUNTS.dump_python(counts))
     return {phase: counts[phase] for phase in phases}
 
 
-def _kept(memo: Path) -> dict[str, OpCounts]:
-    try:
-        return _COUNTS.validate_python(read_memo(memo))
-    except ValidationError:  # there is none, or it is damaged
-        return {}
-
-
-def count_build(
-    build: Build, model: Path, phases: list[str], *, toolchain: Toolchain, limits: Limits
-) -> dict[str, OpCounts]:
+def count_build(compiled: Compiled, phases: list[str]) -> dict[str, OpCounts]:
     """All ops of a build's IR at these phases.
-
-    Args:
-        model: The model's own program, for builds that plugins did not rewrite.
 
     Raises:
         CaseError: The IR cannot be had (stage `ir`).
     """
-    cache = BuildCache(cache_root())
-    return count_ops(
-        ir_flags(build),
-        cache.program(build) or model,
-        phases,
-        toolchain=toolchain,
-        limits=limits,
-        files=cache.files(build),
-    )
+    with compiled.ir(phases) as files:
+        return count_files(files, toolchain=compiled.toolchain, limits=compiled.limits)
 
 
-def reached_phases(build: Build, phases: Iterable[str]) -> tuple[str, ...]:
-    """Those of the phases that a build went through: a program that was rewritten at a phase begins there."""
-    entry = PHASES.index(entry_phase(build.command))
-    return tuple(phase for phase in phases if PHASES.index(phase) >= entry)
-
-
-def ir_flags(build: Build) -> tuple[str, ...]:
-    """The flags with which a build was compiled, without those that name its output."""
-    position = build.command.index("-o")
-    flags = (*build.command[2:position], *build.command[position + 2 :])
-    return tuple(flag for flag in flags if not flag.startswith("--iree-scheduling-dump-statistics"))
-
-
-_STORAGE = TypeAdapter(Storage)
-
-
-def storage_of(
-    build: Build,
-    model: Path,
-    inputs: Sequence[Sequence[int]],
-    flags: Sequence[str],
-    *,
-    toolchain: Toolchain,
-    limits: Limits,
-) -> Storage | Failure:
-    """The encoded tensors of a build, kept in the cache.
-
-    Args:
-        model: The model's own program, for builds that plugins did not rewrite.
-        inputs: Shapes of the case's arguments.
-        flags: The flags of its compile, without those that name outputs.
-    """
-    shapes = hashlib.sha256(json.dumps([list(shape) for shape in inputs]).encode()).hexdigest()[:16]
-    memo = cache_root() / "ir" / f"{build.cache_key}-storage-{shapes}.json"
+def storage_of(compiled: Compiled) -> Storage | Failure:
+    """The encoded tensors of a build, kept in the cache."""
+    shapes = hashlib.sha256(json.dumps(compiled.shapes).encode()).hexdigest()[:16]
+    memo = cache_root() / "ir" / f"{compiled.build.cache_key}-storage-{shapes}.json"
+    if kept := _kept(memo, _STORAGE):
+        return kept
     try:
-        return _STORAGE.validate_python(read_memo(memo))
-    except ValidationError:  # there is none, or it is damaged
-        pass
-    cache = BuildCache(cache_root())
-    try:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            files = dump_phases(
-                flags,
-                cache.program(build) or model,
-                [ENCODINGS],
-                toolchain=toolchain,
-                folder=Path(folder),
-                limits=limits,
-                files=cache.files(build),
+        with compiled.ir([ENCODINGS]) as files:
+            found = read_storage(
+                files[ENCODINGS], compiled.shapes, toolchain=compiled.toolchain, limits=compiled.limits
             )
-            found = read_storage(files[ENCODINGS], inputs, toolchain=toolchain, limits=limits)
     except CaseError as error:
         return Failure.of(error)
     write_memo(memo, _STORAGE.dump_python(found, mode="json"))
     return found
+
+
+def _kept(memo: Path, adapter: TypeAdapter[_T]) -> _T | None:
+    try:
+        return adapter.validate_python(read_memo(memo))
+    except ValidationError:  # there is none, or it is damaged
+        return None
 
 
 def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], models: Collection[str]) -> None:

@@ -18,10 +18,10 @@ from harness.errors import RunError, UsageError
 from harness.models.bench_folder import input_files
 from harness.models.materialize import ModelArtifact, materialize
 from harness.models.model import Model
-from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import PluginEffect
 from harness.stages.build import request_for
+from harness.stages.options import compile_limits
 from harness.stages.prepare import Prepared, prepare, require_name
 from harness.suite.cases import Selection
 from harness.suite.load import load_suite
@@ -43,31 +43,27 @@ class Exported:
     flags: tuple[str, ...] = ()
 
 
-def export_model(suite: Path, model: str, out: Path, *, limits: Limits) -> Exported:
-    """Write a model's own program.
-
-    Raises:
-        HarnessError: The suite is wrong, has no such model, or the folder cannot be written.
-    """
-    artifact = _artifact(_find(suite, model, load_suite(suite).suite.models), find_toolchain(), limits)
-    return Exported(files=_copy(out, artifact, artifact.mlir, ()), function=artifact.function)
-
-
-def export_variant(suite: Path, model: str, variant: str, device: str | None, out: Path, *, limits: Limits) -> Exported:
+def export_program(
+    suite: Path, model: str, out: Path, *, variant: str | None = None, device: str | None = None
+) -> Exported:
     """Write the program that a variant's plugins make of a model, and the files that they give to the tools.
 
     Args:
+        variant: None: the model's own program.
         device: None: the first of the suite on which the variant is planned.
 
     Raises:
-        HarnessError: The suite is wrong, has no such case, or the folder cannot be written.
+        HarnessError: The suite is wrong, has no such model or case, or the folder cannot be written.
         CaseError: A plugin failed.
     """
+    if variant is None:
+        artifact = _artifact(_find(suite, model, load_suite(suite).suite.models), find_toolchain())
+        return Exported(files=_copy(out, artifact, artifact.mlir, ()), function=artifact.function)
     prepared = prepare(suite, Selection())
     found = _find(suite, model, prepared.suite.models)
     case = _case(prepared, suite, model, variant, device)
-    artifact = _artifact(found, prepared.toolchain, limits)
-    request = request_for(prepared, case, artifact, "", limits)
+    artifact = _artifact(found, prepared.toolchain)
+    request = request_for(prepared, case, artifact, "", compile_limits())
     with tempfile.TemporaryDirectory(prefix="harness-export-") as scratch:
         folder = Path(scratch)
         (folder / MODEL_FILE).symlink_to(artifact.mlir.resolve())
@@ -95,8 +91,8 @@ def _case(prepared: Prepared, suite: Path, model: str, variant: str, device: str
     raise UsageError(f"{suite}: [matrix] leaves out {model}/{variant}@{device or '*'}; choose a case of `harness list`")
 
 
-def _artifact(model: Model, toolchain: Toolchain, limits: Limits) -> ModelArtifact:
-    return materialize(model, store=cache_root() / "models", toolchain=toolchain, limits=limits)
+def _artifact(model: Model, toolchain: Toolchain) -> ModelArtifact:
+    return materialize(model, store=cache_root() / "models", toolchain=toolchain, limits=compile_limits())
 
 
 def _copy(out: Path, artifact: ModelArtifact, program: Path, plugin_files: Sequence[Path]) -> tuple[str, ...]:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from harness.cache import cache_root
 from harness.compile import BuildCache
 from harness.errors import CaseError, UsageError
-from harness.ir.dump import check_phases, dump_phases, print_ir
+from harness.ir.dump import check_phases, print_ir
 from harness.ir.op_counts import Inspected, count_files
 from harness.machine.environment import capture_environment
-from harness.metrics import PHASES
-from harness.process import Limits
 from harness.progress import Progress
 from harness.records.run import Failure
 from harness.stages.build import host_cpu_of, materialize_models, request_for, writing_the_cache
-from harness.stages.count import ir_flags, reached_phases
+from harness.stages.count import Compiled
+from harness.stages.options import IrOptions, compile_limits
 from harness.stages.prepare import prepare
 from harness.suite.cases import Selection
 from harness.text import did_you_mean
@@ -27,22 +23,16 @@ from harness.text import did_you_mean
 TELLING_PHASES = ("input", "flow", "stream", "bufferized", "executable-targets")
 
 
-def inspect_case(
-    suite: Path, name: str, phases: Sequence[str], *, texts: bool, limits: Limits, progress: Progress
-) -> Inspected:
-    """Compile a case, or find it in the cache, and look at its IR.
-
-    Args:
-        name: The case's, as `harness list` shows it.
-        phases: Which of harness.metrics.PHASES; (): those that tell most.
-        texts: Whether to print the IR as well as to count its ops.
+def inspect_case(options: IrOptions, progress: Progress) -> Inspected:
+    """Compile a case, or find it in the cache, and look at its IR: its ops, and as MLIR is asked for its text.
 
     Raises:
         UsageError: The suite is wrong, or has no such case or the compiler no such phase.
         RunError: The cache cannot be written.
         CaseError: The case does not compile, or its IR cannot be had.
     """
-    check_phases(phases)
+    suite, name, limits = options.suite, options.case, compile_limits(options.compile_timeout_s)
+    check_phases(options.phases)
     prepared = prepare(suite, Selection())
     case = next((case for case in prepared.cases if case.name == name), None)
     if case is None:
@@ -57,30 +47,19 @@ def inspect_case(
     artifact = materialize_models(prepared, limits, progress)[case.model]
     if isinstance(artifact, Failure):
         raise CaseError(artifact.stage, f"{name}: {artifact.message}", artifact.stderr)
-    cache = BuildCache(cache_root())
     progress.stage("Compile", 1)
     with writing_the_cache():
-        build, _ = cache.compile(request_for(prepared, case, artifact, host_cpu_of(capture_environment()), limits))
+        request = request_for(prepared, case, artifact, host_cpu_of(capture_environment()), limits)
+        build, _ = BuildCache(cache_root()).compile(request)
     progress.step(name)
     if build.failure is not None:
         raise CaseError(build.failure.stage, f"{name}: {build.failure.message}", build.failure.stderr)
-    wanted = sorted(phases or reached_phases(build, TELLING_PHASES), key=PHASES.index)
+    toolchain = prepared.toolchain
+    compiled = Compiled(build=build, artifact=artifact, toolchain=toolchain, limits=limits)
     progress.stage("IR", 1)
-    with tempfile.TemporaryDirectory(prefix="harness-ir-") as folder:
-        files = dump_phases(
-            ir_flags(build),
-            cache.program(build) or artifact.mlir,
-            wanted,
-            toolchain=prepared.toolchain,
-            folder=Path(folder),
-            limits=limits,
-            files=cache.files(build),
-        )
-        counts = count_files(files, toolchain=prepared.toolchain, limits=limits)
-        printed = (
-            {phase: print_ir(file, toolchain=prepared.toolchain, limits=limits) for phase, file in files.items()}
-            if texts
-            else {}
-        )
+    with compiled.ir(options.phases or compiled.reached(TELLING_PHASES)) as files:
+        counts = count_files(files, toolchain=toolchain, limits=limits)
+        printed = files if options.format == "mlir" else {}
+        texts = {phase: print_ir(file, toolchain=toolchain, limits=limits) for phase, file in printed.items()}
     progress.step(name)
-    return Inspected(case=case, counts=counts, texts=printed)
+    return Inspected(case=case, counts=counts, texts=texts)

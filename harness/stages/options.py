@@ -1,21 +1,24 @@
-"""What a user can choose about a run: the signature of `harness run`, its help, and the settings that the run keeps."""
+"""What a user can choose of `run`, `ablate` and `ir`: signatures, help, and the settings that a run keeps."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from harness.options import Count, Patterns, Positive, Tags, Toolchains
+from harness.options import Count, Format, Patterns, Positive, Tags, Toolchains
 
 if TYPE_CHECKING:
     from harness.process import Limits
 
 # Of the machine's memory: where a compile is stopped when nobody says otherwise.
 _MEMORY_SHARE = 0.8
+
+CompileTimeout = Annotated[Positive, Parameter(name="--compile-timeout")]
+Budget = Annotated[Positive | None, Parameter(name="--budget")]
 
 
 @Parameter(name="*")
@@ -46,13 +49,13 @@ class RunOptions:
     toolchains: Toolchains = ()
     patterns: Patterns = ()
     tags: Tags = ()
-    budget_s: Annotated[Positive | None, Parameter(name="--budget")] = None
+    budget_s: Budget = None
     generations: Count | None = None
     jobs: Count | None = None
     measure: bool = True
     seed: int | None = None
     results: Path = Path("results")
-    compile_timeout_s: Annotated[Positive, Parameter(name="--compile-timeout")] = 900.0
+    compile_timeout_s: CompileTimeout = 900.0
     compile_memory_gib: Annotated[Positive | None, Parameter(name="--compile-memory")] = None
     call_timeout_s: Annotated[Positive, Parameter(name="--call-timeout")] = 300.0
 
@@ -65,6 +68,59 @@ class RunOptions:
     def compile_limits(self) -> Limits:
         """What one compile may use."""
         return compile_limits(self.compile_timeout_s, self.compile_memory_gib)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class AblateOptions:
+    """What a user can choose about an ablation.
+
+    Attributes:
+        suite: The suite's TOML file.
+        models: Its name in the suite; repeatable.
+        plugin: The plugin's registered name; its options that are true or false are ablated.
+        devices: On this device; repeatable (default: the suite's first).
+        on: The variant that the plugin is added to, or that has it already (default: the suite's baseline).
+        budget_s: Seconds of timed rounds (default: the suite's).
+        results: Where the run's directory goes, and the suite that is made for it.
+        format: How to print it; markdown is one table.
+    """
+
+    suite: Path
+    _: KW_ONLY
+    models: Annotated[tuple[str, ...], Parameter(name="--model", negative="")]
+    plugin: str
+    devices: Annotated[tuple[str, ...], Parameter(name="--device", negative="", show_default=False)] = ()
+    on: str | None = None
+    budget_s: Budget = None
+    results: Path = Path("results")
+    format: Format = "terminal"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class IrOptions:
+    """What a user can choose about the IR of a case.
+
+    Attributes:
+        suite: The suite's TOML file.
+        case: The case's name, as `harness list` shows it.
+        phases: At this phase; repeatable (default: input, flow, stream, bufferized, executable-targets).
+        ops: Only operations that match this pattern, such as linalg.* or executables:memref.alloc; repeatable (default:
+            those that tell of buffers and copies).
+        compile_timeout_s: Seconds after which a compile is stopped.
+        format: Counts, or with mlir the IR itself, without the values of weights.
+        out: Write it to this file instead of stdout.
+    """
+
+    suite: Path
+    case: str
+    _: KW_ONLY
+    phases: Annotated[tuple[str, ...], Parameter(name="--phase", negative="", show_default=False)] = ()
+    ops: Annotated[tuple[str, ...], Parameter(name="--ops", negative="", show_default=False)] = ()
+    compile_timeout_s: CompileTimeout = 900.0
+    format: Literal["terminal", "mlir", "json"] = "terminal"
+    out: Path | None = None
 
 
 def compile_limits(seconds: float = 900.0, memory_gib: float | None = None) -> Limits:

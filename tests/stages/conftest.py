@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from harness.models.materialize import ModelArtifact
+from harness.process import Limits
 from harness.progress import Silent
 from harness.records.case import Case
-from harness.records.run import Run
+from harness.records.run import Build, Run
 from harness.stages.context import Context, Done
+from harness.stages.count import Compiled
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory, load_run
@@ -51,6 +53,10 @@ class UnderWay:
         return Context(
             prepared=prepared, options=options, directory=self.directory, done=done or Done(), progress=Silent()
         )
+
+    def compiled(self, build: Build) -> Compiled:
+        """A build of the model."""
+        return Compiled(build=build, artifact=self.artifact, toolchain=self.toolchain, limits=Limits())
 
     def sized(self, mlir_bytes: int) -> ModelArtifact:
         """A model of that size."""

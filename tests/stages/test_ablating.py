@@ -19,7 +19,8 @@ from pydantic import Field
 from harness.errors import RunError, SuiteError, UsageError
 from harness.models.model import Model
 from harness.plugins import Flags, NoOptions, Plugin, registry
-from harness.stages.ablating import ALL, DEFAULT_IR, NONE, WITHOUT, Ablation, ablation_steps, switches, write_ablation
+from harness.stages.ablating import ALL, DEFAULT_IR, NONE, WITHOUT, ablation_steps, switches, write_ablation
+from harness.stages.options import AblateOptions
 from harness.stages.prepare import prepare
 from harness.suite.cases import Selection
 from harness.suite.load import load_suite
@@ -171,18 +172,13 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_suite(Path())
 
 
-def ablation(plugin: str = "one", *models: str, **fields: Any) -> Ablation:
-    return Ablation(models=models or ("net",), plugin=plugin, **fields)
+def ablation(plugin: str = "one", *models: str, suite: Path = Path("suite.toml"), **fields: Any) -> AblateOptions:
+    return AblateOptions(suite, models=models or ("net",), plugin=plugin, **fields)
 
 
-def written(suite: Path, plugin: str = "one", *models: str, **fields: Any) -> dict[str, Any]:
+def written(plugin: str = "one", *models: str, **fields: Any) -> dict[str, Any]:
     """The suite of an ablation, as TOML has it."""
-    return tomli.loads(write_ablation(suite, ablation(plugin, *models, **fields), Path("results")).read_text())
-
-
-def plugins(suite: Path, plugin: str, **fields: Any) -> dict[str, Any]:
-    """The plugins of each variant of an ablation."""
-    return {name: table.get("plugins", []) for name, table in written(suite, plugin, **fields)["variants"].items()}
+    return tomli.loads(write_ablation(ablation(plugin, *models, **fields)).read_text())
 
 
 # ----------------------------------------------------------------------------------------------------------- variants
@@ -225,7 +221,8 @@ def test_switches_are_the_options_that_are_true_or_false_whatever_their_default(
 
 
 def test_an_option_that_has_to_be_given_is_the_variants_to_give(suite: Path) -> None:
-    assert plugins(suite, "sized", on="padded") == {
+    variants = written("sized", on="padded")["variants"]
+    assert {name: table["plugins"] for name, table in variants.items()} == {
         "without": [{"name": "other"}],
         "none": [{"name": "sized", "options": {"size": 8, "padded": False}}, {"name": "other"}],
         "all": [{"name": "sized", "options": {"size": 8, "padded": True}}, {"name": "other"}],
@@ -236,7 +233,7 @@ def test_an_option_that_has_to_be_given_is_the_variants_to_give(suite: Path) -> 
 
 
 def test_the_suite_says_all_there_is_to_say(suite: Path) -> None:
-    path = write_ablation(suite, ablation("one"), Path("results"))
+    path = write_ablation(ablation("one"))
     assert path == Path("results/small-ablate-one-net.toml")
     assert tomli.loads(path.read_text()) == {
         "name": "small-ablate-one",
@@ -265,7 +262,7 @@ def test_the_suite_says_all_there_is_to_say(suite: Path) -> None:
 
 
 def test_the_plugin_comes_last_in_the_variant_that_it_is_added_to(suite: Path) -> None:
-    variants = written(suite, "one", on="tiled")["variants"]
+    variants = written("one", on="tiled")["variants"]
     assert variants["without"] == {
         "flagsets": ["tiling"],
         "flags": ["--iree-opt-level=O2"],
@@ -276,7 +273,7 @@ def test_the_plugin_comes_last_in_the_variant_that_it_is_added_to(suite: Path) -
 
 
 def test_models_and_devices_are_the_chosen_ones_each_once(suite: Path) -> None:
-    made = written(suite, "one", "built", "imported", "built", devices=("threads", "cpu", "threads"))
+    made = written("one", "built", "imported", "built", devices=("threads", "cpu", "threads"))
     assert made["models"] == {
         "built": {"builder": "residual-dense-block", "params": {"height": 8, "width": 8}},
         "imported": {"onnx": "../net.onnx", "opset": 18},
@@ -286,8 +283,8 @@ def test_models_and_devices_are_the_chosen_ones_each_once(suite: Path) -> None:
 
 def test_ops_and_settings_are_the_suites_own_where_it_has_any(suite: Path) -> None:
     suite.write_text(f'{SUITE}[ir]\nflow = ["flow.dispatch"]\n')
-    assert written(suite)["ir"] == {"flow": ["flow.dispatch"]}
-    assert written(suite, budget_s=2.5)["measure"] == {"budget_s": 2.5, "generations": 4}
+    assert written()["ir"] == {"flow": ["flow.dispatch"]}
+    assert written(budget_s=2.5)["measure"] == {"budget_s": 2.5, "generations": 4}
 
 
 def test_ablations_of_other_variants_and_devices_have_files_of_their_own(suite: Path) -> None:
@@ -297,7 +294,7 @@ def test_ablations_of_other_variants_and_devices_have_files_of_their_own(suite: 
         {"devices": ("threads",)},
         {"on": "tiled", "devices": ("cpu",)},
     ]
-    paths = [write_ablation(suite, ablation("one", **choice), Path("results")) for choice in choices]
+    paths = [write_ablation(ablation("one", **choice)) for choice in choices]
     assert [path.name for path in paths] == [
         "small-ablate-one-net.toml",
         "small-ablate-one-net-tiled.toml",
@@ -309,10 +306,10 @@ def test_ablations_of_other_variants_and_devices_have_files_of_their_own(suite: 
 def test_names_that_no_suite_and_no_file_can_have(suite: Path) -> None:
     long = "n" * 100
     suite.write_text(SUITE.replace('name = "small"', f'name = "{long}"').replace("models.net]", f"models.{long}]"))
-    path = write_ablation(suite, ablation("my org/one", long), Path("results"))
+    path = write_ablation(ablation("my org/one", long))
     assert load_suite(path).suite.name == long
     suite.write_text(SUITE)
-    path = write_ablation(suite, ablation("my org/one"), Path("results"))
+    path = write_ablation(ablation("my org/one"))
     assert path.name == "small-ablate-my-org-one-net.toml"
     assert load_suite(path).suite.variants[-1].plugins[0].name == "my org/one"
 
@@ -338,7 +335,7 @@ def test_the_same_files_are_meant_wherever_the_suite_goes(folder: list[str], sui
         for path in (there, here):
             path.mkdir(parents=True, exist_ok=True)
         suite = write_suite(there)
-        made = load_suite(write_ablation(suite, ablation("one", "net", "imported"), here)).suite
+        made = load_suite(write_ablation(ablation("one", "net", "imported", suite=suite, results=here))).suite
         expected = [file.resolve() for model in load_suite(suite).suite.models for file in files_of(model)]
         assert [file.resolve() for model in made.models for file in files_of(model)] == expected
         assert not any(str(root) in line for line in made.path.read_text().splitlines())
@@ -347,7 +344,7 @@ def test_the_same_files_are_meant_wherever_the_suite_goes(folder: list[str], sui
 def test_a_results_folder_that_is_a_link(suite: Path) -> None:
     (suite.absolute().parent / "large disk/deep").mkdir(parents=True)
     Path("results").symlink_to("large disk/deep")
-    path = write_ablation(suite, ablation("one"), Path("results"))
+    path = write_ablation(ablation("one"))
     (model,) = load_suite(path).suite.models
     assert model.mlir is not None
     assert model.mlir.resolve() == Path("net.mlir").resolve()
@@ -355,7 +352,7 @@ def test_a_results_folder_that_is_a_link(suite: Path) -> None:
 
 @pytest.mark.parametrize("on", ["stock", "tiled"])
 def test_the_file_is_planned_like_any_other(suite: Path, on: str, real_toolchain: Toolchain) -> None:
-    path = write_ablation(suite, ablation("three", "net", "built", on=on, devices=("cpu", "threads")), Path("results"))
+    path = write_ablation(ablation("three", "net", "built", on=on, devices=("cpu", "threads")))
     cases = prepare(path, Selection(), (real_toolchain,)).cases
     steps = ablation_steps(("fill", "transpose", "relu"))
     assert [case.name for case in cases] == [
@@ -387,29 +384,29 @@ def test_the_file_is_planned_like_any_other(suite: Path, on: str, real_toolchain
         ),
     ],
 )
-def test_what_cannot_be_ablated(suite: Path, asked: Ablation, sentence: str) -> None:
+def test_what_cannot_be_ablated(suite: Path, asked: AblateOptions, sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        write_ablation(suite, asked, Path("results"))
+        write_ablation(asked)
     assert str(caught.value) == sentence
     assert not Path("results").exists()
 
 
 def test_a_suite_that_is_wrong_and_a_folder_that_cannot_be_written(suite: Path) -> None:
     with pytest.raises(RunError) as unwritable:
-        write_ablation(suite, ablation("one"), Path("net.mlir/results"))
+        write_ablation(ablation("one", results=Path("net.mlir/results")))
     assert str(unwritable.value) == (
         "net.mlir/results/small-ablate-one-net.toml: cannot be written (Not a directory); choose another folder with "
         "--results"
     )
     suite.write_text(SUITE.replace("net.mlir", "nets.mlir"))
     with pytest.raises(SuiteError, match=r"^suite\.toml: \[models\.net\] mlir: there is no file nets\.mlir"):
-        write_ablation(suite, ablation("one"), Path("results"))
+        write_ablation(ablation("one"))
 
 
 def test_switches_that_do_not_go_together_are_told_when_the_file_is_planned(
     suite: Path, real_toolchain: Toolchain
 ) -> None:
-    path = write_ablation(suite, ablation("careful"), Path("results"))
+    path = write_ablation(ablation("careful"))
     with pytest.raises(SuiteError) as caught:
         prepare(path, Selection(), (real_toolchain,))
     assert str(caught.value) == f"{path}: [variants.only-second] plugins: careful: second needs first"

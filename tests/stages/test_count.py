@@ -13,13 +13,13 @@ import pytest
 from harness.errors import CaseError
 from harness.ir import roofline
 from harness.ir.op_counts import OpCounts
+from harness.models.inputs import Argument
 from harness.models.materialize import ModelArtifact
-from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, EncodedTensor, Failure, IrCounts, Peak, Storage, Work
 from harness.stages import count as room
 from harness.stages.context import Done
-from harness.stages.count import ir_flags, ir_stage, peak_stage, reached_phases, storage_of, work_stage
+from harness.stages.count import Compiled, ir_stage, peak_stage, storage_of, work_stage
 from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable, Runnable
 from tests.builders import a_suite, make_artifact, make_case
@@ -64,8 +64,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """What the compiler is asked for: which build at which phases."""
     questions: Asked = []
 
-    def count(build: Build, _: Path, phases: list[str], **__: object) -> dict[str, OpCounts]:
-        questions.append((build.cache_key, phases))
+    def count(compiled: Compiled, phases: list[str]) -> dict[str, OpCounts]:
+        questions.append((compiled.build.cache_key, phases))
         return {phase: FOUND[phase] for phase in phases}
 
     monkeypatch.setattr(room, "count_build", count)
@@ -102,8 +102,8 @@ def test_phases_that_a_program_does_not_go_through_are_not_asked_for(under_way: 
 def test_a_case_that_cannot_be_counted_does_not_keep_others_from_it(
     under_way: UnderWay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def count(build: Build, *_: object, **__: object) -> dict[str, OpCounts]:
-        if build.cache_key == "fast":
+    def count(compiled: Compiled, _: list[str]) -> dict[str, OpCounts]:
+        if compiled.build.cache_key == "fast":
             raise CaseError("ir", "iree-compile was ended by SIGSEGV", "PLEASE submit a bug report")
         return FOUND
 
@@ -120,10 +120,10 @@ def test_an_interrupted_run_does_not_wait_for_what_is_being_counted(
     """The compiler of the second case goes on until somebody stops it, which happens after this stage."""
     stopped, ended = threading.Event(), list[str]()
 
-    def count(build: Build, *_: object, **__: object) -> dict[str, OpCounts]:
-        if build.cache_key == "fast":
+    def count(compiled: Compiled, _: list[str]) -> dict[str, OpCounts]:
+        if compiled.build.cache_key == "fast":
             stopped.wait(60)
-            ended.append(build.cache_key)
+            ended.append("fast")
         return FOUND
 
     def interrupt(_: object) -> None:
@@ -148,14 +148,17 @@ def test_an_interrupted_run_does_not_wait_for_what_is_being_counted(
         (("--compile-from=stream",), ("vm",)),
     ],
 )
-def test_a_program_that_was_rewritten_begins_at_its_phase(flags: tuple[str, ...], reached: tuple[str, ...]) -> None:
-    assert reached_phases(a_build(STOCK, "", *flags), ("start", "input", "flow", "vm")) == reached
+def test_a_program_that_was_rewritten_begins_at_its_phase(
+    under_way: UnderWay, flags: tuple[str, ...], reached: tuple[str, ...]
+) -> None:
+    compiled = under_way.compiled(a_build(STOCK, "", *flags))
+    assert compiled.reached(("start", "input", "flow", "vm")) == list(reached)
 
 
-def test_the_flags_are_those_of_the_build_but_for_its_outputs() -> None:
+def test_the_flags_are_those_of_the_build_but_for_its_outputs(under_way: UnderWay) -> None:
     outputs = [f"--iree-scheduling-dump-statistics-{end}" for end in ("format=json", "file=statistics.json")]
     build = a_build(STOCK, "", "--iree-opt-level=O3", *outputs, "--compile-from=flow")
-    assert ir_flags(build) == ("--iree-opt-level=O3", "--compile-from=flow")
+    assert under_way.compiled(build).flags == ("--iree-opt-level=O3", "--compile-from=flow")
 
 
 # ------------------------------------------------------------------------------------------------------------ storage
@@ -169,9 +172,9 @@ def test_encoded_tensors_are_sized_once_for_each_compile_whatever_becomes_of_the
 ) -> None:
     sized = list[str]()
 
-    def cost(build: Build, *_: object, **__: object) -> Storage | Failure:
-        sized.append(build.cache_key)
-        return COST if build.cache_key == "one" else UNKNOWN
+    def cost(compiled: Compiled) -> Storage | Failure:
+        sized.append(compiled.build.cache_key)
+        return COST if compiled.build.cache_key == "one" else UNKNOWN
 
     monkeypatch.setattr(room, "storage_of", cost)
     monkeypatch.setattr(room, "count_build", lambda *_, **__: FOUND)
@@ -209,12 +212,14 @@ def test_what_encodings_cost_is_kept_for_these_inputs(
     monkeypatch.setattr(room, "dump_phases", lambda *_, **__: {"encodings": tmp_path})
     monkeypatch.setattr(room, "read_storage", answer)
 
-    def ask(*shapes: tuple[int, ...]) -> Storage | Failure:
-        return storage_of(a_build(STOCK), tmp_path, shapes, (), toolchain=under_way.toolchain, limits=Limits())
+    def ask(*shape: int) -> Storage | Failure:
+        arguments = (Argument(file=tmp_path, flag="", shape=shape, dtype="f32"),)
+        compiled = under_way.compiled(a_build(STOCK))
+        return storage_of(replace(compiled, artifact=replace(compiled.artifact, arguments=arguments)))
 
-    assert ask((1, 8)) == ask((1, 8)) == ask((2, 8)) == COST
-    assert ask((3, 8)) == UNKNOWN
-    assert read == [((1, 8),), ((2, 8),), ((3, 8),)]
+    assert ask(1, 8) == ask(1, 8) == ask(2, 8) == COST
+    assert ask(3, 8) == UNKNOWN
+    assert read == [[[1, 8]], [[2, 8]], [[3, 8]]]
 
 
 # ----------------------------------------------------------------------------------------------------- work and peaks

@@ -10,8 +10,7 @@ from iree.compiler import ir
 
 from harness.errors import CaseError, RunError, UsageError
 from harness.plugins import Flags, Plugin, Rewrite, TransformSpec, registry
-from harness.process import Limits
-from harness.stages.exporting import export_model, export_variant
+from harness.stages.exporting import export_program
 from tests.builders import PRODUCT, a_plugin, example_file
 
 SUITE = """\
@@ -47,7 +46,6 @@ compile_flags = ["--iree-hal-target-device=local", "--iree-hal-local-target-devi
 [matrix]
 exclude = ["net/plus@cpu", "net/broken@other"]
 """
-LIMITS = Limits(seconds=120)
 SPEC = example_file("generic_product.mlir")
 
 
@@ -76,7 +74,7 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_models_own_program_with_its_inputs(suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
-    exported = export_model(suite, "net", out, limits=LIMITS)
+    exported = export_program(suite, "net", out)
     assert exported.files == ("model.mlir", "input0.npy", "input1.npy", "input2.bin")
     assert {path.name for path in out.iterdir()} == set(exported.files)
     assert (out / "model.mlir").read_text() == PRODUCT
@@ -84,7 +82,7 @@ def test_a_models_own_program_with_its_inputs(suite: Path, tmp_path: Path) -> No
 
 
 def test_the_program_as_plugins_make_it_and_their_files(suite: Path, tmp_path: Path) -> None:
-    exported = export_variant(suite, "net", "plus", "other", tmp_path / "out", limits=LIMITS)
+    exported = export_program(suite, "net", tmp_path / "out", variant="plus", device="other")
     assert exported.files[0] == "model.mlir"
     assert exported.files[-1] == SPEC.unique_name
     assert {path.name for path in (tmp_path / "out").iterdir()} == set(exported.files)
@@ -98,13 +96,13 @@ def test_the_program_as_plugins_make_it_and_their_files(suite: Path, tmp_path: P
 
 
 def test_where_plugins_change_nothing_it_is_the_models_own(suite: Path, tmp_path: Path) -> None:
-    exported = export_variant(suite, "net", "idle", None, tmp_path / "out", limits=LIMITS)
+    exported = export_program(suite, "net", tmp_path / "out", variant="idle")
     assert (tmp_path / "out" / "model.mlir").read_text() == PRODUCT
-    assert [(one.name, one.matched, one.changed) for one in exported.effects] == [("idle", 0, False)]
+    assert [(effect.name, effect.matched, effect.changed) for effect in exported.effects] == [("idle", 0, False)]
 
 
 def test_without_a_device_the_first_that_has_the_case_is_taken(suite: Path, tmp_path: Path) -> None:
-    assert export_variant(suite, "net", "plus", None, tmp_path / "out", limits=LIMITS).effects
+    assert export_program(suite, "net", tmp_path / "out", variant="plus").effects
 
 
 @pytest.mark.parametrize(
@@ -120,21 +118,21 @@ def test_what_is_not_there(
     suite: Path, tmp_path: Path, model: str, variant: str, device: str | None, sentence: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        export_variant(suite, model, variant, device, tmp_path / "out", limits=LIMITS)
+        export_program(suite, model, tmp_path / "out", variant=variant, device=device)
     assert str(caught.value) == f"{suite}: {sentence}"
     assert not (tmp_path / "out").exists()
 
 
 def test_a_plugin_that_fails_leaves_nothing_behind(suite: Path, tmp_path: Path) -> None:
     with pytest.raises(CaseError, match=r"^plugin broken raised KeyError"):
-        export_variant(suite, "net", "broken", "cpu", tmp_path / "out", limits=LIMITS)
+        export_program(suite, "net", tmp_path / "out", variant="broken", device="cpu")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_cannot_be_written(suite: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunError) as caught:
-        export_variant(suite, "net", "idle", "cpu", tmp_path / "file" / "out", limits=LIMITS)
+        export_program(suite, "net", tmp_path / "file" / "out", variant="idle", device="cpu")
     assert str(caught.value) == (
         f"{tmp_path}/file/out: cannot be written (Not a directory); choose another folder with --out"
     )

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from harness.errors import CaseError, ExitCode, HarnessError, RunError, UsageError
 from harness.ir.op_counts import Inspected
-from harness.metrics import PHASES
-from harness.process import Limits
 from harness.progress import Silent
 from harness.stages.inspect import TELLING_PHASES, inspect_case
+from harness.stages.options import IrOptions
 from tests.end_to_end.suites import COUNTED, LONG, MARKED, STOCK, lay_out_counted
 
-LIMITS = Limits(seconds=120)
 DOUBLED, BROKEN = "twice/doubled@vm", "twice/broken@vm"
 MORE = """
 [variants.doubled]
@@ -46,8 +45,9 @@ def inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inspect:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path / "packages")
 
-    def inspect(case: str, *phases: str, texts: bool = False, limits: Limits = LIMITS) -> Inspected:
-        return inspect_case(Path("counted.toml"), case, phases, texts=texts, limits=limits, progress=Silent())
+    def inspect(case: str, *phases: str, texts: bool = False) -> Inspected:
+        output_format: Literal["mlir", "json"] = "mlir" if texts else "json"
+        return inspect_case(IrOptions(Path("counted.toml"), case, phases=phases, format=output_format), Silent())
 
     return inspect
 
@@ -94,7 +94,6 @@ def test_a_plugins_rewrite_shows_from_its_phase_on(inspect: Inspect) -> None:
 @pytest.mark.parametrize(
     ("kind", "case", "phases", "sentence"),
     [
-        (UsageError, STOCK, ["flow", "llvm"], f"there is no phase 'llvm'; name one of {', '.join(PHASES)}"),
         (
             UsageError,
             "twice/stock",
@@ -118,7 +117,7 @@ def test_a_plugins_rewrite_shows_from_its_phase_on(inspect: Inspect) -> None:
             "the IR of a dispatch cannot be written (File name too long); give the model's function a short name",
         ),
     ],
-    ids=["a phase", "a case", "a pattern", "skipped", "does not compile", "cannot be read", "IR cannot be had"],
+    ids=["a case", "a pattern", "skipped", "does not compile", "cannot be read", "IR cannot be had"],
 )
 def test_what_cannot_be_inspected(
     inspect: Inspect, kind: type[HarnessError], case: str, phases: list[str], sentence: str
