@@ -119,13 +119,13 @@ def memory_panels(report: Report) -> list[MemoryPanel]:
 
 def _panel(section: Section) -> MemoryPanel:
     measured = [row for row in section.rows if row.status == "measured" and row.peer is None]
-    stated = all(row.transient_bytes is not None for row in measured)
+    stated = all(row.figure("transient-memory") is not None for row in measured)
     points = tuple(
         MemoryPoint(
             label=section.label(row), memory_bytes=float(memory), latency_ns=row.latency_ns, baseline=row.baseline
         )
         for row in measured
-        if (memory := row.transient_bytes if stated else row.device_peak_bytes) is not None
+        if (memory := row.figure("transient-memory") if stated else row.figure("device-peak-memory")) is not None
         and row.latency_ns is not None
     )
     return MemoryPanel(

@@ -13,7 +13,7 @@ from harness.report.run_report import Report
 from harness.report.run_rows import Row, Section
 from harness.report.run_words import outcome_text, run_line, verdict
 from harness.report.units import Unit, time_unit
-from harness.stats import Change
+from harness.stats import Change, Latency
 
 _USUAL_PANELS = 12
 _MOST_BARS = 24  # of one panel; the slowest of more are counted
@@ -104,9 +104,13 @@ def _panel(section: Section) -> BarPanel:
     )
 
 
+def _latency(row: Row) -> Latency:
+    assert row.latency is not None  # noqa: S101 (a row without one has no bar)
+    return row.latency
+
+
 def _latency_ns(row: Row) -> float:
-    assert row.latency_ns is not None  # noqa: S101 (a row without one has no bar)
-    return row.latency_ns
+    return _latency(row).median_ns
 
 
 def _tone(row: Row) -> Tone | None:
@@ -146,7 +150,7 @@ def _draw_panel(canvas: Canvas, panel: BarPanel, columns: tuple[float, float, fl
     start, length, note = columns
     title = cut(f"{panel.section.model} @ {panel.section.device}", WIDTH - 2 * MARGIN, BODY + 1, bold=True)
     canvas.text(MARGIN, y + 15, title, size=BODY + 1, bold=True)
-    per_ns = length / max(row.latency_high_ns or _latency_ns(row) for row in panel.rows)
+    per_ns = length / max(_latency(row).high_ns for row in panel.rows)
     y += _PANEL_HEAD
     top, bottom = y, y + _ROW * len(panel.rows)
     for row in panel.rows:
@@ -185,7 +189,7 @@ def _draw_bar(canvas: Canvas, row: Row, start: float, middle: float, per_ns: flo
         alpha=0.35 if row.status == "same" else 1.0,
         hatch="////" if row.peer else None,
     )
-    low, high = (start + (end_ns or latency_ns) * per_ns for end_ns in (row.latency_low_ns, row.latency_high_ns))
+    low, high = (start + end_ns * per_ns for end_ns in (_latency(row).low_ns, _latency(row).high_ns))
     if row.status == "measured" and high - low > 1:
         canvas.line([low, high], [middle, middle], theme.ink, 1.2)
     return high

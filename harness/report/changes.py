@@ -65,7 +65,7 @@ class Layout:
     intervals: Callable[[str], str]
     folded: int | None = None
     percentages: bool = False
-    spans: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def figure_unit(rows: Sequence[Row]) -> Unit:
@@ -126,7 +126,7 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
     return [column for column in columns if any(cell not in ("", NOTHING) for cell in column.cells)]
 
 
-def _span(span: tuple[float | None, float | None] | None, unit: Unit) -> str:
+def _span(span: tuple[float, float] | None, unit: Unit) -> str:
     return f"{unit.text(span[0])} to {unit.text(span[1])}" if span is not None else ""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.plugins.chain import PIPELINE_FLAG
 from harness.records.case import Case
-from harness.records.run import Build, Check, Failure, IrCounts, PluginEffect, Reference
+from harness.records.run import Build, Check, Failure, IrCounts, PluginEffect
 from harness.report.units import percent, with_unit
 from harness.store.evidence import is_expected
 from harness.toolchain.tools import flag_name
@@ -74,23 +74,23 @@ def measuring_remarks(row: Row, *, generations: int, unusable: int) -> Iterator[
         generations: Of the row's group.
         unusable: Turns that took no time by the clock.
     """
-    if row.generations is not None and row.generations < generations:
-        yield f"measured in {row.generations} of {generations} generations"
+    if row.latency is not None and row.latency.generations < generations:
+        yield f"measured in {row.latency.generations} of {generations} generations"
     elif row.estimate is not None and row.estimate.generations < generations:
         yield f"measured beside the baseline in {row.estimate.generations} of {generations} generations"
     if unusable:
         yield f"{unusable} {'turn' if unusable == 1 else 'turns'} without time on the clock left out"
 
 
-def reference_remarks(row: Row, reference: Reference | None) -> Iterator[str]:
+def reference_remarks(row: Row) -> Iterator[str]:
     """That iree-benchmark-module failed, or says something else than we do by more than the noise between processes."""
-    if row.latency_ns is None or row.latency_low_ns is None or row.latency_high_ns is None:
+    if row.status != "measured" or row.latency is None or row.reference is None:
         return
-    if reference is not None and reference.failure is not None:
-        yield f"iree-benchmark-module failed: {reference.failure.message}"
+    if row.reference.failure is not None:
+        yield f"iree-benchmark-module failed: {row.reference.failure.message}"
     elif row.reference_ns is not None:
-        ratio = row.reference_ns / row.latency_ns
-        if abs(math.log(ratio)) > max(REFERENCE_FLOOR, 2 * (row.latency_spread or 0.0)):
+        ratio = row.reference_ns / row.latency.median_ns
+        if abs(math.log(ratio)) > max(REFERENCE_FLOOR, 2 * row.latency.spread):
             yield (
                 f"iree-benchmark-module, in one process of its own, says {with_unit(row.reference_ns)} "
                 f"({percent(ratio)}); the ratios do not depend on it"

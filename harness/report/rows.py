@@ -14,14 +14,13 @@ from typing import Any
 
 from harness.compare.sides import selfcheck_of
 from harness.metrics import (
-    BUILD_FACTS,
     COMPILE_TIME,
+    EXACT,
     INSTRUCTIONS,
     LATENCY,
     LATENCY_VS_BASELINE,
     LATENCY_VS_REFERENCE,
     NOISY_METRICS,
-    REFERENCE_FACTS,
     metric_named,
 )
 from harness.records.case import Case
@@ -161,9 +160,9 @@ def _run_row(run: Run, started: str, report: Report, clock: str) -> Record:
     newest = header.toolchains[-1] if header.toolchains else None
     selfcheck = selfcheck_of(environment)
     spreads = [
-        row.latency_spread
+        row.latency.spread
         for row in report.rows()
-        if row.status == "measured" and row.latency_spread is not None and (row.generations or 0) > 1
+        if row.status == "measured" and row.latency is not None and row.latency.generations > 1
     ]
     cores, load = cpu.get("usable_cores"), environment.get("load", {}).get("load_1min")
     return {
@@ -277,7 +276,6 @@ class _Group:
     """The figures of the cases that were measured against each other."""
 
     def __init__(self, header: Header, name: str, cases: Sequence[Case], evidence: Evidence) -> None:
-        self._evidence = evidence
         self._stand_ins = stand_ins(cases, evidence)
         self._several = len(header.toolchains) > 1
         self._times = tabulate_rounds(evidence.rounds.get(name, ())) if self._several else None
@@ -288,15 +286,16 @@ class _Group:
 
     def figures(self, case: Case, row: Row) -> Iterator[_Figure]:
         """All of one case that are numbers which can be plotted and compared."""
-        for figure in (*self._timings(case, row), *self._counted(case)):
+        for figure in (*self._timings(case, row), *_counted(row)):
             lowest = 0.0 if figure.metric not in NOISY_METRICS else math.ulp(0.0)
             if math.isfinite(figure.value) and figure.value >= lowest:
                 yield figure
 
     def _timings(self, case: Case, row: Row) -> Iterator[_Figure]:
-        if row.latency_ns is None:
+        if row.latency is None:
             return
-        yield _Figure(metric=LATENCY.name, value=row.latency_ns, low=row.latency_low_ns, high=row.latency_high_ns)
+        low, high = row.latency.low_ns, row.latency.high_ns
+        yield _Figure(metric=LATENCY.name, value=row.latency.median_ns, low=low, high=high)
         if row.instructions_per_call is not None:
             yield _Figure(metric=INSTRUCTIONS.name, value=row.instructions_per_call)
         if self._times is None:
@@ -324,27 +323,19 @@ class _Group:
         """The case whose turns are this one's: its own, unless another with its module stands for it."""
         return case.name if case.name in times.columns else self._stand_ins.get(case.name, case).name
 
-    def _counted(self, case: Case) -> Iterator[_Figure]:
-        counts: dict[str, float | None] = {}
-        build = self._evidence.builds.get(case.name)
-        if build is not None and build.failure is None:
-            if not build.cached:
-                counts[COMPILE_TIME.name] = build.compile_ns
-            counts.update({metric.name: of_build(build) for metric, of_build in BUILD_FACTS.items()})
-        references = self._evidence.references
-        reference = references.get(case.name) or references.get(self._stand_ins.get(case.name, case).name)
-        if reference is not None:
-            counts.update({metric.name: of_reference(reference) for metric, of_reference in REFERENCE_FACTS.items()})
-        if (counted := self._evidence.ir.get(case.name)) is not None:
-            counts.update(counted.counts)
-        for name, count in counts.items():
-            if count is not None:
-                yield _Figure(metric=name, value=float(count))
-
 
 def _across(case: Case) -> tuple[str, str]:
     """What a case has in common with itself under another toolchain; a group may have two variants of one id."""
     return case.id, case.variant
+
+
+def _counted(row: Row) -> Iterator[_Figure]:
+    """Its compilation time where one was taken, and what is counted."""
+    compiled = row.build is not None and row.build.failure is None and not row.build.cached
+    names = [*([COMPILE_TIME.name] if compiled else []), *(metric.name for metric in EXACT)]
+    for name, count in {**{name: row.figure(name) for name in names}, **row.ir}.items():
+        if count is not None:
+            yield _Figure(metric=name, value=float(count))
 
 
 def _ratio(metric: str, estimate: Estimate, release: str = "") -> _Figure:

@@ -32,14 +32,8 @@ _RULE_OF_METRICS = (
     "Listed against the baseline variant: compilation times that differ by more than 100 % (each case was compiled "
     "once), sizes by more than 5 %, dispatch counts and transient memory by anything."
 )
-# What a build is compared in, by the names of the metrics.
-_BUILD_FIGURES: Mapping[str, Callable[[Row], float | None]] = {
-    "compile-time": lambda row: row.compile_ns,
-    "dispatch-size": lambda row: row.dispatch_bytes,
-    "module-size": lambda row: row.module_bytes,
-    "dispatches": lambda row: row.dispatches,
-    "transient-memory": lambda row: row.transient_bytes,
-}
+# What a build is compared in.
+_BUILD_METRICS = ("compile-time", "dispatch-size", "module-size", "dispatches", "transient-memory")
 
 
 def side_by_side(group: VariantGroup, report: Report, *, full: bool) -> list[Part]:
@@ -140,7 +134,7 @@ def latency_changes(report: Report, *, full: bool) -> list[Part]:
         intervals=lambda _: _INTERVAL,
         folded=None if full else 0,
         percentages=True,
-        spans={row.case: (row.latency_low_ns, row.latency_high_ns) for row in report.rows()},
+        spans={row.case: (row.latency.low_ns, row.latency.high_ns) for row in report.rows() if row.latency is not None},
     )
     changes = change_parts(rows, layout)
     parts = [*changes, Paragraph(_RULE_OF_RATIOS, "dim")] if changes else [Paragraph(NOTHING_CHANGED)]
@@ -178,7 +172,7 @@ def metric_changes(report: Report, *, full: bool) -> list[Part]:
     ]
     rows = [
         judged
-        for metric in _BUILD_FIGURES
+        for metric in _BUILD_METRICS
         for row, base in pairs
         if (judged := _metric_row(metric, row, base)) is not None
     ]
@@ -193,7 +187,7 @@ def metric_changes(report: Report, *, full: bool) -> list[Part]:
 
 def _metric_row(metric: str, row: Row, base: Row) -> ChangeRow | None:
     """One figure of a build against the baseline's; None where one of them has none."""
-    before, value = _BUILD_FIGURES[metric](base), _BUILD_FIGURES[metric](row)
+    before, value = base.figure(metric), row.figure(metric)
     if before is None or value is None:
         return None
     exact: Verdict = "unchanged" if value == before else "regressed" if value > before else "improved"
@@ -219,11 +213,10 @@ def _all_metrics(report: Report) -> list[Part]:
     if not rows:
         return []
     columns = [Column("Benchmark Name", [row.case for row in rows], kind="name")]
-    for metric, figure in _BUILD_FIGURES.items():
+    for metric in _BUILD_METRICS:
         size, unit = (1e6, "ms") if metric == "compile-time" else (1, METRICS[metric].unit.replace("count", ""))
-        cells = [
-            _metric_text(figure(row), figure(bases[row.case]) if row.case in bases else None, size) for row in rows
-        ]
+        before = [bases[row.case].figure(metric) if row.case in bases else None for row in rows]
+        cells = [_metric_text(row.figure(metric), base, size) for row, base in zip(rows, before, strict=True)]
         columns.append(Column(METRICS[metric].title, cells, kind="number", unit=unit))
     return [Table(title="All Compilation Metrics", columns=columns)]
 

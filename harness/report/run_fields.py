@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from operator import attrgetter
 from typing import Any
 
 from harness.records.run import DeviceMemory, Peak, Work
@@ -21,17 +21,31 @@ _DIGITS = 9
 
 
 def _field(name: str, path: str = "", **table: Any) -> Field[Row]:
-    """A field of a row by its name, or by a path to what may be None on the way; derived figures are rounded."""
-    if not path:
-        return Field(name=name, value=attrgetter(name), **table)
-    part, _, attribute = path.partition(".")
+    """A field of a row by its name, or by a path to what may be None on the way; what is no number is none."""
+    steps = (path or name).split(".")
 
     def value(row: Row) -> Any:
-        inner = getattr(row, part)
-        figure = getattr(inner, attribute) if inner is not None and attribute else inner
+        found: Any = row
+        for step in steps:
+            found = getattr(found, step) if found is not None else None
+        return None if isinstance(found, float) and not math.isfinite(found) else found
+
+    return Field(name=name, value=value, **table)
+
+
+def _derived(name: str, path: str, **table: Any) -> Field[Row]:
+    """The same of a figure that logarithms went into, rounded."""
+    exact = _field(name, path).value
+
+    def value(row: Row) -> Any:
+        figure = exact(row)
         return float(f"{figure:.{_DIGITS}g}") if isinstance(figure, float) else figure
 
     return Field(name=name, value=value, **table)
+
+
+def _metric(name: str, metric: str, **table: Any) -> Field[Row]:
+    return Field(name=name, value=lambda row: row.figure(metric), **table)
 
 
 FIELDS: tuple[Field[Row], ...] = (
@@ -46,52 +60,52 @@ FIELDS: tuple[Field[Row], ...] = (
     _field("same_as"),
     _field("kind"),
     _field("latency_ns", title="latency", unit="ns"),
-    _field("latency_low_ns"),
-    _field("latency_high_ns"),
-    _field("generations"),
-    _field("rounds"),
-    _field("ratio", "estimate.ratio"),
-    _field("ratio_low", "estimate.low"),
-    _field("ratio_high", "estimate.high"),
-    _field("ratio_confidence", "estimate.confidence"),
+    _field("latency_low_ns", "latency.low_ns"),
+    _field("latency_high_ns", "latency.high_ns"),
+    _field("generations", "latency.generations"),
+    _field("rounds", "latency.rounds"),
+    _derived("ratio", "estimate.ratio"),
+    _derived("ratio_low", "estimate.low"),
+    _derived("ratio_high", "estimate.high"),
+    _derived("ratio_confidence", "estimate.confidence"),
     _field("ratio_generations", "estimate.generations"),
     _field("ratio_rounds", "estimate.rounds"),
     _field("peer"),
-    _field("ratio_to_best_peer", "peer_estimate.ratio"),
-    _field("ratio_to_best_peer_low", "peer_estimate.low"),
-    _field("ratio_to_best_peer_high", "peer_estimate.high"),
-    _field("operations_per_s", "attained.operations_per_s", title="GFLOP/s", unit="giga", rank=4),
-    _field("compulsory_bytes_per_s", "attained.bytes_per_s"),
-    _field("operations_per_byte", "attained.intensity"),
-    _field("share_of_peak", "attained.peak_share"),
-    _field("share_of_roof", "attained.roof_share", title="of the roof", unit="share", rank=4),
+    _derived("ratio_to_best_peer", "peer_estimate.ratio"),
+    _derived("ratio_to_best_peer_low", "peer_estimate.low"),
+    _derived("ratio_to_best_peer_high", "peer_estimate.high"),
+    _derived("operations_per_s", "attained.operations_per_s", title="GFLOP/s", unit="giga", rank=4),
+    _derived("compulsory_bytes_per_s", "attained.bytes_per_s"),
+    _derived("operations_per_byte", "attained.intensity"),
+    _derived("share_of_peak", "attained.peak_share"),
+    _derived("share_of_roof", "attained.roof_share", title="of the roof", unit="share", rank=4),
     _field("instructions_per_call", title="instr/call", unit="instructions", rank=2),
     _field("reference_ns"),
-    _field("dispatches", title="dispatches", rank=1),
-    _field("copies", title="copies", rank=3),
-    _field("fills", title="fills", rank=6),
-    _field("transient_bytes", title="transient", unit="bytes", rank=1),
-    _field("encoded_bytes", "storage.encoded_bytes"),
-    _field("encoded_unpadded_bytes", "storage.unpadded_bytes"),
-    _field("encoded_worst_ratio", "storage.worst_ratio"),
-    _field("dispatch_bytes"),
-    _field("module_bytes", title="module", unit="bytes", rank=5),
+    _metric("dispatches", "dispatches", title="dispatches", rank=1),
+    _metric("copies", "copies", title="copies", rank=3),
+    _metric("fills", "fills", title="fills", rank=6),
+    _metric("transient_bytes", "transient-memory", title="transient", unit="bytes", rank=1),
+    _field("encoded_bytes", "counted.storage.encoded_bytes"),
+    _field("encoded_unpadded_bytes", "counted.storage.unpadded_bytes"),
+    _derived("encoded_worst_ratio", "counted.storage.worst_ratio"),
+    _metric("dispatch_bytes", "dispatch-size"),
+    _metric("module_bytes", "module-size", title="module", unit="bytes", rank=5),
     _field("module_sha256"),
-    _field("compile_ns", title="compile", unit="ns", rank=4),
-    _field("compile_peak_rss_bytes", "peak_rss_bytes"),
-    _field("host_peak_bytes"),
-    _field("device_peak_bytes"),
+    _metric("compile_ns", "compile-time", title="compile", unit="ns", rank=4),
+    _field("compile_peak_rss_bytes", "build.peak_rss_bytes"),
+    _metric("host_peak_bytes", "host-peak-memory"),
+    _metric("device_peak_bytes", "device-peak-memory"),
     _field("checked_against"),
-    _field("max_absolute_error"),
-    _field("max_relative_error"),
+    _field("max_absolute_error", "check.max_absolute"),
+    _field("max_relative_error", "check.max_relative"),
     _field("failure_stage", "failure.stage"),
     _field("failure_message", "failure.message"),
 )
 
 _STORAGE: tuple[Field[Row], ...] = (
-    _field("", "storage.encoded_bytes", title="encoded", unit="bytes"),
-    _field("", "storage.overhead", title="padding", unit="share"),
-    _field("", "storage.worst_ratio", title="worst case", unit="times"),
+    _field("", "counted.storage.encoded_bytes", title="encoded", unit="bytes"),
+    _field("", "counted.storage.overhead", title="padding", unit="share"),
+    _field("", "counted.storage.worst_ratio", title="worst case", unit="times"),
 )
 
 
@@ -120,12 +134,12 @@ def main_columns(section: Section) -> list[Column]:
 
 def _memory(section: Section) -> list[Column]:
     """Peak memory of each device, where there are several."""
-    devices = max((tuple(memory.device for memory in row.memory) for row in section.rows), key=len, default=())
+    devices = max((tuple(memory.device for memory in _devices(row)) for row in section.rows), key=len, default=())
     if len(devices) < 2:
         return []
 
     def peak(place: int) -> Callable[[Row], int | None]:
-        return lambda row: row.memory[place].device_peak_bytes if place < len(row.memory) else None
+        return lambda row: _devices(row)[place].device_peak_bytes if place < len(_devices(row)) else None
 
     fields = [
         Field(title=f"peak of {place}: {device}", unit="bytes", value=peak(place), rank=2)
@@ -134,10 +148,14 @@ def _memory(section: Section) -> list[Column]:
     return tabulate(fields, section.rows)
 
 
+def _devices(row: Row) -> tuple[DeviceMemory, ...]:
+    return row.reference.memory if row.reference is not None else ()
+
+
 def ir_columns(section: Section) -> list[Column]:
     """Variant, toolchain where there are several, counts of ops, and what encodings cost; [] where nobody asks."""
     keys = tuple(dict.fromkeys(key for row in section.rows for key in row.ir))
-    if not keys and not any(row.storage for row in section.rows):
+    if not keys and not any(row.counted and row.counted.storage for row in section.rows):
         return []
     counts = []
     for key in keys:
@@ -232,12 +250,13 @@ def run_json(report: Report) -> str:
 
 
 def _nested(row: Row) -> dict[str, Any]:
+    storage = row.counted.storage if row.counted is not None else None
     return {
         "failure_stderr": row.failure.stderr if row.failure else None,
         "ir": row.ir,
-        "encoded_tensors": [asdict(tensor) for tensor in row.storage.tensors] if row.storage else None,
-        "memory_by_device": [asdict(memory) for memory in row.memory],
-        "plugin_effects": [asdict(effect) for effect in row.effects],
+        "encoded_tensors": [asdict(tensor) for tensor in storage.tensors] if storage else None,
+        "memory_by_device": [asdict(memory) for memory in _devices(row)],
+        "plugin_effects": [asdict(effect) for effect in row.build.effects] if row.build else [],
         "remarks": row.remarks,
         "repro": row.repro,
         "compile_flags": row.compile_flags,
@@ -252,12 +271,12 @@ def run_csv(report: Report) -> str:
     """
     rows = tuple(report.rows())
     ops = tuple(dict.fromkeys(key for row in rows for key in row.ir))
-    devices = max((len(row.memory) for row in rows), default=0)
+    devices = max((len(_devices(row)) for row in rows), default=0)
     return to_csv(
         [
             {
                 **record,
-                **_device_memory(row.memory, devices if devices > 1 else 0),
+                **_device_memory(_devices(row), devices if devices > 1 else 0),
                 **{f"ir {key}": row.ir.get(key) for key in ops},
                 "compile_flags": shlex.join(row.compile_flags),
                 "run_flags": shlex.join(row.run_flags),

@@ -13,6 +13,7 @@ from harness.compare.recorded import Timings, judge_run
 from harness.metrics import LATENCY
 from harness.records.case import Case, VariantGroup
 from harness.records.run import Run
+from harness.report.remarks import was_compared
 from harness.report.run_rows import Row, Section, baseline_label, section_of
 
 # A quiet core gives a busy process all but some per mille of its time; less than this is another program's doing.
@@ -166,7 +167,7 @@ def count_rows(rows: Sequence[Row], cases: Sequence[Case]) -> Summary:
     mismatches = {case.name for case in cases if case.expected_mismatch}
 
     def tellable(row: Row) -> bool:
-        return row.case not in mismatches or row.max_relative_error is not None
+        return row.case not in mismatches or was_compared(row.check)
 
     return Summary(
         planned=len(rows),

@@ -5,26 +5,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from harness.compare.pairs import Side
 from harness.compare.recorded import RunVerdicts, Timings
 from harness.ir.roofline import NARROW_TYPES, Attained, attained
+from harness.metrics import BUILD_FACTS, COMPILE_TIME, METRICS, REFERENCE_FACTS
 from harness.records.case import Case
-from harness.records.run import (
-    Build,
-    Check,
-    DeviceMemory,
-    Failure,
-    Header,
-    ModelRecord,
-    Peak,
-    PluginEffect,
-    Reference,
-    Storage,
-    Work,
-)
+from harness.records.run import Build, Check, Failure, Header, IrCounts, ModelRecord, Peak, Reference, Work
 from harness.report.remarks import (
     counting_remarks,
     effect_remarks,
@@ -39,6 +28,7 @@ from harness.stats import (
     Change,
     Estimate,
     GroupTimes,
+    Latency,
     counter_per_call,
     estimate_ratio,
     summarise_latency,
@@ -65,42 +55,23 @@ def side_label(variant: str, toolchain: str, *, several: bool) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One case. Figures that nobody took are None.
+    """One case and what was recorded of it; None where nothing was.
 
     Attributes:
         baseline: Whether the other rows of its section are compared with it.
+        peer: The engine that ran it instead of IREE, by its registered name.
         status: `same`: not measured on its own, since its module and run flags are those of `same_as`, whose timings
             it shows. `not timed`: compiled and right, in a run that was to time nothing. `turns dropped`: its raw turns
             were deleted by `harness results gc`. `missing`: planned, and neither measured nor failed nor skipped in a
             finished run.
         same_as: Variant with the same module and run flags, under the same toolchain.
-        latency_ns: Median over generations of each one's median time of one call.
-        latency_low_ns: Median of the fastest generation.
-        latency_high_ns: Median of the slowest generation.
-        latency_spread: Of the generations' medians, in the log: their median distance from their middle, scaled to be
-            a standard deviation where they are normal.
-        generations: Behind the latency; `estimate` has its own.
-        rounds: Likewise, over all generations.
+        counted: The ops that the suite names, and its encoded tensors where the suite asks what they cost.
+        reference: Of this case, or of the one whose timings it shows.
+        instructions_per_call: Retired in user mode; the median over turns.
         estimate: Time of this case divided by the baseline's; None for the baseline and where one of them has none.
         kind: What to call the estimate; `same` without an estimate where the module is the baseline's.
-        attained: How much of the machine it uses; None where its model's work is not known.
-        instructions_per_call: Retired in user mode; the median over turns.
-        transient_bytes: Of the program's schedule, as iree-compile states it.
-        dispatch_bytes: Executables of all dispatches together.
-        compile_ns: Wall time of iree-compile, when it ran.
-        peak_rss_bytes: Peak resident memory of iree-compile.
-        reference_ns: Median real time that one iree-benchmark-module process says.
-        host_peak_bytes: Peak of the host-local allocator statistics of that process.
-        device_peak_bytes: Peak of the device-local ones; both summed over the devices.
-        memory: Both of each device, in the order of the command line.
-        ir: Counts of the ops that the suite names, by `phase/op`.
-        storage: Its encoded tensors, where the suite asks what they cost.
-        effects: What plugins and preprocessing flags did.
-        peer: The engine that ran it instead of IREE, by its registered name.
         peer_estimate: Time of this case divided by the section's best peer's; None for that peer itself.
-        checked_against: What its outputs were compared with.
-        max_absolute_error: Largest |a - b| over all outputs.
-        max_relative_error: The largest over the outputs of max |a - b| / max |b|.
+        attained: How much of the machine it uses; None where its model's work is not known.
         failure: Why there are no figures, for failures that were expected too.
         remarks: Sentences in plain words, the weightiest first.
         repro: Command lines that repeat the case with plain tools.
@@ -113,44 +84,58 @@ class Row:
     device: str
     toolchain: str
     baseline: bool
-    status: Status
-    same_as: str | None = None
-    latency_ns: float | None = None
-    latency_low_ns: float | None = None
-    latency_high_ns: float | None = None
-    latency_spread: float | None = None
-    generations: int | None = None
-    rounds: int | None = None
-    estimate: Estimate | None = None
-    kind: Change | None = None
-    attained: Attained | None = None
-    instructions_per_call: float | None = None
-    dispatches: int | None = None
-    copies: int | None = None
-    fills: int | None = None
-    transient_bytes: int | None = None
-    dispatch_bytes: int | None = None
-    module_bytes: int | None = None
-    module_sha256: str | None = None
-    compile_ns: int | None = None
-    peak_rss_bytes: int | None = None
-    reference_ns: float | None = None
-    host_peak_bytes: int | None = None
-    device_peak_bytes: int | None = None
-    memory: tuple[DeviceMemory, ...] = ()
-    checked_against: str | None = None
-    max_absolute_error: float | None = None
-    max_relative_error: float | None = None
-    failure: Failure | None = None
     peer: str | None = None
-    peer_estimate: Estimate | None = None
-    ir: Mapping[str, int] = field(default_factory=dict)
-    storage: Storage | None = None
-    effects: tuple[PluginEffect, ...] = ()
-    remarks: tuple[str, ...] = ()
-    repro: tuple[str, ...] = ()
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
+    status: Status
+    same_as: str | None = None
+    build: Build | None = None
+    counted: IrCounts | None = None
+    check: Check | None = None
+    reference: Reference | None = None
+    latency: Latency | None = None
+    instructions_per_call: float | None = None
+    estimate: Estimate | None = None
+    kind: Change | None = None
+    peer_estimate: Estimate | None = None
+    attained: Attained | None = None
+    failure: Failure | None = None
+    remarks: tuple[str, ...] = ()
+    repro: tuple[str, ...] = ()
+
+    @property
+    def latency_ns(self) -> float | None:
+        """Median over generations of each one's median time of one call."""
+        return self.latency.median_ns if self.latency is not None else None
+
+    @property
+    def module_sha256(self) -> str | None:
+        """Of the module's bytes."""
+        return self.build.module_sha256 if self.build is not None else None
+
+    @property
+    def reference_ns(self) -> float | None:
+        """Median real time that one iree-benchmark-module process says."""
+        times = [time for time in self.reference.real_time_ns if 0 < time < math.inf] if self.reference else []
+        return float(statistics.median(times)) if times else None
+
+    @property
+    def checked_against(self) -> str | None:
+        """What its outputs were compared with."""
+        return self.check.against or None if self.check is not None else None
+
+    @property
+    def ir(self) -> Mapping[str, int]:
+        """Counts of the ops that the suite names, by `phase/op`."""
+        return self.counted.counts if self.counted is not None else {}
+
+    def figure(self, metric: str) -> float | None:
+        """Its compilation time, or a counted figure of its build or of iree-benchmark-module, by the metric's name."""
+        if metric == COMPILE_TIME.name:
+            return self.build.compile_ns if self.build is not None else None
+        if (of_build := BUILD_FACTS.get(METRICS[metric])) is not None:
+            return of_build(self.build) if self.build is not None else None
+        return REFERENCE_FACTS[METRICS[metric]](self.reference) if self.reference is not None else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,7 +240,7 @@ def _best_peer(cases: Sequence[Case], times: GroupTimes) -> Case | None:
         for case in cases
         if case.peer is not None and (latency := summarise_latency(times.ns_per_call(case.name))) is not None
     ]
-    return min(found, key=lambda one: one[0])[1] if found else None
+    return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def _call(model: ModelRecord | None) -> str:
@@ -281,8 +266,7 @@ def _row(case: Case, group: _Group) -> Row:
         timing=timing,
         dropped=dropped,
     )
-    build = evidence.builds.get(case.name)
-    counted = evidence.ir.get(case.name)
+    build, check = evidence.builds.get(case.name), evidence.checks.get(case.name)
     reference = evidence.references.get(case.name) or evidence.references.get(timed.name)
     row = Row(
         case=case.name,
@@ -293,35 +277,30 @@ def _row(case: Case, group: _Group) -> Row:
         toolchain=case.toolchain,
         baseline=case.baseline,
         peer=case.peer,
-        status=status,
-        same_as=stand_in.variant if stand_in is not None and status == "same" else None,
-        failure=failure,
-        repro=repro_lines(
-            case,
-            group.header.suite,
-            build,
-            reference,
-            evidence.checks.get(case.name),
-            several_toolchains=len(group.header.toolchains) > 1,
-        ),
         compile_flags=case.compile_flags,
         run_flags=case.run_flags,
-        ir=counted.counts if counted is not None else {},
-        storage=counted.storage if counted is not None else None,
+        status=status,
+        same_as=stand_in.variant if stand_in is not None and status == "same" else None,
+        build=build,
+        counted=evidence.ir.get(case.name),
+        check=check,
+        reference=reference,
+        failure=failure,
+        repro=repro_lines(
+            case, group.header.suite, build, reference, check, several_toolchains=len(group.header.toolchains) > 1
+        ),
     )
-    row = _with_check(_with_reference(_with_build(row, build), reference), evidence.checks.get(case.name))
     if status in ("measured", "same"):
         row = _with_times(row, timed, group)
-    check = evidence.checks.get(case.name if own_failure else timed.name)
-    remarks = [*fate_remarks(case, status, failure, check, None if own_failure or timed is case else timed)]
+    failed_check = check if own_failure else evidence.checks.get(timed.name)
+    remarks = [*fate_remarks(case, status, failure, failed_check, None if own_failure or timed is case else timed)]
     if stand_in is not None and status == "same":
         remarks += sharing_remarks(case, stand_in, group.header.baseline)
     unusable = group.times.unusable.get(case.name, 0)
     remarks += measuring_remarks(row, generations=len(group.times.generations), unusable=unusable)
-    if status == "measured":
-        remarks += reference_remarks(row, evidence.references.get(case.name))
+    remarks += reference_remarks(row)
     remarks += effect_remarks(case, build)
-    remarks += counting_remarks(counted)
+    remarks += counting_remarks(row.counted)
     remarks += warning_remarks(build)
     return replace(row, remarks=tuple(remarks))
 
@@ -359,73 +338,13 @@ def _status(
     return "turns dropped" if dropped else "missing"
 
 
-def _with_build(row: Row, build: Build | None) -> Row:
-    if build is None:
-        return row
-    row = replace(
-        row,
-        module_sha256=build.module_sha256,
-        effects=build.effects,
-        compile_ns=build.compile_ns,
-        peak_rss_bytes=build.peak_rss_bytes,
-    )
-    if build.statistics is not None:
-        row = replace(
-            row,
-            dispatches=build.statistics.dispatches,
-            copies=build.statistics.copies,
-            fills=build.statistics.fills,
-            transient_bytes=build.statistics.transient_bytes,
-        )
-    if build.sizes is not None:
-        row = replace(
-            row,
-            dispatch_bytes=sum(build.sizes.dispatch_bytes.values()),
-            module_bytes=build.sizes.module_bytes,
-        )
-    return row
-
-
-def _with_reference(row: Row, reference: Reference | None) -> Row:
-    if reference is None:
-        return row
-    times = [time for time in reference.real_time_ns if 0 < time < math.inf]
-    return replace(
-        row,
-        reference_ns=float(statistics.median(times)) if times else None,
-        host_peak_bytes=reference.host_peak_bytes,
-        device_peak_bytes=reference.device_peak_bytes,
-        memory=reference.memory,
-    )
-
-
-def _with_check(row: Row, check: Check | None) -> Row:
-    if check is None:
-        return row
-    return replace(
-        row,
-        checked_against=check.against or None,
-        max_absolute_error=_finite(check.max_absolute),
-        max_relative_error=_finite(check.max_relative),
-    )
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
 def _with_times(row: Row, timed: Case, group: _Group) -> Row:
     latency = summarise_latency(group.times.ns_per_call(timed.name))
     if latency is None:
         return row
     row = replace(
         row,
-        latency_ns=latency.median_ns,
-        latency_low_ns=latency.low_ns,
-        latency_high_ns=latency.high_ns,
-        latency_spread=latency.spread,
-        generations=latency.generations,
-        rounds=latency.rounds,
+        latency=latency,
         instructions_per_call=group.instructions.get(timed.name),
     )
     if (work := group.evidence.work.get(row.model)) is not None:

@@ -111,17 +111,17 @@ def _sentence(summary: Summary, parts: Sequence[str]) -> str:
 def correctness(report: Report) -> str:
     """How many outputs were checked, against what, and how far off the worst was; "" where none was."""
     checked = [row for row in report.rows() if row.checked_against and row.failure is None]
-    compared = [row for row in checked if row.max_relative_error is not None]
+    errors = {row.case: row.check.max_relative for row in checked if row.check and row.check.max_relative is not None}
     if not checked:
         return ""
     text = f"Outputs of {plural(len(checked), 'case')} were checked before timing"
-    if not compared:
+    if not errors:
         return f"{text}, but only for being finite."
-    worst = max(compared, key=lambda row: row.max_relative_error or 0.0)
-    alone = len(checked) - len(compared)
+    worst = max(checked, key=lambda row: errors.get(row.case, -1.0))
+    alone = len(checked) - len(errors)
     unsure = f", {alone} of them only for being finite" if alone else ""
     return (
-        f"{text}{unsure}; the largest relative difference is {worst.max_relative_error:.1e}, of {worst.case} "
+        f"{text}{unsure}; the largest relative difference is {errors[worst.case]:.1e}, of {worst.case} "
         f"against {worst.checked_against}."
     )
 

@@ -129,7 +129,7 @@ def run_of(text: str) -> Report:
                     case=f"{text}{number}",
                     variant=row.variant and f"{text}{row.variant}",
                     same_as=row.same_as and text,
-                    checked_against=row.checked_against and text,
+                    check=row.check and replace(row.check, against=text),
                     remarks=tuple(text for _ in row.remarks),
                     repro=tuple(text for _ in row.repro),
                     failure=row.failure and replace(row.failure, message=text, stderr=f"{text}\n{text}x"),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from harness.errors import ExitCode
+from harness.metrics import COMPILE_TIME, EXACT
 from harness.records.run import Build, Failure, ModelRecord, PluginEffect, Reference, Run, Turn
 from harness.report.outcome import exit_code
 from harness.report.remarks import effect_remarks
@@ -96,15 +97,24 @@ def test_figures_are_those_of_the_records(full_run: Run) -> None:
             for generation in range(5)
         )
     ]
-    assert (row.latency_ns, row.latency_low_ns, row.latency_high_ns) == (np.median(medians), min(medians), max(medians))
-    assert (row.generations, row.rounds) == (5, 40)
-    assert row.estimate is not None
+    latency, check = row.latency, row.check
+    assert latency is not None and check is not None and row.estimate is not None
+    assert (latency.median_ns, latency.low_ns, latency.high_ns) == (np.median(medians), min(medians), max(medians))
+    assert (latency.generations, latency.rounds) == (5, 40)
     assert row.estimate.ratio == pytest.approx(132 / 220, rel=0.01)
-    assert (row.dispatches, row.copies, row.fills, row.transient_bytes) == (14, 13, 5, 16_742_912)
-    assert (row.module_bytes, row.dispatch_bytes) == (938_345, 126_000)
-    assert (row.compile_ns, row.peak_rss_bytes) == (2_870_000_000, 310 * 2**20)
+    assert {metric: row.figure(metric) for metric in (COMPILE_TIME.name, *(metric.name for metric in EXACT))} == {
+        "compile-time": 2_870_000_000,
+        "module-size": 938_345,
+        "dispatch-size": 126_000,
+        "dispatches": 14,
+        "copies": 13,
+        "fills": 5,
+        "transient-memory": 16_742_912,
+        "host-peak-memory": 21_004_288,
+        "device-peak-memory": 0,
+    }
     assert row.instructions_per_call == pytest.approx(132e6 * 3.1, rel=1e-6)
-    assert (row.reference_ns, row.host_peak_bytes, row.device_peak_bytes) == (171e6, 21_004_288, 0)
+    assert (row.reference_ns, row.checked_against, check.max_relative) == (171e6, "rdb/stock@local-sync", 1e-6)
 
 
 def test_equal_modules_share_the_figures_of_the_case_that_was_measured(full_run: Run, small_run: Run) -> None:
@@ -145,7 +155,7 @@ def test_failures_keep_what_the_tool_said_and_what_was_known_before(full_run: Ru
     assert wide.failure is not None
     assert "tensor<32x64x3x3xf32>" in wide.failure.stderr
     assert wrong.remarks[0].endswith("compared with ONNX Runtime 1.31.1 (allowed: 1e-05 + 0.0001 of each value)")
-    assert (wrong.latency_ns, wrong.dispatches) == (None, 10)
+    assert (wrong.latency_ns, wrong.figure("dispatches")) == (None, 10)
 
 
 @pytest.mark.parametrize(
