@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from harness.compare.gates import applicable_gates, apply_gates, require_gated_cases
+from harness.compare.gates import apply_gates, require_gated_cases
 from harness.compare.judge import rules_of
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, what_is_known, with_rounds
@@ -152,9 +152,9 @@ def conclude(
     rows = [known_row(pair, fate) for pair in plan.pairs if isinstance(fate := plan.fates[pair.name], Known)]
     rows += compared
     rows += [row for pair in plan.pairs if _has_figures(plan.fates[pair.name]) for row in exact_rows(pair, base, head)]
-    gates, unused = applicable_gates(plan.gates, rows, plan.left_out, upstream=options.rule == "upstream")
-    rows = list(apply_gates(_in_order(rows, plan.pairs), gates, suite=head.run.header.suite, partial=plan.partial))
-    if options.rule == "upstream":
+    upstream = options.rule == "upstream"
+    rows, unused = apply_gates(_in_order(rows, plan.pairs), plan.gates, plan.left_out, upstream=upstream)
+    if upstream:
         rows = list(judge_by_upstream(rows, pairs, str(environment.get("machine", {}).get("architecture", ""))))
     rows = [with_repro(row, pairs[row.case], base, head, options) for row in rows]
     return Comparison(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.compare.pairs import Pair
@@ -21,63 +21,54 @@ _ROUNDING = 1e-9
 _NS_PER_MS = 1e6
 
 
-def apply_gates(rows: Iterable[Row], gates: Sequence[Gate], *, suite: str, partial: bool = False) -> tuple[Row, ...]:
-    """The same rows, with `gate` set where a gate's metric and case pattern match.
-
-    A row of a statistical metric violates a gate if its verdict is a change in the gate's direction and the estimate
-    lies beyond the limits; one of an exact metric if its values do. A/A controls and rows without figures have no gate.
-    An identical row passes all gates of exact metrics that are of its case: equal modules have no rows of these.
+def require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: str, *, partial: bool) -> None:
+    """Refuse a gate that no case is of, before minutes are spent on measuring, and one that a run was damaged to have.
 
     Args:
         suite: Path of the suite that the gates are from, for messages.
         partial: Whether only some of the suite's cases were run or compared, so that a gate may be of none of them.
 
     Raises:
-        UsageError: A gate is of no case, so that it would pass whatever happens.
-    """
-    known = tuple(rows)
-    if not gates:
-        return known
-    for gate in gates:
-        _require_case(gate, known, suite, partial=partial)
-    return tuple(_gated(row, [gate for gate in gates if decides(gate, row)]) for row in known)
-
-
-def require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: str, *, partial: bool) -> None:
-    """Refuse a gate that no case is of, before minutes are spent on measuring, and one that a run was damaged to have.
-
-    Raises:
-        UsageError: The gate and what is wrong with it.
+        UsageError: The gate and what is wrong with it; a gate of no case would pass whatever happens.
     """
     for gate in gates:
         limits = [limit for limit in (gate.relative, gate.absolute) if limit is not None]
         if metric_named(gate.metric) is None or not all(0 <= limit < math.inf for limit in limits):
             raise UsageError(f"{suite}: [gates.{gate.name}] names no metric, or a limit that is none; correct it")
-    apply_gates([_any_figure(pair) for pair in pairs], gates, suite=suite, partial=partial)
+        if not partial and not any(_is_of(gate, _any_figure(pair)) for pair in pairs):
+            names = sorted(pair.name for pair in pairs)
+            example = f", and has {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}" if names else ""
+            raise UsageError(
+                f"{suite}: [gates.{gate.name}] cases: this comparison has no case that {gate.cases!r} matches"
+                f"{example}; correct the pattern or remove the gate"
+            )
 
 
-def applicable_gates(
-    gates: Sequence[Gate], rows: Sequence[Row], left_out: Sequence[Pair], *, upstream: bool
-) -> tuple[list[Gate], list[str]]:
-    """The gates that can be held against these rows, and notes of those that cannot.
+def apply_gates(
+    rows: Sequence[Row], gates: Sequence[Gate], left_out: Sequence[Pair] = (), *, upstream: bool = False
+) -> tuple[list[Row], list[str]]:
+    """The same rows, with `gate` set where a gate's metric and case pattern match, and notes of gates that match none.
+
+    A row of a statistical metric violates a gate if its verdict is a change in the gate's direction and the estimate
+    lies beyond the limits; one of an exact metric if its values do. A/A controls and rows without figures have no gate.
+    An identical row passes all gates of exact metrics that are of its case: equal modules have no rows of these.
 
     Args:
+        gates: That `require_gated_cases` let pass.
         left_out: Pairs that no row is about.
         upstream: Whether upstream's rule judges, which has no gates.
     """
     if upstream and gates:
-        return [], ["The suite's gates were not applied: upstream's rule has none"]
-    applied, notes = [], []
+        return list(rows), ["The suite's gates were not applied: upstream's rule has none"]
+    notes = []
     for gate in gates:
-        if any(decides(gate, row) for row in rows):
-            applied.append(gate)
-        elif any(is_of(gate, row) for row in rows):
+        if any(_decides(gate, row) for row in rows):
+            continue
+        if any(_is_of(gate, row) for row in rows):
             notes.append(f"Gate {gate.name} was not applied: {gate.metric} was not measured")
-        elif any(is_of(gate, _any_figure(pair)) for pair in left_out):
+        elif any(_is_of(gate, _any_figure(pair)) for pair in left_out):
             notes.append(f"Gate {gate.name} was not applied: its cases were left out")
-        else:
-            applied.append(gate)  # and refused, unless only some cases were compared
-    return applied, notes
+    return [_gated(row, [gate for gate in gates if _decides(gate, row)]) for row in rows], notes
 
 
 def _any_figure(pair: Pair) -> Row:
@@ -85,29 +76,18 @@ def _any_figure(pair: Pair) -> Row:
     return blank_row(pair, LATENCY, "identical")
 
 
-def decides(gate: Gate, row: Row) -> bool:
+def _decides(gate: Gate, row: Row) -> bool:
     """Whether a gate is held against a row: its metric's, or an identical one, which stands for all exact figures."""
     stands = row.metric == gate.metric or (row.verdict == "identical" and _is_exact(gate.metric))
-    return stands and is_of(gate, row)
+    return stands and _is_of(gate, row)
 
 
-def is_of(gate: Gate, row: Row) -> bool:
+def _is_of(gate: Gate, row: Row) -> bool:
     """Whether a gate is of a row's case; in a run of several toolchains its pattern may leave the toolchain out."""
     match = matching([gate.cases]).match
     if row.control:
         return False
     return bool(match(row.case) or match(f"{row.model}/{row.variant}@{row.device}"))
-
-
-def _require_case(gate: Gate, rows: Sequence[Row], suite: str, *, partial: bool) -> None:
-    if partial or any(is_of(gate, row) for row in rows):
-        return
-    cases = sorted({row.case for row in rows if not row.control})
-    example = f", and has {', '.join(cases[:3])}{', ...' if len(cases) > 3 else ''}" if cases else ""
-    raise UsageError(
-        f"{suite}: [gates.{gate.name}] cases: this comparison has no case that {gate.cases!r} matches{example}; "
-        "correct the pattern or remove the gate"
-    )
 
 
 def _gated(row: Row, gates: Sequence[Gate]) -> Row:
@@ -157,7 +137,7 @@ def allowance(gate: Gate) -> str:
     if gate.relative:
         limits.append(f"{sign}{gate.relative * 100:g} %")
     if gate.absolute:
-        limits.append(f"{sign}{_amount(gate.absolute, _unit(gate))}")
+        limits.append(f"{sign}{_amount(gate.absolute, gate.metric)}")
     return " or ".join(limits) or f"no {'change' if gate.direction == 'any' else gate.direction}"
 
 
@@ -166,12 +146,8 @@ def _is_exact(name: str) -> bool:
     return metric is not None and metric.exact
 
 
-def _unit(gate: Gate) -> str:
-    metric = metric_named(gate.metric)
-    return metric.unit if metric is not None else ""
-
-
-def _amount(value: float, unit: str) -> str:
+def _amount(value: float, metric: str) -> str:
+    unit = definition.unit if (definition := metric_named(metric)) is not None else ""
     if unit == "ns":
         return f"{value / _NS_PER_MS:,.10g} ms"
     return f"{value:,.10g}" if unit == "count" else f"{value:,.10g} {unit}"
