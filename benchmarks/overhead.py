@@ -26,6 +26,7 @@ from harness.stages.prepare import prepare
 from harness.store.run_directory import load_run
 from harness.suite.cases import Selection, plan_cases
 from harness.suite.load import Device, FlagSet, Suite, Variant
+from harness.suite.present import Presence
 
 ROOT = Path(__file__).parents[1]
 SUITE = Path("suites/esrgan.toml")
@@ -106,7 +107,8 @@ def plan_seconds(cases: int) -> float:
         exclude=("m99/v99@*",),
     )
     model_ids = {model.name: model.name for model in suite.models}
-    return seconds(lambda: plan_cases(suite, model_ids=model_ids, toolchain="3.13.0", plugins={}, unavailable={}), 3)
+    devices = {device.name: Presence() for device in suite.devices}
+    return seconds(lambda: plan_cases(suite, model_ids=model_ids, toolchain="3.13.0", plugins={}, devices=devices), 3)
 
 
 def own_share_of_a_run() -> tuple[float, float]:

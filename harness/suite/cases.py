@@ -16,6 +16,7 @@ from harness.records.case import ID_DIGITS, Case
 from harness.suite.cells import Cell, SuitePeer, cell_of, peer_cases
 from harness.suite.flags import find_trap
 from harness.suite.load import Suite
+from harness.suite.present import Presence
 from harness.toolchain.tools import flag_name
 
 
@@ -81,8 +82,7 @@ def plan_cases(
     model_ids: Mapping[str, str],
     toolchain: str,
     plugins: Mapping[str, Sequence[Applied]],
-    unavailable: Mapping[str, str],
-    environments: Mapping[str, Mapping[str, str]] | None = None,
+    devices: Mapping[str, Presence],
     peers: Sequence[SuitePeer] = (),
     missing_peers: Mapping[str, str] = MappingProxyType({}),
     selection: Selection = Selection(),
@@ -95,8 +95,7 @@ def plan_cases(
         model_ids: Content hash of each model's definition, by name.
         toolchain: Version of the compiler and runtime pair.
         plugins: By variant name, its plugins in order with their options; variants without plugins need no entry.
-        unavailable: Why a device is not there, as a sentence, by device name.
-        environments: Variables that processes on a device need, by device name.
+        devices: What the suite's devices are here, by name.
         peers: The suite's, with their options.
         missing_peers: Why a peer cannot be used here, as a sentence, by label.
         selection: What the user asked for; each selected case brings its baseline.
@@ -108,7 +107,7 @@ def plan_cases(
     variants = sorted(suite.variants, key=lambda variant: variant.name != suite.baseline)
     cells = {
         (variant.name, device.name): cell_of(
-            suite, variant, device, toolchain, plugins.get(variant.name, ()), unavailable, environments or {}
+            suite, variant, device, devices[device.name], toolchain, plugins.get(variant.name, ())
         )
         for device in suite.devices
         for variant in variants
@@ -122,7 +121,7 @@ def plan_cases(
                 _case(suite, model.name, model_ids[model.name], model.tags, cells[variant.name, device.name], toolchain)
                 for variant in variants
             ),
-            *peer_cases(model, model_ids[model.name], device, peers, missing_peers, unavailable.get(device.name)),
+            *peer_cases(model, model_ids[model.name], device, peers, missing_peers, devices[device.name].missing),
         )
     ]
     chosen = _matrix(suite, every)

@@ -16,6 +16,7 @@ from harness.plugins.chain import Arranged, arrange
 from harness.records.case import ID_DIGITS, Case
 from harness.suite.flags import normalised
 from harness.suite.load import Device, FlagSet, Suite, Variant
+from harness.suite.present import Presence
 from harness.toolchain.tools import merge_flags
 
 
@@ -58,17 +59,15 @@ def cell_of(
     suite: Suite,
     variant: Variant,
     device: Device,
+    here: Presence,
     toolchain: str,
     plugins: Sequence[Applied],
-    unavailable: Mapping[str, str],
-    environments: Mapping[str, Mapping[str, str]],
 ) -> Cell:
     """Join a variant's flags and plugins with a device's.
 
     Args:
+        here: What the device is on this machine.
         plugins: The variant's, in order, with their options.
-        unavailable: Why a device is not there, as a sentence, by device name.
-        environments: Variables that processes on a device need, by device name.
 
     Raises:
         SuiteError: The plugins cannot work together in this order.
@@ -99,8 +98,8 @@ def cell_of(
         run_flags=run_flags,
         digest=hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
         threads=threads_of(device),
-        environment=dict(environments.get(device.name, {})),
-        skip=unavailable.get(device.name) or _not_applicable(variant, device, toolchain, plugins),
+        environment=here.environment,
+        skip=here.missing or _not_applicable(variant, device, toolchain, plugins),
     )
 
 

@@ -12,6 +12,7 @@ from harness.plugins import Applied
 from harness.records.case import Case
 from harness.suite.cases import Selection, plan_cases
 from harness.suite.load import Suite
+from harness.suite.present import Presence
 from tests.builders import FLAGS, SUITE
 
 WriteSuite = Callable[..., Path]
@@ -47,6 +48,7 @@ def plan(
     toolchain: str = "3.13.0",
     plugins: Mapping[str, Sequence[Applied]] | None = None,
     unavailable: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
     patterns: tuple[str, ...] = (),
     tags: tuple[str, ...] = (),
     **others: Any,
@@ -57,7 +59,10 @@ def plan(
         model_ids=model_ids or {model.name: f"the definition of {model.name}" for model in suite.models},
         toolchain=toolchain,
         plugins=plugins or {},
-        unavailable=unavailable or {},
+        devices={
+            device.name: Presence(missing=(unavailable or {}).get(device.name), environment=environment or {})
+            for device in suite.devices
+        },
         selection=Selection(patterns=patterns, tags=tags),
         **others,
     )

@@ -82,7 +82,7 @@ def test_a_case_has_all_that_a_run_must_know() -> None:
         "tiled", "--iree-opt-level=O3", flag_sets=(tiling,), run_flags=("--trace_execution",), tags=("tiling", "all")
     )
     suite = a_suite(variant, models=(a_model(tags=("vision", "all")),), devices=(device,))
-    (case,) = plan(suite, environments={"pool": {"VK_DRIVER_FILES": "lvp_icd.json"}})
+    (case,) = plan(suite, environment={"VK_DRIVER_FILES": "lvp_icd.json"})
     assert case == Case(
         id=case.id,
         name="net/tiled@pool",
