@@ -15,10 +15,10 @@ from typing import Literal
 
 import numpy as np
 
+from harness.stats.intervals import Location
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import (
     CONFIRMING_LOOKS,
-    Look,
     Rule,
     Standing,
     confirmation_p,
@@ -122,7 +122,7 @@ class Judged:
         final: Where it stands after the confirmation; as `first` where there was none.
     """
 
-    looks: tuple[Look, ...]
+    looks: tuple[Location, ...]
     stopped: int
     first: Standing
     final: Standing
@@ -156,7 +156,7 @@ def judged(shape: str, trials: int, change: float = 0.0) -> tuple[Judged, ...]:
     return tuple(judge(samples) for samples in np.log(head * (1 + change)) - np.log(base))
 
 
-def holds(look: Look, truth: float) -> bool:
+def holds(look: Location, truth: float) -> bool:
     """Whether the interval does; where noise has steps, its ends are the truth itself but for rounding."""
     return look.low - 1e-9 <= truth <= look.high + 1e-9
 

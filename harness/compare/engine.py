@@ -16,10 +16,10 @@ import numpy as np
 
 from harness.errors import CaseError
 from harness.records.run import Failure
+from harness.stats.intervals import Location
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import (
     CONFIRMING_LOOKS,
-    Look,
     Rule,
     Standing,
     adjust_p,
@@ -121,7 +121,7 @@ class _Row:
     generations: list[Generation] = field(default_factory=list)
     looks: tuple[int, ...] = ()
     next_look: int = 0
-    look: Look | None = None
+    look: Location | None = None
     least: int = 0
     best: dict[bool, float] = field(default_factory=dict)
     state: Standing = "open"
@@ -301,7 +301,7 @@ def _words(row: _Row) -> tuple[Decision, str]:
     return "inconclusive", _why_open(row, row.look, floor)
 
 
-def _why_open(row: _Row, look: Look, floor: str) -> str:
+def _why_open(row: _Row, look: Location, floor: str) -> str:
     rule = row.task.rule
     if row.confirming and not row.confirmed:
         return f"a difference was found, but {row.confirming} fresh generations did not show it again"

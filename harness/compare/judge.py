@@ -18,8 +18,8 @@ from harness.records.comparison import Verdict
 from harness.records.run import Header
 from harness.stats import Change, Estimate
 from harness.stats.estimate import estimate_of
-from harness.stats.intervals import Mean
-from harness.stats.rule import Look, Rule, Standing, adjust_p, standing
+from harness.stats.intervals import Location
+from harness.stats.rule import Rule, Standing, adjust_p, standing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Sample:
         rounds: Pairs of turns behind it, over all generations.
     """
 
-    mean: Mean
+    mean: Location
     rounds: int
 
 
@@ -93,14 +93,13 @@ def judge(samples: Mapping[str, Sample], rule: Rule) -> dict[str, Judgement]:
 
 def _judgement(sample: Sample, p: float, rule: Rule) -> Judgement:
     mean = sample.mean
-    look = Look(centre=mean.centre, low=mean.low, high=mean.high, p=p, size=mean.samples)
-    few = " of so few generations" if mean.samples < rule.first_look else ""
+    few = " of so few generations" if mean.size < rule.first_look else ""
     reason = f"by the interval{few} that was recorded; not confirmed"
     return Judgement(
-        standing=standing(look, differs=p <= rule.alpha, floor=rule.floor),
+        standing=standing(mean, differs=p <= rule.alpha, floor=rule.floor),
         estimate=estimate_of(mean, confidence=rule.confidence, rounds=sample.rounds),
         p=p,
-        reason="one generation was recorded, and an interval needs two" if mean.samples < 2 else reason,
+        reason="one generation was recorded, and an interval needs two" if mean.size < 2 else reason,
     )
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from harness.stats.intervals import Mean, paired_mean
+from harness.stats.intervals import Location, paired_mean
 from harness.stats.pairing import FloatArray, Ratios
 
 CONFIDENCE = 0.95
@@ -88,14 +88,14 @@ def estimate_ratio(generations: Sequence[Ratios], *, confidence: float = CONFIDE
     return estimate_of(paired_mean(centres, confidence=confidence), confidence=confidence, rounds=rounds)
 
 
-def estimate_of(mean: Mean, *, confidence: float, rounds: int) -> Estimate:
+def estimate_of(mean: Location, *, confidence: float, rounds: int) -> Estimate:
     """The ratio whose logarithm a mean of log ratios is, with its interval."""
     return Estimate(
         ratio=ratio_of(mean.centre),
         low=ratio_of(mean.low) if math.isfinite(mean.low) else None,
         high=ratio_of(mean.high) if math.isfinite(mean.high) else None,
         confidence=confidence,
-        generations=mean.samples,
+        generations=mean.size,
         rounds=rounds,
     )
 
@@ -107,7 +107,7 @@ def ratio_of(log_ratio: float) -> float:
 
 def summarise_latency(ns_per_call: Sequence[FloatArray]) -> Latency | None:
     """What one call takes, from one array of finite nanoseconds per call for each generation; None without any."""
-    medians = _medians(ns_per_call)
+    medians = np.array([np.median(values) for values in ns_per_call if values.size], dtype=np.float64)
     if not medians.size:
         return None
     return Latency(
@@ -118,7 +118,3 @@ def summarise_latency(ns_per_call: Sequence[FloatArray]) -> Latency | None:
         generations=medians.size,
         rounds=sum(values.size for values in ns_per_call),
     )
-
-
-def _medians(generations: Sequence[FloatArray]) -> FloatArray:
-    return np.array([np.median(values) for values in generations if values.size], dtype=np.float64)

@@ -18,24 +18,25 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mean:
-    """A mean, or a difference of means, of logarithms.
+class Location:
+    """Where the logarithms of ratios lie.
 
     Attributes:
-        low: Lower end of the interval; minus infinity where there is none: of one sample, or of samples without spread.
+        centre: Their mean, a difference of means, or Hodges-Lehmann's estimate.
+        low: Lower end of the interval; minus infinity where so few samples, or such without spread, have none.
         high: Upper end; infinity likewise.
-        p: Two-sided, of the hypothesis that it is zero; 1 where there is no interval.
-        samples: Behind it, on the side that has fewer.
+        p: Two-sided, of the hypothesis that they lie around zero; 1 where a mean has no interval.
+        size: Samples behind it, on the side that has fewer.
     """
 
     centre: float
     low: float
     high: float
     p: float
-    samples: int
+    size: int
 
 
-def paired_mean(samples: FloatArray, *, confidence: float) -> Mean:
+def paired_mean(samples: FloatArray, *, confidence: float) -> Location:
     """Mean of independent samples with Student's t interval (n - 1 degrees of freedom).
 
     Args:
@@ -48,7 +49,7 @@ def paired_mean(samples: FloatArray, *, confidence: float) -> Mean:
     return _mean(float(samples.mean()), error, samples.size - 1, confidence, samples.size)
 
 
-def unpaired_difference(base: FloatArray, head: FloatArray, *, confidence: float) -> Mean:
+def unpaired_difference(base: FloatArray, head: FloatArray, *, confidence: float) -> Location:
     """mean(head) - mean(base) of samples that have nothing to do with each other (Welch 1947).
 
     Args:
@@ -65,18 +66,18 @@ def unpaired_difference(base: FloatArray, head: FloatArray, *, confidence: float
     return _mean(centre, math.sqrt(total), freedom, confidence, fewer)
 
 
-def _unknown(centre: float, samples: int) -> Mean:
-    return Mean(centre=centre, low=-math.inf, high=math.inf, p=1.0, samples=samples)
+def _unknown(centre: float, size: int) -> Location:
+    return Location(centre=centre, low=-math.inf, high=math.inf, p=1.0, size=size)
 
 
-def _mean(centre: float, error: float, freedom: float, confidence: float, samples: int) -> Mean:
+def _mean(centre: float, error: float, freedom: float, confidence: float, size: int) -> Location:
     from scipy.special import stdtr, stdtrit  # scipy.stats takes a second to import
 
     if error <= _ROUNDING:
-        return _unknown(centre, samples)
+        return _unknown(centre, size)
     margin = float(stdtrit(freedom, 0.5 + confidence / 2)) * error
     p = 2 * float(stdtr(freedom, -abs(centre) / error))
-    return Mean(centre=centre, low=centre - margin, high=centre + margin, p=p, samples=samples)
+    return Location(centre=centre, low=centre - margin, high=centre + margin, p=p, size=size)
 
 
 def rate_bounds(hits: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:

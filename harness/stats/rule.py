@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal
 
 import numpy as np
 
+from harness.stats.intervals import Location
 from harness.stats.pairing import FloatArray
-from harness.stats.signed_rank import Location, locate, smallest_p
+from harness.stats.signed_rank import locate, smallest_p
 
 Standing = Literal["higher", "lower", "equal", "open"]
 
@@ -49,23 +50,6 @@ class Rule:
     first_look: int = 8
 
 
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """What the samples say at one planned look.
-
-    Attributes:
-        p: Two-sided, times the number of planned looks; not yet corrected for other rows.
-        low: Of the interval that holds for all looks at once; minus infinity where there is none.
-        size: Generations.
-    """
-
-    centre: float
-    low: float
-    high: float
-    p: float
-    size: int
-
-
 def plan_looks(most: int, rule: Rule) -> tuple[int, ...]:
     """Numbers of generations at which to look, where the budget has room for `most` of them.
 
@@ -84,8 +68,8 @@ def generations_needed(rows: int, *, looks: int, rule: Rule) -> int:
     return next(size for size in count(rule.first_look) if smallest_p(size) * looks * rows <= rule.alpha)
 
 
-def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool = False) -> Look:
-    """Look at the samples, at one look of a plan of `looks`.
+def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool = False) -> Location:
+    """Where the samples lie, at one look of a plan of `looks`; p is times their number, and not corrected for rows.
 
     The interval's error is shared by all intervals that a row could end with: four fifths by the looks, the rest by the
     confirmations that may follow each of them, which have twice the samples and more.
@@ -95,11 +79,11 @@ def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool =
     """
     error = 1 - rule.confidence
     share = (1 - _LOOKING) * error / (looks * CONFIRMING_LOOKS) if confirming else _LOOKING * error / looks
-    where: Location = locate(samples, confidence=1 - share)
-    return Look(centre=where.centre, low=where.low, high=where.high, p=min(1.0, where.p * looks), size=where.size)
+    where = locate(samples, confidence=1 - share)
+    return replace(where, p=min(1.0, where.p * looks))
 
 
-def standing(look: Look, *, differs: bool, floor: float) -> Standing:
+def standing(look: Location, *, differs: bool, floor: float) -> Standing:
     """What a look says of the row.
 
     Args:

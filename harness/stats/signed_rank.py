@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from harness.stats.intervals import Location
 from harness.stats.pairing import FloatArray
 
 # From here on the normal approximation's error is far below what any verdict depends on, and n * n means grow large.
@@ -22,29 +23,19 @@ _EXACT_UP_TO = 400
 
 
 @dataclass(frozen=True, kw_only=True)
-class Location:
-    """Where samples lie.
+class RankLocation(Location):
+    """Where samples lie by their signed ranks.
 
     Attributes:
-        centre: Hodges-Lehmann's estimate: the median of the means of all pairs of samples.
-        low: Lower end of the interval; minus infinity where so few samples cannot give one of this confidence.
-        high: Upper end, likewise.
-        p: Two-sided p-value of the hypothesis that they lie around zero.
         p_above: One-sided, small where they lie above zero.
         p_below: One-sided, small where they lie below zero.
-        size: Number of samples.
     """
 
-    centre: float
-    low: float
-    high: float
-    p: float
     p_above: float
     p_below: float
-    size: int
 
 
-def locate(samples: FloatArray, *, confidence: float) -> Location:
+def locate(samples: FloatArray, *, confidence: float) -> RankLocation:
     """Estimate, interval and p-values of the centre of symmetry of independent samples.
 
     A mean of two samples that is exactly zero counts against every claim that they differ from zero.
@@ -66,7 +57,7 @@ def locate(samples: FloatArray, *, confidence: float) -> Location:
     p_above = lower_tail(below + zero, ordered.size)
     p_below = lower_tail(above + zero, ordered.size)
     cut = _critical_count((1 - confidence) / 2, ordered.size)
-    return Location(
+    return RankLocation(
         centre=float(np.median(means)),
         low=float(means[cut]) if cut is not None else -math.inf,
         high=float(means[means.size - 1 - cut]) if cut is not None else math.inf,

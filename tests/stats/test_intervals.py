@@ -24,7 +24,7 @@ def test_two_runs_are_compared_as_welch_has_it(base: Sequence[float], head: Sequ
     interval = theirs.confidence_interval(0.95)
     assert found.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-12)
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high), rel=1e-6, abs=1e-9)
-    assert found.samples == min(len(base), len(head))
+    assert found.size == min(len(base), len(head))
 
 
 @pytest.mark.parametrize(("base", "head"), [([1.0], [1.5, 1.6]), ([1.0] * 5, [1.55] * 5)])
@@ -33,7 +33,7 @@ def test_one_generation_or_none_that_varies_says_nothing_of_the_difference(
 ) -> None:
     found = unpaired_difference(np.array(base), np.array(head), confidence=0.95)
     assert found.centre == pytest.approx(0.55)
-    assert (found.low, found.high, found.p, found.samples) == (-math.inf, math.inf, 1.0, len(base))
+    assert (found.low, found.high, found.p, found.size) == (-math.inf, math.inf, 1.0, len(base))
 
 
 COUNTS = st.integers(min_value=1, max_value=2000).flatmap(

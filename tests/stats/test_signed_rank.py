@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.stats.pairing import FloatArray
-from harness.stats.signed_rank import Location, locate, lower_tail, smallest_p
+from harness.stats.signed_rank import RankLocation, locate, lower_tail, smallest_p
 
 
-def at(*samples: float, confidence: float = 0.95) -> Location:
+def at(*samples: float, confidence: float = 0.95) -> RankLocation:
     return locate(np.array(samples, dtype=np.float64), confidence=confidence)
 
 
@@ -43,24 +43,6 @@ def test_p_values_are_scipys_exact_ones(samples: FloatArray) -> None:
     assert found.p == scipys("two-sided")
     assert found.p_above == scipys("greater")
     assert found.p_below == scipys("less")
-
-
-@pytest.mark.parametrize(
-    ("samples", "p", "p_above", "p_below"),
-    [
-        # The ranks of 1, 2, 3 join the negative side in 8 equally likely ways: sums 0 1 2 3 3 4 5 6.
-        ([1, 2, 3], 2 / 8, 1 / 8, 1.0),
-        ([-1, 2, 3], 4 / 8, 2 / 8, 7 / 8),
-        ([1, -2, 3], 6 / 8, 3 / 8, 6 / 8),
-        ([1, 2, -3], 1.0, 5 / 8, 5 / 8),
-        ([-1, -2, -3], 2 / 8, 1.0, 1 / 8),
-        ([5], 1.0, 1 / 2, 1.0),
-    ],
-)
-def test_small_cases_by_hand(samples: list[float], p: float, p_above: float, p_below: float) -> None:
-    found = at(*samples)
-    assert (found.p, found.p_above, found.p_below) == (p, p_above, p_below)
-    assert found.size == len(samples)
 
 
 def test_the_centre_is_the_median_of_the_means_of_all_pairs() -> None:
@@ -118,15 +100,6 @@ def test_ties_and_zeros_never_make_a_difference_more_certain(samples: FloatArray
         assert found.p_below >= broken.p_below
 
 
-def test_ties_keep_the_size_of_the_test() -> None:
-    """Of all 2**10 signs of ten tied samples at most 5 % may have p <= 5 %."""
-    magnitudes = np.array([1, 1, 1, 2, 2, 2, 3, 3, 4, 4], dtype=np.float64)
-    signs = 1 - 2 * ((np.arange(1024)[:, None] >> np.arange(10)) & 1)
-    p_values = np.array([locate(choice * magnitudes, confidence=0.95).p for choice in signs])
-    for level in (0.01, 0.05, 0.1):
-        assert (p_values <= level).mean() <= level
-
-
 @given(WHOLE, CONFIDENCES)
 def test_negating_the_samples_mirrors_everything(samples: FloatArray, confidence: float) -> None:
     forth, back = locate(samples, confidence=confidence), locate(-samples, confidence=confidence)
@@ -152,13 +125,6 @@ def test_the_centre_lies_in_the_interval_and_the_interval_among_the_samples(
         assert found.high <= samples.max()
 
 
-@given(WHOLE)
-def test_more_confidence_never_narrows_the_interval(samples: FloatArray) -> None:
-    found = [locate(samples, confidence=confidence) for confidence in (0.5, 0.9, 0.95, 0.99)]
-    assert [location.low for location in found] == sorted((location.low for location in found), reverse=True)
-    assert [location.high for location in found] == sorted(location.high for location in found)
-
-
 @given(WHOLE, CONFIDENCES)
 def test_the_interval_holds_exactly_the_shifts_that_the_test_does_not_reject(
     samples: FloatArray, confidence: float
@@ -178,13 +144,6 @@ def test_the_interval_holds_exactly_the_shifts_that_the_test_does_not_reject(
     else:
         assert not rejects(samples.min() - 1)
         assert not rejects(samples.max() + 1)
-
-
-def test_the_tail_of_the_statistic_by_counting_every_choice_of_signs() -> None:
-    chosen = (np.arange(2**9)[:, None] >> np.arange(9)) & 1  # which of nine ranks join the sum
-    sums = chosen @ np.arange(1, 10)
-    for count in range(46):
-        assert lower_tail(count, 9) == pytest.approx((sums <= count).mean(), rel=1e-12)
 
 
 def test_many_samples_use_a_normal_approximation_close_to_the_exact_value() -> None:
