@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.cli.app import app
-from harness.cli.output import print_text, tell, tell_where, terminal_form
+from harness.cli.output import print_page, print_text, tell, tell_where, terminal_form
 from harness.cli.run import print_run, run_one
 from harness.errors import ExitCode, ToolchainError, UsageError
 from harness.stages.options import AblateOptions, IrOptions, RunOptions
@@ -109,7 +109,7 @@ def doctor(*, format: Literal["terminal", "json"] = "terminal") -> int:  # noqa:
         format: How to print it.
     """
     from harness.cache import environments_root
-    from harness.doctor import diagnose, render_json, render_terminal
+    from harness.doctor import diagnose, diagnosis_page, render_json
     from harness.process import Limits
     from harness.toolchain import Toolchain, find_toolchain, installed_environments
 
@@ -119,5 +119,8 @@ def doctor(*, format: Literal["terminal", "json"] = "terminal") -> int:  # noqa:
     except ToolchainError as error:
         toolchain = error
     diagnosis = diagnose(toolchain, installed_environments(environments_root()), limits=Limits(seconds=60))
-    print_text(render_json(diagnosis) if format == "json" else render_terminal(diagnosis, **terminal_form()))
+    if format == "json":
+        print_text(render_json(diagnosis))
+    else:
+        print_page(diagnosis_page(diagnosis), "terminal")
     return ExitCode.OK if isinstance(toolchain, Toolchain) else ExitCode.USAGE

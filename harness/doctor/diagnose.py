@@ -1,11 +1,11 @@
-"""Asking this machine for the facts that `examine` judges."""
+"""Asking this machine for the facts that a diagnosis judges."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from harness import process
-from harness.doctor.examine import Diagnosis, KnownPeer, examine
+from harness.doctor.examine import Diagnosis, PeerHere
 from harness.errors import SuiteError, ToolchainError
 from harness.machine.environment import capture_environment
 from harness.measure.counters import unavailable_reason
@@ -15,47 +15,38 @@ from harness.toolchain.find import Environment, Toolchain
 
 
 def diagnose(
-    toolchain_or_error: Toolchain | ToolchainError,
-    environments: Sequence[Environment] = (),
-    *,
-    limits: process.Limits,
+    toolchain: Toolchain | ToolchainError, environments: Sequence[Environment] = (), *, limits: process.Limits
 ) -> Diagnosis:
-    """Look at this machine and judge it.
+    """Look at this machine; this never fails for what it finds or misses.
 
     Args:
-        toolchain_or_error: The toolchain that would be used, or why there is none.
+        toolchain: The one that would be used, or why there is none.
         environments: The toolchains that were installed for `--toolchain`.
         limits: For each child that looks for devices; ten seconds are plenty.
-
-    Returns:
-        Findings and facts; this never fails for what it finds or misses.
     """
     environment = capture_environment()  # before the children below add to the load
+    probes: tuple[DeviceProbe, ...] = ()
     vulkan_drivers: dict[str, DeviceProbe] = {}
-    if isinstance(toolchain_or_error, Toolchain):
-        probes = [probe_driver(toolchain_or_error, driver, limits=limits) for driver in DRIVERS]
+    if isinstance(toolchain, Toolchain):
+        probes = tuple(probe_driver(toolchain, driver, limits=limits) for driver in DRIVERS)
         vulkan_drivers = {
-            name: probe_vulkan_driver(toolchain_or_error, driver, limits=limits)
-            for name, driver in VULKAN_DRIVERS.items()
+            name: probe_vulkan_driver(toolchain, driver, limits=limits) for name, driver in VULKAN_DRIVERS.items()
         }
-        toolchain: Toolchain | str = toolchain_or_error
-    else:
-        probes, toolchain = [], str(toolchain_or_error)
-    return examine(
+    return Diagnosis(
         environment=environment,
-        toolchain=toolchain,
-        environments=environments,
+        toolchain=toolchain if isinstance(toolchain, Toolchain) else str(toolchain),
+        environments=tuple(environments),
         probes=probes,
         vulkan_drivers=vulkan_drivers,
-        peers=[_known_peer(name) for name in registered_peers()],
+        peers=tuple(map(_peer, registered_peers())),
         counters=unavailable_reason(),
     )
 
 
-def _known_peer(name: str) -> KnownPeer:
+def _peer(name: str) -> PeerHere:
     try:
         peer = AppliedPeer(peer=find_peer(name), label=name, options={})
     except SuiteError as error:
-        return KnownPeer(name=name, missing=str(error))
+        return PeerHere(name=name, missing=str(error))
     missing = peer.missing
-    return KnownPeer(name=name, version=peer.version if missing is None else None, missing=missing)
+    return PeerHere(name=name, version=peer.version if missing is None else None, missing=missing)

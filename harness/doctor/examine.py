@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
-from harness.records.run import ToolchainRecord
+from harness.text import plural
 from harness.toolchain.devices import DeviceInfo, DeviceProbe
 from harness.toolchain.find import Environment as InstalledEnvironment
 from harness.toolchain.find import Toolchain
 
 Level = Literal["ok", "note", "warning", "missing"]
-LEVELS: tuple[Level, ...] = ("ok", "note", "warning", "missing")
-
 Topic = Literal["toolchain", "devices", "peers", "machine", "processor", "memory", "process", "counters"]
-TOPICS: tuple[Topic, ...] = ("toolchain", "devices", "peers", "machine", "processor", "memory", "process", "counters")
+# With their titles, in order.
+TOPICS: dict[Topic, str] = {
+    "toolchain": "Toolchain",
+    "devices": "Devices",
+    "peers": "Other engines",
+    "machine": "Machine",
+    "processor": "Processor",
+    "memory": "Memory",
+    "process": "This process",
+    "counters": "Hardware counters",
+}
+Environment = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,15 +47,7 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtraToolchain:
-    """One that was installed for `--toolchain`; where it lies is nobody else's business."""
-
-    version: str
-    disk_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class KnownPeer:
+class PeerHere:
     """An engine that suites may name beside IREE.
 
     Attributes:
@@ -60,24 +62,45 @@ class KnownPeer:
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """Everything that the doctor found, and the facts that it judged.
+    """The facts of a machine, and what the doctor finds in them.
 
     Attributes:
-        toolchain: None where there is none to use.
-        extra_toolchains: Those that were installed for `--toolchain`.
+        environment: What harness.machine.environment captured.
+        toolchain: The compiler and runtime to use, or the sentence that says why there are none.
+        probes: What each driver offers; () where there was no toolchain to ask.
         counters: Why hardware counters are unavailable; None where they work.
-        vulkan_drivers: What each driver offers that suites ask for by name.
+        environments: The toolchains that were installed for `--toolchain`.
+        vulkan_drivers: What each of the drivers that suites ask for by name offers.
         peers: All that installed packages register.
     """
 
-    findings: tuple[Finding, ...]
-    toolchain: ToolchainRecord | None
-    extra_toolchains: tuple[ExtraToolchain, ...]
+    environment: Environment
+    toolchain: Toolchain | str
     probes: tuple[DeviceProbe, ...]
     counters: str | None
-    environment: dict[str, dict[str, Any]]
+    environments: tuple[InstalledEnvironment, ...] = ()
     vulkan_drivers: dict[str, DeviceProbe] = field(default_factory=dict)
-    peers: tuple[KnownPeer, ...] = ()
+    peers: tuple[PeerHere, ...] = ()
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything that the doctor finds, grouped by topic; silent on what is not known."""
+        machine, cpu, load = (self.environment[name] for name in ("machine", "cpu", "load"))
+        process = self.environment["process"]
+        return (
+            *_toolchain(self.toolchain, process),
+            *_environments(self.environments),
+            *_devices(self.probes),
+            *_vulkan_drivers(self.vulkan_drivers),
+            *_peers(self.peers),
+            *_machine(machine, load),
+            *_load(load, cpu),
+            *_processor(cpu),
+            *_frequency(cpu),
+            *_memory(self.environment["memory"], process),
+            *_process(process),
+            *_counters(self.counters),
+        )
 
     def count(self, level: Level) -> int:
         """How many findings have a level."""
@@ -88,27 +111,26 @@ class Diagnosis:
         return [finding for finding in self.findings if finding.topic == topic]
 
 
-Environment = dict[str, dict[str, Any]]
-
-
 def _ok(topic: Topic, what: str) -> Finding:
     return Finding(topic=topic, level="ok", what=what)
+
+
+def _note(topic: Topic, what: str, advice: str | None, command: str | None = None) -> Finding:
+    return Finding(topic=topic, level="note", what=what, advice=advice, command=command)
+
+
+def _warning(topic: Topic, what: str, advice: str | None, command: str | None = None) -> Finding:
+    return Finding(topic=topic, level="warning", what=what, advice=advice, command=command)
+
+
+def _missing(topic: Topic, what: str, advice: str | None = None) -> Finding:
+    return Finding(topic=topic, level="missing", what=what, advice=advice)
 
 
 FEW_CORES = 4
 STEAL_NOTICED_PERCENT = 1.0
 SWAP_NOTICED_BYTES = 64 * 2**20
 MEMORY_WANTED_BYTES = 2 * 2**30
-
-
-def judge_noise(environment: Environment) -> Iterator[Finding]:
-    """Findings about the machine, its processor, its memory and this process; silent on what is not known."""
-    yield from _machine(environment["machine"], environment["load"])
-    yield from _load(environment["load"], environment["cpu"])
-    yield from _processor(environment["cpu"])
-    yield from _frequency(environment["cpu"])
-    yield from _memory(environment["memory"], environment["process"])
-    yield from _process(environment["process"])
 
 
 def _gib(size_bytes: int) -> str:
@@ -119,21 +141,19 @@ def _gib(size_bytes: int) -> str:
 def _machine(machine: dict[str, Any], load: dict[str, Any]) -> Iterator[Finding]:
     if machine.get("virtual"):
         kind = f" ({machine['hypervisor']})" if "hypervisor" in machine else ""
-        yield Finding(
-            topic="machine",
-            level="warning",
-            what=f"this is a virtual machine{kind}: neighbours slow its cores and caches, unseen from here",
-            advice="compare what one run measured side by side, not figures of two days or two machines",
+        yield _warning(
+            "machine",
+            f"this is a virtual machine{kind}: neighbours slow its cores and caches, unseen from here",
+            "compare what one run measured side by side, not figures of two days or two machines",
         )
     elif machine.get("virtual") is False:
         yield _ok("machine", "this is a real machine, not a virtual one")
     steal_percent = load.get("steal_percent", 0)
     if steal_percent > STEAL_NOTICED_PERCENT:
-        yield Finding(
-            topic="machine",
-            level="warning",
-            what=f"since it started, the host gave {steal_percent:.1f} % of the CPU time wanted here to others (steal)",
-            advice="measure when the host is quiet, or on another one",
+        yield _warning(
+            "machine",
+            f"since it started, the host gave {steal_percent:.1f} % of the CPU time wanted here to others (steal)",
+            "measure when the host is quiet, or on another one",
         )
 
 
@@ -142,12 +162,11 @@ def _load(load: dict[str, Any], cpu: dict[str, Any]) -> Iterator[Finding]:
         return
     load_1min, cores = load["load_1min"], cpu.get("logical_cores", 1)
     if load_1min >= min(1.0, cores / 4):  # a whole core, or a quarter of a small machine
-        yield Finding(
-            topic="machine",
-            level="warning",
-            what=f"something else is running: the load of the last minute is {load_1min:.2f}",
-            advice="find it and let it end before measuring",
-            command="top",
+        yield _warning(
+            "machine",
+            f"something else is running: the load of the last minute is {load_1min:.2f}",
+            "find it and let it end before measuring",
+            "top",
         )
     else:
         yield _ok("machine", f"little else is running: the load of the last minute is {load_1min:.2f}")
@@ -157,27 +176,24 @@ def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
     logical, usable = cpu.get("logical_cores"), cpu.get("usable_cores")
     cores = usable or logical
     if cores is not None:
-        model = cpu.get("model", "unknown processor")
-        counted = "1 core" if cores == 1 else f"{cores} cores"
         of = f" of {logical}, by its affinity" if logical and logical != cores else ""
-        few = cores < FEW_CORES
-        shared = "it" if cores == 1 else "them"
-        yield Finding(
-            topic="processor",
-            level="warning" if few else "ok",
-            what=f"{model}: this process may use {counted}{of}"
-            + (f"; what is timed shares {shared} with all else that runs" if few else ""),
-            advice="leave the machine alone while it measures; local-task suffers before local-sync" if few else None,
-        )
+        what = f"{cpu.get('model', 'unknown processor')}: this process may use {plural(cores, 'core')}{of}"
+        if cores < FEW_CORES:
+            yield _warning(
+                "processor",
+                f"{what}; what is timed shares {'it' if cores == 1 else 'them'} with all else that runs",
+                "leave the machine alone while it measures; local-task suffers before local-sync",
+            )
+        else:
+            yield _ok("processor", what)
     if "isolated_cores" in cpu:
         yield _ok("processor", f"cores kept free of other work (isolcpus): {cpu['isolated_cores']}")
     if cpu.get("smt"):
-        yield Finding(
-            topic="processor",
-            level="warning",
-            what="simultaneous multithreading is on: two threads share a core, and each slows the other",
-            advice="turn it off while measuring",
-            command="echo off | sudo tee /sys/devices/system/cpu/smt/control",
+        yield _warning(
+            "processor",
+            "simultaneous multithreading is on: two threads share a core, and each slows the other",
+            "turn it off while measuring",
+            "echo off | sudo tee /sys/devices/system/cpu/smt/control",
         )
 
 
@@ -187,12 +203,11 @@ def _frequency(cpu: dict[str, Any]) -> Iterator[Finding]:
         yield _ok("processor", "the frequency governor is performance")
     elif governor is not None:
         span = f" between {cpu['min_mhz']:g} and {cpu['max_mhz']:g} MHz" if {"min_mhz", "max_mhz"} <= cpu.keys() else ""
-        yield Finding(
-            topic="processor",
-            level="warning",
-            what=f"the frequency governor is {governor}: cores change speed with their load{span}",
-            advice="hold it while measuring",
-            command="sudo cpupower frequency-set --governor performance",
+        yield _warning(
+            "processor",
+            f"the frequency governor is {governor}: cores change speed with their load{span}",
+            "hold it while measuring",
+            "sudo cpupower frequency-set --governor performance",
         )
     if cpu.get("turbo"):
         # Two interfaces for the same thing, by the driver in charge.
@@ -200,12 +215,11 @@ def _frequency(cpu: dict[str, Any]) -> Iterator[Finding]:
         off = "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
         if intel:
             off = "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
-        yield Finding(
-            topic="processor",
-            level="warning",
-            what="turbo is on: a core's speed depends on how warm it is and on what other cores do",
-            advice="turn it off while measuring",
-            command=off,
+        yield _warning(
+            "processor",
+            "turbo is on: a core's speed depends on how warm it is and on what other cores do",
+            "turn it off while measuring",
+            off,
         )
     elif cpu.get("turbo") is False:
         yield _ok("processor", "turbo is off")
@@ -216,31 +230,30 @@ def _memory(memory: dict[str, Any], process: dict[str, Any]) -> Iterator[Finding
     available = memory.get("available_bytes")
     usable = min((size for size in (limit, available) if size is not None), default=None)
     if usable is not None:
-        short = usable < MEMORY_WANTED_BYTES
-        within = f" (a container's limit: {_gib(limit)})" if limit is not None else ""
-        yield Finding(
-            topic="memory",
-            level="warning" if short else "ok",
-            what=f"{_gib(usable)} of memory is free{within}"
-            + ("; compiling a model of some size takes more" if short else ""),
-            advice="end other programs, or compile fewer cases at a time" if short else None,
-        )
+        what = f"{_gib(usable)} of memory is free"
+        what += f" (a container's limit: {_gib(limit)})" if limit is not None else ""
+        if usable < MEMORY_WANTED_BYTES:
+            yield _warning(
+                "memory",
+                f"{what}; compiling a model of some size takes more",
+                "end other programs, or compile fewer cases at a time",
+            )
+        else:
+            yield _ok("memory", what)
     swap_used = memory.get("swap_used_bytes", 0)
     if swap_used >= SWAP_NOTICED_BYTES:
-        yield Finding(
-            topic="memory",
-            level="warning",
-            what=f"{_gib(swap_used)} of memory is swapped out, and may be read back while something is timed",
-            advice="end what takes the memory, then empty the swap",
-            command="sudo swapoff -a && sudo swapon -a",
+        yield _warning(
+            "memory",
+            f"{_gib(swap_used)} of memory is swapped out, and may be read back while something is timed",
+            "end what takes the memory, then empty the swap",
+            "sudo swapoff -a && sudo swapon -a",
         )
     if memory.get("transparent_huge_pages") == "always":
-        yield Finding(
-            topic="memory",
-            level="note",
-            what="the kernel hands out huge pages as it sees fit, so that equal buffers differ from process to process",
-            advice="let programs ask for them",
-            command="echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+        yield _note(
+            "memory",
+            "the kernel hands out huge pages as it sees fit, so that equal buffers differ from process to process",
+            "let programs ask for them",
+            "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
         )
 
 
@@ -248,99 +261,43 @@ def _process(process: dict[str, Any]) -> Iterator[Finding]:
     if "cpu_limit_cores" in process:
         stopped = process.get("cpu_throttled_periods", 0)
         so_far = f", {stopped} times so far" if stopped else ""
-        yield Finding(
-            topic="process",
-            level="warning",
-            what=f"a container's limit lets this process use {process['cpu_limit_cores']:g} cores' worth of time, and"
+        yield _warning(
+            "process",
+            f"a container's limit lets this process use {process['cpu_limit_cores']:g} cores' worth of time, and"
             f" stops it until the next period when that is spent{so_far}",
-            advice="give it whole cores in place of a share of all",
-            command="docker run --cpuset-cpus=2,3 ...",
+            "give it whole cores in place of a share of all",
+            "docker run --cpuset-cpus=2,3 ...",
         )
     if process.get("niceness", 0) > 0:
-        yield Finding(
-            topic="process",
-            level="warning",
-            what=f"this process has niceness {process['niceness']}: all that runs without goes first",
-            advice="start the harness without nice",
+        yield _warning(
+            "process",
+            f"this process has niceness {process['niceness']}: all that runs without goes first",
+            "start the harness without nice",
         )
     if process.get("aslr") is False:
-        yield Finding(
-            topic="process",
-            level="note",
-            what="address space randomisation is off: every process has one layout, and its luck looks like a result",
-            advice="turn it on, so that generations sample layouts",
-            command="sudo sysctl kernel.randomize_va_space=2",
+        yield _note(
+            "process",
+            "address space randomisation is off: every process has one layout, and its luck looks like a result",
+            "turn it on, so that generations sample layouts",
+            "sudo sysctl kernel.randomize_va_space=2",
         )
     elif process.get("aslr"):
-        yield Finding(
-            topic="process",
-            level="note",
-            what="address space randomisation is on: each process has its own memory layout, which moves the time of"
+        yield _note(
+            "process",
+            "address space randomisation is on: each process has its own memory layout, which moves the time of"
             " short calls by about 1 %",
-            advice="leave it on: several generations average it out, where turning it off would only hide it",
+            "leave it on: several generations average it out, where turning it off would only hide it",
         )
 
 
-def examine(
-    *,
-    environment: Environment,
-    toolchain: Toolchain | str,
-    probes: Sequence[DeviceProbe],
-    counters: str | None,
-    environments: Sequence[InstalledEnvironment] = (),
-    vulkan_drivers: Mapping[str, DeviceProbe] | None = None,
-    peers: Sequence[KnownPeer] = (),
-) -> Diagnosis:
-    """Judge a machine for measuring on it.
-
-    Args:
-        environment: What harness.machine.environment captured.
-        toolchain: The compiler and runtime to use, or the sentence that says why there are none.
-        probes: What each driver offers; () where there was no toolchain to ask.
-        counters: Why hardware counters are unavailable; None where they work.
-        environments: The toolchains that were installed for `--toolchain`.
-        vulkan_drivers: What each of the drivers that suites ask for by name offers.
-        peers: The engines that suites may name.
-
-    Returns:
-        Findings grouped by topic, and the facts they come from.
-    """
-    findings = [
-        *_toolchain(toolchain, environment),
-        *_environments(environments),
-        *_devices(probes),
-        *_vulkan_drivers(vulkan_drivers or {}),
-        *_peers(peers),
-        *judge_noise(environment),
-        *_counters(counters),
-    ]
-    record = None
-    if isinstance(toolchain, Toolchain):
-        record = ToolchainRecord(
-            version=toolchain.version, revision=toolchain.revision, compiler_sha256=toolchain.compiler_sha256
-        )
-    return Diagnosis(
-        findings=tuple(sorted(findings, key=lambda finding: TOPICS.index(finding.topic))),
-        toolchain=record,
-        extra_toolchains=tuple(
-            ExtraToolchain(version=extra.version, disk_bytes=extra.disk_bytes) for extra in environments
-        ),
-        probes=tuple(probes),
-        vulkan_drivers=dict(vulkan_drivers or {}),
-        peers=tuple(peers),
-        counters=counters,
-        environment=environment,
-    )
-
-
-def _toolchain(toolchain: Toolchain | str, environment: Environment) -> Iterator[Finding]:
+def _toolchain(toolchain: Toolchain | str, process: dict[str, Any]) -> Iterator[Finding]:
     if isinstance(toolchain, str):
-        yield Finding(topic="toolchain", level="missing", what=toolchain)
+        yield _missing("toolchain", toolchain)
     else:
         revision = f", revision {toolchain.revision[:12]}" if toolchain.revision else ""
         yield _ok("toolchain", f"IREE {toolchain.version}{revision}")
-    if "python" in environment["process"]:
-        yield _ok("toolchain", f"Python {environment['process']['python']}")
+    if "python" in process:
+        yield _ok("toolchain", f"Python {process['python']}")
 
 
 def _environments(environments: Sequence[InstalledEnvironment]) -> Iterator[Finding]:
@@ -351,13 +308,11 @@ def _environments(environments: Sequence[InstalledEnvironment]) -> Iterator[Find
 
 def _devices(probes: Sequence[DeviceProbe]) -> Iterator[Finding]:
     if not probes:
-        yield Finding(topic="devices", level="missing", what="no device can be looked for without IREE's tools")
+        yield _missing("devices", "no device can be looked for without IREE's tools")
     for probe in probes:
         if probe.reason is not None:
             detail = f" ({probe.detail})" if probe.detail else ""
-            yield Finding(
-                topic="devices", level="missing", what=f"{probe.driver}: {probe.reason}{detail}", advice=probe.advice
-            )
+            yield _missing("devices", f"{probe.driver}: {probe.reason}{detail}", probe.advice)
         for device in probe.devices:
             # Of several devices, a suite says which one by its URI.
             yield _device(device, title=probe.driver if len(probe.devices) == 1 else device.uri)
@@ -368,28 +323,27 @@ def _vulkan_drivers(probes: Mapping[str, DeviceProbe]) -> Iterator[Finding]:
     for name, probe in probes.items():
         key = f'vulkan_driver = "{name}"'
         if probe.reason is not None:
-            yield Finding(topic="devices", level="missing", what=f"{key}: {probe.reason}", advice=probe.advice)
+            yield _missing("devices", f"{key}: {probe.reason}", probe.advice)
         for device in probe.devices:
             yield _ok("devices", f"{key}: {device.facts}")
 
 
-def _peers(peers: Sequence[KnownPeer]) -> Iterator[Finding]:
+def _peers(peers: Sequence[PeerHere]) -> Iterator[Finding]:
     """A peer that is not here is no fault of the machine: its cases are skipped."""
     for peer in peers:
         if peer.missing is None:
             yield _ok("peers", f"{peer.name}: {peer.version}")
         else:
             reason, _, advice = peer.missing.partition("; ")
-            yield Finding(topic="peers", level="note", what=f"{peer.name}: {reason}", advice=advice or None)
+            yield _note("peers", f"{peer.name}: {reason}", advice or None)
 
 
 def _device(device: DeviceInfo, *, title: str) -> Finding:
     if device.is_software:
-        return Finding(
-            topic="devices",
-            level="note",
-            what=f"{title}: {device.facts}; a software device, played by the CPU",
-            advice="use it to see that things work: its times say nothing about a GPU",
+        return _note(
+            "devices",
+            f"{title}: {device.facts}; a software device, played by the CPU",
+            "use it to see that things work: its times say nothing about a GPU",
         )
     return _ok("devices", f"{title}: {device.facts}")
 
@@ -398,9 +352,8 @@ def _counters(reason: str | None) -> Iterator[Finding]:
     if reason is None:
         yield _ok("counters", "hardware counters work, and are read beside the time")
     else:
-        yield Finding(
-            topic="counters",
-            level="note",
-            what=reason,
-            advice="times are measured all the same; instruction counts, which repeat exactly, are left out",
+        yield _note(
+            "counters",
+            reason,
+            "times are measured all the same; instruction counts, which repeat exactly, are left out",
         )

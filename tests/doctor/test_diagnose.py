@@ -28,12 +28,10 @@ def test_every_driver_is_asked_for(tmp_path: Path) -> None:
     assert [bool(probe.devices) for probe in diagnosis.probes] == [True, True, False, False, True]
     assert diagnosis.about("toolchain")[0].what == "IREE 3.13.0"
     assert diagnosis.environment["cpu"]["logical_cores"] >= 1
-    assert [finding.topic for finding in diagnosis.findings][-1] == "counters"
 
 
 def test_without_a_toolchain_the_machine_is_judged_all_the_same() -> None:
     diagnosis = diagnose(ToolchainError("there is no IREE here: install it"), limits=LIMITS)
-    assert diagnosis.toolchain is None
     assert diagnosis.probes == ()
     assert diagnosis.about("toolchain")[0].what == "there is no IREE here: install it"
     assert diagnosis.about("processor")

@@ -6,17 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness.doctor import Diagnosis, Finding, Level, examine
-from harness.doctor.examine import KnownPeer
+from harness.doctor import Diagnosis, Finding, Level
+from harness.doctor.examine import TOPICS, Environment
 from harness.toolchain.devices import DeviceInfo, DeviceProbe
-
-Environment = dict[str, dict[str, Any]]
-
-NO_TOOLCHAIN = "there is no IREE here"
-
-
-def judge(environment: Environment, *, counters: str | None = None, probes: tuple[DeviceProbe, ...] = ()) -> Diagnosis:
-    return examine(environment=environment, toolchain=NO_TOOLCHAIN, probes=probes, counters=counters)
+from tests.doctor.conftest import LAVAPIPE, LOCAL, NO_CUDA, NO_TOOLCHAIN, OLDER, PEERS, SILENT, TOOLCHAIN, judge
 
 
 def the_finding(diagnosis: Diagnosis, words: str) -> Finding:
@@ -106,91 +99,82 @@ def test_on_a_small_machine_a_smaller_load_is_too_much(quiet: Environment) -> No
     assert the_finding(judge(quiet), "0.60").level == "warning"
 
 
-def test_a_machine_that_tells_nothing_gives_no_findings_about_it(diagnoses: dict[str, Diagnosis]) -> None:
-    topics = {finding.topic for finding in diagnoses["silent"].findings}
+def test_a_machine_that_tells_nothing_gives_no_findings_about_it() -> None:
+    topics = {finding.topic for finding in judge(SILENT).findings}
     assert topics == {"toolchain", "devices", "counters"}
 
 
-def test_toolchains_are_named_by_version_and_revision_and_extra_ones_by_size(diagnoses: dict[str, Diagnosis]) -> None:
-    sentences = [finding.what for finding in diagnoses["server"].about("toolchain")]
-    assert sentences[0] == "IREE 3.13.0, revision 89ece87b8985"
-    assert sentences[-1] == "IREE 3.12.0 for --toolchain 3.12.0, 627 MB in the cache"
-    assert diagnoses["laptop"].extra_toolchains == ()
+H200 = tuple(
+    DeviceInfo(uri=uri, name="NVIDIA H200", driver_version="CUDA 12.8", api="compute capability 9.0")
+    for uri in ("cuda://GPU-aaaa", "cuda://GPU-bbbb")
+)
+NAMELESS = DeviceProbe(driver="cuda", devices=(DeviceInfo(uri="cuda://GPU-1", name=""),))
+DRIVERS = {
+    "lavapipe": DeviceProbe(driver="vulkan", devices=(DeviceInfo(uri="vulkan://a", name="llvmpipe", kind="cpu"),)),
+    "swiftshader": DeviceProbe(driver="vulkan", reason="SwiftShader is not here", advice="install Chromium"),
+}
+SOFTWARE = "llvmpipe (LLVM 15.0.6, 256 bits), Vulkan 1.3.230, Mesa 22.3.6 (LLVM 15.0.6); a software device, played by"
 
 
-def test_without_a_toolchain_its_own_sentence_stands_and_there_is_no_device(quiet: Environment) -> None:
-    diagnosis = judge(quiet)
-    assert diagnosis.toolchain is None
-    assert diagnosis.about("toolchain")[0] == Finding(topic="toolchain", level="missing", what=NO_TOOLCHAIN)
-    assert [finding.level for finding in diagnosis.about("devices")] == ["missing"]
-
-
-def test_each_device_has_a_sentence_with_its_uri_where_there_are_several(diagnoses: dict[str, Diagnosis]) -> None:
-    findings = [(finding.level, finding.what) for finding in diagnoses["server"].about("devices")]
-    assert findings[:5] == [
-        ("ok", "local-sync: this CPU, on the thread that calls"),
-        ("ok", "local-task: this CPU, on a pool of threads"),
-        ("missing", "vulkan: no Vulkan device (UNAVAILABLE: [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER)"),
-        ("ok", "cuda://GPU-aaaa: NVIDIA H200, compute capability 9.0, CUDA 12.8"),
-        ("ok", "cuda://GPU-bbbb: NVIDIA H200, compute capability 9.0, CUDA 12.8"),
-    ]
-
-
-def test_a_device_without_a_name_has_its_uri_and_a_software_device_is_no_gpu(
-    quiet: Environment, diagnoses: dict[str, Diagnosis]
+@pytest.mark.parametrize(
+    ("facts", "level", "what", "advice"),
+    [
+        ({"toolchain": TOOLCHAIN}, "ok", "IREE 3.13.0, revision 89ece87b8985", None),
+        ({}, "missing", NO_TOOLCHAIN, None),
+        ({"environments": (OLDER,)}, "ok", "IREE 3.12.0 for --toolchain 3.12.0, 627 MB in the cache", None),
+        ({}, "missing", "no device can be looked for without IREE's tools", None),
+        ({"probes": (LOCAL,)}, "ok", "local-sync: this CPU, on one thread", None),
+        (
+            {"probes": (NO_CUDA,)},
+            "missing",
+            "cuda: no CUDA device (UNAVAILABLE: CUDA driver library 'libcuda.so'/'nvcuda.dll' not available)",
+            "install the NVIDIA driver (libcuda)",
+        ),
+        # Of several devices, a suite says which one by its URI.
+        (
+            {"probes": (DeviceProbe(driver="cuda", devices=H200),)},
+            "ok",
+            "cuda://GPU-bbbb: NVIDIA H200, compute capability 9.0, CUDA 12.8",
+            None,
+        ),
+        ({"probes": (NAMELESS,)}, "ok", "cuda: cuda://GPU-1", None),
+        (
+            {"probes": (LAVAPIPE,)},
+            "note",
+            f"vulkan: {SOFTWARE} the CPU",
+            "use it to see that things work: its times say nothing about a GPU",
+        ),
+        ({"vulkan_drivers": DRIVERS}, "ok", 'vulkan_driver = "lavapipe": llvmpipe', None),
+        (
+            {"vulkan_drivers": DRIVERS},
+            "missing",
+            'vulkan_driver = "swiftshader": SwiftShader is not here',
+            "install Chromium",
+        ),
+        ({"peers": PEERS}, "ok", "onnxruntime: ONNX Runtime 1.31.1", None),
+        ({"peers": PEERS}, "note", "halide: halide is not installed", "pip install 'iree-harness[halide]'"),
+        ({}, "ok", "hardware counters work, and are read beside the time", None),
+        (
+            {"counters": "this machine exposes no hardware counters"},
+            "note",
+            "this machine exposes no hardware counters",
+            "times are measured all the same; instruction counts, which repeat exactly, are left out",
+        ),
+    ],
+)
+def test_what_is_here_and_what_is_not(
+    quiet: Environment, facts: dict[str, Any], level: Level, what: str, advice: str | None
 ) -> None:
-    probe = DeviceProbe(driver="cuda", devices=(DeviceInfo(uri="cuda://GPU-1", name=""),))
-    assert judge(quiet, probes=(probe,)).about("devices")[0].what == "cuda: cuda://GPU-1"
-    software = the_finding(diagnoses["laptop"], "llvmpipe")
-    assert (software.level, software.advice) == (
-        "note",
-        "use it to see that things work: its times say nothing about a GPU",
-    )
+    (finding,) = [finding for finding in judge(quiet, **facts).findings if finding.what == what]
+    assert (finding.level, finding.advice, finding.command) == (level, advice, None)
 
 
-def test_counters_are_a_note_at_most(quiet: Environment) -> None:
-    assert judge(quiet).about("counters")[0].level == "ok"
-    missing = judge(quiet, counters="this machine exposes no hardware counters").about("counters")[0]
-    assert (missing.level, missing.what) == ("note", "this machine exposes no hardware counters")
-
-
-def test_findings_are_plain_sentences(diagnoses: dict[str, Diagnosis]) -> None:
-    for diagnosis in diagnoses.values():
-        for finding in diagnosis.findings:
-            for sentence in filter(None, (finding.what, finding.advice)):
-                assert not sentence.endswith((".", " ", ":"))
-                assert "  " not in sentence
-                assert "None" not in sentence
-
-
-def test_vulkan_drivers_that_suites_ask_for_have_the_key_that_asks(quiet: Environment) -> None:
-    lavapipe = DeviceProbe(driver="vulkan", devices=(DeviceInfo(uri="vulkan://a", name="llvmpipe", kind="cpu"),))
-    none = DeviceProbe(driver="vulkan", reason="the Vulkan driver SwiftShader is not here", advice="install Chromium")
-    diagnosis = examine(
-        environment=quiet,
-        toolchain=NO_TOOLCHAIN,
-        probes=(),
-        counters=None,
-        vulkan_drivers={"lavapipe": lavapipe, "swiftshader": none},
-    )
-    here = the_finding(diagnosis, 'vulkan_driver = "lavapipe"')
-    assert (here.level, here.what) == ("ok", 'vulkan_driver = "lavapipe": llvmpipe')
-    missing = the_finding(diagnosis, 'vulkan_driver = "swiftshader"')
-    assert (missing.level, missing.advice) == ("missing", "install Chromium")
-
-
-def test_a_missing_engine_is_a_note_with_what_installs_it(quiet: Environment) -> None:
-    diagnosis = examine(
-        environment=quiet,
-        toolchain=NO_TOOLCHAIN,
-        probes=(),
-        counters=None,
-        peers=[
-            KnownPeer(name="onnxruntime", version="ONNX Runtime 1.31.1"),
-            KnownPeer(name="halide", missing="halide is not installed; pip install 'iree-harness[halide]'"),
-        ],
-    )
-    here, absent = diagnosis.about("peers")
-    assert (here.level, here.what) == ("ok", "onnxruntime: ONNX Runtime 1.31.1")
-    assert (absent.level, absent.what) == ("note", "halide: halide is not installed")
-    assert absent.advice == "pip install 'iree-harness[halide]'"
+def test_findings_are_plain_sentences_grouped_by_topic(busy: Diagnosis) -> None:
+    topics = [finding.topic for finding in busy.findings]
+    assert list(dict.fromkeys(topics)) == list(TOPICS)
+    assert [finding for topic in TOPICS for finding in busy.about(topic)] == list(busy.findings)
+    for finding in busy.findings:
+        for sentence in filter(None, (finding.what, finding.advice)):
+            assert not sentence.endswith((".", " ", ":"))
+            assert "  " not in sentence
+            assert "None" not in sentence
