@@ -11,42 +11,10 @@ from numpy.typing import NDArray
 
 F16_MARK = 0x01306B47
 
-# One convolution 2 -> 4 with a leaky ReLU, whose result is used twice.
-SMALL = """\
-7767517
-5 6
-Input        input 0 1 data
-Convolution  conv  1 1 data a 0=4 1=3 4=1 5=1 6=72 9=2 -23310=1,2.000000e-01
-Split        twice 1 2 a a0 a1
-PReLU        slope 1 1 a0 b 0=4
-BinaryOp     sum   2 1 a1 b result
-"""
-
 
 def weights(count: int, seed: int = 0) -> NDArray[np.float32]:
     """Values that f16 has."""
     return np.random.default_rng(seed).standard_normal(count).astype(np.float16).astype(np.float32)
-
-
-def marked(values: NDArray[np.float32], *, half: bool) -> bytes:
-    """A convolution's weights as the .bin has them."""
-    if not half:
-        return struct.pack("<I", 0) + values.astype("<f4").tobytes()
-    data = values.astype("<f2").tobytes()
-    return struct.pack("<I", F16_MARK) + data + b"\0" * (-len(data) % 4)
-
-
-def small_bin(*, half: bool = True) -> bytes:
-    """The weights of SMALL: kernels, bias, slopes."""
-    return marked(weights(72), half=half) + weights(4, 1).tobytes() + weights(4, 2).tobytes()
-
-
-def write(folder: Path, param: str = SMALL, binary: bytes | None = None) -> tuple[Path, Path]:
-    """Both files, for read_network."""
-    files = folder / "net.param", folder / "net.bin"
-    files[0].write_text(param)
-    files[1].write_bytes(small_bin() if binary is None else binary)
-    return files
 
 
 class Made:
@@ -63,15 +31,21 @@ class Made:
         self.lines.append(f"{kind} {output}_layer {len(inputs)} 1 {' '.join([*inputs, output])} {options}")
         return output
 
-    def convolution(self, x: str, output: str, channels: tuple[int, int], options: str = "") -> str:
-        """A 3x3 convolution between these numbers of channels, with bias."""
+    def convolution(
+        self, x: str, output: str, channels: tuple[int, int], options: str = "", *, kernel: int = 3, half: bool = True
+    ) -> str:
+        """A convolution between these numbers of channels, with bias, its weights in f16 or f32."""
         read, made = channels
-        count = read * made * 9
+        count = read * made * kernel**2
         kernels = weights(count, len(self.blobs)) / np.float32(8)
-        self.binary += marked(kernels, half=True) + weights(made, count).tobytes()
-        return self.add("Convolution", [x], output, f"0={made} 1=3 4=1 5=1 6={count} {options}")
+        data = kernels.astype("<f2" if half else "<f4").tobytes()
+        self.binary += struct.pack("<I", F16_MARK if half else 0) + data + b"\0" * (-len(data) % 4)
+        self.binary += weights(made, count).tobytes()
+        return self.add("Convolution", [x], output, f"0={made} 1={kernel} 4={kernel // 2} 5=1 6={count} {options}")
 
     def write(self, folder: Path) -> tuple[Path, Path]:
         """Both files."""
-        text = "\n".join(["7767517", f"{len(self.lines)} {len(self.blobs)}", *self.lines])
-        return write(folder, text, self.binary)
+        files = folder / "net.param", folder / "net.bin"
+        files[0].write_text("\n".join(["7767517", f"{len(self.lines)} {len(self.blobs)}", *self.lines]))
+        files[1].write_bytes(self.binary)
+        return files

@@ -10,7 +10,6 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.errors import CaseError
 from harness.models.model import Input
 from harness.models.onnx_graph import OPSET, OnnxGraph, read_static
 from harness.models.weights import WeightFile
@@ -107,11 +106,6 @@ def test_inner_values_can_be_its_results(file: WeightFile) -> None:
     results = run_onnx_bytes(built.onnx, x)
     np.testing.assert_array_equal(results[1], 2 * x)
     np.testing.assert_allclose(results[0], 1 / (1 + np.exp(-2 * x)), rtol=1e-6)
-
-
-def test_what_is_not_in_it_is_told(file: WeightFile) -> None:
-    with pytest.raises(CaseError, match=r"net\.onnx has no values logits; it is another file than was published$"):
-        read_static(file, (PICTURE,), outputs=("y", "logits"))
 
 
 def test_equal_files_give_equal_bytes(file: WeightFile) -> None:
