@@ -12,16 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.rewrites.replicate_stores import replicate_stores
-from tests.rewrites.tools import (
-    VULKAN,
-    assert_left_alone,
-    assert_rewritten,
-    compiled,
-    dense_block,
-    lowered,
-    random,
-    rewritten,
-)
+from tests.rewrites.programs import program
+from tests.rewrites.tools import VULKAN, assert_left_alone, assert_rewritten, at_flow, dense_block, rewritten
 
 # The issue's convolution. Its leaky ReLU and its stores are what changes.
 CONVOLUTION = """
@@ -212,63 +204,25 @@ def test_other_code_is_left_alone(text: str) -> None:
 small_block = partial(dense_block, height=6, width=10, channels=8, growth=4)
 
 
-def concatenations(orders: list[list[str]]) -> str:
-    """A program of concatenations of its arguments x and y and of values u and v computed from them."""
-    parts = "tensor<2x5x7xf32>"
-    text = [
-        "#same = affine_map<(i, j, k) -> (i, j, k)>",
-        f"func.func @main(%x: {parts}, %y: {parts}) -> (RESULTS) {{",
-        f"  %e = tensor.empty() : {parts}",
-    ]
-    for name, arithmetic, other in (("u", "mulf", "y"), ("v", "subf", "u")):
-        text.append(f"""
-  %{name} = linalg.generic {{indexing_maps = [#same, #same, #same],
-      iterator_types = ["parallel", "parallel", "parallel"]}}
-      ins(%x, %{other} : {parts}, {parts}) outs(%e : {parts}) {{
-  ^bb0(%a: f32, %b: f32, %o: f32):
-    %r = arith.{arithmetic} %a, %b : f32
-    linalg.yield %r : f32
-  }} -> {parts}""")
-    types = [f"tensor<{2 * len(order)}x5x7xf32>" for order in orders]
-    for number, (order, type_) in enumerate(zip(orders, types, strict=True)):
-        operands = ", ".join(f"%{name}" for name in order)
-        text.append(f"  %c{number} = tensor.concat dim(0) {operands} : ({', '.join([parts] * len(order))}) -> {type_}")
-    results = ", ".join(f"%c{number}" for number in range(len(orders)))
-    text.append(f"  return {results} : {', '.join(types)}\n}}")
-    return "\n".join(text).replace("RESULTS", ", ".join(types))
-
-
 def test_only_what_comes_from_outside_a_dense_block_is_copied() -> None:
     """13 copies in a block: its input goes to four concatenations, x1 to four, x2 to three, x3 to two; x4 to one."""
-    blocks = 2
-    flow = lowered(small_block(blocks=blocks), "flow")
-    text, matched = rewritten(flow, replicate_stores)
-    stock, replicated = compiled(flow), compiled(text)
-    assert stock.counts == (10 * blocks, 13 * blocks, 5 * blocks)
-    assert replicated.counts == (10 * blocks, 4, 5 * blocks)
-    assert matched == [4 * blocks - 1]  # x1, x2, x3, and the block's result where another block follows
-    image = random([(1, 8, 6, 10)])
-    assert replicated(*image) == stock(*image)
+    matched, stock, replicated = at_flow(small_block(blocks=2), replicate_stores)
+    assert matched == [4 + 3]  # x1, x2, x3, and the block's result where another block follows
+    assert (stock, replicated) == ((20, 26, 10), (20, 4, 10))
 
 
 @pytest.mark.vulkan
 def test_a_dense_block_on_vulkan() -> None:
-    flow = lowered(small_block(), "flow", target=VULKAN)
-    text, matched = rewritten(flow, replicate_stores)
-    stock = compiled(flow, VULKAN)
-    replicated = compiled(text, VULKAN)
-    assert (matched, replicated.counts[1]) == ([3], 4)
-    image = random([(1, 8, 6, 10)])
-    assert replicated(*image) == stock(*image)
+    matched, _, (_, copies, _) = at_flow(small_block(), replicate_stores, target=VULKAN)
+    assert (matched, copies) == ([3], 4)
 
 
 @settings(max_examples=3)
 @given(orders=st.lists(st.lists(st.sampled_from("xyuv"), min_size=2, max_size=4), min_size=1, max_size=3))
 def test_concatenations_in_any_order(orders: list[list[str]]) -> None:
     """Also of one value twice, and of a value in front of one that it is made of."""
-    flow = lowered(concatenations(orders), "flow")
-    text, _ = rewritten(flow, replicate_stores)
-    stock, replicated = compiled(flow), compiled(text)
-    assert replicated.counts[1] <= stock.counts[1]
-    arguments = random([(2, 5, 7), (2, 5, 7)])
-    assert replicated(*arguments) == stock(*arguments)
+    joins = "\n".join(f"c{number} = concat 0 {' '.join(order)}" for number, order in enumerate(orders))
+    results = " ".join(f"c{number}" for number in range(len(orders)))
+    text = program(f"main x:2x5x7 y:2x5x7\nu = each mulf x y\nv = each subf x u\n{joins}\nreturn {results}")
+    _, stock, replicated = at_flow(text, replicate_stores)
+    assert replicated[1] <= stock[1]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.rewrites.share_concat import share_concat
-from tests.rewrites.concats import program
+from tests.rewrites.programs import in_util, program
 from tests.rewrites.tools import assert_left_alone, assert_rewritten, rewritten
 
 DATA = Path(__file__).parent / "data"
@@ -104,17 +104,13 @@ TWO_READERS_SHARED = """
 """
 
 
-def as_util(text: str) -> str:
-    return text.replace("func.func @", "util.func public @").replace(" return ", " util.return ")
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
         pytest.param(CHAINS, SHARED, id="chains of insertions"),
         pytest.param(FLAT, SHARED, id="tensor.concat"),
         pytest.param(NESTED, SHARED, id="one inside another"),
-        pytest.param(as_util(CHAINS), as_util(SHARED), id="in util.func"),
+        pytest.param(in_util(CHAINS), in_util(SHARED), id="in util.func"),
         pytest.param(program(NEWEST_FIRST), program(NEWEST_FIRST_SHARED), id="parts as they come to exist"),
         pytest.param(program(BACKWARDS), program(BACKWARDS_SHARED), id="a chain in another order"),
         pytest.param(program(TWO_READERS), program(TWO_READERS_SHARED), id="each reader reads the newest state"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -176,14 +176,36 @@ def random(shapes: Sequence[Sequence[int]]) -> list[Array]:
     return [rng.standard_normal(shape, dtype=np.float32) for shape in shapes]
 
 
-def agree(text: str, shapes: Sequence[Sequence[int]], *rewrites: Rewrite) -> list[int]:
+def agree(text: str, *rewrites: Rewrite) -> list[int]:
     """Check that a program, compiled once with its rewritten form beside it, gives the same; what each has matched."""
     after, matched = rewritten(text, *rewrites)
     both = Program(beside(text, after))
-    arguments = random(shapes)
+    arguments = random(argument_shapes(text))
     (expected, *_), (result, *_) = (both(*arguments, function=name) for name in ("before", "after"))
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5 * float(abs(expected).max()))
     return matched
+
+
+def at_flow(
+    program: str, *rewrites: Rewrite, target: Sequence[str] = CPU
+) -> tuple[list[int], tuple[int, int, int], tuple[int, int, int]]:
+    """Check that rewrites at phase `flow` change no bit of a program's results.
+
+    Returns:
+        What each has matched; dispatches, copies and fills before and after.
+    """
+    flow = lowered(program, "flow", target=target)
+    after, matched = rewritten(flow, *rewrites)
+    stock, changed = compiled(flow, target), compiled(after, target)
+    arguments = random(argument_shapes(program))
+    assert changed(*arguments) == stock(*arguments)
+    return matched, stock.counts, changed.counts
+
+
+def argument_shapes(text: str) -> list[tuple[int, ...]]:
+    """Of `main`."""
+    kinds = re.findall(r"tensor<([^<>]*)xf32>", text.partition("@main(")[2].partition("->")[0])
+    return [tuple(map(int, kind.split("x"))) for kind in kinds]
 
 
 def beside(before: str, after: str) -> str:
@@ -219,86 +241,3 @@ def dense_block(**sizes: int) -> str:
     text = residual_dense_block.build(residual_dense_block.Parameters(**sizes)).text
     assert isinstance(text, str)
     return text
-
-
-# ----------------------------------------------------------------------------------------- pieces of image programs
-
-MAPS = """\
-#channel = affine_map<(n, c, h, w) -> (c)>
-#same = affine_map<(n, c, h, w) -> (n, c, h, w)>
-"""
-ALL_PARALLEL = 'iterator_types = ["parallel", "parallel", "parallel", "parallel"]'
-
-
-def tensor(shape: Sequence[int]) -> str:
-    """The type of a tensor."""
-    return f"tensor<{'x'.join(map(str, shape))}xf32>"
-
-
-def constant(name: str, shape: Sequence[int], seed: int = 0) -> str:
-    """A tensor of random numbers."""
-    values = np.random.default_rng(seed).standard_normal(shape, dtype=np.float32) / np.float32(np.sqrt(np.prod(shape)))
-    return f'%{name} = arith.constant dense<"0x{values.tobytes().hex()}"> : {tensor(shape)}'
-
-
-def convolution(
-    result: str,
-    image: str,
-    weights: str,
-    shapes: Sequence[Sequence[int]],
-    *,
-    strides: Sequence[int] = (1, 1),
-    dilations: Sequence[int] = (1, 1),
-    name: str = "linalg.conv_2d_nchw_fchw",
-) -> str:
-    """A convolution that starts from %zero; the shapes are those of the image, the weights and the result."""
-    image_type, weights_type, type_ = map(tensor, shapes)
-    steps = f"strides = dense<{list(strides)}> : vector<2xi64>, dilations = dense<{list(dilations)}> : vector<2xi64>"
-    return f"""
-    %{result}_empty = tensor.empty() : {type_}
-    %{result}_start = linalg.fill ins(%zero : f32) outs(%{result}_empty : {type_}) -> {type_}
-    %{result} = {name} {{{steps}}}
-      ins(%{image}, %{weights} : {image_type}, {weights_type}) outs(%{result}_start : {type_}) -> {type_}
-    """
-
-
-def elementwise(
-    result: str, body: str, operands: Sequence[tuple[str, str, Sequence[int]]], shape: Sequence[int]
-) -> str:
-    """Four parallel loops over operands of given map and shape; the body computes %r of %a0, %a1, ..."""
-    names = ", ".join(f"%{name}" for name, _, _ in operands)
-    types = ", ".join(tensor(one) for _, _, one in operands)
-    maps = ", ".join([*(one for _, one, _ in operands), "#same"])
-    arguments = ", ".join(f"%a{number}: f32" for number in range(len(operands)))
-    return f"""
-    %{result}_e = tensor.empty() : {tensor(shape)}
-    %{result} = linalg.generic {{indexing_maps = [{maps}], {ALL_PARALLEL}}}
-      ins({names} : {types}) outs(%{result}_e : {tensor(shape)}) {{
-    ^bb0({arguments}, %out: f32):
-      {body}
-      linalg.yield %r : f32
-    }} -> {tensor(shape)}
-    """
-
-
-def pad(result: str, image: str, shape: Sequence[int], *, value: str = "zero") -> str:
-    """One row above, none below, one column left, two columns right."""
-    n, c, h, w = shape
-    return f"""
-    %{result} = tensor.pad %{image} low[0, 0, 1, 1] high[0, 0, 0, 2] {{
-    ^bb0(%{result}_n: index, %{result}_c: index, %{result}_h: index, %{result}_w: index):
-      tensor.yield %{value} : f32
-    }} : {tensor(shape)} to {tensor((n, c, h + 1, w + 3))}
-    """
-
-
-def function(body: str, arguments: Mapping[str, Sequence[int]], result: str, shape: Sequence[int]) -> str:
-    """A module with `main`; %zero and %two are there for all."""
-    parameters = ", ".join(f"%{name}: {tensor(one)}" for name, one in arguments.items())
-    return f"""{MAPS}
-  func.func @main({parameters}) -> {tensor(shape)} {{
-    %zero = arith.constant 0.0 : f32
-    %two = arith.constant 2.0 : f32
-    {body}
-    return %{result} : {tensor(shape)}
-  }}"""
