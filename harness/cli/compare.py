@@ -41,7 +41,7 @@ def compare(
     from harness.compare.pairs import is_toolchain
     from harness.compare.sides import require_two
     from harness.progress import Terminal
-    from harness.report.comparison import render_comparison
+    from harness.report import render
     from harness.report.outcome import comparison_exit_code
 
     options = options or CompareOptions()
@@ -52,7 +52,7 @@ def compare(
         raise UsageError("a toolchain has no recorded numbers to compare; leave --no-remeasure out, or give two runs")
     with Terminal() as progress:
         comparison, path = _compare(labels, options, progress)
-    print_text(render_comparison(comparison, format, full=full, **terminal_form(out)), out)
+    print_text(render(comparison, format, full=full, **terminal_form(out)), out)
     tell_where(path)
     return int(comparison_exit_code(comparison, strict=strict))
 

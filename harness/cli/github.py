@@ -111,7 +111,7 @@ def post(options: PostOptions) -> int:
     if options.dry_run:
         sys.stdout.write(posting.rehearse(figures, destination, tell))
         return ExitCode.OK
-    text = figures.comment(None, destination.links)
+    text = figures.comment((), destination.links)
     try:
         tell(posting.post(figures, destination, _client(options)))
     except BaseException:
@@ -156,7 +156,7 @@ def _destination(options: PostOptions) -> Destination:
     from harness.github.event import Event, read_event
     from harness.github.pictures import branch_named
     from harness.github.posting import Destination
-    from harness.report.links import Links
+    from harness.report.pages import Links
 
     repository = repository_named(options.repo)
     if options.pr is not None and options.event is None:

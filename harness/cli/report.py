@@ -17,8 +17,8 @@ from harness.options import Flag
 
 if TYPE_CHECKING:
     from harness.records.comparison import Comparison
-    from harness.records.run import Run
-    from harness.report.github import Images, Links
+    from harness.report.page import Picture
+    from harness.report.pages import Links
     from harness.report.run_report import Report
 
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
@@ -82,7 +82,6 @@ def report(options: ReportOptions) -> int:
     from harness.progress import Terminal
     from harness.records.comparison import Comparison
     from harness.report import render
-    from harness.report.comparison import render_comparison
     from harness.report.outcome import comparison_exit_code, exit_code
     from harness.report.run_report import build_report
     from harness.stages.reporting import load_against, load_either
@@ -100,47 +99,34 @@ def report(options: ReportOptions) -> int:
     else:
         with Terminal() as progress:
             found = load_against(options.run, options.base, progress, across_hosts=options.across_hosts)
+    source = found if isinstance(found, Comparison) else build_report(found)
     if options.format == "github":
-        _write_github(found, options, links)
-    elif isinstance(found, Comparison):
-        text = render_comparison(found, options.format, full=options.full, **terminal_form(options.out))
-        print_text(text, options.out)
+        _write_github(source, options, links)
     else:
-        print_text(render(found, options.format, full=options.full, **terminal_form(options.out)), options.out)
-    if isinstance(found, Comparison):
-        return int(comparison_exit_code(found, strict=False))
-    return int(exit_code(build_report(found).summary))
+        print_text(render(source, options.format, full=options.full, **terminal_form(options.out)), options.out)
+    if isinstance(source, Comparison):
+        return int(comparison_exit_code(source, strict=False))
+    return int(exit_code(source.summary))
 
 
-def _write_github(found: Run | Comparison, options: ReportOptions, links: Links) -> None:
+def _write_github(source: Comparison | Report, options: ReportOptions, links: Links) -> None:
     """Print the comment, and write the full report and the job's summary where they are asked for.
 
     Raises:
         RunError: A file cannot be written.
     """
-    from harness.records.comparison import Comparison
-    from harness.report import github
-    from harness.report.run_report import build_report
+    from harness.report import render
+    from harness.report.github import render_comment, render_step_summary
 
     summary = options.step_summary or _path_of_environment("GITHUB_STEP_SUMMARY")
     room_bytes = _room_bytes(summary) if summary is not None else 0
-    needs_full = options.full or options.full_out is not None
-    if isinstance(found, Comparison):
-        images = _images(options, "forest", found)
-        comment = "" if options.full else github.render_comment(found, images=images, links=links)
-        full = github.render_full(found) if needs_full else ""
-        step = ""
-        if room_bytes:
-            step = github.render_step_summary(found, images=images, links=links, limit_bytes=room_bytes)
-    else:
-        run = build_report(found)
-        images = _images(options, "variants", run)
-        comment = "" if options.full else github.render_run_comment(run, images=images, links=links)
-        full = github.render_run_full(run) if needs_full else ""
-        step = ""
-        if room_bytes:
-            step = github.render_run_step_summary(run, images=images, links=links, limit_bytes=room_bytes)
-    print_text(full if options.full else comment, options.out)
+    pictures = _pictures(options, source)
+    full = render(source, "markdown", full=True) if options.full or options.full_out is not None else ""
+    comment = full if options.full else render_comment(source, pictures=pictures, links=links)
+    step = ""
+    if room_bytes:
+        step = render_step_summary(source, pictures=pictures, links=links, limit_bytes=room_bytes)
+    print_text(comment, options.out)
     if options.full_out is not None:
         print_text(full, options.full_out)
     if summary is not None:
@@ -180,7 +166,7 @@ def _links(options: ReportOptions) -> Links:
     Raises:
         UsageError: An address is none.
     """
-    from harness.report.github import Links
+    from harness.report.pages import Links
 
     checked_address("--images-url", options.images_url)
     server, name = os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")
@@ -197,7 +183,7 @@ def _links(options: ReportOptions) -> Links:
 
 
 def _commit(option: str, commit: str | None, repository: str) -> str:
-    from harness.report.links import commit_name
+    from harness.report.pages import commit_name
 
     if commit is None:
         return ""
@@ -213,13 +199,8 @@ def _commit(option: str, commit: str | None, repository: str) -> str:
     return commit
 
 
-def _images(options: ReportOptions, kind: Literal["forest", "variants"], source: Comparison | Report) -> Images | None:
-    from harness.plots.pictures import TITLES, alt_text
-    from harness.report.github import Image, Images
+def _pictures(options: ReportOptions, source: Comparison | Report) -> tuple[Picture, ...]:
+    from harness.plots.pictures import published
 
     place = checked_address("--images-url", options.images_url).rstrip("/")
-    if not place:
-        return None
-    light, dark = (f"{place}/{kind}-{theme}.png" for theme in ("light", "dark"))
-    alt = alt_text(kind, source)
-    return Images(entries=(Image(title=TITLES[kind], alt=alt, light_url=light, dark_url=dark),))
+    return published(source, lambda name: f"{place}/{name}") if place else ()

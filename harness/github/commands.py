@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from harness.records.comparison import Comparison
-from harness.report.github.portable import portable_comparison
+from harness.report.portable import portable_comparison
 from harness.report.run_report import Report
 from harness.suite.flags import runs_code
 from harness.text import one_line

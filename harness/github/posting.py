@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from harness.errors import GitHubError, RunError
 from harness.github.api import Client
@@ -20,14 +19,14 @@ from harness.github.commands import report_with_allowed_commands, with_allowed_c
 from harness.github.comments import Comment, OwnComments, marker_of, own_login
 from harness.github.event import Event, base_commit_of, pull_request_of
 from harness.github.pictures import Shelf, publish
-from harness.plots.pictures import TITLES, alt_text, pictures_of
+from harness.plots.pictures import kind_of_comment, pictures_of, published
 from harness.records.comparison import Comparison
 from harness.report.comparison_words import finite, headline
-from harness.report.github import render_comment, render_run_comment
-from harness.report.links import Image, Images, Links
+from harness.report.github import render_comment
 from harness.report.markdown import COMMENT, to_markdown
 from harness.report.markdown_text import COMMENT_LIMIT
-from harness.report.page import Link, Page, Paragraph
+from harness.report.page import Link, Page, Paragraph, Picture
+from harness.report.pages import Links
 from harness.report.run_report import Report, build_report
 from harness.report.run_words import verdict
 from harness.stages.reporting import load_comparison
@@ -55,40 +54,32 @@ class Figures:
     source: Comparison | Report
 
     @property
-    def kind(self) -> Literal["forest", "variants"]:
-        """What is drawn: the ratios of a comparison, or a run's variants beside each other."""
-        return "forest" if isinstance(self.source, Comparison) else "variants"
-
-    @property
     def base_digits(self) -> str:
         """The first digits of the commit that was compared with, as the data has it; "" where it was none."""
         folder = _BASE_FOLDER.search(self.source.base.label) if isinstance(self.source, Comparison) else None
         return folder[1] if folder else ""
 
-    def comment(self, images: Images | None, links: Links) -> str:
+    def comment(self, pictures: Sequence[Picture], links: Links) -> str:
         """The comment, with pictures or without."""
-        if isinstance(self.source, Comparison):
-            return render_comment(self.source, images=images, links=links)
-        return render_run_comment(self.source, images=images, links=links)
+        return render_comment(self.source, pictures=pictures, links=links)
 
     def short_comment(self, links: Links) -> str:
         """For a GitHub that takes no comment as long as the usual one: marker, headline, and where the rest is."""
         words = headline(self.source) if isinstance(self.source, Comparison) else verdict(self.source)
         where = (Link("The whole report", links.run_url), " is with the run that measured it.")
         page = Page(verdict=words, parts=(Paragraph(where),) if links.run_url else ())
-        return f"{marker_of(self.comment(None, links))[:COMMENT_LIMIT]}\n\n{to_markdown(page, COMMENT)}"
+        return f"{marker_of(self.comment((), links))[:COMMENT_LIMIT]}\n\n{to_markdown(page, COMMENT)}"
 
     def draw(self) -> dict[str, bytes]:
         """PNG files by name, one for each theme; none where there is nothing to draw."""
+        kinds = (kind_of_comment(self.source),)
         if isinstance(self.source, Comparison):
-            return pictures_of(self.source, kinds=(self.kind,))
-        return pictures_of(report=self.source, kinds=(self.kind,))
+            return pictures_of(self.source, kinds=kinds)
+        return pictures_of(report=self.source, kinds=kinds)
 
-    def images(self, url: Callable[[str], str]) -> Images:
+    def pictures(self, url: Callable[[str], str]) -> tuple[Picture, ...]:
         """The pictures as a comment shows them, under the address that each file name has."""
-        light, dark = (url(f"{self.kind}-{theme}.png") for theme in ("light", "dark"))
-        alt = alt_text(self.kind, self.source)
-        return Images(entries=(Image(title=TITLES[self.kind], alt=alt, light_url=light, dark_url=dark),))
+        return published(self.source, url)
 
 
 def read_figures(path: Path) -> Figures:
@@ -175,8 +166,8 @@ def post(figures: Figures, destination: Destination, client: Client) -> str:
     else:
         number = target
     comments = OwnComments(client, repository, destination.author or own_login(client), number)
-    existing = comments.with_marker(marker_of(figures.comment(None, links)))
-    body = figures.comment(_images(figures, destination, number, existing, client), links)
+    existing = comments.with_marker(marker_of(figures.comment((), links)))
+    body = figures.comment(_pictures(figures, destination, number, existing, client), links)
     if len(body) <= COMMENT_LIMIT:
         try:
             return comments.put(body, existing)
@@ -187,26 +178,26 @@ def post(figures: Figures, destination: Destination, client: Client) -> str:
     return comments.put(figures.short_comment(links), existing)
 
 
-def _images(
+def _pictures(
     figures: Figures, destination: Destination, number: int, existing: list[Comment], client: Client
-) -> Images | None:
+) -> Sequence[Picture]:
     """Links of the pictures; without pictures a comment has a plot of text, so failing here is no failure."""
     if destination.images_url:
-        return figures.images(lambda name: f"{destination.images_url}/{name}")
+        return figures.pictures(lambda name: f"{destination.images_url}/{name}")
     shelf = destination.shelf(number, figures.key)
     if shelf is None:
-        return None
+        return ()
     commit = shelf.commit_in(existing)
     if commit is None:
         files = figures.draw()
         if not files:
-            return None
+            return ()
         try:
             commit = publish(client, shelf, files)
         except GitHubError as error:
             client.say(f"{error}; the comment goes without pictures")
-            return None
-    return figures.images(lambda name: shelf.url(commit, name))
+            return ()
+    return figures.pictures(lambda name: shelf.url(commit, name))
 
 
 def rehearse(figures: Figures, destination: Destination, say: Callable[[str], None]) -> str:
@@ -219,12 +210,12 @@ def rehearse(figures: Figures, destination: Destination, say: Callable[[str], No
         where += f", if its head is {event.sha[:12]}"
     else:
         number, where = str(event), f"#{event}"
-    images = None
+    pictures: Sequence[Picture] = ()
     shelf = destination.shelf(number, figures.key)
     if destination.images_url:
-        images = figures.images(lambda name: f"{destination.images_url}/{name}")
+        pictures = figures.pictures(lambda name: f"{destination.images_url}/{name}")
     elif shelf is not None and (files := figures.draw()):
         say(f"would add {', '.join(files)} to branch {shelf.branch} in {shelf.folder}")
-        images = figures.images(lambda name: shelf.url("COMMIT", name))
+        pictures = figures.pictures(lambda name: shelf.url("COMMIT", name))
     say(f"would write to {where} of {destination.repository}")
-    return figures.comment(images, destination.links)
+    return figures.comment(pictures, destination.links)

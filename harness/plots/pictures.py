@@ -15,6 +15,7 @@ from harness.plots.variants import draw_variants
 from harness.records.comparison import Comparison
 from harness.report.comparison_words import headline
 from harness.report.names import tidy
+from harness.report.page import Picture
 from harness.report.run_report import Report
 from harness.report.run_words import verdict
 
@@ -116,6 +117,14 @@ def pictures_of(
     return pictures
 
 
-def alt_text(kind: Kind, source: Comparison | Report) -> str:
-    """A picture in one sentence of plain text, for those who do not see it."""
-    return f"{TITLES[kind]}: {tidy(headline(source) if isinstance(source, Comparison) else verdict(source))}"
+def kind_of_comment(source: Comparison | Report) -> Kind:
+    """What a comment shows: the ratios of a comparison, or a run's variants beside each other."""
+    return "forest" if isinstance(source, Comparison) else "variants"
+
+
+def published(source: Comparison | Report, url: Callable[[str], str]) -> tuple[Picture, ...]:
+    """The pictures of a comment, under the address that each file name has."""
+    kind = kind_of_comment(source)
+    light, dark = (url(f"{kind}-{theme}.png") for theme in ("light", "dark"))
+    words = headline(source) if isinstance(source, Comparison) else verdict(source)
+    return (Picture(title=TITLES[kind], alt=f"{TITLES[kind]}: {tidy(words)}", light_url=light, dark_url=dark),)

@@ -1,37 +1,54 @@
-"""Run -> report: for a terminal, for a pull request, for other programs."""
+"""Run or comparison -> report: for a terminal, for a pull request, for other programs."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from harness.records.run import Run
+if TYPE_CHECKING:
+    from harness.records.comparison import Comparison
+    from harness.records.run import Run
+    from harness.report.run_report import Report
 
 Format = Literal["terminal", "markdown", "json", "csv"]
 
 __all__ = ["Format", "render"]
 
 
-def render(run: Run, format: Format, *, full: bool = False, width: int = 100, color: bool = False) -> str:  # noqa: A002
-    """A run as text, finished or as far as it got.
+def render(
+    source: Run | Report | Comparison,
+    format: Format,  # noqa: A002
+    *,
+    full: bool = False,
+    width: int = 100,
+    color: bool = False,
+) -> str:
+    """A run, finished or as far as it got, or a comparison as text.
 
     Args:
         full: Whether Markdown has every row of every list.
         width: Columns of the terminal.
         color: Whether the terminal shows colours.
     """
-    from harness.report.run_report import build_report
+    from harness.records.run import Run
+    from harness.report.run_report import Report, build_report
 
-    report = build_report(run)
+    if isinstance(source, Run):
+        source = build_report(source)
     if format in ("json", "csv"):
+        from harness.report.comparison import comparison_csv, json_document
         from harness.report.run_fields import run_csv, run_json
 
-        return run_json(report) if format == "json" else run_csv(report)
-    from harness.report.run_page import comment_page, full_page, terminal_page
+        if isinstance(source, Report):
+            return run_json(source) if format == "json" else run_csv(source)
+        return json_document(source).decode() if format == "json" else comparison_csv(source)
+    from harness.report.pages import Surroundings, markdown_page, terminal_page
 
     if format == "terminal":
         from harness.report.terminal import to_terminal
 
-        return to_terminal(terminal_page(report), width=width, color=color)
+        return to_terminal(terminal_page(source), width=width, color=color)
     from harness.report.markdown import COMMENT, to_markdown
 
-    return to_markdown(full_page(report)) if full else to_markdown(comment_page(report), COMMENT)
+    subject = "Summary" if isinstance(source, Report) else "Comparison"
+    around = Surroundings(title=f"{'Full' if full else 'Abbreviated'} Benchmark {subject}")
+    return to_markdown(markdown_page(source, around, full=full), None if full else COMMENT)

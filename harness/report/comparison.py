@@ -1,4 +1,4 @@
-"""Comparison -> text in each format; harness.store.comparison_directory reads the JSON, in which it is kept.
+"""Comparison -> JSON and CSV; harness.store.comparison_directory reads the JSON, in which it is kept.
 
 What a tool printed of a failed row stands apart from the rows, in `tool_output`, so that rows stay records of one
 size; `row` in it counts the rows from 0.
@@ -11,46 +11,15 @@ from dataclasses import asdict
 from typing import Any
 
 from harness.records.comparison import VERDICTS, Comparison, Row
-from harness.report import Format
+from harness.report.comparison_words import finite
 from harness.report.data import json_bytes, to_csv
 from harness.store.comparison_directory import COMPARISON_VERSION
 
 
-def render_comparison(
-    comparison: Comparison,
-    format: Format,  # noqa: A002
-    *,
-    full: bool = False,
-    width: int = 120,
-    color: bool = False,
-) -> str:
-    """A comparison as text.
-
-    Args:
-        full: Whether Markdown has every row of every list.
-        width: Columns of the terminal.
-        color: Whether the terminal shows colours.
-    """
-    if format == "json":
-        return json_document(comparison).decode()
-    from harness.report.comparison_words import finite
-
-    usable = finite(comparison)
-    if format == "csv":
-        # The commands that repeat a row are left to the other formats, since they take several lines.
-        records = [row_record(row) for row in usable.rows]
-        return to_csv([{name: value for name, value in record.items() if name != "repro"} for record in records])
-    from harness.report.comparison_page import markdown_page, terminal_page
-
-    if format == "terminal":
-        from harness.report.terminal import to_terminal
-
-        return to_terminal(terminal_page(usable), width=width, color=color)
-    from harness.report.links import Surroundings
-    from harness.report.markdown import COMMENT, to_markdown
-
-    around = Surroundings(title=f"{'Full' if full else 'Abbreviated'} Benchmark Comparison")
-    return to_markdown(markdown_page(usable, around, full=full), None if full else COMMENT)
+def comparison_csv(comparison: Comparison) -> str:
+    """A line a row; the commands that repeat it are left to the other formats, since they take several lines."""
+    records = [row_record(row) for row in finite(comparison).rows]
+    return to_csv([{name: value for name, value in record.items() if name != "repro"} for record in records])
 
 
 def json_document(comparison: Comparison) -> bytes:

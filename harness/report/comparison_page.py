@@ -8,7 +8,6 @@ rustc-perf's do.
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -33,6 +32,7 @@ from harness.report.changes import (
     verdict_counts,
 )
 from harness.report.comparison_words import (
+    finite,
     full_report_command,
     headline,
     next_steps,
@@ -42,10 +42,8 @@ from harness.report.comparison_words import (
     verdict_line,
     warning,
 )
-from harness.report.data import plain_value
 from harness.report.forest import forest_of
 from harness.report.forest_text import forest_text
-from harness.report.links import Surroundings, commit_name, more_information, pictures
 from harness.report.page import (
     Bullets,
     Choice,
@@ -60,6 +58,7 @@ from harness.report.page import (
     Table,
     Warnings,
 )
+from harness.report.pages import Content, Surroundings, capital, choice, commit_name, pictures_of, values_table
 from harness.report.units import percent, ratio_text
 from harness.report.verdicts import (
     CHANGED,
@@ -98,6 +97,7 @@ _MOST_FIGURES = 60
 
 def terminal_page(comparison: Comparison) -> Page:
     """What somebody may have to act on, then the rest if it is short."""
+    comparison = finite(comparison)
     rows = real_rows(comparison)
     layout = _layout(comparison, None)
     lost = of_verdict(comparison.rows, *LOST)
@@ -112,7 +112,6 @@ def terminal_page(comparison: Comparison) -> Page:
         hidden += ordered[_MOST_LISTED:]
     counted = verdict_counts(hidden, VERDICTS)
     steps = next_steps(comparison)
-    trust = [machine_line(comparison.machine.selfcheck), controls_line(controls(comparison))]
     return Page(
         title=f"{comparison.head.label} against {comparison.base.label}",
         parts=(
@@ -123,7 +122,7 @@ def terminal_page(comparison: Comparison) -> Page:
             *(part for row in lost[:_MOST_LISTED] for part in _lost_details(row)),
             *tables,
             Paragraph(f"Not listed: {counted} rows. --format markdown --full has every row." if counted else "", "dim"),
-            *(Paragraph(_capital(line)) for line in trust if line),
+            *map(Paragraph, _trust(comparison)),
             Steps(steps) if steps else Paragraph("No action needed."),
         ),
     )
@@ -145,32 +144,21 @@ def _lost_details(row: Row) -> list[Part]:
     return [*tool_output({row.case: row.stderr}), *([repro] if row.repro else [])]
 
 
-def markdown_page(comparison: Comparison, around: Surroundings, *, full: bool) -> Page:
-    """A comment, or everything there is.
-
-    Args:
-        around: Its title, and what stands beside the figures.
-        full: Every row of every list, all settings and all commands.
-    """
+def content_of(comparison: Comparison, around: Surroundings, *, full: bool) -> Content:
+    """What a comparison says, for a comment, or all of it."""
+    comparison = finite(comparison)
     head_commit = commit_name(around.links.head_commit_url)
     head = ("commit ", head_commit) if head_commit else (Name(comparison.head.label),)
     base = commit_name(around.links.base_commit_url) or Name(comparison.base.label)
-    steps = next_steps(comparison)
-    return Page(
-        marker=("comparison", comparison.head.suite) if around.marked else (),
-        title=around.title,
+    return Content(
+        marker=("comparison", comparison.head.suite),
         verdict=verdict_line(comparison),
-        parts=(
-            Paragraph(("@ ", *head, " (vs. base ", base, f"): {sides_line(comparison)}")),
-            Choice(
-                forms=((Steps(steps) if steps else Paragraph("No action needed."),), ()),
-                what=("what to do",),
-                ranks=(0,),
-            ),
-            Choice(forms=(_notes(comparison, full=full), ()), what=("notes",), ranks=(0,)),
-            *_choices(comparison, around, full=full),
-        ),
-        foot=lambda left_out: _foot(comparison, around, left_out),
+        subject=(*head, " (vs. base ", base, f"): {sides_line(comparison)}"),
+        steps=next_steps(comparison),
+        notes=_notes(comparison, full=full),
+        lists=_lists(comparison, around, full=full),
+        command=full_report_command(comparison),
+        everything=f"every row and setting, is printed{' where it was measured' if comparison.id else ''}",
     )
 
 
@@ -186,19 +174,6 @@ def _notes(comparison: Comparison, *, full: bool) -> list[Part]:
     return [Warnings(warnings), Fold(f"Notes ({len(notes):,})", (Warnings(listed),))]
 
 
-def _foot(comparison: Comparison, around: Surroundings, left_out: Sequence[str]) -> list[Part]:
-    """What is left out, and where everything is."""
-    parts: list[Part] = []
-    if left_out:
-        rest = f": {', '.join(left_out)}."
-        parts.append(Paragraph(("Left out here for length, and in ", around.report_link, rest)))
-    command = full_report_command(comparison)
-    if command and len(command) <= 2_000 and not around.has_report:
-        where = " where it was measured" if comparison.id else ""
-        parts.append(Paragraph((f"The full report, with every row and setting, is printed{where} by ", Name(command))))
-    return [*parts, *more_information(around.links)]
-
-
 def _layout(comparison: Comparison, folded: int | None) -> Layout:
     return Layout(
         intervals=lambda metric: interval_title(comparison, metric),
@@ -207,7 +182,7 @@ def _layout(comparison: Comparison, folded: int | None) -> Layout:
     )
 
 
-def _choices(comparison: Comparison, around: Surroundings, *, full: bool) -> list[Part]:
+def _lists(comparison: Comparison, around: Surroundings, *, full: bool) -> list[Part]:
     """The parts in order; where room is short, those of the highest rank are shortened first."""
     rows = real_rows(comparison)
     levels: Sequence[int | None] = (None,) if full else around.levels
@@ -242,14 +217,14 @@ def _choices(comparison: Comparison, around: Surroundings, *, full: bool) -> lis
         ]
 
     return [
-        Choice(forms=(figure_table(rows, first=True), ()), what=("the table of figures",), ranks=(1,)),
+        choice("the table of figures", 1, figure_table(rows, first=True)),
         Choice(
             forms=([*lost_table(lost), *outputs], lost_table(lost), lost_names(lost)),
             what=("what the tools said of failed rows", "what happened to each failed row"),
             ranks=(10, 6),
         ),
         listed("violated gates", 2, lambda layout: gate_parts(violated(rows), layout)),
-        Choice(forms=(_picture(comparison, rows, around), ()), what=("the picture",), ranks=(4,)),
+        choice("the picture", 4, _picture(comparison, rows, around)),
         listed("changed latencies", 3, lambda layout: _latencies(comparison, rows, layout)),
         listed("changed compilation times", 4, lambda layout: change_parts(compiles, layout)),
         listed("other changed figures", 5, counted),
@@ -262,16 +237,10 @@ def _choices(comparison: Comparison, around: Surroundings, *, full: bool) -> lis
         ),
         listed("new rows", 7, lambda layout: _new(rows, layout, full=full)),
         listed("unchanged rows", 12, quiet),
-        Bullets(
-            [
-                _capital(line)
-                for line in (machine_line(comparison.machine.selfcheck), controls_line(controls(comparison)))
-                if line
-            ]
-        ),
-        Choice(forms=(_means(comparison), ()), what=("the geometric means",), ranks=(9,)),
-        Choice(forms=(_method(comparison, full=full), ()), what=("how it was measured",), ranks=(4,)),
-        Choice(forms=(_commands(comparison, full=full), ()), what=("the commands",), ranks=(11,)),
+        Bullets(_trust(comparison)),
+        choice("the geometric means", 9, _means(comparison)),
+        choice("how it was measured", 4, _method(comparison, full=full)),
+        choice("the commands", 11, _commands(comparison, full=full)),
     ]
 
 
@@ -313,7 +282,7 @@ def _picture(comparison: Comparison, rows: Sequence[Row], around: Surroundings) 
     timed = timed_rows(rows)
     changed = [row for verdict in CHANGED for row in largest_first(of_verdict(timed, verdict))]
     drawn = changed[:_MOST_IN_FOREST] or of_verdict(timed, "inconclusive")
-    if published := pictures(around.images, folded=not drawn):
+    if published := pictures_of(around, folded=not drawn):
         return published
     text = forest_text(forest_of(comparison, drawn, top=_MOST_IN_FOREST), _FOREST_WIDTH) if drawn else ""
     return [Code(text)] if text else []
@@ -378,13 +347,7 @@ def _method(comparison: Comparison, *, full: bool) -> list[Part]:
         Paragraph(rule_line(comparison)),
     ]
     if full and comparison.settings:
-        values = [
-            value if isinstance(value, str) else json.dumps(plain_value(value), ensure_ascii=False)
-            for value in comparison.settings.values()
-        ]
-        parts.append(
-            Table(columns=(Column("Setting", list(comparison.settings), kind="name"), Column("Value", values)))
-        )
+        parts.append(values_table("Setting", comparison.settings))
     return [Fold("How it was measured", parts)]
 
 
@@ -400,5 +363,7 @@ def _commands(comparison: Comparison, *, full: bool) -> list[Part]:
     return [Fold("Commands that repeat it", parts)] if parts else []
 
 
-def _capital(line: str) -> str:
-    return f"{line[0].upper()}{line[1:]}."
+def _trust(comparison: Comparison) -> list[str]:
+    """How often verdicts are wrong on this machine, and what the A/A controls showed."""
+    lines = (machine_line(comparison.machine.selfcheck), controls_line(controls(comparison)))
+    return [capital(line) for line in lines if line]

@@ -201,6 +201,7 @@ class Picture:
     """A picture on the web in two versions, one for each of GitHub's themes; a terminal leaves it out.
 
     Attributes:
+        title: What it is folded away behind, where it is.
         alt: What it shows, in words, for those who do not see it.
         light_url: Of the version for a light page, http or https; also shown where themes are not known.
         dark_url: Of the version for a dark page; "": the light one has to do.
@@ -209,6 +210,7 @@ class Picture:
     alt: str
     light_url: str
     dark_url: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,21 +5,14 @@ The lists of changes are those of a comparison, with the baseline variant as the
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping, Sequence
 
 from harness.errors import ExitCode
-from harness.report.changes import (
-    MOST_SHOWN,
-    names_by_fate,
-    tool_output,
-)
-from harness.report.links import Surroundings, commit_name, more_information, pictures
+from harness.report.changes import MOST_SHOWN, names_by_fate, tool_output
 from harness.report.outcome import exit_code
 from harness.report.page import (
     Bullets,
-    Choice,
     Code,
     Column,
     Fold,
@@ -35,6 +28,7 @@ from harness.report.page import (
     Tone,
     Warnings,
 )
+from harness.report.pages import Content, Surroundings, choice, commit_name, pictures_of, values_table
 from harness.report.run_changes import latency_changes, metric_changes, side_by_side
 from harness.report.run_fields import ir_columns, main_columns, roofline_columns, roofline_line
 from harness.report.run_report import Report
@@ -50,10 +44,7 @@ from harness.report.run_words import (
     verdict_of,
 )
 from harness.report.run_words import verdict as outcome
-from harness.report.verdicts import (
-    LOST,
-    TONES,
-)
+from harness.report.verdicts import LOST, TONES
 
 _MOST_NOTES = 8
 # Columns of the main table that an ablation leaves out: it is about what each step does to code and latency.
@@ -121,69 +112,27 @@ def _failure(row: Row) -> list[Part]:
     ]
 
 
-def full_page(report: Report) -> Page:
-    """Every row of every list, and the environment."""
-    return markdown_page(report, Surroundings(title="Full Benchmark Summary"), full=True)
-
-
-def comment_page(report: Report) -> Page:
-    """An abbreviated report for an issue."""
-    return markdown_page(report, Surroundings(title="Abbreviated Benchmark Summary"), full=False)
-
-
-def markdown_page(report: Report, around: Surroundings, *, full: bool) -> Page:
-    """A comment, or everything there is.
-
-    Args:
-        around: Its title, and what stands beside the figures.
-        full: Every row of every list, and the environment.
-    """
+def content_of(report: Report, around: Surroundings, *, full: bool) -> Content:
+    """What a run says, for a comment, or all of it."""
     facts = report.facts
-    steps = next_steps(report)
     commit = commit_name(around.links.head_commit_url)
     of_commit: tuple[Inline, ...] = ("commit ", commit, ", ") if commit else ()
-    notes = report.notes if full else report.notes[:_MOST_NOTES]
     attention = "" if exit_code(report.summary) is ExitCode.OK else "🚨 Needs attention: "
     made = f", {facts.started}, with no base to compare with: {run_line(facts, report.sections)}"
-    return Page(
-        marker=("report", facts.suite_name) if around.marked else (),
-        title=around.title,
+    return Content(
+        marker=("report", facts.suite_name),
         verdict=f"{attention}{outcome(report)}",
-        parts=(
-            Choice(
-                forms=((Steps(steps) if steps else Paragraph("No action needed."),), ()),
-                what=("what to do",),
-                ranks=(0,),
-            ),
-            Paragraph(("@ ", *of_commit, "run ", Name(facts.id), " of ", Name(facts.suite), made)),
-            Choice(
-                forms=((Warnings(notes),), ()),
-                what=("notes",),
-                ranks=(0,),
-            ),
-            *_choices(report, around, full=full),
-        ),
-        foot=lambda left_out: _foot(report, around, left_out),
+        subject=(*of_commit, "run ", Name(facts.id), " of ", Name(facts.suite), made),
+        steps=next_steps(report),
+        notes=[Warnings(report.notes if full else report.notes[:_MOST_NOTES])],
+        lists=_lists(report, around, full=full),
+        command=f"harness report results/{facts.id} --format markdown --full",
+        everything="every case and the environment, is printed where it was measured",
     )
 
 
-def _foot(report: Report, around: Surroundings, left_out: Sequence[str]) -> list[Part]:
-    """What is left out, and where everything is."""
-    listed = f"Left out here for length: {', '.join(left_out)}." if left_out else ""
-    if around.has_report:
-        parts: list[Part] = [Paragraph((f"{listed} It is in ", around.report_link, "."))] if left_out else []
-        return [*parts, *more_information(around.links)]
-    command = Name(f"harness report results/{report.facts.id} --format markdown --full")
-    full = f"{listed} The full report, with every case and the environment, where it was measured: ".lstrip()
-    return [Paragraph((full, command)), *more_information(around.links)]
-
-
-def _choices(report: Report, around: Surroundings, *, full: bool) -> list[Part]:
+def _lists(report: Report, around: Surroundings, *, full: bool) -> list[Part]:
     """The parts in order; where room is short, those of the highest rank are shortened first."""
-
-    def choice(what: str, rank: int, parts: Sequence[Part], shorter: Sequence[Part] = ()) -> Choice:
-        return Choice(forms=(parts, shorter), what=(what,), ranks=(rank,))
-
     metrics = metric_changes(report, full=full)
     folded = metrics if full or not metrics else [Fold("Compilation metrics against the baseline variant", metrics)]
     fates: dict[str, list[str]] = {fate: [row.case for row in report.rows() if row.status == fate] for fate in LOST}
@@ -191,12 +140,8 @@ def _choices(report: Report, around: Surroundings, *, full: bool) -> list[Part]:
     groups = [part for group in report.comparisons for part in side_by_side(group, report, full=full)]
     return [
         choice("what happened to each failed case", 5, lost, [*lost[:1], *names_by_fate(fates)] if lost else ()),
-        choice("the pictures", 1, pictures(around.images, folded=False)),
-        choice(
-            "variants side by side",
-            6,
-            groups,
-        ),
+        choice("the pictures", 1, pictures_of(around, folded=False)),
+        choice("variants side by side", 6, groups),
         choice("changed latencies", 2, latency_changes(report, full=full)),
         choice("compilation metrics", 4, folded),
         choice("the table of each model and device", 7, _results(report, full=full)),
@@ -277,9 +222,7 @@ def _environment(report: Report) -> list[Part]:
     facts = report.facts
     groups = {**facts.environment, "settings": facts.settings, "run": {"command": shlex.join(facts.command)}}
     values = {f"{group}.{key}": value for group, known in groups.items() for key, value in known.items()}
-    texts = [value if isinstance(value, str) else json.dumps(value, default=str) for value in values.values()]
-    table = Table(columns=(Column("Fact", list(values), kind="name"), Column("Value", texts)))
-    return [Heading("Environment"), Fold("Click to show", (table,))]
+    return [Heading("Environment"), Fold("Click to show", (values_table("Fact", values),))]
 
 
 def ablation_page(report: Report) -> Page:

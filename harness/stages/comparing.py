@@ -14,7 +14,8 @@ from harness.compare.pairs import Side
 from harness.machine.environment import capture_environment
 from harness.progress import Progress
 from harness.records.comparison import Comparison
-from harness.report.comparison import json_document, render_comparison
+from harness.report import render
+from harness.report.comparison import json_document
 from harness.store.comparison_directory import ComparisonDirectory
 
 if TYPE_CHECKING:
@@ -59,5 +60,5 @@ def compare_sides(
         else:
             rows = recorded(plan)
         comparison = conclude(plan, rows, environment, created=now, name=directory.path.name, command=command)
-        directory.finish(json_document(comparison), render_comparison(comparison, "markdown", full=True), comparison)
+        directory.finish(json_document(comparison), render(comparison, "markdown", full=True), comparison)
     return comparison, directory.path

@@ -16,7 +16,7 @@ from harness.github.commands import is_allowed, report_with_allowed_commands, wi
 from harness.records.comparison import Comparison
 from harness.report.comparison_words import next_steps
 from harness.report.github import render_comment
-from harness.report.github.portable import portable_comparison
+from harness.report.portable import portable_comparison
 from harness.report.run_report import Report, build_report
 from harness.report.run_words import next_steps as next_steps_of_run
 from harness.stages.reporting import load_comparison

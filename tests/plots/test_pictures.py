@@ -11,7 +11,7 @@ from PIL import Image, ImageColor
 
 from harness.errors import RunError, UsageError
 from harness.plots.canvas import LIGHT, THEMES, Format, Theme
-from harness.plots.pictures import RUN_KINDS, Kind, alt_text, draw, pictures_of
+from harness.plots.pictures import RUN_KINDS, Kind, draw, pictures_of, published
 from harness.records.comparison import Comparison
 from harness.records.run import Run
 from harness.report.run_report import Report, build_report
@@ -113,5 +113,7 @@ def test_rows_are_chosen_by_their_case(full_comparison: Comparison, report: Repo
 
 
 def test_a_picture_in_a_sentence(full_comparison: Comparison, report: Report) -> None:
-    assert alt_text("forest", full_comparison).startswith("Ratios with their intervals: 1 gate violated; 2 regressions")
-    assert "\n" not in alt_text("variants", report)
+    (picture,) = published(full_comparison, "https://e.org/{}".format)
+    assert (picture.light_url, picture.dark_url) == ("https://e.org/forest-light.png", "https://e.org/forest-dark.png")
+    assert picture.alt.startswith("Ratios with their intervals: 1 gate violated; 2 regressions")
+    assert "\n" not in published(report, str)[0].alt

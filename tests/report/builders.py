@@ -338,31 +338,29 @@ def make_full_run() -> Run:
     )
 
 
-def make_nasty_run() -> Run:
-    """Names and messages made to break tables: a pipe, backticks, a tag, a newline, a fence, an emoji."""
-    model, device = "m|`<b>\n🚀", "cpu #1"
-    stock = make_case(model, "stock", device, uri="local-sync")
-    odd = make_case(
-        model,
-        "a|b`c` <i>*x*</i> _y_ [z](http://e.org) -->",
-        device,
-        name="odd | `one` <script>\n~~gone~~ \\| @octocat",
-        uri="local-sync",
+NASTY = "a|`b` <script>\n~~gone~~ \\| @octocat #1 [z](http://e.org) --> *x* _y_ </details> \x1b[31mred\x1b[0m\x07"
+
+
+def make_nasty_run(text: str = NASTY) -> Run:
+    """The same text in all places where texts can come from outside."""
+    stock = make_case(text, "stock", text, uri="local-sync")
+    odd = make_case(text, f"{text}1", text, name=f"{text}2", uri="local-sync")
+    header = make_header(
+        (stock, odd),
+        suite_name=text,
+        suite=text,
+        suite_description=text,
+        groups=(VariantGroup(title=text, variants=("stock", odd.variant)),),
+        environment={"machine": {"id": text}, "cpu": {"model": text}, "devices": {text: text}},
     )
-    message = "line one | two\nline `three` <details>"
     return Run(
-        header=make_header(
-            (stock, odd),
-            suite_name="n|asty --> <suite>",
-            suite="suites/it's nasty.toml",
-            suite_description="<h1>*bold*</h1>\n| a | b |",
-            groups=(VariantGroup(title="A | `B`\n## C", variants=("stock", odd.variant)),),
-        ),
+        header=replace(header, id=text),
         builds=(
-            make_build(stock, warnings=(message,)),
-            make_failed_build(odd, message=message, stderr="```\n</details>\n\x1b[1mbold\x1b[0m\x07\n"),
+            make_build(stock, warnings=(text,)),
+            make_failed_build(odd, message=text, stderr=f"```\n</details>\n{text}\n{text}x"),
         ),
-        ir=(IrCounts(case=stock.name, counts={"flow/a.|`b`\n <i>*c*</i>": 1_234_567, "x": 3}),),
+        ir=(IrCounts(case=stock.name, counts={f"flow/{text}": 1_234_567, "x": 3}),),
+        checks=(make_check(stock, text, max_relative=0.0),),
         rounds=tuple(make_rounds(stock.group, {stock.name: 20_311.0}, generations=2, rounds=3)),
         finished=True,
     )
@@ -526,30 +524,42 @@ def make_recorded_comparison() -> Comparison:
     )
 
 
-NASTY = "a|`b` <script>\n~~gone~~ \\| @octocat #1 [z](http://e.org) --> *x* _y_ </details> \x1b[31mred\x1b[0m\x07"
-
-
-def make_nasty_comparison() -> Comparison:
-    """Texts made to break tables, and figures that are none."""
+def make_nasty_comparison(text: str = NASTY) -> Comparison:
+    """The same text in all places where texts can come from outside, and figures that are none."""
     nan, infinity = float("nan"), float("inf")
     odd: dict[str, Any] = {"base_value": nan, "head_value": nan, "ratio": infinity, "p": nan, "floor": nan}
+    why: dict[str, Any] = {"reason": text, "change": text, "repro": (text, f"```\n# </details>{text}")}
     rows = [
-        make_timed(NASTY, 1.0, 1.5, "regressed", reason=NASTY, change=NASTY, repro=(NASTY, "```\n# </details>")),
+        make_timed(f"{text}1", 1.0, 1.5, "regressed", gate="violated", **why),
+        make_timed(f"{text}2", 1.0, 0.5, "improved", **why),
+        make_timed(f"{text}3", 1.0, 1.0, "inconclusive", **why),
+        make_timed(f"{text}4", 1.0, 1.0, "unchanged", reason=text),
+        make_timed(f"{text}5", 9.0, 1.2, "regressed", metric="compile-time", **why),
+        make_row(text, verdict="identical", reason=text),
+        make_row(f"{text}7", verdict="failed", reason=text, stderr=f"```\n</details>\n{text}\n{text}x"),
+        make_row(text, verdict="missing", reason=text),
+        make_row(text, verdict="new", reason=text, head_value=1e6),
+        make_row(text, f"input/{text}", "regressed", base_value=1.0, head_value=2.0, unit=text, reason=text),
         make_row("zero/base@cpu", verdict="regressed", base_value=0.0, head_value=2e6, ratio=None, p=0.0),
         make_row("no/number@cpu", verdict="improved", **odd),
-        make_row("bare/row@cpu", verdict="inconclusive", reason=NASTY, seconds=infinity, ci_low=-infinity),
+        make_row("bare/row@cpu", verdict="inconclusive", reason=text, seconds=infinity, ci_low=-infinity),
         make_row("huge/ratio@cpu", verdict="regressed", base_value=1e-300, head_value=1e300, ratio=1e308),
-        make_row(NASTY + "2", verdict="failed", reason=NASTY, stderr="```\n</details>\n\x1b[1mbold\x1b[0m\x07\n"),
-        make_row(NASTY + "3", verdict="missing", reason=NASTY),
-        make_row(NASTY, "unheard | of", "regressed", base_value=1.0, head_value=2.0, unit="furlongs"),
+        make_timed(f"{text}8", 1.0, 1.0, "unchanged", control=True, reason=text),
     ]
-    checked = SelfcheckFacts(flagged=0, rows=9, upper_bound=nan, detects=None, seconds=nan, when=NASTY, suite=NASTY)
+    checked = SelfcheckFacts(flagged=0, rows=9, upper_bound=0.1, detects=nan, seconds=nan, when=text, suite=text)
+    side = make_side(text, text, suite=text, run=text, started=text, machine=text)
     return make_comparison(
         rows,
-        base=make_side(NASTY, NASTY, suite=NASTY, machine=NASTY),
-        head=make_side("-" + NASTY, "3.13.0", suite=NASTY),
-        means=(GeometricMean(kind="model", name=NASTY, ratio=nan, rows=1),),
-        notes=(NASTY, "line one\n> line two"),
-        settings={"alpha": "five", "row_budget_s": nan, NASTY: [NASTY, infinity]},
-        machine=MachineFacts(description=NASTY, selfcheck=checked),
+        id=text,
+        created=text,
+        base=side,
+        head=side,
+        means=(
+            GeometricMean(kind="model", name=text, ratio=nan, rows=1),
+            GeometricMean(kind="device", name=text, ratio=1.1, rows=1),
+        ),
+        notes=(text,) * 50,
+        settings={"alpha": "five", "row_budget_s": nan, text: [text, infinity]},
+        machine=MachineFacts(description=text, selfcheck=checked),
+        command=("harness", text),
     )

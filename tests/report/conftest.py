@@ -6,7 +6,8 @@ import pytest
 
 from harness.records.comparison import Comparison
 from harness.records.run import Run
-from harness.report.links import Image, Images, Links
+from harness.report.page import Picture
+from harness.report.pages import Links
 from tests.report import builders
 from tests.report.builders import RUN_URL
 
@@ -50,13 +51,9 @@ def links() -> Links:
 
 
 @pytest.fixture
-def images() -> Images:
+def pictures() -> tuple[Picture, ...]:
     """A picture for both themes, and one that looks the same in both."""
     where = "https://org.github.io/repo/pr-1"
     both = {"light_url": f"{where}/forest-light.png", "dark_url": f"{where}/forest-dark.png"}
-    return Images(
-        entries=(
-            Image(title="Forest", alt='Ratios: "rdb" is > 1', **both),
-            Image(title="Memory", alt="Latency against memory", light_url=f"{where}/memory (1).png"),
-        )
-    )
+    memory = Picture(title="Memory", alt="Latency against memory", light_url=f"{where}/memory (1).png")
+    return (Picture(title="Forest", alt='Ratios: "rdb" is > 1', **both), memory)

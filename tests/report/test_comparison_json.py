@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from harness.errors import RunError
 from harness.records.comparison import VERDICTS, Comparison, GeometricMean, MachineFacts, Row, SelfcheckFacts
-from harness.report import Format
-from harness.report.comparison import render_comparison
+from harness.report import Format, render
 from harness.store.comparison_directory import comparison_from_json
 from tests.report.builders import make_comparison, make_full_comparison, make_nasty_comparison
 
@@ -72,7 +71,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
 
-    read: dict[str, Any] = json.loads(render_comparison(comparison, "json"), parse_constant=refuse)
+    read: dict[str, Any] = json.loads(render(comparison, "json"), parse_constant=refuse)
     return read
 
 
@@ -85,9 +84,9 @@ def test_all_verdicts_are_counted() -> None:
 def test_a_kept_comparison_renders_as_it_did(comparison: Comparison) -> None:
     """A NaN reads as nothing, so the nasty one is the same only as far as it says anything."""
     jsonschema.validate(document(comparison), DOCUMENT)
-    again = comparison_from_json(render_comparison(comparison, "json"))
+    again = comparison_from_json(render(comparison, "json"))
     for form in FORMATS:
-        assert render_comparison(again, form, full=True) == render_comparison(comparison, form, full=True)
+        assert render(again, form, full=True) == render(comparison, form, full=True)
 
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -141,17 +140,17 @@ def comparisons(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Comparis
 @settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(comparisons(FINITE))
 def test_what_is_written_is_what_is_read(comparison: Comparison) -> None:
-    assert comparison_from_json(render_comparison(comparison, "json")) == comparison
+    assert comparison_from_json(render(comparison, "json")) == comparison
 
 
 @settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 @given(comparisons(st.floats()), st.integers(20, 200), st.booleans())
 def test_anything_can_be_rendered_kept_and_rendered_again(comparison: Comparison, width: int, full: bool) -> None:
     jsonschema.validate(document(comparison), DOCUMENT)
-    again = comparison_from_json(render_comparison(comparison, "json"))
+    again = comparison_from_json(render(comparison, "json"))
     for form in FORMATS:
-        text = render_comparison(comparison, form, full=full, width=width)
-        assert text == render_comparison(again, form, full=full, width=width)
+        text = render(comparison, form, full=full, width=width)
+        assert text == render(again, form, full=full, width=width)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +178,7 @@ def test_whole_pairs_are_text_like_any_other() -> None:
 
 
 def test_an_argument_that_is_no_utf_8_is_kept_so_that_it_can_be_read() -> None:
-    kept = render_comparison(make_comparison([], command=("harness", "a\udcffb", "\N{FIRE} \\ud800")), "json")
+    kept = render(make_comparison([], command=("harness", "a\udcffb", "\N{FIRE} \\ud800")), "json")
     assert comparison_from_json(kept).command == ("harness", "a?b", "\N{FIRE} \\ud800")
 
 

@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 
 from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
-from harness.report.comparison import render_comparison
-from harness.report.github import Images, Links, render_comment
+from harness.report import render
+from harness.report.github import render_comment
+from harness.report.page import Picture
+from harness.report.pages import Links
 from harness.report.verdicts import MARKS
 from tests.report.builders import make_comparison, make_recorded_comparison, make_row, make_timed
 from tests.report.rendered import Page, require_ours
@@ -25,9 +27,9 @@ def comment(*rows: Row) -> str:
 
 def test_every_verdict_has_a_mark_of_its_own_beside_its_word(full_comparison: Comparison) -> None:
     assert set(MARKS) == set(VERDICTS) and len(set(MARKS.values())) == len(VERDICTS)
-    text = render_comparison(full_comparison, "terminal", width=120)
+    text = render(full_comparison, "terminal", width=120)
     assert all(f"{mark} {verdict}" in text for verdict, mark in MARKS.items())
-    assert "\x1b[31m▲ regressed" in render_comparison(full_comparison, "terminal", color=True)
+    assert "\x1b[31m▲ regressed" in render(full_comparison, "terminal", color=True)
 
 
 def test_a_terminal_lists_what_matters_and_counts_the_rest() -> None:
@@ -35,7 +37,7 @@ def test_a_terminal_lists_what_matters_and_counts_the_rest() -> None:
     rows += [make_row(f"m/i{index}@d", verdict="identical") for index in range(5)]
     rows += [make_timed(f"m/r{index}@d", 1.0, 1.1 + index / 1000, "regressed") for index in range(120)]
     rows.append(make_row("m/gone@d", verdict="missing"))
-    text = render_comparison(make_comparison(rows), "terminal")
+    text = render(make_comparison(rows), "terminal")
     assert "Not listed: 20 regressed, 60 unchanged, 5 identical rows. --format markdown --full has every row." in text
     assert "m/gone@d" in text and "m/r119@d" in text
     assert "m/v1@d" not in text and "m/r19@d" not in text
@@ -44,8 +46,8 @@ def test_a_terminal_lists_what_matters_and_counts_the_rest() -> None:
 def test_a_comparison_is_named_where_it_is_kept_and_recorded_numbers_come_with_a_warning() -> None:
     comparison = make_recorded_comparison()
     for identity, name in ((comparison.id, f"Comparison {comparison.id}: IREE"), ("", "Comparison: IREE")):
-        assert f"\n{name}" in render_comparison(replace(comparison, id=identity), "terminal", width=200)
-    for text in (render_comment(comparison), render_comparison(comparison, "terminal", width=900)):
+        assert f"\n{name}" in render(replace(comparison, id=identity), "terminal", width=200)
+    for text in (render_comment(comparison), render(comparison, "terminal", width=900)):
         assert "These are recorded numbers, taken at different times and on different machines" in text
 
 
@@ -179,15 +181,15 @@ def test_ops_are_figures_like_any_other() -> None:
         make_row("mm/stock@cpu", metric, "improved", base_value=13, head_value=1, unit="count"),
         make_row("a/b@c", metric, "regressed", base_value=0, head_value=1_200, unit="count", gate="violated"),
     ]
-    text = render_comparison(make_comparison(rows), "markdown", full=True)
+    text = render(make_comparison(rows), "markdown", full=True)
     expected = {"Violated Gates: flow.tensor.update at flow 🚨", "Improved flow.tensor.update at flow 🎉"}
     assert expected <= set(headings(text))
     assert "1 (vs. 13, 92.31%↓)" in text and "1,200 (vs. 0)" in text
-    assert "flow.tensor.update at flow" in render_comparison(make_comparison(rows), "terminal", width=60)
+    assert "flow.tensor.update at flow" in render(make_comparison(rows), "terminal", width=60)
 
 
-def test_with_pictures_and_links(full_comparison: Comparison, images: Images, links: Links) -> None:
-    text = render_comment(full_comparison, images=images, links=links)
+def test_with_pictures_and_links(full_comparison: Comparison, pictures: tuple[Picture, ...], links: Links) -> None:
+    text = render_comment(full_comparison, pictures=pictures, links=links)
     commits = {links.base_commit_url, links.head_commit_url}
     names = ("forest-light.png", "forest-dark.png", "memory%20%281%29.png")
     page = require_ours(

@@ -12,7 +12,7 @@ import pytest
 
 from harness.cli import run_command_line
 from harness.records.comparison import Comparison, Row
-from harness.report.comparison import render_comparison
+from harness.report import render
 from harness.report.github import STEP_SUMMARY_BYTES
 from harness.store.comparison_directory import ComparisonDirectory
 from tests.history.made import make_night, step, store
@@ -56,7 +56,7 @@ def keep(results: Path, base: Path, head: Path, row: Row, *, day: int = 1, **giv
             head=make_side("head", "3.13.0", run=head.name),
             **given,
         )
-        directory.finish(render_comparison(comparison, "json").encode(), "# A comparison\n")
+        directory.finish(render(comparison, "json").encode(), "# A comparison\n")
     return directory.path
 
 
@@ -248,8 +248,6 @@ def test_a_comparison_of_halves_of_characters_is_printed(
     rows = tuple(replace(row, case=f"{row.case}\ud800") for row in full_comparison.rows)
     folder = tmp_path / "odd"
     folder.mkdir()
-    (folder / "comparison.json").write_text(
-        json.dumps(json.loads(render_comparison(replace(full_comparison, rows=rows), "json")))
-    )
+    (folder / "comparison.json").write_text(json.dumps(json.loads(render(replace(full_comparison, rows=rows), "json"))))
     assert report(folder, "--format", "github", "--out", tmp_path / "comment.md") == 1
     assert "rdb/stock@local-sync" in (tmp_path / "comment.md").read_text()

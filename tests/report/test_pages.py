@@ -14,26 +14,16 @@ from hypothesis import HealthCheck, assume, given, settings
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
-from harness.records.comparison import Comparison, GeometricMean, MachineFacts, Row, SelfcheckFacts
+from harness.records.comparison import Comparison, GeometricMean, Row
 from harness.records.run import Run
-from harness.report import Format, render
-from harness.report.comparison import render_comparison
-from harness.report.github import (
-    STEP_SUMMARY_BYTES,
-    Image,
-    Images,
-    Links,
-    render_comment,
-    render_full,
-    render_run_comment,
-    render_run_full,
-    render_run_step_summary,
-    render_step_summary,
-)
-from harness.report.run_report import Report, build_report
+from harness.report import render
+from harness.report.github import STEP_SUMMARY_BYTES, render_comment, render_step_summary
+from harness.report.page import Picture
+from harness.report.pages import Links
+from harness.report.run_report import build_report
 from harness.text import one_line
 from tests.report import builders
-from tests.report.builders import make_comparison, make_row, make_side, make_timed
+from tests.report.builders import make_comparison, make_row, make_timed
 from tests.report.rendered import HOSTILE, OURS, Page, require_ours
 
 SUBJECTS: dict[str, Run | Comparison] = {
@@ -48,13 +38,9 @@ SUBJECTS: dict[str, Run | Comparison] = {
 }
 COMMENT_BYTES = 65_000  # GitHub takes 65,536
 # Commands and next steps stay on one line each, however long, so that they can be copied.
-UNWRAPPED = re.compile(r"  (harness|iree-\S+) |- ")
+UNWRAPPED = re.compile(r"  (harness|iree-\S+|.* --out) |- ")
 
 every_subject = pytest.mark.parametrize("subject", SUBJECTS.values(), ids=SUBJECTS)
-
-
-def printed(subject: Run | Comparison, form: Format, **options: Any) -> str:
-    return render(subject, form, **options) if isinstance(subject, Run) else render_comparison(subject, form, **options)
 
 
 def names_of(subject: Run | Comparison) -> list[str]:
@@ -70,7 +56,7 @@ def squeezed(text: str) -> str:
 
 
 def test_a_run_on_a_terminal(snapshot: SnapshotAssertion) -> None:
-    assert printed(builders.make_small_run(), "terminal", width=160) == snapshot
+    assert render(builders.make_small_run(), "terminal", width=160) == snapshot
 
 
 def test_a_comparison_as_a_comment(snapshot: SnapshotAssertion) -> None:
@@ -87,13 +73,13 @@ def test_a_comparison_as_a_comment(snapshot: SnapshotAssertion) -> None:
 def test_every_row_is_in_every_format(subject: Run | Comparison) -> None:
     names = names_of(subject)
     for full in (False, True):
-        text = printed(subject, "markdown", full=full)
+        text = render(subject, "markdown", full=full)
         everything = one_line(require_ours(text).everything)
         assert all(name in everything for name in names)
         assert not text.endswith("\n\n")
-    terminal = squeezed(printed(subject, "terminal", width=240))
+    terminal = squeezed(render(subject, "terminal", width=240))
     cases = [case.name for case in subject.header.cases] if isinstance(subject, Run) else [r.case for r in subject.rows]
-    lines = list(csv.DictReader(io.StringIO(printed(subject, "csv"))))
+    lines = list(csv.DictReader(io.StringIO(render(subject, "csv"))))
     assert [line["case"] for line in lines] == [one_line(case) for case in cases]
     if isinstance(subject, Run):
         rows = list(build_report(subject).rows())
@@ -104,7 +90,7 @@ def test_every_row_is_in_every_format(subject: Run | Comparison) -> None:
 @every_subject
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_no_line_is_wider_than_the_terminal(subject: Run | Comparison, width: int) -> None:
-    for line in printed(subject, "terminal", width=width).splitlines():
+    for line in render(subject, "terminal", width=width).splitlines():
         assert cell_len(line) <= width or UNWRAPPED.match(line), line
         assert line == line.rstrip() and line.isprintable()
 
@@ -112,91 +98,28 @@ def test_no_line_is_wider_than_the_terminal(subject: Run | Comparison, width: in
 # --- Whatever a text is ---
 
 
-def run_of(text: str) -> Report:
-    """The report of the full run with the same text in place of its names, reasons and notes."""
-    report = build_report(builders.make_full_run())
-    sections = tuple(
-        replace(
-            section,
-            model=text,
-            group=f"{text}{index}",
-            device=text,
-            device_facts=text,
-            call=text,
-            rows=tuple(
-                replace(
-                    row,
-                    case=f"{text}{number}",
-                    variant=row.variant and f"{text}{row.variant}",
-                    same_as=row.same_as and text,
-                    check=row.check and replace(row.check, against=text),
-                    remarks=tuple(text for _ in row.remarks),
-                    repro=tuple(text for _ in row.repro),
-                    failure=row.failure and replace(row.failure, message=text, stderr=f"{text}\n{text}x"),
-                )
-                for number, row in enumerate(section.rows)
-            ),
-        )
-        for index, section in enumerate(report.sections)
-    )
-    facts = replace(report.facts, id=text, suite=text, suite_name=text, machine=text, cpu=text, baseline=text)
-    return replace(report, sections=sections, facts=facts, notes=(text,))
+nasty = pytest.mark.parametrize("make", [builders.make_nasty_run, builders.make_nasty_comparison])
 
 
-def comparison_of(text: str) -> Comparison:
-    """A comparison with the same text in all places where texts can come from outside."""
-    side = make_side(text, text, suite=text, run=text, started=text, machine=text)
-    why: dict[str, Any] = {"reason": text, "repro": (text,)}
-    rows = [
-        make_timed(f"{text}1", 1.0, 1.5, "regressed", change=text, gate="violated", reason=text, repro=(text, text)),
-        make_timed(f"{text}2", 1.0, 0.5, "improved", change=text, **why),
-        make_timed(f"{text}3", 1.0, 1.0, "inconclusive", **why),
-        make_timed(f"{text}4", 1.0, 1.0, "unchanged", reason=text),
-        make_timed(f"{text}5", 9.0, 1.2, "regressed", metric="compile-time", **why),
-        make_row(text, verdict="identical", reason=text),
-        make_row(f"{text}7", verdict="failed", reason=text, stderr=f"{text}\n{text}x"),
-        make_row(text, verdict="missing", reason=text),
-        make_row(text, verdict="new", reason=text, head_value=1e6),
-        make_row(text, "input/" + text, "regressed", base_value=1.0, head_value=2.0, unit=text, reason=text),
-        make_timed(f"{text}8", 1.0, 1.0, "unchanged", control=True, reason=text),
-    ]
-    checked = SelfcheckFacts(flagged=0, rows=9, upper_bound=0.1, detects=0.02, seconds=3.0, when=text, suite=text)
-    return make_comparison(
-        rows,
-        id=text,
-        created=text,
-        base=side,
-        head=side,
-        means=(GeometricMean(kind="model", name=text, ratio=1.1, rows=1),),
-        notes=(text,) * 50,
-        settings={text: text},
-        machine=MachineFacts(description=text, selfcheck=checked),
-        command=("harness", text),
-    )
+def comment_of(subject: Run | Comparison) -> str:
+    return render_comment(build_report(subject) if isinstance(subject, Run) else subject)
 
 
-KINDS: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
-    "run": (lambda text: render_run_comment(run_of(text)), lambda text: render_run_full(run_of(text))),
-    "comparison": (lambda text: render_comment(comparison_of(text)), lambda text: render_full(comparison_of(text))),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@nasty
 @given(text=HOSTILE)
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
-def test_whatever_a_text_is_the_page_has_the_same_parts(kind: str, text: str) -> None:
+def test_whatever_a_text_is_the_page_has_the_same_parts(make: Callable[[str], Run | Comparison], text: str) -> None:
     assume(one_line(text))
-    comment, full = KINDS[kind]
-    page = require_ours(comment(text))
-    assert page.shape == Page(comment("plain")).shape
+    page = require_ours(comment_of(make(text)))
+    assert page.shape == Page(comment_of(make("plain"))).shape
     assert page.links == page.images == []
-    require_ours(full(f"{text}a"))
+    require_ours(render(make(f"{text}a"), "markdown", full=True))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@nasty
 @pytest.mark.parametrize("character", ["a", "@x", "&", "|", "$", "語", "\u202e", "`", "<"])
-def test_names_of_ten_thousand_characters_fit(kind: str, character: str) -> None:
-    text = KINDS[kind][0]((character * 10_000)[:10_000] + ".")
+def test_names_of_ten_thousand_characters_fit(make: Callable[[str], Run | Comparison], character: str) -> None:
+    text = comment_of(make((character * 10_000)[:10_000] + "."))
     assert len(text.encode()) <= COMMENT_BYTES
     require_ours(text)
 
@@ -205,10 +128,10 @@ def test_names_of_ten_thousand_characters_fit(kind: str, character: str) -> None
 @settings(max_examples=30, deadline=None)
 def test_addresses_and_alternative_texts_do_not_break_out(text: str) -> None:
     hostile = f"https://e.org/{text}"
-    images = Images(entries=(Image(title=text, alt=text, light_url=hostile, dark_url=hostile),) * 2)
+    pictures = (Picture(title=text, alt=text, light_url=hostile, dark_url=hostile),) * 2
     links = Links(run_url=hostile, artifact_url=hostile, dashboard_url=hostile, head_commit_url=hostile)
     comparison = make_comparison([make_timed("m/v@d", 1.0, 1.2, "regressed")])
-    page = Page(render_comment(comparison, images=images, links=links))
+    page = Page(render_comment(comparison, pictures=pictures, links=links))
     assert all(address.startswith("https://e.org/") for address in (*page.links, *page.images))
     assert set(page.tags) <= OURS
 
@@ -264,26 +187,26 @@ def test_the_comment_of_a_run_fits_and_says_what_it_does_without() -> None:
     for number, left_out in ((20, "the commands."), (80, "the commands, the table of each model and device.")):
         text = render(of_models(number), "markdown")
         assert len(text.encode()) <= COMMENT_BYTES
-        assert f"Left out here for length: {left_out} The full report" in text
+        assert f"Left out here for length, and in the full report: {left_out}\n\nThe full report" in text
     assert "### Reproduce" in render(of_models(80), "markdown", full=True)
 
     report = build_report(full_run)
     section = report.sections[0]
     failed = next(row for row in section.rows if row.status == "failed")
     rows = tuple(replace(failed, case=f"model-{index}/v@cpu", variant=f"v{index}") for index in range(1_500))
-    text = render_run_comment(replace(report, sections=(replace(section, rows=(*section.rows, *rows)),)))
+    text = render_comment(replace(report, sections=(replace(section, rows=(*section.rows, *rows)),)))
     assert len(text.encode()) < COMMENT_BYTES
     assert "model-7/v@cpu" in Page(text).unfolded
 
 
 def test_the_summary_of_a_job_is_the_full_report_where_there_is_room() -> None:
     huge = make_comparison([*many("regressed", 500), *many("unchanged", 1_500), *many("failed", 50)])
-    assert render_full(huge).count("| `some-model-") >= 2_050
+    assert render(huge, "markdown", full=True).count("| `some-model-") >= 2_050
     text = render_step_summary(huge, limit_bytes=200_000)
     assert 65_000 < len(text.encode()) < 200_000 < STEP_SUMMARY_BYTES
     assert "Left out here for length, and in the full report: the rest of long lists" in text
     assert not text.startswith("<!--")
     comparison, report = builders.make_full_comparison(), build_report(builders.make_full_run())
-    assert render_step_summary(comparison) == render_full(comparison)
-    assert render_run_step_summary(report) == render_run_full(report)
-    assert len(render_run_step_summary(report, limit_bytes=9_000).encode()) < 9_000
+    assert render_step_summary(comparison) == render(comparison, "markdown", full=True)
+    assert render_step_summary(report) == render(report, "markdown", full=True)
+    assert len(render_step_summary(report, limit_bytes=9_000).encode()) < 9_000

@@ -8,8 +8,10 @@ import pytest
 
 from harness.records.comparison import Comparison, MachineFacts
 from harness.records.run import Run
-from harness.report.github import Links, render_comment, render_full, render_run_comment
-from harness.report.github.portable import portable, portable_comparison
+from harness.report import render
+from harness.report.github import render_comment
+from harness.report.pages import Links
+from harness.report.portable import portable, portable_comparison
 from harness.report.run_report import build_report
 from tests.report.builders import MACHINE, SELFCHECK, make_comparison, make_side, make_timed
 
@@ -58,10 +60,10 @@ def test_a_comment_has_no_folder_of_the_runner_and_the_full_report_keeps_them(sm
     assert "\nharness compare results/old results/new\n" in text
     assert "(checked with checked.toml)" in text
     command = f"harness compare {RUNNER}/old {RUNNER}/new --results {RUNNER}"
-    assert command in render_full(measured_on_a_runner())
+    assert command in render(measured_on_a_runner(), "markdown", full=True)
     report = build_report(small_run)
     checked = {**report.facts.environment, "selfcheck": asdict(replace(SELFCHECK, suite="/home/me/checked.toml"))}
-    text = render_run_comment(replace(report, facts=replace(report.facts, environment=checked)))
+    text = render_comment(replace(report, facts=replace(report.facts, environment=checked)))
     assert "(checked with checked.toml)" in text
 
 

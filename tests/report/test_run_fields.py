@@ -18,7 +18,7 @@ from harness.records.run import DeviceMemory, EncodedTensor, Failure, IrCounts, 
 from harness.report import render
 from harness.report.run_fields import FIELDS, ir_columns, main_columns, roofline_columns, roofline_line
 from harness.report.run_report import Report, build_report
-from tests.report.builders import make_full_run, make_nasty_run, make_small_run, make_unfinished_run
+from tests.report.builders import NASTY, make_full_run, make_nasty_run, make_small_run, make_unfinished_run
 from tests.report.test_engines import peers_run
 
 NAMES = re.findall(
@@ -108,7 +108,7 @@ def test_what_is_no_number_is_none_and_texts_stay_as_they_are(full_run: Run, sma
     run = replace(full_run, checks=checks)
     assert {row["max_absolute_error"] for row in as_json(run)["rows"]} == {None}
     assert {line["max_relative_error"] for line in as_csv(run)} == {""}
-    assert as_json(make_nasty_run())["rows"][1]["failure_message"] == "line one | two\nline `three` <details>"
+    assert as_json(make_nasty_run())["rows"][1]["failure_message"] == NASTY
 
 
 # --- Operations, encodings, devices ---

@@ -11,9 +11,10 @@ import pytest
 from harness.records.case import Case, VariantGroup
 from harness.records.run import IrCounts, PluginEffect, Round, Run, Turn
 from harness.report import render
-from harness.report.github import Images, Links, render_run_comment, render_run_step_summary
+from harness.report.github import render_comment, render_step_summary
 from harness.report.markdown import to_markdown
-from harness.report.page import Table
+from harness.report.page import Picture, Table
+from harness.report.pages import Links
 from harness.report.run_changes import side_by_side
 from harness.report.run_page import ablation_page
 from harness.report.run_report import build_report
@@ -145,18 +146,20 @@ def test_many_sections_are_folded_in_the_comment_only(full_run: Run) -> None:
     assert "#### m2 on local-sync" in part(render(run, "markdown", full=True), "Results")
 
 
-def test_a_comment_on_a_run_says_that_there_is_no_base(small_run: Run, links: Links, images: Images) -> None:
+def test_a_comment_on_a_run_says_that_there_is_no_base(
+    small_run: Run, links: Links, pictures: tuple[Picture, ...]
+) -> None:
     report = build_report(small_run)
-    text = render_run_comment(report, links=links)
+    text = render_comment(report, links=links)
     title = "## Abbreviated Benchmark Summary of `suites/esrgan.toml`"
     assert [line for line in text.splitlines() if line][:2] == ["<!--harness report: esrgan-->", title]
     assert ", with no base to compare with: " in text
     assert f"@ commit [`0a1b2c3d4e`]({links.head_commit_url}), run `" in text
     assert "harness report results/" not in text
-    assert "where it was measured: `harness report" in render_run_comment(report)
+    assert "is printed where it was measured by `harness report" in render_comment(report)
     assert "taken between turns that ran side by side" in text
     assert "<summary>Commands of each case</summary>" in text
-    for pictured in (render_run_comment(report, images=images), render_run_step_summary(report, images=images)):
+    for pictured in (render_comment(report, pictures=pictures), render_step_summary(report, pictures=pictures)):
         assert Page(pictured).images[1] == "https://org.github.io/repo/pr-1/forest-light.png"
 
 

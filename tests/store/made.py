@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.comparison import render_comparison
+from harness.report import render
 from harness.report.rows import rows_of
 from harness.store.archive import Outcome
 from harness.store.comparison_directory import ComparisonDirectory
@@ -52,7 +52,7 @@ def a_comparison(results: Path, day: int = 0) -> Path:
         directory.keep_round(make_round(0))
         row = make_row("net/stock@cpu", base_value=1e6, head_value=1e6)
         comparison = make_comparison([row], id=directory.path.name, created=created.isoformat())
-        directory.finish(render_comparison(comparison, "json").encode(), "# A comparison\n", comparison)
+        directory.finish(render(comparison, "json").encode(), "# A comparison\n", comparison)
     return directory.path
 
 

@@ -13,6 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from harness.github.posting import read_figures
+from harness.report.run_report import Report
 from harness.store.run_directory import load_run
 from tests.github.fake_github import BOT, FakeGitHub, running_server
 from tests.workflows.conftest import SUITE, Job, commit, git, job_in
@@ -62,7 +63,7 @@ def test_a_suite_that_the_base_does_not_have_is_measured_alone(job: Job) -> None
     assert (job.outputs["verdict"], job.outputs["status"]) == ("passed", "0")
     assert job.uploaded >= {"run.json", "builds.jsonl", "rounds.jsonl", "finished.json", "comment.md", "report.md"}
     assert load_run(job.upload).rounds
-    assert read_figures(job.upload).kind == "variants"
+    assert isinstance(read_figures(job.upload).source, Report)
 
 
 # --- The trusted half ---

@@ -1,0 +1,197 @@
+"""Report -> page: the one shape that runs and comparisons share, and what a page on GitHub has around its figures.
+
+From top to bottom: the verdict, what was measured, what to do, notes, the lists of each kind of report (run_page and
+comparison_page have them), and where the rest is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.records.comparison import Comparison
+from harness.report.data import plain_value
+from harness.report.markdown_text import web_address
+from harness.report.page import (
+    Choice,
+    Column,
+    Fold,
+    Inline,
+    Link,
+    Name,
+    Page,
+    Paragraph,
+    Part,
+    Picture,
+    Sentence,
+    Step,
+    Steps,
+    Table,
+)
+from harness.report.run_report import Report
+
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_COMMIT_DIGITS = 10
+_MOST_PICTURES = 12
+_LONGEST_COMMAND = 2_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Links:
+    """Where more is to be read; all http or https, "" where there is nothing.
+
+    Attributes:
+        run_url: Of the workflow run that measured.
+        artifact_url: Of the artifact with the full report.
+        dashboard_url: Of the dashboard of the whole history.
+        base_commit_url: Of the commit that was compared with; its last part is the commit, as GitHub has it.
+        head_commit_url: Of the commit that was measured.
+    """
+
+    run_url: str = ""
+    artifact_url: str = ""
+    dashboard_url: str = ""
+    base_commit_url: str = ""
+    head_commit_url: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What a page has around its figures.
+
+    Attributes:
+        pictures: Published elsewhere, the most important one first.
+        levels: Rows of each list that are folded away, from the most that there may be to the fewest.
+        marked: Whether the page begins with the marker by which a posted one is found again.
+    """
+
+    title: Sentence
+    pictures: Sequence[Picture] = ()
+    links: Links = field(default_factory=Links)
+    levels: tuple[int, ...] = (300, 100, 30, 0)
+    marked: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """What a report says, for its page.
+
+    Attributes:
+        marker: Kind of the report and name of its suite.
+        subject: What was measured, and where.
+        steps: What to do next; () where nothing has to be done.
+        notes: What bears on all figures.
+        lists: The rest, in order.
+        command: Prints the full report; "" where none does.
+        everything: What the full report has, and where the command runs.
+    """
+
+    marker: tuple[str, str]
+    verdict: str
+    subject: Sequence[Inline]
+    steps: Sequence[Step]
+    notes: Sequence[Part]
+    lists: Sequence[Part]
+    command: str
+    everything: str
+
+
+def terminal_page(source: Report | Comparison) -> Page:
+    """What somebody may have to act on, and the figures."""
+    from harness.report import comparison_page, run_page
+
+    if isinstance(source, Comparison):
+        return comparison_page.terminal_page(source)
+    return run_page.terminal_page(source)
+
+
+def markdown_page(source: Report | Comparison, around: Surroundings, *, full: bool) -> Page:
+    """A comment, or everything there is.
+
+    Args:
+        around: Its title, and what stands beside the figures.
+        full: Every row of every list, all settings, the environment and all commands.
+    """
+    from harness.report import comparison_page, run_page
+
+    if isinstance(source, Comparison):
+        content = comparison_page.content_of(source, around, full=full)
+    else:
+        content = run_page.content_of(source, around, full=full)
+    advice = Steps(content.steps) if content.steps else Paragraph("No action needed.")
+    return Page(
+        marker=content.marker if around.marked else (),
+        title=around.title,
+        verdict=content.verdict,
+        parts=(
+            Paragraph(("@ ", *content.subject)),
+            choice("what to do", 0, [advice]),
+            choice("notes", 0, content.notes),
+            *content.lists,
+        ),
+        foot=lambda left_out: _foot(content, around.links, left_out),
+    )
+
+
+def _foot(content: Content, links: Links, left_out: Sequence[str]) -> list[Part]:
+    """What is left out, and where everything is."""
+    parts: list[Part] = []
+    if left_out:
+        report = Link("the full report", links.artifact_url)
+        parts.append(Paragraph(("Left out here for length, and in ", report, f": {', '.join(left_out)}.")))
+    if content.command and len(content.command) <= _LONGEST_COMMAND and not web_address(links.artifact_url):
+        parts.append(Paragraph((f"The full report, with {content.everything} by ", Name(content.command))))
+    return [*parts, *_more_information(links)]
+
+
+def _more_information(links: Links) -> list[Part]:
+    """Where more is to be read, in one line; [] where nothing is."""
+    titles = (
+        ("Full report", links.artifact_url),
+        ("Workflow run", links.run_url),
+        ("Dashboard", links.dashboard_url),
+    )
+    pieces: list[Inline] = []
+    for title, url in titles:
+        if web_address(url):
+            pieces += [" · " if pieces else "For more information: ", Link(title, url)]
+    return [Paragraph(tuple(pieces))] if pieces else []
+
+
+def choice(what: str, rank: int, parts: Sequence[Part], shorter: Sequence[Part] = ()) -> Choice:
+    """Parts that a page without room for them has in a shorter form, or leaves out."""
+    return Choice(forms=(parts, shorter), what=(what,), ranks=(rank,))
+
+
+def commit_name(url: str) -> Inline | None:
+    """A link to a commit by its first digits; None where the address names none."""
+    commit = url.rstrip("/").rpartition("/")[2]
+    if not web_address(url) or not _COMMIT.fullmatch(commit):
+        return None
+    return Link(commit[:_COMMIT_DIGITS], url, code=True)
+
+
+def pictures_of(around: Surroundings, *, folded: bool) -> list[Part]:
+    """All pictures; the first is there at once unless `folded`, the others behind their titles."""
+    published = [picture for picture in around.pictures[:_MOST_PICTURES] if web_address(picture.light_url)]
+    parts: list[Part] = []
+    for picture in published:
+        parts.append(Fold(picture.title, (picture,)) if folded or parts else picture)
+    return parts
+
+
+def values_table(title: str, values: Mapping[str, Any]) -> Table:
+    """Settings or facts of any kind by name."""
+    texts = [
+        value if isinstance(value, str) else json.dumps(plain_value(value), ensure_ascii=False)
+        for value in values.values()
+    ]
+    return Table(columns=(Column(title, list(values), kind="name"), Column("Value", texts)))
+
+
+def capital(line: str) -> str:
+    """A sentence of a line that begins in the middle of one."""
+    return f"{line[0].upper()}{line[1:]}."
