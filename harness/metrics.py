@@ -108,6 +108,14 @@ RATIO_TITLES: Mapping[str, str] = {
     LATENCY_VS_BASELINE: "Latency vs. baseline",
     LATENCY_VS_REFERENCE: "Latency vs. reference toolchain",
 }
+
+
+def metric_title(name: str) -> str:
+    """What a figure of a history is called: `Latency`, `Latency vs. baseline`; its name where nobody knows it."""
+    metric = metric_named(name)
+    return RATIO_TITLES.get(name) or (metric.title if metric is not None else name)
+
+
 # Figures with noise; all of them are above zero.
 NOISY_METRICS = frozenset((*(metric.name for metric in STATISTICAL), *RATIO_TITLES))
 # The version's own text is in every module, so its size changes with every release and shows nothing else.

@@ -18,12 +18,11 @@ from harness.options import Count, Patterns
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harness.history.causes import Cause
+    from harness.history.changes import Change
     from harness.history.open import History
     from harness.plots.canvas import Format
     from harness.records.comparison import Comparison
     from harness.report.run_report import Report
-    from harness.stats.change_points import ChangePoint
 
 _FORMATS: dict[str, Format] = {".svg": "svg", ".png": "png"}
 
@@ -167,7 +166,6 @@ def _plot_series(options: PlotOptions, picture: Format | None) -> int:
             THEMES[theme],  # type: ignore[index]
             form,
             reference=timeline.reference,
-            causes=timeline.causes,
         )
 
     if picture is not None:
@@ -180,12 +178,11 @@ def _plot_series(options: PlotOptions, picture: Format | None) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class _Timeline:
-    """One series with its changes, and the same case under the reference; each change has one cause."""
+    """One series with its changes, and the same case under the reference."""
 
     points: pd.DataFrame
     reference: pd.DataFrame | None
-    changes: tuple[ChangePoint, ...]
-    causes: list[Cause]
+    changes: list[Change]
 
 
 def _read_timeline(place: str, wanted: str | None) -> _Timeline:
@@ -198,25 +195,17 @@ def _read_timeline(place: str, wanted: str | None) -> _Timeline:
     """
     from harness.history.changes import history_changes
     from harness.history.open import open_history
-    from harness.history.series import series_rows
-    from harness.plots.series_choice import choose_series, reference_of
+    from harness.history.series import choose_series, reference_of, series_rows
     from harness.progress import Terminal
 
     with Terminal() as progress, open_history(place, progress=progress) as history:
         rows = series_rows(history)
         chosen = choose_series(rows, wanted, place)
-        points = _drawable(history, chosen.series)
         reference = reference_of(rows, chosen)
-        changes = _changes(points, chosen.metric)
-        # A change is recognised by its levels, since causes may date it by another series.
-        causes = {
-            (change.before, change.after): change.cause for change in history_changes(history, series=[chosen.series])
-        }
         found = _Timeline(
-            points=points,
-            reference=_drawable(history, reference.series) if reference is not None else None,
-            changes=changes,
-            causes=[causes.get((change.before, change.after), "unknown") for change in changes],
+            points=_usable_points(history, chosen.series),
+            reference=_usable_points(history, reference.series) if reference is not None else None,
+            changes=history_changes(history, series=[chosen.series]),
         )
         notes = history.notes
     for note in notes:
@@ -229,21 +218,13 @@ def _read_timeline(place: str, wanted: str | None) -> _Timeline:
     return found
 
 
-def _drawable(history: History, series: str) -> pd.DataFrame:
-    """Points of a series that a picture can have a place for."""
-    usable = set(history.query("SELECT run FROM runs WHERE finished AND clock = ''")["run"])
+def _usable_points(history: History, series: str) -> pd.DataFrame:
+    """Points of a series in the runs in which changes are looked for."""
+    from harness.history.series import usable_runs
+
     found = history.points(series)
-    kept: pd.DataFrame = found[found["run"].isin(usable) & found["value"].between(0, 1e300)]
+    kept: pd.DataFrame = found[found["run"].isin(usable_runs(history).ids)]
     return kept
-
-
-def _changes(points: pd.DataFrame, metric: str) -> tuple[ChangePoint, ...]:
-    from harness.metrics import is_exact
-    from harness.stats.change_points import find_changes
-
-    values = points["value"].to_numpy(dtype=float)
-    exact = is_exact(metric)
-    return () if not exact and (values <= 0).any() else find_changes(values, exact=exact)
 
 
 # --- Files ---

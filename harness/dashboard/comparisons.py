@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from harness.compare.pairs import TOOLCHAIN_PREFIX
 from harness.dashboard.encode import Payload, key_of, table
 from harness.dashboard.figures import metric_title, signed
-from harness.dashboard.gather import Gathered, records
+from harness.dashboard.gather import Gathered
 from harness.errors import ExitCode
 from harness.history.changes import Change
+from harness.history.tables_page import frame_records
 from harness.records.comparison import VERDICTS, Comparison, MachineFacts, Row, SideFacts
 from harness.report.comparison_words import headline
 from harness.report.outcome import comparison_exit_code
@@ -105,7 +106,7 @@ def _comparison(rows: pd.DataFrame) -> Comparison:
         mode="recorded",
         rule="generations",
         machine=MachineFacts(description=""),
-        rows=tuple(Row(**{**row, "gate": row["gate"] or None}) for row in records(rows[names])),
+        rows=tuple(Row(**{**row, "gate": row["gate"] or None}) for row in frame_records(rows[names])),
         summary={},
     )
 

@@ -9,8 +9,8 @@ import string
 import numpy as np
 from numpy.typing import NDArray
 
+from harness import metrics
 from harness.history.series_page import course
-from harness.metrics import RATIO_TITLES, metric_named
 from harness.report.units import byte_unit, count_unit, percent, ratio_text, time_unit
 from harness.text import one_line
 
@@ -25,10 +25,8 @@ _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 def metric_title(metric: str) -> str:
     """`Latency`, `Compilation time`; the name itself where it is not registered."""
-    registered = metric_named(metric)
-    title = RATIO_TITLES.get(metric) or (registered.title if registered is not None else metric)
-    words = one_line(title)
-    return words[:1] + words[1:].lower() if registered is not None and "/" not in metric else words
+    title = one_line(metrics.metric_title(metric))
+    return title.capitalize() if metric in metrics.METRICS else title
 
 
 def cut(text: object, longest: int = _LONGEST) -> str:

@@ -6,14 +6,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from harness.dashboard.encode import key_of
 from harness.dashboard.figures import signed
 from harness.history.changes import Change
+from harness.history.tables_page import frame_records
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from harness.history.open import History
 
 _NAMES = """
 SELECT suite, "case", any_value(model) AS model, any_value(variant) AS variant, any_value(device) AS device,
@@ -30,28 +33,14 @@ WINDOW w AS (PARTITION BY series ORDER BY started, run)
 ORDER BY series, started, run
 """
 _CASES = """
-SELECT run, "case", c."role", c.toolchain, status, stage, message, flags, repro
-FROM cases c JOIN (SELECT run, row_number() OVER (ORDER BY started, run) - 1 AS number FROM runs) USING (run)
-WHERE number >= {first} AND number < {end}
-ORDER BY run, c.suite, "case", c.toolchain
+SELECT run, "case", "role", toolchain, status, stage, message, flags, repro
+FROM cases ORDER BY run, suite, "case", toolchain
 """
-_RUNS_AT_ONCE = 100  # whose cases, with their command lines, are held in memory
-
-
-class Source(Protocol):
-    """What a dashboard is made of; `harness.history.open.History` is one."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What could not be read, and why."""
-
-    def query(self, sql: str) -> pd.DataFrame:
-        """The answer of DuckDB over the views of a history."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gathered:
-    """Everything but what became of single cases, which is read some runs at a time.
+    """Everything but what became of single cases, which are many.
 
     Attributes:
         place: The results folder, as the user gave it; commands name it.
@@ -63,7 +52,7 @@ class Gathered:
         comparisons: Table `comparisons`, newest first.
     """
 
-    source: Source
+    history: History
     place: str
     runs: pd.DataFrame
     series: pd.DataFrame
@@ -76,7 +65,7 @@ class Gathered:
     @cached_property
     def run_rows(self) -> list[dict[str, Any]]:
         """The runs as values; None where a run does not say."""
-        return records(self.runs)
+        return frame_records(self.runs)
 
     @cached_property
     def run_numbers(self) -> Mapping[str, int]:
@@ -103,36 +92,28 @@ class Gathered:
 
     def cases_by_run(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Each run in order of time with its rows of table `cases`."""
-        for first in range(0, len(self.runs), _RUNS_AT_ONCE):
-            end = first + _RUNS_AT_ONCE
-            cases = self.source.query(_CASES.format(first=first, end=end))
-            by_run = dict(iter(cases.groupby("run", sort=False)))
-            for run in self.runs["run"][first:end]:
-                yield run, by_run.get(run, cases[:0])
+        cases = self.history.query(_CASES)
+        by_run = dict(iter(cases.groupby("run", sort=False)))
+        for run in self.runs["run"]:
+            yield run, by_run.get(run, cases[:0])
 
 
-def gather(source: Source, place: str, changes: Sequence[Change]) -> Gathered:
+def gather(history: History, place: str, changes: Sequence[Change]) -> Gathered:
     """Read a history."""
-    runs = source.query("SELECT * FROM runs ORDER BY started, run")
+    runs = history.query("SELECT * FROM runs ORDER BY started, run")
     runs["key"] = [key_of(run) for run in runs["run"]]
-    series = source.query("SELECT * FROM series ORDER BY series")
+    series = history.query("SELECT * FROM series ORDER BY series")
     series["key"] = [key_of(name) for name in series["series"]]
-    points = source.query(_POINTS)
+    points = history.query(_POINTS)
     points["run_number"] = points["run"].map({run: number for number, run in enumerate(runs["run"])})
     return Gathered(
-        source=source,
+        history=history,
         place=place,
         runs=runs,
         series=series[series["series"].isin(points["series"])],
-        names=source.query(_NAMES),
+        names=history.query(_NAMES),
         points=points,
-        comparisons=source.query('SELECT * FROM comparisons ORDER BY created DESC, comparison, metric, "case"'),
+        comparisons=history.query('SELECT * FROM comparisons ORDER BY created DESC, comparison, metric, "case"'),
         changes=tuple(replace(change, evidence=signed(change.evidence)) for change in changes),
-        notes=source.notes,
+        notes=history.notes,
     )
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame as dictionaries; None where a value is missing."""
-    rows: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return rows

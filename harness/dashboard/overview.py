@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from harness.dashboard.figures import metric_title, spark_path, sparkline
 from harness.dashboard.gather import Gathered
 from harness.history.changes import Change
 from harness.history.failures import CaseNews, case_news
-
-if TYPE_CHECKING:
-    from harness.history.open import History
 
 LATELY_DAYS = 30  # before the newest run
 SPARK_WIDTH, SPARK_HEIGHT = 120.0, 20.0
@@ -83,8 +80,7 @@ def suites(gathered: Gathered) -> list[SuiteFacts]:
     """Every suite, those with the newest runs first."""
     groups = _groups(gathered)
     failing: dict[str, list[CaseNews]] = defaultdict(list)
-    history = cast("History", gathered.source)  # which is asked queries, and nothing else
-    for news in case_news(history, last=1):
+    for news in case_news(gathered.history, last=1):
         if news.state == "fails":
             failing[news.suite].append(news)
     series = gathered.series["suite"].value_counts()

@@ -15,7 +15,7 @@ from harness.dashboard.comparisons import comparison_facts, comparison_files, co
 from harness.dashboard.encode import Payload, key_of, script
 from harness.dashboard.figures import count, cut, day, figure, metric_title, moved
 from harness.dashboard.folder import replaced
-from harness.dashboard.gather import Gathered, Source, gather
+from harness.dashboard.gather import Gathered, gather
 from harness.dashboard.machines import controls, machine_changes, machines
 from harness.dashboard.overview import LATELY_DAYS, SPARK_HEIGHT, SPARK_WIDTH, lately, suites
 from harness.dashboard.tables import Commands, change_list, run_files, run_list, series_files, series_list
@@ -26,6 +26,8 @@ from harness.report.verdicts import MARKS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+    from harness.history.open import History
 
 TEMPLATES = Path(__file__).parent / "templates"
 STATIC = Path(__file__).parent / "static"
@@ -78,7 +80,7 @@ _NAV = ("index.html", "changes.html", "all-series.html", "runs.html", "compariso
 
 
 def make_dashboard(
-    source: Source,
+    history: History,
     changes: Sequence[Change],
     out: Path,
     progress: Progress,
@@ -99,7 +101,7 @@ def make_dashboard(
     """
     with replaced(out) as folder:
         progress.stage("Reading the history", 1)
-        gathered = gather(source, place, changes)
+        gathered = gather(history, place, changes)
         progress.step(f"{len(gathered.points):,} points")
         total = len(gathered.runs) + len(gathered.series) + gathered.comparisons["comparison"].nunique() + 1
         progress.stage("Writing pages", total)

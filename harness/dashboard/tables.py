@@ -17,8 +17,6 @@ from harness.dashboard.gather import Gathered
 from harness.history.changes import Change
 from harness.metrics import is_exact
 
-# Where a case's commands change more often than this, later runs have none, but for the newest's on series pages.
-_COMMANDS_KEPT = 20
 _RUN_COLUMNS = (
     "run", "key", "suite", "started", "machine_class", "machine", "cpu", "kernel", "toolchain", "revision", "reference",
     "harness_version", "harness_commit", "clock", "selfcheck_when", "command", "cores", "cases", "measured", "failed",
@@ -29,6 +27,8 @@ _CHANGE_COLUMNS = (
     "suite", "case", "unit", "machine_class", "role", "kind", "direction", "cause", "evidence", "toolchain_before",
     "toolchain_after", "ratio", "before", "after", "p",
 )  # fmt: skip
+_SERIES_COLUMNS = ("suite", "case", "model", "variant", "device", "peer", "case_id", "role", "machine_class", "metric",
+                   "unit")  # fmt: skip
 _CHANGE_RUNS = ("last_good", "first_bad", "earliest", "latest", "until")
 
 
@@ -97,7 +97,7 @@ class Commands:
         self._newest: dict[tuple[str, str], str] = {}
 
     def number(self, suite: str, case: str, text: str, toolchain: str, *, is_newest: bool) -> int | None:
-        """Which of the case's commands it is; None where there is none, or there were too many before it."""
+        """Which of the case's commands it is; None where there is none."""
         if not text:
             return None
         if is_newest:
@@ -105,7 +105,7 @@ class Commands:
         if toolchain and "\1" not in text:
             text = text.replace(toolchain, "\1")
         texts = self._texts[suite, case]
-        return texts.setdefault(text, len(texts)) if text in texts or len(texts) < _COMMANDS_KEPT else None
+        return texts.setdefault(text, len(texts))
 
     def newest(self, suite: str, case: str) -> str:
         """Those of the case's last run; "" where there are none."""
@@ -198,23 +198,10 @@ def series_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, 
 
     for row in rows:
         changes = gathered.changes_by_series.get(row["series"], [])
-        names = (
-            "suite",
-            "case",
-            "model",
-            "variant",
-            "device",
-            "peer",
-            "case_id",
-            "role",
-            "machine_class",
-            "metric",
-            "unit",
-        )
         yield (
             row["key"],
             {
-                **{name: row[name] for name in names},
+                **{name: row[name] for name in _SERIES_COLUMNS},
                 "title": metric_title(row["metric"]),
                 "exact": is_exact(row["metric"]),
                 "references": references.get(_siblings(row), []) if row["role"] != "reference" else [],

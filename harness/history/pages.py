@@ -12,7 +12,7 @@ from harness.history.changes import Change
 from harness.history.events import ChangeEvent
 from harness.history.failures import CaseNews, State
 from harness.history.open import NOTHING_YET
-from harness.metrics import RATIO_TITLES, metric_named
+from harness.metrics import metric_title
 from harness.report.page import Column, Page, Table
 from harness.report.units import percent, ratio_text, unit_of
 from harness.text import one_line
@@ -194,8 +194,7 @@ def _events_table(title: str, events: Sequence[ChangeEvent]) -> Table:
 
 def _figure(change: Change) -> str:
     """`latency`, or `latency under 3.12.0 (89ece87b89)` where the newest toolchain is not the one that was measured."""
-    metric = metric_named(change.metric)
-    title = (RATIO_TITLES.get(change.metric) or (metric.title if metric is not None else "")).lower() or change.metric
+    title = metric_title(change.metric).lower()
     return title if change.role == "newest" else f"{title} under {change.toolchain_after or change.role}"
 
 

@@ -1,4 +1,4 @@
-"""The series of a history: which one a text means, and its points as arrays.
+"""The series of a history: which ones a text means, and their points as arrays.
 
 A series is one case's one metric on one class of machines in one role. Change points are looked for in the points of
 finished runs whose clock was right; these runs, in order of time, are the `Runs` that places count.
@@ -6,6 +6,7 @@ finished runs whose clock was right; these runs, in order of time, are the `Runs
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import re
 import shlex
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.errors import UsageError
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.store.place import without_password
 from harness.store.schema import Role
+from harness.text import shown
 
 if TYPE_CHECKING:
     from harness.history.open import History
@@ -27,8 +30,7 @@ if TYPE_CHECKING:
 _DEFAULT_RESULTS = "results"
 _FIRST_METRICS = (LATENCY.name, LATENCY_VS_REFERENCE, LATENCY_VS_BASELINE)
 _ROLES = ("newest", "reference", "other")
-# How many series one statement loads.
-_AT_ONCE = 500
+_MOST_LISTED = 6  # in a message
 _NEXT_DEVICE = re.compile(r"; [^\s:;]+: ")
 
 
@@ -83,11 +85,6 @@ def match_series(rows: Sequence[SeriesRow], wanted: str, metrics: Sequence[str] 
     return sorted(found, key=_rank)
 
 
-def names_case(row: SeriesRow, wanted: str) -> bool:
-    """Whether a text means a series by its case alone, without a metric."""
-    return row.case == wanted or fnmatch.fnmatchcase(row.case, wanted)
-
-
 def _names(row: SeriesRow) -> tuple[str, ...]:
     return row.series, row.case, f"{row.case} {row.metric}", f"{row.case}/{row.metric}"
 
@@ -96,6 +93,63 @@ def _rank(row: SeriesRow) -> tuple[int, str, str, int, str, str, str]:
     first = _FIRST_METRICS.index(row.metric) if row.metric in _FIRST_METRICS else len(_FIRST_METRICS)
     metric = "" if row.metric in _FIRST_METRICS else row.metric
     return first, row.case, metric, _ROLES.index(row.role), row.suite, row.machine_class, row.series
+
+
+def choose_series(rows: Sequence[SeriesRow], wanted: str | None, where: str) -> SeriesRow:
+    """The one series that a text means.
+
+    Args:
+        rows: All series of the history.
+        wanted: As match_series has it; a case without a metric is its latency. None is enough where there is one
+            series only.
+        where: The results folder, for messages.
+
+    Raises:
+        UsageError: None or several are meant; the message names some.
+    """
+    lists = list_command_line(where)
+    where = without_password(where)
+    if not rows:
+        raise UsageError(f"{where}: has no series yet; put the runs of a suite into it")
+    found = match_series(rows, "*") if wanted is None else _narrowed(match_series(rows, wanted), wanted)
+    if len(found) == 1:
+        return found[0]
+    option = "--series is missing" if wanted is None else f"--series {shown(wanted)}"
+    if found:
+        some = ", ".join(f"{row.series} ({_described(row, found)})" for row in found[:_MOST_LISTED])
+        more = f" and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
+        number = f"there are {len(found):,} to choose from"
+        raise UsageError(f"{where}: {option}, and {number}: {some}{more}; give an id ({lists} lists all)")
+    near = difflib.get_close_matches(wanted or "", {row.case: None for row in rows}, n=3, cutoff=0.4)
+    hint = f"; near are {', '.join(map(shown, near))}" if near else ""
+    raise UsageError(f"{where}: {option}: is no series' id and no case of it{hint}; {lists} lists them")
+
+
+def _narrowed(matches: Sequence[SeriesRow], wanted: str) -> Sequence[SeriesRow]:
+    """Of a case's series its latency, and of several toolchains the newest; an id means itself."""
+    if any(row.series == wanted for row in matches):
+        return matches
+    if any(row.case == wanted or fnmatch.fnmatchcase(row.case, wanted) for row in matches):
+        matches = [row for row in matches if row.metric == LATENCY.name] or matches
+    return [row for row in matches if row.role == "newest"] or matches
+
+
+def _described(row: SeriesRow, among: Sequence[SeriesRow]) -> str:
+    """What tells it from the others."""
+    facts = [(other.case, other.metric, other.suite, other.machine_class, other.role) for other in (row, *among)]
+    return ", ".join(shown(column[0]) for column in zip(*facts, strict=True) if len(set(column)) > 1) or shown(row.case)
+
+
+def reference_of(rows: Sequence[SeriesRow], chosen: SeriesRow) -> SeriesRow | None:
+    """The same case's series under the fixed toolchain on the same machines, the longest of several; None without."""
+    if chosen.role == "reference":
+        return None
+
+    def place(row: SeriesRow) -> tuple[str, ...]:
+        return row.suite, row.case_id, row.case, row.metric, row.machine_class
+
+    same = [row for row in rows if row.role == "reference" and place(row) == place(chosen)]
+    return max(same, key=lambda row: (row.points, row.series), default=None)
 
 
 def history_command_line(results: str, *arguments: str) -> str:
@@ -210,25 +264,17 @@ def usable_runs(history: History) -> Runs:
 
 
 def load_values(history: History, series: Iterable[str], runs: Runs) -> dict[str, SeriesValues]:
-    """The points of these series in these runs, by the series' ids; a series without any is left out."""
-    wanted = sorted(set(series))
-    found = {}
-    for start in range(0, len(wanted), _AT_ONCE):
-        found.update(_load(history, wanted[start : start + _AT_ONCE], runs))
-    return found
+    """The points of these series in these runs, by the series' ids; a series without any is left out.
 
-
-def _load(history: History, wanted: Sequence[str], runs: Runs) -> dict[str, SeriesValues]:
-    """Numbers alone come out of the database: a text for each point would take most of the time.
-
-    Series lie in order of their ids, so that a range of ids reads little else.
+    Numbers alone come out of the database: a text for each point would take most of the time.
     """
+    wanted = sorted(set(series))
     frame = history.query(
         "SELECT chosen.number, usable.place, points.value FROM points "
         "JOIN (SELECT unnest(?::VARCHAR[]) AS series, unnest(range(?)) AS number) AS chosen USING (series) "
         "JOIN (SELECT unnest(?::VARCHAR[]) AS run, unnest(range(?)) AS place) AS usable USING (run) "
-        "WHERE points.series BETWEEN ? AND ? ORDER BY chosen.number, usable.place",
-        [list(wanted), len(wanted), list(runs.ids), len(runs.ids), wanted[0], wanted[-1]],
+        "ORDER BY chosen.number, usable.place",
+        [wanted, len(wanted), list(runs.ids), len(runs.ids)],
     )
     numbers, places = frame["number"].to_numpy(), frame["place"].to_numpy(dtype="int64")
     values = frame["value"].to_numpy(dtype="float64")

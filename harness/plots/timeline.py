@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.history.causes import Cause
-from harness.metrics import metric_named
+from harness.history.changes import Change
+from harness.metrics import is_exact
 from harness.plots.canvas import (
     MARGIN,
     POINTS_PER_PIXEL,
@@ -28,14 +27,13 @@ from harness.plots.canvas import (
     paint,
     width_px,
 )
-from harness.report.units import Unit, byte_unit, count_unit, percent, time_unit
+from harness.report.units import Unit, percent, unit_of
 from harness.report.verdicts import figure_title
+from harness.text import plural
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    from harness.stats.change_points import ChangePoint
 
 _LEFT = 72.0
 _PLOT = 320.0
@@ -50,7 +48,31 @@ _MOST_DOTS, _MOST_SMALL_DOTS = 150, 600
 # A lone value further from the middle half of them than this many times what that spans is drawn at the edge.
 _OUTLYING = 8.0
 _MOST_IN_WORDS = 6  # changes
-_RATIO = Unit(name="", size=1.0, decimals=4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnChange:
+    """A change at its place in the picture; places count the series' runs from 0.
+
+    Attributes:
+        change: As the history has it.
+        begin: The first run with it.
+        end: The run up to which a drift goes on; of a step, `begin`.
+        low: The first of the runs with which it may have begun.
+        high: The last of them.
+        before: The level before it, in the axis' unit.
+        after: The level after it.
+        amount: By how much it moved: `▲ +5.1 %`.
+    """
+
+    change: Change
+    begin: int
+    end: int
+    low: int
+    high: int
+    before: float
+    after: float
+    amount: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +85,7 @@ class Timeline:
         low: The value itself where it has no interval.
         high: Likewise.
         reference: What a fixed toolchain took in the same runs; NaN where it has no figure.
-        changes: With their levels in the axis' unit; their places count runs from 0.
-        amounts: By how much each change moved: `▲ +5.1 %`.
+        changes: In order of time.
         toolchains: Where another toolchain, or another build of it, begins: the run and its name.
         limits: Of the axis of values.
         band: What lies between low and high; "" where no run has both.
@@ -80,8 +101,7 @@ class Timeline:
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     reference: NDArray[np.float64]
-    changes: tuple[ChangePoint, ...]
-    amounts: tuple[str, ...]
+    changes: tuple[DrawnChange, ...]
     toolchains: tuple[tuple[int, str], ...]
     limits: tuple[float, float]
     band: str
@@ -90,15 +110,14 @@ class Timeline:
 
 def draw_timeline(
     points: pd.DataFrame,
-    changes: Sequence[ChangePoint],
+    changes: Sequence[Change],
     theme: Theme,
     picture: Format,
     *,
     reference: pd.DataFrame | None = None,
-    causes: Sequence[Cause] = (),
 ) -> bytes:
     """Draw a series as a file of that format; the arguments are those of `timeline_of`."""
-    line = timeline_of(points, changes, reference, causes)
+    line = timeline_of(points, changes, reference)
     width = WIDTH - MARGIN - _LEFT
     per_run = width / (len(line.value) + _EDGE - _END)
 
@@ -131,40 +150,30 @@ def draw_timeline(
     )
 
 
-def timeline_of(
-    points: pd.DataFrame,
-    changes: Sequence[ChangePoint],
-    reference: pd.DataFrame | None = None,
-    causes: Sequence[Cause] = (),
-) -> Timeline:
+def timeline_of(points: pd.DataFrame, changes: Sequence[Change], reference: pd.DataFrame | None = None) -> Timeline:
     """What to draw of a series.
 
     Args:
         points: In time order, at least one; the columns of the table `points`.
-        changes: As harness.stats.change_points found them in these points.
+        changes: Of this series; all runs that they name have a point.
         reference: Points of the same case under a fixed toolchain; those of other runs are left out.
-        causes: Whose each of the changes is; () where nobody asked.
     """
     first, last = points.iloc[0], points.iloc[-1]
-    unit = _unit(first["unit"], points["value"].tolist())
+    unit = unit_of(first["unit"], points["value"].tolist())
     value = points["value"].to_numpy(dtype=float) / unit.size
     low, high = (points[name].to_numpy(dtype=float) / unit.size for name in ("low", "high"))
     low, high = np.where(np.isfinite(low), low, value), np.where(np.isfinite(high), high, value)
     fixed_values = {} if reference is None else dict(zip(reference["run"], reference["value"], strict=True))
     fixed = np.array([fixed_values.get(run, math.nan) for run in points["run"]], dtype=float) / unit.size
-    scaled = tuple(
-        replace(change, before=change.before / unit.size, after=change.after / unit.size) for change in changes
-    )
-    exact = (metric := metric_named(first["metric"])) is not None and metric.exact
-    amounts = tuple(_amount(change, exact=exact) for change in scaled)
+    drawn = _drawn_changes(points, changes, unit)
     days = first["started"][:10], last["started"][:10]
     period = f"on {days[0]}" if days[0] == days[1] else f"from {days[0]} to {days[1]}"
-    number = f"{len(points):,} run{'' if len(points) == 1 else 's'}"
+    number = plural(len(points), "run")
     name = figure_title(first["metric"]).lower()
     band = "the 95 % interval" if first["unit"] == "ratio" else "from each run's lowest generation to its highest"
     return Timeline(
         title=f"{last['case']}: {name}",
-        verdict=_verdict(scaled, number),
+        verdict=_verdict(changes, number),
         method=f"{last['suite']}, {number} {period}, {last['machine_class']}",
         axis=f"{name}, {unit.name}" if unit.name else name,
         started=tuple(started[:16].replace("T", " ") for started in points["started"]),
@@ -172,29 +181,36 @@ def timeline_of(
         low=low,
         high=high,
         reference=fixed,
-        changes=scaled,
-        amounts=amounts,
+        changes=drawn,
         toolchains=tuple(_toolchains(zip(points["toolchain"], points["revision"], strict=True))),
-        limits=_limits(value, low, high, fixed, scaled),
+        limits=_limits(value, low, high, fixed, drawn),
         band=band if (low < high).any() else "",
-        story=tuple(_story(scaled, amounts, causes, points, unit)),
+        story=tuple(_story(drawn, [started[:10] for started in points["started"]], unit)),
     )
 
 
-def _unit(kind: str, values: Sequence[float]) -> Unit:
-    choose = {"ns": time_unit, "bytes": byte_unit, "instructions": count_unit, "count": count_unit}.get(kind)
-    return _RATIO if choose is None else choose(values)
+def _drawn_changes(points: pd.DataFrame, changes: Sequence[Change], unit: Unit) -> tuple[DrawnChange, ...]:
+    places = {run: place for place, run in enumerate(points["run"])}
+    drawn = [
+        DrawnChange(
+            change=change,
+            begin=places[change.first_bad],
+            end=places[change.until] if change.kind == "drift" else places[change.first_bad],
+            low=places[change.earliest],
+            high=places[change.latest],
+            before=change.before / unit.size,
+            after=change.after / unit.size,
+            amount=_amount(change, unit),
+        )
+        for change in changes
+    ]
+    return tuple(sorted(drawn, key=lambda change: change.begin))
 
 
-def _is_worse(change: ChangePoint) -> bool:
-    """Smaller is better in all metrics."""
-    return change.after > change.before
-
-
-def _amount(change: ChangePoint, *, exact: bool) -> str:
+def _amount(change: Change, unit: Unit) -> str:
     text = percent(change.ratio, decimals=1) if math.isfinite(change.ratio) else "from nothing"
-    difference = f" ({change.after - change.before:+,.6g})" if exact else ""
-    return f"{'▲' if _is_worse(change) else '▼'} {text}{difference}"
+    difference = f" ({(change.after - change.before) / unit.size:+,.6g})" if is_exact(change.metric) else ""
+    return f"{'▲' if change.is_worse else '▼'} {text}{difference}"
 
 
 def _toolchains(versions: Iterable[tuple[str, str]]) -> Iterator[tuple[int, str]]:
@@ -211,7 +227,7 @@ def _limits(
     low: NDArray[np.float64],
     high: NDArray[np.float64],
     reference: NDArray[np.float64],
-    changes: Sequence[ChangePoint],
+    changes: Sequence[DrawnChange],
 ) -> tuple[float, float]:
     """Room for all values but lone ones far from the others, and for every level."""
     values = np.concatenate([value, reference[np.isfinite(reference)]])
@@ -224,31 +240,22 @@ def _limits(
     return bottom - room, top + room
 
 
-def _verdict(changes: Sequence[ChangePoint], number: str) -> str:
+def _verdict(changes: Sequence[Change], number: str) -> str:
     if not changes:
         return f"No step or drift in {number}."
     kinds = Counter(change.kind for change in changes)
-    texts = [f"{kinds[kind]} {kind}{'' if kinds[kind] == 1 else 's'}" for kind in ("step", "drift") if kinds[kind]]
-    return f"{' and '.join(texts)} in {number}."
+    return f"{' and '.join(plural(kinds[kind], kind) for kind in ('step', 'drift') if kinds[kind])} in {number}."
 
 
-def _story(
-    changes: Sequence[ChangePoint], amounts: Sequence[str], causes: Sequence[Cause], points: pd.DataFrame, unit: Unit
-) -> Iterator[str]:
+def _story(changes: Sequence[DrawnChange], days: Sequence[str], unit: Unit) -> Iterator[str]:
     """The latest changes first."""
-    runs, days = points["run"].tolist(), [str(started)[:10] for started in points["started"]]
-    last = len(days) - 1
-
-    def day(number: int) -> str:
-        return days[min(max(number, 0), last)]
-
-    latest = list(itertools.zip_longest(changes, amounts, causes))[::-1]
-    for change, amount, cause in latest[:_MOST_IN_WORDS]:
-        levels = f"{unit.text(change.before * unit.size)} to {unit.text(change.after * unit.size)} {unit.name}".rstrip()
+    for drawn in changes[::-1][:_MOST_IN_WORDS]:
+        change = drawn.change
+        levels = f"{unit.text(change.before)} to {unit.text(change.after)} {unit.name}".rstrip()
         drift = change.kind == "drift"
-        when = f"drifting from {day(change.index)} to {day(change.end)}" if drift else f"from {day(change.index)} on"
-        place = f"first in run {runs[min(change.index, last)]}; 95 % range {day(change.low)} to {day(change.high)}"
-        yield f"{amount}, {levels}, {when} ({place}){f'; cause: {cause}' if cause else ''}."
+        when = f"drifting from {days[drawn.begin]} to {days[drawn.end]}" if drift else f"from {days[drawn.begin]} on"
+        place = f"first in run {change.first_bad}; 95 % range {days[drawn.low]} to {days[drawn.high]}"
+        yield f"{drawn.amount}, {levels}, {when} ({place}); cause: {change.cause}."
     if len(changes) > _MOST_IN_WORDS:
         yield f"And {len(changes) - _MOST_IN_WORDS} more before."
 
@@ -271,16 +278,20 @@ def _draw_changes(axes: Axes, line: Timeline, theme: Theme) -> None:
     level: Any = {"color": theme.ink, "linewidth": 1.8, "zorder": 6}
     begin = -0.5
     for change in line.changes:
-        color, edge = theme.tones["worse" if _is_worse(change) else "better"], change.index - 0.5
+        color, edge = _color(change, theme), change.begin - 0.5
         axes.axvspan(change.low - 0.5, change.high + 0.5, color=color, alpha=0.16, linewidth=0, zorder=1)
         axes.axvline(edge, color=color, linewidth=1.2, linestyle=(0, (4, 3)), zorder=2)
         axes.plot([begin, edge], [change.before, change.before], **level)
         begin = edge
-        if change.kind == "drift":
+        if change.change.kind == "drift":
             axes.plot([edge, change.end], [change.before, change.after], **level)
             begin = change.end
     if line.changes:
         axes.plot([begin, len(line.value) - 0.5], [line.changes[-1].after] * 2, **level)
+
+
+def _color(change: DrawnChange, theme: Theme) -> str:
+    return theme.tones["worse" if change.change.is_worse else "better"]
 
 
 def _draw_values(axes: Axes, line: Timeline, theme: Theme) -> None:
@@ -304,14 +315,14 @@ def _draw_values(axes: Axes, line: Timeline, theme: Theme) -> None:
 def _write_changes(canvas: Canvas, line: Timeline, top: float, per_run: float) -> None:
     """By how much, above each change; in two rows, and not where there is no room in either."""
     ends = [-1e9, -1e9]
-    for change, amount in zip(line.changes, line.amounts, strict=True):
-        text = f"{amount}{' (drift)' if change.kind == 'drift' else ''}"
+    for change in line.changes:
+        text = f"{change.amount}{' (drift)' if change.change.kind == 'drift' else ''}"
         half = width_px(text, SMALL, bold=True) / 2
-        x = min(max(_LEFT + (change.index + _EDGE - 0.5) * per_run, _LEFT + half), WIDTH - MARGIN - half)
+        x = min(max(_LEFT + (change.begin + _EDGE - 0.5) * per_run, _LEFT + half), WIDTH - MARGIN - half)
         row = next((row for row in (0, 1) if ends[row] < x - half - 6), None)
         if row is not None:
             ends[row] = x + half
-            color = canvas.theme.tones["worse" if _is_worse(change) else "better"]
+            color = _color(change, canvas.theme)
             canvas.text(x, top - 9 - row * 16, text, size=SMALL, bold=True, align="center", color=color)
 
 

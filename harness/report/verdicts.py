@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from harness.compare.judge import WORDS
-from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, metric_named
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, metric_title
 from harness.records.comparison import Comparison, Row, SelfcheckFacts, Verdict
 from harness.report.page import Tone
 from harness.report.units import share
@@ -64,7 +64,7 @@ def marked(verdict: Verdict) -> str:
 
 def list_title(metric: str) -> str:
     """The heading of a list of rows of a metric: `Latencies`."""
-    return UPSTREAM_TITLES.get(metric) or _title(metric)
+    return UPSTREAM_TITLES.get(metric) or metric_title(metric)
 
 
 def change_title(metric: str, verdict: Verdict) -> str:
@@ -75,12 +75,7 @@ def change_title(metric: str, verdict: Verdict) -> str:
 
 def figure_title(metric: str) -> str:
     """The name of one value of a metric: `Median Latency`."""
-    return "Median Latency" if metric == LATENCY.name else _title(metric)
-
-
-def _title(metric: str) -> str:
-    known = metric_named(metric)
-    return known.title if known is not None else metric
+    return "Median Latency" if metric == LATENCY.name else metric_title(metric)
 
 
 def interval_title(comparison: Comparison, metric: str) -> str:

@@ -10,16 +10,14 @@ from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.dashboard import make_dashboard
+from harness.dashboard.gather import Gathered, gather
 from harness.history.changes import Change
+from harness.history.open import History
 from harness.progress import Silent
-from harness.store.schema import create_tables, insert_rows
-
-if TYPE_CHECKING:
-    import duckdb
-    import pandas as pd
+from tests.history.made import InMemory
 
 MACHINE = "AMD EPYC, 2 cores, Debian GNU/Linux 12 (bookworm)"
 REFERENCE = "3.12.0"
@@ -62,12 +60,9 @@ def noise(*seed: object) -> float:
     return int(digest(repr(seed), 8), 16) / 2**31 - 1
 
 
-_DEFAULTS = {"devices": "", "command": "", "within": False}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """Rows of a history, and the database that answers queries over them."""
+    """Rows of a history, and its changes."""
 
     runs: Sequence[SimpleNamespace] = ()
     points: Sequence[SimpleNamespace] = ()
@@ -77,19 +72,15 @@ class Made:
     notes: tuple[str, ...] = ()
 
     @cached_property
-    def _database(self) -> duckdb.DuckDBPyConnection:
-        import duckdb
+    def history(self) -> History:
+        """The rows as tables to query."""
+        rows = {table: list(map(vars, getattr(self, table))) for table in ("runs", "points", "cases", "comparisons")}
+        return InMemory(tables=rows, notes=self.notes)
 
-        connection = duckdb.connect()
-        connection.execute("SET threads = 1")
-        create_tables(connection)
-        for table in ("runs", "points", "cases", "comparisons"):
-            insert_rows(connection, table, [{**_DEFAULTS, **vars(row)} for row in getattr(self, table)])
-        return connection
-
-    def query(self, sql: str) -> pd.DataFrame:
-        """The answer over views of the rows."""
-        return self._database.execute(sql).df()
+    @cached_property
+    def gathered(self) -> Gathered:
+        """What the pages of its dashboard are made of."""
+        return gather(self.history, "results", self.changes)
 
 
 def make_run(night: int, suite: str = "blocks", **given: Any) -> SimpleNamespace:
@@ -158,7 +149,7 @@ def make_row(case: str, ratio: float | None, verdict: str, **given: Any) -> Simp
         "case": case, "model": point.model, "variant": point.variant, "device": point.device, "metric": "latency",
         "verdict": verdict, "ratio": ratio, "ci_low": ratio and ratio * 0.99, "ci_high": ratio and ratio * 1.01,
         "p": 0.0004, "floor": 0.01, "base_value": 4e7, "head_value": ratio and 4e7 * ratio, "unit": "ns",
-        "control": False, "gate": "", "reason": "confirmed in 16 fresh generations",
+        "control": False, "gate": "", "command": "", "within": False, "reason": "confirmed in 16 fresh generations",
     }  # fmt: skip
     return SimpleNamespace(**{**facts, **given})
 
@@ -280,5 +271,5 @@ def _changes() -> list[Change]:
 
 def make_site(out: Path, made: Made, **given: Any) -> Path:
     """The dashboard of a made-up history; the folder."""
-    make_dashboard(made, made.changes, out, Silent(), made=MADE, **given)
+    make_dashboard(made.history, made.changes, out, Silent(), made=MADE, **given)
     return out

@@ -13,7 +13,6 @@ import pytest
 
 from harness.dashboard.comparisons import comparison_facts
 from harness.dashboard.figures import moved, spark_path, sparkline
-from harness.dashboard.gather import gather
 from harness.dashboard.machines import controls, machine_changes, machines
 from harness.dashboard.overview import lately, suites
 from tests.dashboard.made import FIRST, Made, a_history, make_case, make_change, make_row, make_run, make_site, run_id
@@ -25,7 +24,7 @@ def day_text(day: int) -> str:
 
 def test_changes_of_one_run_and_cause_are_told_together_with_times_first() -> None:
     made = a_history()
-    suite, second = suites(gather(made, "results", made.changes))  # in the order of their last runs
+    suite, second = suites(made.gathered)  # in the order of their last runs
     assert suite.last is not None
     assert (suite.name, suite.runs, suite.last["cases"], suite.last["failed"], suite.series) == (
         "blocks",
@@ -43,7 +42,7 @@ def test_changes_of_one_run_and_cause_are_told_together_with_times_first() -> No
     assert group.commits is not None
     # Many changes of one run are counted, and five are shown.
     made = replace(a_history(), changes=[make_change(f"m{number}/stock@cpu") for number in range(9)])
-    (suite, _) = suites(gather(made, "results", made.changes))
+    (suite, _) = suites(made.gathered)
     assert (len(suite.groups[0].lines), suite.groups[0].more, suite.groups[0].worse) == (5, 4, 9)
 
 
@@ -58,13 +57,13 @@ def test_commits_are_linked_only_between_two_releases_of_iree() -> None:
     )
     alike = make_change("rdb/stock@cpu", toolchain_before="3.13.0", toolchain_after="3.13.0")
     for change in (peer, alike):
-        (suite, _) = suites(gather(replace(made, changes=[change]), "results", [change]))
+        (suite, _) = suites(replace(made, changes=[change]).gathered)
         assert suite.groups[0].commits is None
 
 
 def test_one_minus_sign_is_used_for_all_figures() -> None:
     change = make_change("rdb/stock@cpu", ratio=0.826, evidence="moved by -17.4 % on kernel 6.1.0-25")
-    gathered = gather(replace(a_history(), changes=[change]), "results", [change])
+    gathered = replace(a_history(), changes=[change]).gathered
     (suite, _) = suites(gathered)
     assert suite.groups[0].first.evidence == "moved by \N{MINUS SIGN}17.4 % on kernel 6.1.0-25"
     assert moved(change.ratio) == "\N{MINUS SIGN}17.4 %"
@@ -78,7 +77,7 @@ def test_what_fails_in_the_last_run_is_told_with_since_when(tmp_path: Path) -> N
         for night, status in outcomes.items()
     ] + [make_case(runs[5], "rdb/stock@cpu")]
     made = Made(runs=runs, cases=cases)
-    (suite,) = suites(gather(made, "results", ()))
+    (suite,) = suites(made.gathered)
     (news,) = suite.failing
     assert (news.case, news.since, news.runs, news.stage) == ("mlp/stock@cpu", run_id(3), 3, "compile")
     html = (make_site(tmp_path / "site", made) / "index.html").read_text()
@@ -90,14 +89,14 @@ def test_what_the_reference_toolchain_shows_and_what_is_old_is_not_told_as_new()
     old = make_change("old/stock@cpu", started=FIRST.isoformat())
     reference = make_change("reference/stock@cpu", role="reference")
     made = replace(a_history(), changes=[old, reference, make_change("new/stock@cpu")])
-    assert [change.case for change in lately(gather(made, "results", made.changes))] == ["new/stock@cpu"]
+    assert [change.case for change in lately(made.gathered)] == ["new/stock@cpu"]
 
 
 def test_where_nothing_changed_lately_the_newest_changes_are_told_instead() -> None:
     old = [make_change(f"m{day}/stock@cpu", first_bad=run_id(day), started=day_text(day)) for day in range(9)]
     made = replace(a_history(), changes=old)
-    (suite, _) = suites(gather(made, "results", made.changes))
-    assert lately(gather(made, "results", made.changes)) == []
+    (suite, _) = suites(made.gathered)
+    assert lately(made.gathered) == []
     assert [group.first.first_bad for group in suite.groups] == [run_id(day) for day in (8, 7, 6, 5)]
 
 
@@ -108,7 +107,7 @@ def test_what_became_different_on_a_machine_is_found_and_what_was_not_recorded_i
         make_run(2, kernel="6.2", cores=4),
         make_run(3, kernel="6.2", cores=4),
     ]
-    found = machine_changes(gather(Made(runs=runs), "results", ()))
+    found = machine_changes(Made(runs=runs).gathered)
     assert [(change.what, change.before, change.after, change.run["run"]) for change in found] == [
         ("cores", "2", "4", run_id(2)),
         ("kernel", "6.1", "6.2", run_id(2)),
@@ -117,13 +116,13 @@ def test_what_became_different_on_a_machine_is_found_and_what_was_not_recorded_i
 
 def test_a_machine_has_its_selfchecks_and_the_noise_of_its_last_ten_runs() -> None:
     runs = [make_run(night, noise=0.5 if night < 10 else 0.01) for night in range(40)]
-    (machine,) = machines(gather(Made(runs=runs), "results", ()))
+    (machine,) = machines(Made(runs=runs).gathered)
     assert machine.noise == pytest.approx(0.01)
     assert [run["selfcheck_when"][:10] for run in machine.selfchecks] == ["2026-01-31", "2026-01-01"]
     names = [f"selfcheck_{name}" for name in ("flagged", "rows", "bound", "detects", "when")]
     nothing: dict[str, Any] = dict.fromkeys(["noise", "load_1min", *names])
     run = make_run(0, **nothing)  # a machine that was never checked
-    (machine,) = machines(gather(Made(runs=[run]), "results", ()))
+    (machine,) = machines(Made(runs=[run]).gathered)
     assert (machine.noise, machine.load, machine.selfchecks) == (None, None, ())
 
 
@@ -132,7 +131,7 @@ def test_controls_of_all_comparisons_give_a_rate_with_its_bound() -> None:
         make_row(f"m/v{number}@cpu", 1.0, "regressed" if number == 0 else "unchanged", control=True)
         for number in range(100)
     ]
-    (found,) = controls(comparison_facts(gather(Made(comparisons=rows), "results", ())))
+    (found,) = controls(comparison_facts(Made(comparisons=rows).gathered))
     assert (found.rows, found.flagged, found.comparisons) == (100, 1, 1)
     assert found.bound == pytest.approx(0.0545, abs=1e-4)  # Clopper and Pearson's of 1 in 100
 

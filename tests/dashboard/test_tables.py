@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.dashboard.encode import column, key_of, script
-from harness.dashboard.tables import Commands
 from tests.dashboard.made import (
     HOSTILE,
     NIGHTS,
@@ -165,11 +164,3 @@ def test_a_url_of_a_results_folder_stays_one_in_commands(tmp_path: Path) -> None
     site = make_site(tmp_path / "site", same, place="s3://bucket/our results/")
     changes = load(site, f"series/{digest('blocks conv/stock@cpu latency newest')}")["changes"]
     assert f"'s3://bucket/our results/{run_id(19)}'" in changes[0]["command"]
-
-
-def test_commands_that_change_every_night_are_not_kept_for_all_of_them() -> None:
-    commands = Commands()
-    numbers = [commands.number("s", "c", f"run {night}", "", is_newest=night == 30) for night in range(31)]
-    assert numbers == [*range(20), *[None] * 11]
-    assert commands.newest("s", "c") == "run 30"
-    assert commands.number("s", "c", "", "", is_newest=True) is None

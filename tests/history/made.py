@@ -5,22 +5,26 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 
+from harness.history.changes import Change
+from harness.history.failures import CaseNews
+from harness.history.series import SeriesRow
 from harness.records.case import Case
 from harness.records.run import Header, Round, Run, ToolchainRecord, Turn
 from harness.report.rows import rows_of
 from harness.store.database import RowsOf, connect, copy_rows
 from harness.store.files import describe_file
 from harness.store.run_directory import Record, RunDirectory
-from harness.store.schema import create_tables, insert_rows
+from harness.store.schema import TABLES, create_tables, insert_rows
 from harness.store.tables import Tables, turn_rows
 from tests.report.builders import make_build, make_case, make_header
 
@@ -179,14 +183,21 @@ def compacted(results: Path, runs: Sequence[Run]) -> Path:
 class InMemory(Tables):
     """A history of runs that lie in no folder: the tables of a results folder, without files."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self.connection = duckdb.connect()
-        self._notes = []
+    def __init__(
+        self,
+        runs: Sequence[Run] = (),
+        tables: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Of runs, or of the rows of tables; a column that a row does not have is NULL."""
+        self.connection = connect()
+        self._notes = list(notes)
         self._turns_loaded = True
         create_tables(self.connection)
-        rows = [rows_of(run) for run in runs]
-        for table in rows[0] if rows else ():
-            insert_rows(self.connection, table, [row for of_run in rows for row in of_run[table]])
+        of_runs = [rows_of(run) for run in runs]
+        filled = {name: list(itertools.chain.from_iterable(rows.get(name, ()) for rows in of_runs)) for name in TABLES}
+        for name, rows in (filled if tables is None else tables).items():
+            insert_rows(self.connection, name, [defaultdict(lambda: None, row) for row in rows])
 
 
 def store(results: Path, run: Run, rows: RowsOf | None = None) -> Path:
@@ -198,6 +209,62 @@ def store(results: Path, run: Run, rows: RowsOf | None = None) -> Path:
         if run.finished:
             directory.finish(lambda _: "# The report\n", rows)
         return directory.path
+
+
+def make_series(series: str, **facts: Any) -> SeriesRow:
+    """A series of a stock case under the newest toolchain."""
+    row = SeriesRow(
+        series=series,
+        suite="esrgan",
+        case="rdb/stock@cpu",
+        case_id="c1",
+        model="rdb",
+        variant="stock",
+        device="cpu",
+        peer="",
+        role="newest",
+        machine_class="AMD EPYC, 2 cores",
+        metric="latency",
+        unit="ns",
+        points=30,
+        first_run="a",
+        last_run="b",
+        last_value=1e6,
+    )
+    return replace(row, **facts)
+
+
+def make_change(**facts: Any) -> Change:
+    """A latency that the compiler made longer at `run25`."""
+    defaults: dict[str, Any] = {
+        "series": "a335a65fb23408a2", "suite": "nightly", "case": "net/stock@cpu", "metric": "latency", "unit": "ns",
+        "machine_class": "AMD EPYC, 2 cores", "role": "newest", "kind": "step", "direction": "slower",
+        "before": 2e6, "after": 2.08e6, "first_bad": "run25", "last_good": "run24", "earliest": "run25",
+        "latest": "run25", "started": "2026-02-10T02:00:00+00:00", "p": 1e-9, "cause": "compiler",
+        "evidence": "the ratio to the reference toolchain 3.12.0 moved by +3.9 %",
+        "toolchain_before": "3.13.0 (aaaaaaaaaa)", "toolchain_after": "3.13.0 (bbbbbbbbbb)", "commits": "",
+        "points": 30, "until": "run25",
+    }  # fmt: skip
+    known = {**defaults, **facts}
+    return Change(**{"ratio": known["after"] / known["before"] if known["before"] else math.inf, **known})
+
+
+def make_news(**facts: Any) -> CaseNews:
+    """A case that fails to compile since `run07`."""
+    news = CaseNews(
+        state="fails",
+        suite="nightly",
+        case="net/tiled@cpu",
+        machine_class="AMD EPYC, 2 cores",
+        since="run07",
+        started="2026-01-08T02:00:00+00:00",
+        toolchain="3.13.0",
+        runs=3,
+        stage="compile",
+        message="iree-compile exited with 1: cannot tile",
+        recent=True,
+    )
+    return replace(news, **facts)
 
 
 def _cases(toolchains: Sequence[str]) -> Iterator[Case]:

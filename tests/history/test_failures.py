@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, cast
-
-import duckdb
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.history.failures import CaseNews, case_news
-from harness.history.open import History
 from harness.records.run import Failure, Run
 from tests.history.made import InMemory, make_night, night_id
 
 TILED = "net/tiled@cpu"
 WHY = Failure(stage="compile", message="iree-compile exited with 1: cannot tile", stderr="error")
+
+# A letter for what became of a case each night, and what of it is news after the last of six; `-`: not planned.
+STATUS = {".": "measured", "x": "failed", "s": "skipped", "e": "expected failure"}
+FATES: dict[str, tuple[str, str, int, bool] | None] = {
+    "......": None,
+    ".xxxxx": ("fails", "run1", 5, False),
+    "xxxxxx": ("fails", "run0", 6, False),
+    ".x.xxx": ("fails", "run3", 3, True),
+    ".....x": ("fails", "run5", 1, True),
+    ".xx...": ("works again", "run3", 3, True),
+    ".xxsss": None,  # skipped is as if it had not been planned
+    ".xxs.s": None,
+    ".xs.s.": ("works again", "run3", 2, True),
+    ".xxeee": None,  # an expected failure is none, and does not work either
+    ".x....": None,  # it works for longer than the last three runs
+    "---...": ("new", "run3", 3, True),
+    "--....": None,
+    "----xx": ("fails", "run4", 2, True),
+    ".xxxx-": None,  # its suite does not have it any more
+    ".x-xxx": ("fails", "run1", 4, False),
+}
 
 
 def failing(run: Run, names: Collection[str] = (f"{TILED}:3.13.0",), why: Failure = WHY) -> Run:
@@ -72,105 +85,31 @@ def test_the_reference_may_fail_and_unfinished_runs_say_nothing() -> None:
     assert news_of(night(0), replace(failing(night(1)), finished=False)) == []
 
 
-_STATUS = {".": "measured", "x": "failed", "s": "skipped", "e": "expected failure"}
+def history_of(fates: Collection[str]) -> InMemory:
+    """A history of one suite in which each of these became of the case that it names."""
+    nights = range(len(next(iter(fates))))
+    suite = {"suite": "nightly", "machine_class": "AMD EPYC", "finished": True, "clock": "", "cases": 1}
+    suite |= dict.fromkeys(("measured", "failed", "missing"), 0)
+    runs = [{**suite, "run": f"run{night}", "started": f"2026-01-{night + 1:02}"} for night in nights]
+    outcome = {"role": "newest", "toolchain": "3.13.0", "stage": "", "message": ""}
+    cases = [
+        {**outcome, "run": f"run{night}", "case": fate, "status": STATUS[fate[night]]}
+        for night in nights
+        for fate in fates
+        if fate[night] != "-"
+    ]
+    return InMemory(tables={"runs": runs, "cases": cases})
 
 
-class Nights:
-    """A history of one suite with a letter for what became of a case each night; `-`: it is not planned."""
+def test_what_became_of_each_of_many_cases() -> None:
+    news = case_news(history_of(FATES), 3)
 
-    def __init__(self, fates: Sequence[str]) -> None:
-        runs = range(len(fates[0]))
-        self._database = duckdb.connect()
-        self._database.execute(
-            """
-            CREATE TABLE runs (run TEXT, suite TEXT, machine_class TEXT, started TEXT, finished BOOL, clock TEXT);
-            CREATE TABLE cases (run TEXT, "case" TEXT, "role" TEXT, toolchain TEXT, status TEXT, stage TEXT,
-                                message TEXT)
-            """
-        )
-        self._database.executemany(
-            "INSERT INTO runs VALUES (?, 'nightly', 'AMD EPYC', ?, true, '')",
-            [[f"run{number}", f"2026-01-{number + 1:02}"] for number in runs],
-        )
-        rows = [
-            [f"run{number}", str(place), _STATUS[fate[number]]]
-            for place, fate in enumerate(fates)
-            for number in runs
-            if fate[number] != "-"
-        ]
-        if rows:
-            self._database.executemany("INSERT INTO cases VALUES (?, ?, 'newest', '3.13.0', ?, '', '')", rows)
-
-    def query(self, sql: str) -> Any:
-        """As of a history."""
-        return self._database.execute(sql).df()
-
-    def news(self, last: int) -> list[CaseNews]:
-        """What became of the cases."""
-        return case_news(cast("History", self), last)
+    found = {case.case: (case.state, case.since, case.runs, case.recent) for case in news}
+    assert found == {fate: wanted for fate, wanted in FATES.items() if wanted is not None}
+    assert [case.state for case in news] == ["fails"] * 6 + ["works again"] * 2 + ["new"]
 
 
-@pytest.mark.parametrize(
-    ("fate", "found"),
-    [
-        ("......", []),
-        (".xxxxx", [("fails", "run1", 5, False)]),
-        ("xxxxxx", [("fails", "run0", 6, False)]),
-        (".x.xxx", [("fails", "run3", 3, True)]),
-        (".....x", [("fails", "run5", 1, True)]),
-        ("x", [("fails", "run0", 1, True)]),
-        (".xx...", [("works again", "run3", 3, True)]),
-        (".xxeee", []),  # an expected failure is none, and does not work either
-        (".x....", []),  # it works for longer than the last three runs
-        ("---...", [("new", "run3", 3, True)]),
-        ("--....", []),
-        ("----xx", [("fails", "run4", 2, True)]),
-        (".xxxx-", []),  # its suite does not have it any more
-        (".x-xxx", [("fails", "run1", 4, False)]),
-        ("..", []),  # of a history's first run nothing is new
-    ],
-)
-def test_what_became_of_a_case(fate: str, found: list[tuple[str, str, int, bool]]) -> None:
-    assert [(news.state, news.since, news.runs, news.recent) for news in Nights([fate]).news(3)] == found
-
-
-def expected(fate: str, last: int) -> tuple[str, str, int] | None:
-    """The same in plain Python: state, since and runs of one case."""
-    planned = [(number, letter) for number, letter in enumerate(fate) if letter in ".x"]
-    if not planned or planned[-1][0] != len(fate) - 1:
-        return None
-    streak = list(itertools.takewhile(lambda entry: entry[1] == planned[-1][1], reversed(planned)))
-    since, recent = streak[-1][0], streak[-1][0] >= len(fate) - last
-    if planned[-1][1] == "x":
-        return "fails", f"run{since}", len(streak)
-    if not recent or since == 0:
-        return None
-    return ("new" if len(streak) == len(planned) else "works again"), f"run{since}", len(streak)
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    st.integers(1, 6).flatmap(lambda n: st.lists(st.text(".x-s", min_size=n, max_size=n), min_size=1, max_size=30)),
-    st.integers(1, 4),
-)
-def test_any_course_of_nights(fates: list[str], last: int) -> None:
-    news = Nights(fates).news(last)
-    wanted = {str(place): found for place, fate in enumerate(fates) if (found := expected(fate, last)) is not None}
-    assert {case.case: (case.state, case.since, case.runs) for case in news} == wanted
-
-
-def a_case(**changes: Any) -> CaseNews:
-    facts: dict[str, Any] = {
-        "state": "fails",
-        "suite": "nightly",
-        "case": TILED,
-        "machine_class": "AMD EPYC, 2 cores",
-        "since": "run07",
-        "started": "2026-01-08T02:00:00+00:00",
-        "toolchain": "3.13.0",
-        "runs": 3,
-        "stage": "compile",
-        "message": WHY.message,
-        "recent": True,
-    }
-    return CaseNews(**{**facts, **changes})
+def test_of_the_first_runs_of_a_history_nothing_is_new() -> None:
+    assert case_news(history_of([".."]), 3) == []
+    (news,) = case_news(history_of(["x"]), 3)
+    assert (news.state, news.since, news.recent) == ("fails", "run0", True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.history.levels import Movement, SeriesChange, movement_between, movement_of
 from harness.history.series import SeriesValues
 from harness.stats.change_points import find_changes
-from tests.plots.test_series_choice import make_series
+from tests.history.made import make_series
 
 QUIET = [1.0, 1.002, 0.998, 1.001, 0.999, 1.003]
 NOISY = [1.0, 1.1, 0.9, 1.07, 0.95, 1.02]

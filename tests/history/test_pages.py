@@ -26,78 +26,68 @@ from harness.history.tables_page import frame_records, query_page
 from harness.report.markdown import to_markdown
 from harness.report.page import Column, Page, Table
 from harness.report.terminal import to_terminal
-from tests.history.test_events import ORDER, change
-from tests.history.test_failures import a_case
-from tests.plots.test_series_choice import make_series
+from tests.history.made import make_change, make_news, make_series
+from tests.history.test_events import EARLY, ORDER
 
 EVIL = "<script>alert(1)</script>|`x`\n# **bold** @someone #1 ![a](b) \x1b[31m"
+NONE_LONGER = "No latency and no compile time became longer by the compiler in the last 10 runs"
 
 
 def page_of(changes: Sequence[Change], notes: Sequence[str] = ()) -> Page:
     return changes_page(group_changes(changes, ORDER, 10), searched=38, noisy=14, last=10, notes=notes)
 
 
-def several() -> list[Change]:
-    early = {"first_bad": "run05", "earliest": "run04", "latest": "run06", "until": "run05"}
-    late = {"first_bad": "run08", "earliest": "run06", "latest": "run12", "until": "run29"}
-    machine = {"cause": "machine", "evidence": "the reference toolchain moved likewise", **early}
-    return [
-        change(),
-        change(metric="dispatches", unit="count", direction="more", before=7.0, after=9.0, ratio=9 / 7),
-        change(case="net/tiled@cpu", **machine),
-        change(case="net/stock@cpu", **machine),
-        change(case="net/tiled@cpu", kind="drift", cause="unknown", evidence="nothing else is known", **late),
-        change(metric="copies", unit="count", direction="less", before=2.0, after=0.0, ratio=0.0, case="net/x@cpu"),
-    ]
+def tables(page: Page) -> list[Table]:
+    return [part for part in page.parts if isinstance(part, Table)]
+
+
+def cells(table: Table, title: str) -> list[object]:
+    (column,) = (column for column in table.columns if column.title == title)
+    return list(column.cells)
 
 
 def test_changes_have_a_verdict_the_recent_events_the_earlier_ones_and_notes() -> None:
-    text = to_markdown(page_of(several(), notes=("run03 is left out: it is damaged",)))
-
-    head, table, earlier, notes = (
-        text[: text.index("###")],
-        text[text.index("###") : text.index("<details>")],
-        text[text.index("<details>") : text.index("</details>")],
-        text[text.index("</details>") :],
-    )
-    assert head.strip() == (
-        "**1 case became slower by the compiler in the last 10 runs: net/stock@cpu latency ▲ +4.0 % "
-        "(2.000 -&gt; 2.080 ms); other changes: 1 of the compiler, 1 of unknown cause.**"
-    )
-    assert table.strip() == (
-        "### Changes in the last 10 runs\n\n"
-        "| case | change | first run with it | on | cause | why |\n"
-        "| --- | --- | --- | --- | --- | --- |\n"
-        "| `net/stock@cpu` | latency ▲ +4.0 % (2.000 -&gt; 2.080 ms) | `run25` | 2026-02-10 | compiler | "
-        "the ratio to the reference toolchain 3.12.0 moved by +3.9 %; seen too in dispatch count |\n"
-        "| `net/x@cpu` | copies ▼ -100.0 % (2 -&gt; 0) | `run25` | 2026-02-10 | compiler | "
-        "the ratio to the reference toolchain 3.12.0 moved by +3.9 % |\n"
-        "| `net/tiled@cpu` | latency drift ▲ +4.0 % (2.000 -&gt; 2.080 ms) | `run08` | 2026-02-10 | unknown | "
-        "nothing else is known; it goes on until run29; it began between run06 and run12 |"
-    )
-    assert "<summary>1 earlier change</summary>" in earlier
-    assert "| `net/stock@cpu` | 2 | latency ▲ +4.0 % (median) | `run05` |" in earlier
-    assert "it happened between run04 and run06" in earlier
-    assert [line[:20] for line in notes.splitlines() if line.startswith("- ")] == [
-        "- Cause: compiler, w",
-        "- 38 series were sea",
-        "- run03 is left out:",
+    late = {"first_bad": "run08", "earliest": "run06", "latest": "run12", "until": "run29"}
+    machine = {"cause": "machine", "evidence": "the reference toolchain moved likewise", **EARLY}
+    changes = [
+        make_change(),
+        make_change(metric="dispatches", unit="count", direction="more", before=7.0, after=9.0),
+        make_change(case="net/tiled@cpu", **machine),
+        make_change(case="net/stock@cpu", **machine),
+        make_change(case="net/tiled@cpu", kind="drift", cause="unknown", evidence="nothing else is known", **late),
+        make_change(metric="copies", unit="count", direction="less", before=2.0, after=0.0, case="net/x@cpu"),
     ]
+
+    page = page_of(changes, notes=("run03 is left out: it is damaged",))
+
+    assert page.verdict == (
+        "1 case became slower by the compiler in the last 10 runs: net/stock@cpu latency ▲ +4.0 % "
+        "(2.000 -> 2.080 ms); other changes: 1 of the compiler, 1 of unknown cause."
+    )
+    recent, earlier = tables(page)
+    assert (recent.title, earlier.title, earlier.folded) == ("Changes in the last 10 runs", "1 earlier change", True)
+    assert [list(row) for row in zip(*(column.cells for column in recent.columns), strict=True)] == [
+        ["net/stock@cpu", "latency ▲ +4.0 % (2.000 -> 2.080 ms)", "run25", "2026-02-10", "compiler",
+         "the ratio to the reference toolchain 3.12.0 moved by +3.9 %; seen too in dispatch count"],
+        ["net/x@cpu", "copies ▼ -100.0 % (2 -> 0)", "run25", "2026-02-10", "compiler",
+         "the ratio to the reference toolchain 3.12.0 moved by +3.9 %"],
+        ["net/tiled@cpu", "latency drift ▲ +4.0 % (2.000 -> 2.080 ms)", "run08", "2026-02-10", "unknown",
+         "nothing else is known; it goes on until run29; it began between run06 and run12"],
+    ]  # fmt: skip
+    (row,) = zip(*(column.cells for column in earlier.columns), strict=True)
+    assert row[:4] == ("net/stock@cpu", "2", "latency ▲ +4.0 % (median)", "run05")
+    assert str(row[-1]).endswith("it happened between run04 and run06")
+    assert [str(note)[:16] for note in page.notes] == ["Cause: compiler,", "38 series were s", "run03 is left ou"]
 
 
 @pytest.mark.parametrize(
     ("changes", "searched", "verdict"),
     [
         ([], 0, "No series has two points yet, so there is nothing to find changes in."),
-        ([], 5, "No latency and no compile time became longer by the compiler in the last 10 runs."),
+        ([], 5, f"{NONE_LONGER}."),
+        ([make_change(cause="machine")], 5, f"{NONE_LONGER}; other changes: 1 of the machine."),
         (
-            [change(cause="machine")],
-            5,
-            "No latency and no compile time became longer by the compiler in the last 10 runs; other changes: "
-            "1 of the machine.",
-        ),
-        (
-            [change(case=f"net/{number}@cpu") for number in range(5)],
+            [make_change(case=f"net/{number}@cpu") for number in range(5)],
             5,
             "5 cases became slower by the compiler in the last 10 runs: "
             "net/0@cpu latency ▲ +4.0 % (2.000 -> 2.080 ms), net/1@cpu latency ▲ +4.0 % (2.000 -> 2.080 ms), "
@@ -115,43 +105,33 @@ def test_the_verdict_on_changes(changes: list[Change], searched: int, verdict: s
         ({"metric": "latency-vs-reference", "unit": "ratio", "before": 1.0, "after": 1.04},
          "latency vs. reference toolchain ▲ +4.0 % (1.000 -> 1.040)"),
         ({"role": "reference", "toolchain_after": "3.12.0"}, "latency under 3.12.0 ▲ +4.0 % (2.000 -> 2.080 ms)"),
-        ({"metric": "flow/linalg.matmul", "unit": "count", "ratio": float("inf"), "before": 0.0, "after": 3.0},
+        ({"metric": "flow/linalg.matmul", "unit": "count", "before": 0.0, "after": 3.0},
          "linalg.matmul at flow ▲ new (0 -> 3)"),
     ],
 )  # fmt: skip
 def test_a_change_names_its_figure_and_both_levels(changed: dict[str, Any], text: str) -> None:
-    (table,) = tables(page_of([change(**changed)]))
+    (table,) = tables(page_of([make_change(**changed)]))
     assert cells(table, "change") == [text]
 
 
 def test_thousands_of_changes_are_cut_and_the_table_says_so() -> None:
-    text = to_markdown(page_of([change(case=f"net/{number}@cpu") for number in range(3_000)]))
-
+    text = to_markdown(page_of([make_change(case=f"net/{number}@cpu") for number in range(3_000)]))
     assert len(text) < 100_000
     assert "--format csv and json have all of them." in text
 
 
-def tables(page: Page) -> list[Table]:
-    return [part for part in page.parts if isinstance(part, Table)]
-
-
-def cells(table: Table, title: str) -> list[object]:
-    (column,) = (column for column in table.columns if column.title == title)
-    return list(column.cells)
-
-
 def test_failures_come_before_changes_and_new_cases_after_them() -> None:
     own = Table(title="Changes", columns=(Column("case", ("x",)),))
-    news = [a_case(), a_case(state="works again", case="a/b@cpu"), a_case(state="new", case="c/d@cpu")]
+    news = [make_news(), make_news(state="works again", case="a/b@cpu"), make_news(state="new", case="c/d@cpu")]
 
     page = add_cases(Page(verdict="Nothing changed.", parts=(own,)), news, last=10)
     overview = add_failures(Page(verdict="3 runs."), news, last=1)
 
     titles = [table.title for table in tables(page)]
     assert titles == ["Cases that fail", "Cases that work again", "Changes", "New cases"]
-    assert page.verdict.startswith("1 case fails: ")
-    assert page.verdict.endswith(
-        "cannot tile. Nothing changed. In the last 10 runs: 1 case works again, 1 case is new."
+    assert page.verdict == (
+        "1 case fails: net/tiled@cpu since run07 (3.13.0): compile: iree-compile exited with 1: cannot tile. "
+        "Nothing changed. In the last 10 runs: 1 case works again, 1 case is new."
     )
     assert [table.title for table in tables(overview)] == ["Cases that fail"]
     assert overview.verdict.endswith("In the last run: 1 case works again, 1 case is new.")
@@ -162,26 +142,23 @@ def test_a_table_of_cases_has_suites_and_machines_where_they_differ() -> None:
         (table,) = tables(add_failures(Page(), cases, last=10))
         return [column.title for column in table.columns]
 
-    assert columns(a_case()) == ["case", "since", "toolchain", "runs", "why"]
-    other = a_case(suite="weekly", machine_class="Ampere Altra, 80 cores")
-    assert columns(a_case(), other) == ["case", "suite", "machines", "since", "toolchain", "runs", "why"]
+    assert columns(make_news()) == ["case", "since", "toolchain", "runs", "why"]
+    other = make_news(suite="weekly", machine_class="Ampere Altra, 80 cores")
+    assert columns(make_news(), other) == ["case", "suite", "machines", "since", "toolchain", "runs", "why"]
 
 
 def test_the_verdict_on_cases_names_some_and_counts_the_rest() -> None:
-    assert failures_verdict([a_case(state="new"), a_case(state="works again")]) == ""
-    assert failures_verdict([a_case()]) == (
-        "1 case fails: net/tiled@cpu since run07 (3.13.0): compile: iree-compile exited with 1: cannot tile."
-    )
-    many = failures_verdict([a_case(case=f"net/{number}@cpu", stage="", message="") for number in range(5)])
+    assert failures_verdict([make_news(state="new"), make_news(state="works again")]) == ""
+    many = failures_verdict([make_news(case=f"net/{number}@cpu", stage="", message="") for number in range(5)])
     assert many.startswith("5 cases fail: net/0@cpu since run07 (3.13.0): planned, but not measured; net/1@cpu since")
     assert many.endswith("; and 2 more.")
-    assert len(failures_verdict([a_case(message="A" * 9_000)])) < 500
+    assert len(failures_verdict([make_news(message="A" * 9_000)])) < 500
 
 
 def test_an_overview_has_a_line_for_each_suite_and_class_of_machines() -> None:
     row = {"suite": "nightly", "machine_class": "EPYC", "runs": 60, "first": "2026-01-01T02:00", "series": 38,
            "last": "2026-03-01T02:00", "last_run": "run29", "toolchain": "3.13.0"}  # fmt: skip
-    events = group_changes([change(machine_class="EPYC, A4000"), change(case="net/x@cpu")], ORDER, 10)
+    events = group_changes([make_change(machine_class="EPYC, A4000"), make_change(case="net/x@cpu")], ORDER, 10)
 
     alone = overview_page(pd.DataFrame([row]), events, last=10, notes=())
     both = overview_page(pd.DataFrame([row, {**row, "machine_class": "Ampere"}]), events, last=1, notes=("a note",))
@@ -192,10 +169,12 @@ def test_an_overview_has_a_line_for_each_suite_and_class_of_machines() -> None:
     assert table.after == ["changed: how many latencies did so in the last 10 runs of a suite, and by what.",
                            "All on EPYC."]  # fmt: skip
     (table,) = tables(both)
-    assert both.verdict == "120 runs of 1 suite."
     assert cells(table, "machines") == ["EPYC", "Ampere"]
     assert cells(table, "changed") == ["▲ 1 compiler", "none"]
     assert both.notes[-1] == "a note"
+
+
+# --- Series ---
 
 
 def points_of(values: Sequence[float]) -> pd.DataFrame:
@@ -213,11 +192,11 @@ def points_of(values: Sequence[float]) -> pd.DataFrame:
 
 
 def test_a_series_is_drawn_and_its_latest_points_are_listed_with_their_changes() -> None:
-    row = make_series("aa")
-    found = [change(series="aa", first_bad="run45", ratio=2.0, cause="machine", evidence="the machine moved")]
+    row, points = make_series("aa"), points_of([1e6] * 45 + [2e6] * 15)
+    found = [make_change(series="aa", first_bad="run45", ratio=2.0, cause="machine", evidence="the machine moved")]
 
-    table = series_table(row, points_of([1e6] * 45 + [2e6] * 15), found, width=60)
-    short = series_table(row, points_of([1e6] * 45 + [2e6] * 15), found, width=60, alone=False)
+    table = series_table(row, points, found, width=60)
+    short = series_table(row, points, found, width=60, alone=False)
 
     assert table.title == "rdb/stock@cpu latency (newest, AMD EPYC, 2 cores, series aa)"
     assert list(table.before) == ["▁" * 45 + "█" * 15, " " * 45 + "^"]
@@ -232,24 +211,11 @@ def test_a_series_is_drawn_and_its_latest_points_are_listed_with_their_changes()
     assert page.notes == ("2 more series match; --metric and `CASE METRIC` choose among them.", "a note")
 
 
-@pytest.mark.parametrize(
-    ("values", "changes", "lines"),
-    [
-        ([1.0] * 5 + [2.0] * 5, [5], ("▁▁▁▁▁█████", "     ^")),
-        ([3.0, 3.0, 3.0], [], ("▁▁▁", "")),
-        ([], [], ("", "")),
-    ],
-)
-def test_a_line_of_text_shows_a_level_and_marks_a_step(
-    values: list[float], changes: list[int], lines: tuple[str, str]
-) -> None:
-    assert sparkline(values, changes, 60) == lines
-
-
-def test_a_spike_does_not_flatten_everything_else() -> None:
+def test_a_line_of_text_is_level_where_values_are_and_a_spike_does_not_flatten_it() -> None:
+    assert sparkline([3.0, 3.0, 3.0], [], 60) == ("▁▁▁", "")
+    assert sparkline([], [], 60) == ("", "")
     values = [1.0 + 0.01 * (place % 2) for place in range(200)]
     values[77] = 1000.0
-
     assert set(sparkline(values, [], 200)[0]) >= {"▁", "█"}
 
 
@@ -267,6 +233,9 @@ def test_a_line_of_text_fits_and_every_change_has_its_mark(
     assert marks.index("^") == min(start * len(line) // len(values), len(line) - 1) or len(values) > len(line)
 
 
+# --- Answers ---
+
+
 def test_an_answer_is_a_table_of_plain_values() -> None:
     frame = pd.DataFrame(
         {
@@ -278,22 +247,18 @@ def test_an_answer_is_a_table_of_plain_values() -> None:
             "list": [[1, 2], None],
         }
     )
-
     (table,) = tables(query_page(frame))
-
-    assert frame_records(frame)[0] == {
-        "run": "run01", "value": 1234567.891, "count": 3, "right": True, "when": "2026-01-01 02:00:00+00:00",
-        "list": "[1, 2]",
-    }  # fmt: skip
-    assert frame_records(frame)[1] == {"run": "run02", "right": False} | dict.fromkeys(
-        ["value", "count", "when", "list"]
-    )
+    when = "2026-01-01 02:00:00+00:00"
+    assert [tuple(record.values()) for record in frame_records(frame)] == [
+        ("run01", 1234567.891, 3, True, when, "[1, 2]"),
+        ("run02", None, None, False, None, None),
+    ]
     assert [(column.title, column.kind, *column.cells) for column in table.columns] == [
         ("run", "text", "run01", "run02"),
         ("value", "number", "1,234,568", "-"),
         ("count", "number", "3", "-"),
         ("right", "text", "true", "false"),
-        ("when", "text", "2026-01-01 02:00:00+00:00", "-"),
+        ("when", "text", when, "-"),
         ("list", "text", "[1, 2]", "-"),
     ]
 
@@ -301,7 +266,6 @@ def test_an_answer_is_a_table_of_plain_values() -> None:
 def test_an_answer_without_rows_says_so_and_a_long_one_is_cut() -> None:
     (none,) = tables(query_page(pd.DataFrame({"run": []})))
     (many,) = tables(query_page(pd.DataFrame({"run": range(1_002)})))
-
     assert none.after == ["No rows."]
     assert (many.rows, many.after) == (1_000, ["2 more rows; --format csv prints all."])
 
@@ -309,8 +273,9 @@ def test_an_answer_without_rows_says_so_and_a_long_one_is_cut() -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        page_of([change(case=EVIL, evidence=EVIL, toolchain_after=EVIL, metric="flow/<b>|`", unit="count")], [EVIL]),
-        add_cases(Page(), [a_case(case=EVIL, message=EVIL, suite=EVIL), a_case()], last=10),
+        page_of([make_change(case=EVIL, evidence=EVIL, toolchain_after=EVIL, metric="flow/<b>|`", unit="count")],
+                [EVIL]),
+        add_cases(Page(), [make_news(case=EVIL, message=EVIL, suite=EVIL), make_news()], last=10),
         query_page(pd.DataFrame({EVIL: [EVIL]})),
         series_page([series_table(make_series(EVIL, case=EVIL), points_of([1.0]), [], width=9)], 0, ()),
     ],

@@ -7,8 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from harness.history.series import RunFacts, history_command_line, match_series
-from tests.plots.test_series_choice import make_series
+from harness.errors import UsageError
+from harness.history.series import (
+    RunFacts,
+    SeriesRow,
+    choose_series,
+    history_command_line,
+    match_series,
+    reference_of,
+)
+from tests.history.made import make_series
 
 LATENCY = make_series("aa")
 REFERENCE = make_series("bb", role="reference")
@@ -21,34 +29,73 @@ ROWS = [BASELINE, DISPATCHES, REFERENCE, ODD, RATIO, TILED, LATENCY]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("wanted", "found", "chosen"),
     [
-        ("aa", [LATENCY]),
-        ("rdb/stock@cpu", [LATENCY, REFERENCE, RATIO, BASELINE, DISPATCHES]),
-        ("rdb/stock@cpu latency", [LATENCY, REFERENCE]),
-        ("rdb/stock@cpu/latency", [LATENCY, REFERENCE]),
-        ("*/latency", [LATENCY, REFERENCE, TILED]),
-        ("rdb/* latency", [LATENCY, REFERENCE, TILED]),
-        ("rdb/*", [LATENCY, REFERENCE, TILED, RATIO, BASELINE, ODD, DISPATCHES]),
-        ("rdb/[x]@cpu", [ODD]),  # a name, and no pattern
-        ("rdb/[x]@cpu/flow/flow.dispatch", [ODD]),
-        ("RDB/*", []),
-        ("", []),
+        ("aa", [LATENCY], LATENCY),
+        ("bb", [REFERENCE], REFERENCE),
+        ("rdb/stock@cpu", [LATENCY, REFERENCE, RATIO, BASELINE, DISPATCHES], LATENCY),
+        ("rdb/st*", [LATENCY, REFERENCE, RATIO, BASELINE, DISPATCHES], LATENCY),
+        ("rdb/stock@cpu latency", [LATENCY, REFERENCE], LATENCY),
+        ("rdb/stock@cpu/latency", [LATENCY, REFERENCE], LATENCY),
+        ("rdb/stock@cpu disp*", [DISPATCHES], DISPATCHES),
+        ("*/latency", [LATENCY, REFERENCE, TILED], None),
+        ("rdb/*", [LATENCY, REFERENCE, TILED, RATIO, BASELINE, ODD, DISPATCHES], None),
+        ("rdb/[x]@cpu", [ODD], ODD),  # a name, and no pattern
+        ("rdb/[x]@cpu/flow/flow.dispatch", [ODD], ODD),
+        ("RDB/*", [], None),
+        ("", [], None),
     ],
 )
-def test_ids_names_and_patterns(wanted: str, found: list[object]) -> None:
+def test_ids_names_and_patterns_mean_several_series_or_one(
+    wanted: str, found: list[SeriesRow], chosen: SeriesRow | None
+) -> None:
     assert match_series(ROWS, wanted) == found
+    if chosen is not None:
+        assert choose_series(ROWS, wanted, "results") == chosen
+    else:
+        with pytest.raises(UsageError, match="--series"):
+            choose_series(ROWS, wanted, "results")
 
 
-def test_only_some_metrics() -> None:
+def test_only_some_metrics_and_where_there_is_one_series_no_name() -> None:
     assert match_series(ROWS, "rdb/stock@cpu", ["dispatches", "latency-vs-baseline"]) == [BASELINE, DISPATCHES]
+    assert choose_series([TILED], None, "results") == TILED
 
 
-def test_a_hint_names_the_folder_so_that_a_shell_takes_it() -> None:
+@pytest.mark.parametrize(
+    ("rows", "wanted", "message"),
+    [
+        (
+            [LATENCY, make_series("hh", machine_class="Ampere Altra, 80 cores")],
+            "rdb/stock@cpu",
+            r"2 to choose from: aa \(AMD EPYC, 2 cores\), hh \(Ampere Altra, 80 cores\)",
+        ),
+        (ROWS, None, r"^results: --series is missing, and there are 7 to choose from: aa \(.* and 1 more; give an id"),
+        (ROWS, "rdb/stok@cpu", r"--series rdb/stok@cpu: is no series' id .*; near are rdb/stock@cpu"),
+        ([], "x", "has no series yet"),
+    ],
+)
+def test_what_is_no_choice_is_told_in_a_sentence(rows: list[SeriesRow], wanted: str | None, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        choose_series(rows, wanted, "results")
+
+
+def test_the_reference_is_the_same_cases_on_the_same_machines() -> None:
+    elsewhere = make_series("hh", role="reference", machine_class="Ampere Altra, 80 cores", points=900)
+    longer = make_series("ii", role="reference", points=90)
+    assert reference_of([*ROWS, elsewhere, longer], LATENCY) == longer
+    assert reference_of(ROWS, TILED) is None
+    assert reference_of(ROWS, REFERENCE) is None
+
+
+def test_a_hint_names_the_folder_so_that_a_shell_takes_it_and_never_a_password() -> None:
     line = history_command_line("my nights", "--sql", "SELECT 'x'").strip("`")
     assert shlex.split(line) == ["harness", "history", "my nights", "--sql", "SELECT 'x'"]
     assert history_command_line("results", "--columns") == "`harness history --columns`"
-    assert "secret" not in history_command_line("https://user:secret@host/x")
+    for wanted in (None, "nobody"):
+        with pytest.raises(UsageError, match=r"`harness history https://\.\.\.@host/x --sql .* lists") as caught:
+            choose_series(ROWS, wanted, "https://user:secret@host/x")
+        assert "secret" not in str(caught.value)
 
 
 FACTS = RunFacts(
@@ -63,12 +110,8 @@ FACTS = RunFacts(
 
 
 @pytest.mark.parametrize(
-    ("device", "driver"),
-    [("cpu", "this CPU"), ("gpu-2", "A4000, Vulkan 1.3"), ("2", ""), ("tpu", "")],
+    ("device", "driver"), [("cpu", "this CPU"), ("gpu-2", "A4000, Vulkan 1.3"), ("2", ""), ("tpu", "")]
 )
 def test_a_case_is_explained_by_the_driver_of_its_own_device_alone(device: str, driver: str) -> None:
     assert FACTS.driver(device) == driver
-
-
-def test_runs_that_record_no_device_say_nothing_of_it() -> None:
-    assert replace(FACTS, devices="").driver("cpu") == ""
+    assert replace(FACTS, devices="").driver(device) == ""  # as of a run that records none

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from harness.history.changes import Change
 from harness.plots.canvas import DARK, LIGHT, THEMES, Theme
 from harness.plots.timeline import draw_timeline, timeline_of
-from harness.stats.change_points import ChangePoint
+from tests.history.made import make_change
 from tests.plots.conftest import NASTY_NAME, assert_readable, texts_of, written_in
 
-STEP = ChangePoint(kind="step", index=12, low=11, high=13, end=12, before=76e6, after=80.5e6, p=1e-6)
-DRIFT = ChangePoint(kind="drift", index=5, low=3, high=8, end=18, before=76e6, after=80e6, p=1e-6)
+
+def change_at(begin: int, low: int, high: int, before: float, after: float, **facts: Any) -> Change:
+    """A step at a run, by its number, with the range of runs in which it may have happened."""
+    runs = {"first_bad": f"run-{begin}", "until": f"run-{begin}", "earliest": f"run-{low}", "latest": f"run-{high}"}
+    return make_change(before=before, after=after, **{**runs, **facts})
+
+
+STEP = change_at(12, 11, 13, 76e6, 80.5e6)
+DRIFT = change_at(5, 3, 8, 76e6, 80e6, kind="drift", until="run-18", cause="machine")
+COUNTED: dict[str, Any] = {"metric": "dispatches", "unit": "count", "direction": "more"}
+VALUES = [level + 1e5 * (number % 3) for level in (76e6, 80.5e6) for number in range(12)]
 
 
 def make_points(
@@ -51,31 +62,23 @@ def make_points(
     return made
 
 
-VALUES = [76e6 + 1e5 * (number % 3) for number in range(12)] + [80.5e6 + 1e5 * (number % 3) for number in range(12)]
-
-
-def test_a_step_in_words() -> None:
-    line = timeline_of(make_points(VALUES), [STEP])
+def test_steps_and_drifts_in_words_the_latest_first_with_their_causes() -> None:
+    line = timeline_of(make_points(VALUES), [STEP, DRIFT])
     assert line.title == "rdb/stock@cpu: median latency"
-    assert line.verdict == "1 step in 24 runs."
+    assert line.verdict == "1 step and 1 drift in 24 runs."
     assert line.axis == "median latency, ms"
-    assert line.story == (
-        "▲ +5.9 %, 76.00 to 80.50 ms, from 2026-06-13 on (first in run run-12; 95 % range 2026-06-12 to 2026-06-14).",
+    step, drift = line.story
+    assert step == (
+        "▲ +5.9 %, 76.00 to 80.50 ms, from 2026-06-13 on (first in run run-12; 95 % range 2026-06-12 to 2026-06-14); "
+        "cause: compiler."
     )
-    assert line.amounts == ("▲ +5.9 %",)
-    assert [(change.before, change.after) for change in line.changes] == [(76.0, 80.5)]
-
-
-def test_causes_stand_behind_their_changes() -> None:
-    first, second = timeline_of(make_points(VALUES), [DRIFT, STEP], causes=["machine", "compiler"]).story
-    assert first.endswith("2026-06-14); cause: compiler.")
-    assert second.endswith("; cause: machine.")
-
-
-def test_a_drift_and_no_change_in_words() -> None:
-    line = timeline_of(make_points(VALUES), [DRIFT])
-    assert line.verdict == "1 drift in 24 runs."
-    assert "drifting from 2026-06-06 to 2026-06-19" in line.story[0]
+    assert "drifting from 2026-06-06 to 2026-06-19" in drift
+    assert drift.endswith("; cause: machine.")
+    assert [(change.begin, change.end, change.low, change.high) for change in line.changes] == [
+        (5, 18, 3, 8),
+        (12, 12, 11, 13),
+    ]
+    assert (line.changes[1].before, line.changes[1].after) == (76.0, 80.5)
     quiet = timeline_of(make_points(VALUES[:1]), [])
     assert quiet.verdict == "No step or drift in 1 run."
     assert "1 run on 2026-06-01" in quiet.method
@@ -93,15 +96,12 @@ def test_a_toolchain_is_ticked_where_it_begins() -> None:
     assert line.toolchains == ((0, "3.12.0"), (3, "3.13.0"), (6, "cccccccc"))
 
 
-def test_counted_figures_change_by_a_number_too() -> None:
-    points = make_points([14] * 4 + [19] * 4, metric="dispatches", unit="count", band=None)
-    change = ChangePoint(kind="step", index=4, low=4, high=4, end=4, before=14, after=19, p=0.0)
-    line = timeline_of(points, [change])
-    assert line.amounts == ("▲ +35.7 % (+5)",)
-    assert line.axis == "dispatch count"
-    assert line.band == ""
-    from_nothing = ChangePoint(kind="step", index=4, low=4, high=4, end=4, before=0, after=19, p=0.0)
-    assert timeline_of(points, [from_nothing]).amounts == ("▲ from nothing (+19)",)
+@pytest.mark.parametrize(("before", "amount"), [(14, "▲ +35.7 % (+5)"), (0, "▲ from nothing (+19)")])
+def test_counted_figures_change_by_a_number_too(before: float, amount: str) -> None:
+    points = make_points([before] * 4 + [19] * 4, metric="dispatches", unit="count", band=None)
+    line = timeline_of(points, [change_at(4, 4, 4, before, 19, **COUNTED)])
+    assert [change.amount for change in line.changes] == [amount]
+    assert (line.axis, line.band) == ("dispatch count", "")
 
 
 def test_a_lone_spike_does_not_press_the_others_into_a_line() -> None:
@@ -114,20 +114,15 @@ def test_a_picture_in_both_themes(theme: Theme) -> None:
     svg = draw_timeline(make_points(VALUES), [STEP], theme, "svg", reference=make_points([78e6] * 24))
     assert_readable(svg)
     texts = texts_of(svg)
-    for shown in ("rdb/stock@cpu: median latency", "▲ +5.9 %", "median latency, ms", "2026-06-01", "3.13.0"):
-        assert shown in texts
+    for text in ("rdb/stock@cpu: median latency", "▲ +5.9 %", "median latency, ms", "2026-06-01", "3.13.0"):
+        assert text in texts
     assert any("Grey: the reference toolchain" in text for text in texts)
     assert theme.tones["worse"] in {text.color for text in written_in(svg)}
 
 
 def test_many_changes_and_many_toolchains_leave_no_text_on_another() -> None:
     values = np.repeat([60e6, 70e6, 65e6, 75e6] * 10, 6)
-    changes = [
-        ChangePoint(
-            kind="step", index=at, low=at, high=at, end=at, before=float(values[at - 1]), after=float(values[at]), p=0.0
-        )
-        for at in range(6, len(values), 6)
-    ]
+    changes = [change_at(at, at, at, float(values[at - 1]), float(values[at])) for at in range(6, len(values), 6)]
     points = make_points(list(values), toolchain=lambda number: ("3.13.0", f"{number:010x}"))
     svg = draw_timeline(points, changes, DARK, "svg")
     assert_readable(svg)
@@ -138,10 +133,10 @@ def test_equal_points_give_equal_bytes_and_names_stay_names() -> None:
     points = make_points(
         VALUES, case=NASTY_NAME, metric="odd/" + "m" * 300, toolchain=lambda _: (NASTY_NAME, NASTY_NAME)
     )
-    assert draw_timeline(points, [STEP, DRIFT], LIGHT, "svg") == draw_timeline(points, [STEP, DRIFT], LIGHT, "svg")
-    svg = draw_timeline(points, [DRIFT], LIGHT, "svg")
-    assert_readable(svg)
+    svg = draw_timeline(points, [STEP, DRIFT], LIGHT, "svg")
+    assert draw_timeline(points, [STEP, DRIFT], LIGHT, "svg") == svg
     assert b"<script" not in svg
+    assert_readable(draw_timeline(points, [DRIFT], LIGHT, "svg"))
 
 
 @pytest.mark.parametrize("values", [[5e6], [5e6] * 3, [0.0, 0.0], [1e-3, 1e15]])
