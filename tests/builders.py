@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+import pytest
 
 from harness.models.inputs import Argument, write_arguments
 from harness.models.materialize import ModelArtifact
 from harness.models.model import Input, Model, Tolerance
 from harness.peers import Peer, Ready
 from harness.peers.registry import AppliedPeer
-from harness.plugins import Applied, Flags, NoOptions, Plugin, PluginFile, Step
+from harness.plugins import Applied, Flags, NoOptions, Plugin, PluginFile, Step, registry
 from harness.records.case import Case
 from harness.records.comparison import Row, Verdict
 from harness.records.run import SCHEMA_VERSION, Header, ModelRecord, Round, ToolchainRecord, Turn
@@ -47,6 +53,25 @@ def flag_plugin(name: str, *flags: str, version: str = "1") -> Plugin[Any]:
 def applied(plugin: Plugin[Any], **options: Any) -> Applied:
     """A plugin as a variant has it, without being registered."""
     return Applied(plugin=plugin, options=options, steps=plugin.steps(plugin.options()), sources_sha256="")
+
+
+def register(monkeypatch: pytest.MonkeyPatch, group: str, *points: tuple[str, object]) -> None:
+    """Pretend that these names and no others are installed in a group of entry points.
+
+    Each stands for a text, which is the entry point's value, or for an object, which is that of `a_package:NAME`.
+    """
+    package = ModuleType("a_package")
+    named = []
+    for name, thing in points:
+        attribute = re.sub(r"\W", "_", name).upper()
+        if not isinstance(thing, str):
+            vars(package)[attribute] = thing
+        named.append(EntryPoint(name, thing if isinstance(thing, str) else f"a_package:{attribute}", group))
+    monkeypatch.setitem(sys.modules, "a_package", package)
+    found, installed = EntryPoints(named), registry.installed
+    monkeypatch.setattr(
+        registry, "installed", lambda wanted, path: found if wanted == group else installed(wanted, path)
+    )
 
 
 def a_peer(name: str = "onnxruntime", *, label: str = "", **options: Any) -> AppliedPeer:

@@ -9,7 +9,7 @@ from harness.doctor.examine import Diagnosis, PeerHere
 from harness.errors import SuiteError, ToolchainError
 from harness.machine.environment import capture_environment
 from harness.measure.counters import unavailable_reason
-from harness.peers.registry import AppliedPeer, find_peer, registered_peers
+from harness.peers.registry import PEERS, AppliedPeer, find_peer
 from harness.toolchain.devices import DRIVERS, VULKAN_DRIVERS, DeviceProbe, probe_driver, probe_vulkan_driver
 from harness.toolchain.find import Environment, Toolchain
 
@@ -38,7 +38,7 @@ def diagnose(
         environments=tuple(environments),
         probes=probes,
         vulkan_drivers=vulkan_drivers,
-        peers=tuple(map(_peer, registered_peers())),
+        peers=tuple(map(_peer, PEERS.names)),
         counters=unavailable_reason(),
     )
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import EntryPoints, entry_points
 from typing import Any, Generic, TypeVar
 
 from harness.models.model import Input
 from harness.plugins.options import check_options
-from harness.plugins.registry import find_registered
+from harness.plugins.registry import Registry
 
-ENTRY_POINT_GROUP = "harness.builders"
 P = TypeVar("P")
 
 
@@ -65,23 +62,18 @@ class Builder(Generic[P]):
     onnx: Callable[[P], bytes | None] | None = None
 
 
-@cache
-def _entry_points() -> EntryPoints:
-    return entry_points(group=ENTRY_POINT_GROUP)
+BUILDERS: Registry[Builder[Any]] = Registry(
+    group="harness.builders", noun="builder", kind=Builder, kind_name="harness.models.Builder"
+)
 
 
 def find_builder(name: str, where: str = "suite") -> Builder[Any]:
     """The builder of that registered name; only its package is imported.
 
-    Args:
-        where: The table and key that name it, for error messages.
-
     Raises:
-        SuiteError: No package registers it, or several do, it does not import, or it is no Builder.
+        SuiteError: As Registry.find.
     """
-    return find_registered(
-        _entry_points(), name, Builder, kind_name="harness.models.Builder", noun="builder", where=where
-    )
+    return BUILDERS.find(name, where)
 
 
 def check_params(builder: Builder[P], params: Mapping[str, Any], where: str = "params") -> P:

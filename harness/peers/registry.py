@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Any
 
 from harness.errors import SuiteError
 from harness.peers.values import Peer, PeerModel
 from harness.plugins.options import as_json, check_options
-from harness.plugins.registry import find_registered
+from harness.plugins.registry import Registry
 
-ENTRY_POINT_GROUP = "harness.peers"
+PEERS: Registry[Peer[Any]] = Registry(group="harness.peers", noun="peer", kind=Peer, kind_name="harness.peers.Peer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,23 +67,13 @@ class AppliedPeer:
         return check_options(self.peer.options, self.options, where=self.label, owner=self.peer.name, noun="option")
 
 
-def registered_peers() -> tuple[str, ...]:
-    """Names of all peers that installed packages register, sorted."""
-    return tuple(sorted({point.name for point in entry_points(group=ENTRY_POINT_GROUP)}))
-
-
 def find_peer(name: str, where: str = "peers") -> Peer[Any]:
     """The peer of that registered name; only its package is imported.
 
-    Args:
-        where: The table and key that name it, for error messages.
-
     Raises:
-        SuiteError: No package registers it, or several do, or the one that does fails to import or gives something
-            else than a Peer.
+        SuiteError: As Registry.find, or it calls itself otherwise.
     """
-    points = entry_points(group=ENTRY_POINT_GROUP)
-    peer = find_registered(points, name, Peer, kind_name="harness.peers.Peer", noun="peer", where=where)
+    peer = PEERS.find(name, where)
     if peer.name != name:
         raise SuiteError(f"{where}: peer {name!r} calls itself {peer.name!r}; ask its package's author")
     return peer

@@ -18,9 +18,10 @@ from harness.plugins.plugin import (
     package_file,
     written_file,
 )
-from harness.plugins.registry import apply_plugin, load_plugin, registered_plugins
+from harness.plugins.registry import PLUGINS, apply_plugin
 
 __all__ = [
+    "PLUGINS",
     "Applied",
     "CompilerPlugin",
     "ExecutablePlugin",
@@ -36,8 +37,6 @@ __all__ = [
     "TransformSpec",
     "TuningSpec",
     "apply_plugin",
-    "load_plugin",
     "package_file",
-    "registered_plugins",
     "written_file",
 ]

@@ -5,85 +5,87 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from harness.errors import SuiteError
 from harness.plugins.options import as_json, check_options
 from harness.plugins.plugin import REWRITE_PHASES, Applied, Plugin, Rewrite, Step
 from harness.text import did_you_mean
 
-ENTRY_POINT_GROUP = "harness.plugins"
 _T = TypeVar("_T")
 
 
-def load_registered(point: EntryPoint, kind: type[_T], kind_name: str, where: str) -> _T:
-    """Import what an entry point names.
+@cache
+def installed(group: str, _search_path: tuple[str, ...]) -> EntryPoints:
+    """The entry points of a group on Python's search path; looking at every package's takes milliseconds."""
+    return entry_points(group=group)
 
-    Args:
-        kind: What it has to be an instance of.
+
+@dataclass(frozen=True, kw_only=True)
+class Registry(Generic[_T]):
+    """What installed packages register under the names of one group of entry points.
+
+    Attributes:
+        group: `harness.plugins`.
+        noun: What each of them is called: `plugin`.
+        kind: What each of them has to be an instance of.
         kind_name: The public name of that class, for error messages.
-        where: Who asks for it: table and key, or the registered name.
-
-    Raises:
-        SuiteError: Its package does not import, or gives something else.
     """
-    try:
-        found = point.load()
-    except Exception as error:
-        raise SuiteError(
-            f"{where}: {point.value} cannot be loaded ({error}); repair or remove the package that registers it"
-        ) from error
-    if not isinstance(found, kind):
-        raise SuiteError(f"{where}: {point.value} is not a {kind_name}; ask its package's author")
-    return found
+
+    group: str
+    noun: str
+    kind: type[_T]
+    kind_name: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All registered names, sorted; nothing is imported."""
+        return tuple(sorted({point.name for point in self._points}))
+
+    @property
+    def _points(self) -> EntryPoints:
+        return installed(self.group, tuple(sys.path))
+
+    def find(self, name: str, where: str = "") -> _T:
+        """What is registered by that name; only its package is imported.
+
+        Args:
+            where: The table and key that name it, for error messages; "": leave them out.
+
+        Raises:
+            SuiteError: No package registers the name, or several do, or the one that does fails to import or gives
+                something of another kind.
+        """
+        prefix = f"{where}: " if where else ""
+        chosen = self._points.select(name=name)
+        if not chosen:
+            hint = did_you_mean(name, self.names) or f"; no installed package registers a {self.noun}"
+            advice = "" if hint.endswith("?") else "; install the package that brings it"
+            raise SuiteError(f"{prefix}there is no {self.noun} {name!r}{hint}{advice}")
+        label = f"{prefix}{self.noun} {name!r}"
+        values = sorted({point.value for point in chosen})
+        if len(values) > 1:
+            raise SuiteError(f"{label} is registered by {' and by '.join(values)}; remove all packages but one")
+        try:
+            found = next(iter(chosen)).load()
+        except Exception as error:
+            raise SuiteError(
+                f"{label}: {values[0]} cannot be loaded ({error}); repair or remove the package that registers it"
+            ) from error
+        if not isinstance(found, self.kind):
+            raise SuiteError(f"{label}: {values[0]} is not a {self.kind_name}; ask its package's author")
+        return found
 
 
-def find_registered(
-    points: EntryPoints, name: str, kind: type[_T], *, kind_name: str, noun: str, where: str = ""
-) -> _T:
-    """What one of these entry points, all of one group, names; only its package is imported.
-
-    Args:
-        kind_name: As for load_registered.
-        noun: What the group registers: `plugin`.
-        where: The table and key that name it, for error messages; "": leave them out.
-
-    Raises:
-        SuiteError: No package registers the name, or several do, or the one that does fails to import or gives
-            something of another kind.
-    """
-    prefix = f"{where}: " if where else ""
-    chosen = points.select(name=name)
-    if not chosen:
-        known = sorted({point.name for point in points})
-        hint = did_you_mean(name, known) or f"; no installed package registers a {noun}"
-        advice = "" if hint.endswith("?") else "; install the package that brings it"
-        raise SuiteError(f"{prefix}there is no {noun} {name!r}{hint}{advice}")
-    values = sorted({point.value for point in chosen})
-    if len(values) > 1:
-        raise SuiteError(
-            f"{prefix}{noun} {name!r} is registered by {' and by '.join(values)}; remove all packages but one"
-        )
-    return load_registered(next(iter(chosen)), kind, kind_name, f"{prefix}{noun} {name!r}")
-
-
-def registered_plugins() -> tuple[str, ...]:
-    """Names of all plugins that installed packages register, sorted."""
-    return tuple(sorted(point.name for point in entry_points(group=ENTRY_POINT_GROUP)))
-
-
-def load_plugin(name: str) -> Plugin[Any]:
-    """The plugin of that registered name.
-
-    Raises:
-        SuiteError: No package registers it, or several do, or the one that does fails to import or gives something
-            else than a Plugin.
-    """
-    points = entry_points(group=ENTRY_POINT_GROUP)
-    return find_registered(points, name, Plugin, kind_name="harness.plugins.Plugin", noun="plugin")
+PLUGINS: Registry[Plugin[Any]] = Registry(
+    group="harness.plugins", noun="plugin", kind=Plugin, kind_name="harness.plugins.Plugin"
+)
 
 
 def apply_plugin(name: str, options: Mapping[str, Any], where: str = "plugins") -> Applied:
@@ -95,10 +97,7 @@ def apply_plugin(name: str, options: Mapping[str, Any], where: str = "plugins") 
     Raises:
         SuiteError: There is no such plugin, an option is wrong, or the plugin cannot say what it does with them.
     """
-    try:
-        plugin = load_plugin(name)
-    except SuiteError as error:
-        raise SuiteError(f"{where}: {error}") from error.__cause__
+    plugin = PLUGINS.find(name, where)
     label = f"plugin {name!r}"
     if plugin.name != name:
         raise SuiteError(f"{where}: {label} calls itself {plugin.name!r}; ask its package's author")
@@ -156,7 +155,7 @@ def _sources_of(function: str) -> Iterator[Path]:
 
     The module itself is not imported. Of the harness's own only the package of rewrites counts.
     """
-    point = EntryPoint(name="rewrite", value=function, group=ENTRY_POINT_GROUP)
+    point = EntryPoint(name="rewrite", value=function, group=PLUGINS.group)
     try:
         module = point.module if point.attr else ""
         spec = importlib.util.find_spec(module) if module else None

@@ -15,7 +15,7 @@ from typing import Any
 import tomli_w
 
 from harness.errors import RunError, UsageError
-from harness.plugins import load_plugin
+from harness.plugins import PLUGINS
 from harness.plugins.plugin import Plugin
 from harness.stages.options import AblateOptions
 from harness.stages.prepare import require_name
@@ -60,7 +60,7 @@ def write_ablation(options: AblateOptions) -> Path:
     content = table.model_dump(exclude_none=True, exclude_defaults=True)
     base = content["variants"][on]
     given = [option for use in _uses(base) if use["name"] == plugin for option in use.get("options", {})]
-    steps = ablation_steps(switches(load_plugin(plugin), given))
+    steps = ablation_steps(switches(PLUGINS.find(plugin), given))
     content_of_ablation = {
         "name": _joined_name([table.name, "ablate", plugin]),
         "description": f"What each option of {plugin} does: added to {on} alone, left out alone, and all",

@@ -10,7 +10,7 @@ import pytest
 
 from harness.doctor import diagnose
 from harness.errors import ToolchainError
-from harness.peers.registry import registered_peers
+from harness.peers.registry import PEERS
 from harness.process import Limits
 from tests.doctor.conftest import TOOLCHAIN
 
@@ -39,5 +39,5 @@ def test_without_a_toolchain_the_machine_is_judged_all_the_same() -> None:
 
 def test_every_registered_peer_is_there_or_says_why_not() -> None:
     peers = diagnose(ToolchainError("none"), limits=LIMITS).peers
-    assert {peer.name for peer in peers} == set(registered_peers())
+    assert {peer.name for peer in peers} == set(PEERS.names)
     assert all((peer.version is None) == (peer.missing is not None) for peer in peers)

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
-from importlib.metadata import EntryPoint, EntryPoints
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from harness.errors import SuiteError
-from harness.peers import Peer, PeerModel, onnxruntime, pytorch, registry
-from harness.peers.registry import AppliedPeer, apply_peer, find_peer, registered_peers
-
-
-def register(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str], **objects: object) -> None:
-    """Pretend that these names are installed; `name=...` is what `a_package:name` is."""
-    module = ModuleType("a_package")
-    vars(module).update(objects)
-    monkeypatch.setitem(sys.modules, "a_package", module)
-    installed = EntryPoints(EntryPoint(name, value, registry.ENTRY_POINT_GROUP) for name, value in points)
-    monkeypatch.setattr(registry, "entry_points", lambda **wanted: installed.select(**wanted))
+from harness.peers import PeerModel, onnxruntime, pytorch
+from harness.peers.registry import PEERS, AppliedPeer, apply_peer, find_peer
+from tests.builders import register
 
 
 def refusal(name: str, **options: Any) -> str:
@@ -31,8 +20,8 @@ def refusal(name: str, **options: Any) -> str:
 
 
 def test_the_built_in_peers_are_registered() -> None:
-    assert {"halide", "libxsmm", "onnxruntime", "openvino", "pytorch", "tvm"} <= set(registered_peers())
-    for name in registered_peers():
+    assert {"halide", "libxsmm", "onnxruntime", "openvino", "pytorch", "tvm"} <= set(PEERS.names)
+    for name in PEERS.names:
         peer = find_peer(name)
         assert peer.name == name
         assert isinstance(peer.missing(), str | None)
@@ -52,53 +41,13 @@ def test_options_are_checked_and_completed() -> None:
     )
 
 
-ORT, TFLITE = ("onnxruntime", "a_package:ORT"), ("tflite", "a_package:TFLITE")
-
-
-@pytest.mark.parametrize(
-    ("name", "points", "message"),
-    [
-        ("onnxruntimes", [ORT, TFLITE], "there is no peer 'onnxruntimes'; did you mean \"onnxruntime\"?"),
-        (
-            "caffe",
-            [ORT, TFLITE],
-            "there is no peer 'caffe'; known: onnxruntime, tflite; install the package that brings it",
-        ),
-        (
-            "tvm",
-            [],
-            "there is no peer 'tvm'; no installed package registers a peer; install the package that brings it",
-        ),
-        (
-            "tflite",
-            [TFLITE, ("tflite", "b_package:TWO")],
-            "peer 'tflite' is registered by a_package:TFLITE and by b_package:TWO; remove all packages but one",
-        ),
-        (
-            "broken",
-            [("broken", "no_such_package:PEER")],
-            "peer 'broken': no_such_package:PEER cannot be loaded (No module named 'no_such_package'); "
-            "repair or remove the package that registers it",
-        ),
-        (
-            "odd",
-            [("odd", "a_package:FUNCTION")],
-            "peer 'odd': a_package:FUNCTION is not a harness.peers.Peer; ask its package's author",
-        ),
-        (
-            "odd",
-            [("odd", "a_package:CLASS")],
-            "peer 'odd': a_package:CLASS is not a harness.peers.Peer; ask its package's author",
-        ),
-        ("tflite", [TFLITE], "peer 'tflite' calls itself 'onnxruntime'; ask its package's author"),
-    ],
-)
-def test_names_that_stand_for_no_peer(
-    name: str, points: list[tuple[str, str]], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    register(monkeypatch, *points, TFLITE=onnxruntime.PEER, CLASS=Peer, FUNCTION=lambda: onnxruntime.PEER)
-    assert registered_peers() == tuple(sorted({point for point, _ in points})), "listing imports none"
-    assert refusal(name) == f"peers[0]: {message}"
+def test_names_that_stand_for_no_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, PEERS.group, ("tflite", onnxruntime.PEER), ("odd", lambda: onnxruntime.PEER))
+    assert PEERS.names == ("odd", "tflite")
+    author = "ask its package's author"
+    assert refusal("tflight") == "peers[0]: there is no peer 'tflight'; did you mean \"tflite\"?"
+    assert refusal("odd") == f"peers[0]: peer 'odd': a_package:ODD is not a harness.peers.Peer; {author}"
+    assert refusal("tflite") == f"peers[0]: peer 'tflite' calls itself 'onnxruntime'; {author}"
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

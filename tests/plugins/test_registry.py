@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any
 
 import pytest
 from pydantic import Field
 
-from harness.errors import ExitCode, SuiteError, UsageError
+from harness.errors import ExitCode, SuiteError
 from harness.plugins import (
+    PLUGINS,
     ExecutablePlugin,
     Flags,
     Plugin,
@@ -24,105 +22,66 @@ from harness.plugins import (
     Step,
     TransformSpec,
     apply_plugin,
-    load_plugin,
     package_file,
-    registered_plugins,
-    registry,
     written_file,
 )
-from tests.builders import a_plugin, flag_plugin
+from tests.builders import a_plugin, flag_plugin, register
 from tests.plugins.conftest import PACKAGE
 
 SHARE = flag_plugin("share-concat", "--iree-share", version="2")
-
-Register = Callable[..., None]
-
-
-@pytest.fixture
-def register(monkeypatch: pytest.MonkeyPatch) -> Register:
-    """Pretend that these entry points are installed, and that their objects lie in a module `a_package`."""
-
-    def register(*points: EntryPoint, **objects: object) -> None:
-        module = ModuleType("a_package")
-        vars(module).update(objects)
-        monkeypatch.setitem(sys.modules, "a_package", module)
-        installed = EntryPoints(points)
-        monkeypatch.setattr(registry, "entry_points", lambda **wanted: installed.select(**wanted))
-
-    return register
+TILE, OTHER_TILE = ("tile", "a_package:TILE"), ("tile", "b_package:TILE")
+NO_PLUGIN = "is not a harness.plugins.Plugin; ask its package's author"
+BROKEN = "repair or remove the package that registers it"
 
 
-def plugin_point(name: str, value: str) -> EntryPoint:
-    return EntryPoint(name, value, "harness.plugins")
-
-
-def refusal(name: str) -> str:
-    with pytest.raises(UsageError) as caught:
-        load_plugin(name)
-    assert caught.value.exit_code == ExitCode.USAGE
-    return str(caught.value)
-
-
-def test_a_registered_plugin_is_loaded_by_its_name(register: Register) -> None:
-    register(plugin_point("share-concat", "a_package:SHARE"), SHARE=SHARE)
-    assert load_plugin("share-concat") is SHARE
-    assert registered_plugins() == ("share-concat",)
-
-
-def test_listing_plugins_sorts_names_looks_at_no_other_group_and_imports_nothing(register: Register) -> None:
-    register(
-        plugin_point("zeta", "no_such_package:ZETA"),
-        EntryPoint("rdb", "a_package:BUILDER", "harness.builders"),
-        plugin_point("alpha", "a_package:ALPHA"),
-    )
-    assert registered_plugins() == ("alpha", "zeta")
-
-
-def test_a_name_that_two_packages_register_is_nobodys(register: Register) -> None:
-    register(plugin_point("tile", "a_package:TILE"), plugin_point("tile", "b_package:TILE"), TILE=SHARE)
-    assert refusal("tile") == (
-        "plugin 'tile' is registered by a_package:TILE and by b_package:TILE; remove all packages but one"
-    )
-
-
-def test_a_package_that_is_installed_twice_is_one(register: Register) -> None:
-    register(plugin_point("tile", "a_package:TILE"), plugin_point("tile", "a_package:TILE"), TILE=SHARE)
-    assert load_plugin("tile") is SHARE
+def test_a_registered_plugin_is_loaded_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = (("share-concat", SHARE), ("broken", "no_such_package:BROKEN"), ("share-concat", SHARE))
+    register(monkeypatch, PLUGINS.group, *points)
+    assert PLUGINS.names == ("broken", "share-concat"), "which imports nothing"
+    assert PLUGINS.find("share-concat") is SHARE, "a package that is installed twice is one"
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
+    ("name", "points", "sentence"),
     [
-        ("share-concats", 'did you mean "share-concat"?'),
-        ("unroll", "known: pad-early, share-concat; install the package that brings it"),
+        ("tiles", [TILE], "there is no plugin 'tiles'; did you mean \"tile\"?"),
+        (
+            "unroll",
+            [TILE, ("pad", "a_package:PAD")],
+            "there is no plugin 'unroll'; known: pad, tile; install the package that brings it",
+        ),
+        (
+            "tile",
+            [],
+            "there is no plugin 'tile'; no installed package registers a plugin; install the package that brings it",
+        ),
+        (
+            "tile",
+            [TILE, OTHER_TILE],
+            "plugin 'tile' is registered by a_package:TILE and by b_package:TILE; remove all packages but one",
+        ),
+        (
+            "tile",
+            [("tile", "no_such_package:TILE")],
+            f"plugin 'tile': no_such_package:TILE cannot be loaded (No module named 'no_such_package'); {BROKEN}",
+        ),
+        (
+            "tile",
+            [TILE],
+            f"plugin 'tile': a_package:TILE cannot be loaded (module 'a_package' has no attribute 'TILE'); {BROKEN}",
+        ),
+        ("tile", [("tile", Plugin)], f"plugin 'tile': a_package:TILE {NO_PLUGIN}"),
+        ("tile", [("tile", SHARE.options)], f"plugin 'tile': a_package:TILE {NO_PLUGIN}"),
+        ("tile", [("tile", lambda: SHARE)], f"plugin 'tile': a_package:TILE {NO_PLUGIN}"),
     ],
 )
-def test_an_unknown_name(name: str, hint: str, register: Register) -> None:
-    register(plugin_point("share-concat", "a_package:SHARE"), plugin_point("pad-early", "a_package:PAD"))
-    assert refusal(name) == f"there is no plugin '{name}'; {hint}"
-    register()
-    none = "no installed package registers a plugin; install the package that brings it"
-    assert refusal(name) == f"there is no plugin '{name}'; {none}"
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        ("no_such_package:PLUGIN", "No module named 'no_such_package'"),
-        ("a_package:PLUGIN", "module 'a_package' has no attribute 'PLUGIN'"),
-    ],
-)
-def test_a_plugin_that_does_not_import(value: str, reason: str, register: Register) -> None:
-    register(plugin_point("broken", value))
-    assert refusal("broken") == (
-        f"plugin 'broken': {value} cannot be loaded ({reason}); repair or remove the package that registers it"
-    )
-
-
-@pytest.mark.parametrize("something", [Plugin, SHARE.options, lambda: SHARE], ids=["class", "flags", "function"])
-def test_a_plugin_of_the_wrong_kind(something: object, register: Register) -> None:
-    register(plugin_point("odd", "a_package:ODD"), ODD=something)
-    assert refusal("odd") == ("plugin 'odd': a_package:ODD is not a harness.plugins.Plugin; ask its package's author")
+def test_a_name_that_stands_for_no_plugin(
+    name: str, points: list[tuple[str, object]], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(monkeypatch, PLUGINS.group, *points)
+    with pytest.raises(SuiteError) as caught:
+        PLUGINS.find(name, "s.toml")
+    assert (caught.value.exit_code, str(caught.value)) == (ExitCode.USAGE, f"s.toml: {sentence}")
 
 
 # --------------------------------------------------------------------------------------------------------- with options
@@ -142,17 +101,13 @@ def tiling(steps: Callable[[TileOptions], tuple[Step, ...]]) -> Plugin[TileOptio
     return Plugin(name="tile", version="3", description="", options=TileOptions, steps=steps)
 
 
-@pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Plugin[Any]], None]:
-    """Pretend that a package registers this plugin."""
-
-    def install(plugin: Plugin[Any]) -> None:
-        monkeypatch.setattr(registry, "load_plugin", lambda name: {plugin.name: plugin}[name])
-
-    return install
-
-
 Install = Callable[[Plugin[Any]], None]
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Pretend that a package registers this plugin."""
+    return lambda plugin: register(monkeypatch, PLUGINS.group, (plugin.name, plugin))
 
 
 def applied_refusal(name: str, **options: Any) -> str:
@@ -201,7 +156,7 @@ def test_options_are_checked_with_the_suite(options: dict[str, Any], sentence: s
 
 def test_a_plugin_is_registered_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cases are identified by it, and reports name it."""
-    monkeypatch.setattr(registry, "load_plugin", lambda _: a_plugin("fold"))
+    register(monkeypatch, PLUGINS.group, ("unfold", a_plugin("fold")))
     assert applied_refusal("unfold") == "plugin 'unfold' calls itself 'fold'; ask its package's author"
 
 

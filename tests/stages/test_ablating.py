@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any
 
 import pytest
@@ -18,14 +15,14 @@ from pydantic import Field
 
 from harness.errors import RunError, SuiteError, UsageError
 from harness.models.model import Model
-from harness.plugins import Flags, NoOptions, Plugin, registry
+from harness.plugins import Flags, NoOptions, Plugin
 from harness.stages.ablating import ALL, DEFAULT_IR, NONE, WITHOUT, ablation_steps, switches, write_ablation
 from harness.stages.options import AblateOptions
 from harness.stages.prepare import prepare
 from harness.suite.cases import Selection
 from harness.suite.load import load_suite
 from harness.toolchain import Toolchain
-from tests.builders import CPU_FLAGS, FLAGS, flag_plugin
+from tests.builders import CPU_FLAGS, FLAGS, flag_plugin, register
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,15 +142,7 @@ generations = 4
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend that a package registers the plugins."""
-    module = ModuleType("a_package")
-    points = []
-    for number, (name, plugin) in enumerate(PLUGINS.items()):
-        vars(module)[f"PLUGIN{number}"] = plugin
-        points.append(EntryPoint(name, f"a_package:PLUGIN{number}", "harness.plugins"))
-    monkeypatch.setitem(sys.modules, "a_package", module)
-    installed = EntryPoints(points)
-    monkeypatch.setattr(registry, "entry_points", lambda **wanted: installed.select(**wanted))
+    register(monkeypatch, "harness.plugins", *PLUGINS.items())
 
 
 def write_suite(folder: Path) -> Path:

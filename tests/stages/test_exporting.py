@@ -9,9 +9,9 @@ import pytest
 from iree.compiler import ir
 
 from harness.errors import CaseError, RunError, UsageError
-from harness.plugins import Flags, Plugin, Rewrite, TransformSpec, registry
+from harness.plugins import Flags, Plugin, Rewrite, TransformSpec
 from harness.stages.exporting import export_program
-from tests.builders import PRODUCT, a_plugin, example_file
+from tests.builders import PRODUCT, a_plugin, example_file, register
 
 SUITE = """\
 name = "small"
@@ -64,7 +64,7 @@ PLUGINS = {
 @pytest.fixture
 def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A suite with three variants on two devices, whose plugins are installed."""
-    monkeypatch.setattr(registry, "load_plugin", PLUGINS.__getitem__)
+    register(monkeypatch, "harness.plugins", *PLUGINS.items())
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "fakes"))
     (tmp_path / "net.mlir").write_text(PRODUCT)
     path = tmp_path / "small.toml"

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from harness.errors import ExitCode, SuiteError, ToolchainError, UsageError
-from harness.plugins import registry
 from harness.process import Limits
 from harness.records.case import Case
 from harness.stages import prepare as room
@@ -22,7 +18,7 @@ from harness.suite.cases import Selection
 from harness.suite.load import find_list, load_suite
 from harness.toolchain import Toolchain, compiler_flags
 from harness.toolchain.devices import DeviceInfo, DeviceProbe, probe_driver
-from tests.builders import FLAGS, SUITE, flag_plugin
+from tests.builders import FLAGS, SUITE, flag_plugin, register
 
 Prepare = Callable[..., tuple[Case, ...]]
 
@@ -57,20 +53,6 @@ def refusal(prepare_with: Prepare, tmp_path: Path) -> Callable[..., str]:
 
 
 Refusal = Callable[..., str]
-
-
-@pytest.fixture
-def register_plugin(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
-    """Pretend that a package registers this as plugin `share`."""
-
-    def register(plugin: object) -> None:
-        module = ModuleType("a_package")
-        vars(module)["SHARE"] = plugin
-        monkeypatch.setitem(sys.modules, "a_package", module)
-        installed = EntryPoints([EntryPoint("share", "a_package:SHARE", "harness.plugins")])
-        monkeypatch.setattr(registry, "entry_points", lambda **wanted: installed.select(**wanted))
-
-    return register
 
 
 # ------------------------------------------------------------------------------------------------------ what is right
@@ -160,7 +142,7 @@ SET = "[variants.tiled] flagsets: [flagsets.tiling]"
 def test_an_unknown_flag_is_named_with_who_gives_it(
     refusal: Refusal,
     real_toolchain: Toolchain,
-    register_plugin: Callable[[object], None],
+    monkeypatch: pytest.MonkeyPatch,
     old: str,
     new: str,
     flags: str,
@@ -168,7 +150,7 @@ def test_an_unknown_flag_is_named_with_who_gives_it(
     flag: str,
     alike: str,
 ) -> None:
-    register_plugin(flag_plugin("share", "--iree-opt-levle=O3"))
+    register(monkeypatch, "harness.plugins", ("share", flag_plugin("share", "--iree-opt-levle=O3")))
     at_run = "run" in where
     tool = "iree-benchmark-module" if at_run else "iree-compile"
     hint = f"did you mean {alike}?" if alike else f"see {tool} {'--help' if at_run else '--help-hidden'}"
@@ -245,8 +227,8 @@ def test_a_flag_that_one_of_them_does_not_know_is_an_error_that_names_it(
 # ----------------------------------------------------------------------------------------------- plugins and builders
 
 
-def test_a_plugin_adds_its_flags_last(prepare_with: Prepare, register_plugin: Callable[[object], None]) -> None:
-    register_plugin(flag_plugin("share", "--iree-opt-level=O3"))
+def test_a_plugin_adds_its_flags_last(prepare_with: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, "harness.plugins", ("share", flag_plugin("share", "--iree-opt-level=O3")))
     stock, _ = prepare_with(
         "[variants.stock]\n", '[variants.stock]\nplugins = ["share"]\nflags = ["--iree-opt-level=O1"]\n'
     )
@@ -254,42 +236,17 @@ def test_a_plugin_adds_its_flags_last(prepare_with: Prepare, register_plugin: Ca
     assert stock.plugins == ("share",)
 
 
-@pytest.mark.parametrize(
-    ("plugin", "name", "sentence"),
-    [
-        (flag_plugin("share"), "shared", "there is no plugin 'shared'; did you mean \"share\"?"),
-        (
-            "no plugin",
-            "share",
-            "plugin 'share': a_package:SHARE is not a harness.plugins.Plugin; ask its package's author",
-        ),
-    ],
-)
-def test_a_plugin_that_is_none(
-    refusal: Refusal, register_plugin: Callable[[object], None], plugin: object, name: str, sentence: str
-) -> None:
-    register_plugin(plugin)
-    found = refusal("[variants.stock]\n", f'[variants.stock]\nplugins = ["{name}"]\n')
-    assert found == f"suite.toml: [variants.stock] plugins: {sentence}"
+def test_a_plugin_that_is_none(refusal: Refusal) -> None:
+    found = refusal("[variants.stock]\n", '[variants.stock]\nplugins = ["tunde"]\n')
+    assert found == "suite.toml: [variants.stock] plugins: there is no plugin 'tunde'; did you mean \"tuned\"?"
 
 
-@pytest.mark.parametrize(
-    ("builder", "sentence"),
-    [
-        (
-            'builder = "residual-block"',
-            "[models.net] builder: there is no builder 'residual-block'; did you mean \"residual-dense-block\"?",
-        ),
-        (
-            'builder = "residual-dense-block"\nparams = { hieght = 4 }',
-            "[models.net] params.hieght is not a parameter of builder 'residual-dense-block'; did you mean \"height\"?",
-        ),
-    ],
-    ids=["an unknown builder", "an unknown parameter"],
-)
-def test_a_builder(builder: str, sentence: str, refusal: Refusal) -> None:
+def test_a_builder_with_an_unknown_parameter(refusal: Refusal) -> None:
     file = 'mlir = "net.mlir"\nfunction = "main"\ninputs = [{ shape = [4] }]'
-    assert refusal(file, builder) == f"suite.toml: {sentence}"
+    assert refusal(file, 'builder = "residual-dense-block"\nparams = { hieght = 4 }') == (
+        "suite.toml: [models.net] params.hieght is not a parameter of builder 'residual-dense-block'; did you mean "
+        '"height"?'
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ devices
