@@ -38,10 +38,13 @@ lint: $(VENV)/.installed
 types: $(VENV)/.installed
 	$(BIN)/mypy
 
-# In two processes, and then alone what compares times. Each run prints its ten slowest tests.
+# In two processes, and then alone what compares times. Each run prints its ten slowest tests. Each process takes a part
+# of the tests in their order, so that what several of them share is made once, and who is done takes over from the other.
+# Python keeps what it compiled, since the tests start hundreds of processes.
+unit: export PYTHONDONTWRITEBYTECODE =
 unit: $(VENV)/.installed browser
-	$(BIN)/pytest --quiet --numprocesses 2 --dist loadfile --durations 10 -m "not timing" $(ARGS)
-	$(BIN)/pytest --quiet --durations 10 -m timing $(ARGS)
+	$(BIN)/pytest --quiet --numprocesses 2 --dist worksteal --durations 10 -m "not timing" $(ARGS)
+	$(BIN)/pytest --quiet --durations 10 -m timing $(ARGS) tests/end_to_end
 
 # Chromium, in which the tests open the dashboard, on Debian and its kin, as root. Without one those tests are skipped.
 browser:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from functools import cache
 
@@ -19,9 +20,15 @@ hypothesis.settings.load_profile("without-deadlines")
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep the user's cache out of the tests, and the tests out of the user's cache."""
+    """Keep the user's cache out of the tests, and the tests out of the user's cache.
+
+    Temporary files too: harnesses of one user find there who measures, and wait for each other.
+    """
+    temporary = str(tmp_path_factory.mktemp("tmp"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("TMPDIR", temporary)
+        patch.setattr(tempfile, "tempdir", temporary)
         yield
 
 
