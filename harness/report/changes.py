@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.metrics import INSTRUCTIONS, LATENCY, TIMED, metric_named
 from harness.records.comparison import Row, Verdict
@@ -174,8 +174,8 @@ def list_parts(title: str, rows: Sequence[Row], layout: Layout, *, why: bool = F
     below = len(rows) - MOST_SHOWN
     if below <= 0 or not layout.folded:
         return [Table(title=title, columns=columns, most=MOST_SHOWN)]
-    rest = Table(columns=_from(columns, MOST_SHOWN), most=layout.folded)
-    top = Table(title=title, columns=[_first(column, MOST_SHOWN) for column in columns])
+    rest = Table(columns=[replace(column, cells=column.cells[MOST_SHOWN:]) for column in columns], most=layout.folded)
+    top = Table(title=title, columns=[replace(column, cells=column.cells[:MOST_SHOWN]) for column in columns])
     return [top, Fold(f"{below:,} more", (rest,))]
 
 
@@ -277,17 +277,6 @@ def verdict_counts(rows: Sequence[Row], verdicts: Sequence[Verdict]) -> str:
     """`12 unchanged, 6 identical`; "" without rows."""
     counts = [(len(of_verdict(rows, verdict)), verdict) for verdict in verdicts]
     return ", ".join(f"{count:,} {verdict}" for count, verdict in counts if count)
-
-
-def _first(column: Column, most: int) -> Column:
-    return Column(column.title, column.cells[:most], kind=column.kind, unit=column.unit, rank=column.rank)
-
-
-def _from(columns: Sequence[Column], start: int) -> list[Column]:
-    return [
-        Column(column.title, column.cells[start:], kind=column.kind, unit=column.unit, rank=column.rank)
-        for column in columns
-    ]
 
 
 def figure_table(rows: Sequence[Row], *, first: bool) -> list[Part]:

@@ -14,7 +14,7 @@ from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
 from harness.report.changes import figure_unit
 from harness.report.comparison_words import finite, headline, sides_line
 from harness.report.names import tidy
-from harness.report.ratio_axis import Extent, RatioAxis, ratio_axis
+from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.units import Unit, interval_text, share
 from harness.report.verdicts import CHANGED, LOST, by_metric, change_size, figure_title, interval_title, real_rows
 
@@ -105,7 +105,7 @@ class ForestBlock:
 
     def axis(self, most_ticks: int = 7) -> RatioAxis:
         """An axis that serves most of its rows."""
-        extents = [Extent(ratio=row.ratio, low=row.low, high=row.high) for row in self.rows if row.ratio is not None]
+        extents = [(row.ratio, row.low, row.high) for row in self.rows if row.ratio is not None]
         return ratio_axis(extents, max(self.floors, default=0.0), most_ticks=most_ticks)
 
 

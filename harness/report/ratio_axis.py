@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 # The axis reaches so many times as far as the ratio that a quarter of the rows lie beyond: one ratio of 50 should not
 # press all others into a line. What lies outside is drawn as an arrow at the edge, with its figure beside it.
@@ -29,13 +30,8 @@ _LADDERS: tuple[tuple[float, ...], ...] = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Extent:
-    """What one row takes of the axis: its ratio and, where it has one, its interval."""
-
-    ratio: float
-    low: float | None = None
-    high: float | None = None
+# The ratio of a row and, where it has one, its interval.
+Extent: TypeAlias = tuple[float, float | None, float | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +80,7 @@ def ratio_axis(extents: Iterable[Extent], floor: float, *, most_ticks: int = _MO
 
 def _logs(extent: Extent) -> tuple[float, float, float]:
     """Centre, bottom and top in the logarithm."""
-    values = [value for value in (extent.ratio, extent.low, extent.high) if value is not None and value > 0]
-    logs = [math.log(value) for value in values]
+    logs = [math.log(value) for value in extent if value is not None and value > 0]
     return logs[0], min(logs), max(logs)
 
 

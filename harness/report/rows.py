@@ -7,11 +7,13 @@ import json
 import math
 import shlex
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from harness.compare.pairs import side_of
+from harness.compare.recorded import Timings
 from harness.compare.sides import selfcheck_of
 from harness.metrics import (
     COMPILE_TIME,
@@ -27,9 +29,8 @@ from harness.records.case import Case
 from harness.records.run import Header, Run
 from harness.report.run_report import Report, build_report
 from harness.report.run_rows import Row
-from harness.stats import Estimate, GroupTimes, estimate_ratio, tabulate_rounds
+from harness.stats import Estimate, estimate_ratio
 from harness.store.clock import clock_fault, utc_text
-from harness.store.evidence import Evidence, gather, stand_ins
 from harness.store.schema import Role
 from harness.text import one_line
 
@@ -230,103 +231,97 @@ class _Figure:
 
 def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFacts]) -> list[Record]:
     """The points of a run, case by case."""
-    header, evidence = run.header, gather(run)
-    groups: dict[str, list[Case]] = {}
-    for case in header.cases:
-        groups.setdefault(case.group, []).append(case)
-    rows = {row.case: row for row in report.rows()}
+    header = run.header
+    against = _Others(run) if len(header.toolchains) > 1 else None
     machine = str(header.environment.get("machine", {}).get("id", ""))
     points = []
-    for name, cases in groups.items():
-        group = _Group(header, name, cases, evidence)
-        classed = machine_class(header.environment, cases[0].device)
-        for case in cases:
-            row, of_case = rows[case.name], facts[case.name]
-            columns = of_case.columns
-            role = columns["role"]
-            for figure in group.figures(case, row):
-                fixed = [figure.reference or (columns["toolchain"] if role in ("reference", "other") else "")]
-                if of_case.ambiguous:
-                    fixed.append(columns["case"])
-                metric = metric_named(figure.metric)
-                points.append(
-                    {
-                        "run": header.id,
-                        "started": started,
-                        "series": series_id(
-                            header.suite_name, case.id, figure.metric, classed, role, " ".join(filter(None, fixed))
-                        ),
-                        "suite": header.suite_name,
-                        **columns,
-                        "revision": of_case.revision,
-                        "machine_class": classed,
-                        "machine": machine,
-                        "metric": figure.metric,
-                        "unit": metric.unit if metric is not None else "ratio",
-                        "value": figure.value,
-                        "low": figure.low,
-                        "high": figure.high,
-                        "module_sha256": row.module_sha256 or "",
-                    }
-                )
+    for row in report.rows():
+        of_case = facts[row.case]
+        case, columns, role = of_case.case, of_case.columns, of_case.columns["role"]
+        classed = machine_class(header.environment, case.device)
+        for figure in _figures(case, row, against):
+            fixed = [figure.reference or (columns["toolchain"] if role in ("reference", "other") else "")]
+            if of_case.ambiguous:
+                fixed.append(columns["case"])
+            metric = metric_named(figure.metric)
+            points.append(
+                {
+                    "run": header.id,
+                    "started": started,
+                    "series": series_id(
+                        header.suite_name, case.id, figure.metric, classed, role, " ".join(filter(None, fixed))
+                    ),
+                    "suite": header.suite_name,
+                    **columns,
+                    "revision": of_case.revision,
+                    "machine_class": classed,
+                    "machine": machine,
+                    "metric": figure.metric,
+                    "unit": metric.unit if metric is not None else "ratio",
+                    "value": figure.value,
+                    "low": figure.low,
+                    "high": figure.high,
+                    "module_sha256": row.module_sha256 or "",
+                }
+            )
     return points
 
 
-class _Group:
-    """The figures of the cases that were measured against each other."""
+def _figures(case: Case, row: Row, against: _Others | None) -> Iterator[_Figure]:
+    """All of one case that are numbers which can be plotted and compared."""
+    for figure in (*_timings(case, row, against), *_counted(row)):
+        lowest = 0.0 if figure.metric not in NOISY_METRICS else math.ulp(0.0)
+        if math.isfinite(figure.value) and figure.value >= lowest:
+            yield figure
 
-    def __init__(self, header: Header, name: str, cases: Sequence[Case], evidence: Evidence) -> None:
-        self._stand_ins = stand_ins(cases, evidence)
-        self._several = len(header.toolchains) > 1
-        self._times = tabulate_rounds(evidence.rounds.get(name, ())) if self._several else None
-        self._baselines = {case.toolchain: case for case in cases if case.variant == header.baseline and not case.peer}
-        first = header.toolchains[0].version if self._several else ""
-        self._references = {_across(case): case for case in cases if case.toolchain == first and not case.peer}
-        self._newest = header.toolchains[-1].version if header.toolchains else ""
 
-    def figures(self, case: Case, row: Row) -> Iterator[_Figure]:
-        """All of one case that are numbers which can be plotted and compared."""
-        for figure in (*self._timings(case, row), *_counted(row)):
-            lowest = 0.0 if figure.metric not in NOISY_METRICS else math.ulp(0.0)
-            if math.isfinite(figure.value) and figure.value >= lowest:
-                yield figure
+def _timings(case: Case, row: Row, against: _Others | None) -> Iterator[_Figure]:
+    if row.latency is None:
+        return
+    low, high = row.latency.low_ns, row.latency.high_ns
+    yield _Figure(metric=LATENCY.name, value=row.latency.median_ns, low=low, high=high)
+    if row.instructions_per_call is not None:
+        yield _Figure(metric=INSTRUCTIONS.name, value=row.instructions_per_call)
+    if against is not None:
+        yield from against.ratios(case)
+    elif row.estimate is not None:
+        yield _ratio(LATENCY_VS_BASELINE, row.estimate)
+    elif row.kind == "same":  # its module is the baseline's
+        yield _Figure(metric=LATENCY_VS_BASELINE, value=1.0)
 
-    def _timings(self, case: Case, row: Row) -> Iterator[_Figure]:
-        if row.latency is None:
-            return
-        low, high = row.latency.low_ns, row.latency.high_ns
-        yield _Figure(metric=LATENCY.name, value=row.latency.median_ns, low=low, high=high)
-        if row.instructions_per_call is not None:
-            yield _Figure(metric=INSTRUCTIONS.name, value=row.instructions_per_call)
-        if self._times is None:
-            if row.estimate is not None:
-                yield _ratio(LATENCY_VS_BASELINE, row.estimate)
-            elif row.kind == "same":  # its module is the baseline's
-                yield _Figure(metric=LATENCY_VS_BASELINE, value=1.0)
-            return
-        baseline = self._baselines.get(case.toolchain if case.peer is None else self._newest)
+
+class _Others:
+    """What the cases of a run of several toolchains are held against, from turns of the same rounds."""
+
+    def __init__(self, run: Run) -> None:
+        header = run.header
+        own = [case for case in header.cases if case.peer is None]
+        first, self._newest = header.toolchains[0].version, header.toolchains[-1].version
+        self._recorded = Timings(side_of(run, ""))
+        self._baselines = {(case.group, case.toolchain): case for case in own if case.variant == header.baseline}
+        self._references = {_across(case): case for case in own if case.toolchain == first}
+
+    def ratios(self, case: Case) -> Iterator[_Figure]:
+        """A case's time divided by its toolchain's baseline's, and by its own under the reference."""
+        baseline = self._baselines.get((case.group, case.toolchain if case.peer is None else self._newest))
         if baseline is not None and baseline is not case:
-            yield from self._against(self._times, LATENCY_VS_BASELINE, case, baseline)
+            yield from self._ratio(LATENCY_VS_BASELINE, case, baseline)
         reference = self._references.get(_across(case))
         if reference is not None and case.toolchain != reference.toolchain:
-            yield from self._against(self._times, LATENCY_VS_REFERENCE, case, reference, reference.toolchain)
+            yield from self._ratio(LATENCY_VS_REFERENCE, case, reference, reference.toolchain)
 
-    def _against(self, times: GroupTimes, metric: str, case: Case, other: Case, release: str = "") -> Iterator[_Figure]:
-        """The case's time divided by another's, from turns of the same rounds."""
-        timed, below = self._timed(times, case), self._timed(times, other)
-        if timed == below:
+    def _ratio(self, metric: str, case: Case, other: Case, release: str = "") -> Iterator[_Figure]:
+        timed, below = self._recorded.timed(case), self._recorded.timed(other)
+        ratios = self._recorded.groups[case.group].log_ratios(timed.name, below.name)
+        if timed is below:
             yield _Figure(metric=metric, value=1.0, reference=release)
-        elif (estimate := estimate_ratio(times.log_ratios(timed, below))) is not None:
+        elif (estimate := estimate_ratio(ratios)) is not None:
             yield _ratio(metric, estimate, release)
 
-    def _timed(self, times: GroupTimes, case: Case) -> str:
-        """The case whose turns are this one's: its own, unless another with its module stands for it."""
-        return case.name if case.name in times.columns else self._stand_ins.get(case.name, case).name
 
-
-def _across(case: Case) -> tuple[str, str]:
+def _across(case: Case) -> tuple[str, str, str]:
     """What a case has in common with itself under another toolchain; a group may have two variants of one id."""
-    return case.id, case.variant
+    return case.group, case.id, case.variant
 
 
 def _counted(row: Row) -> Iterator[_Figure]:

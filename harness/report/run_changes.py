@@ -5,9 +5,10 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from harness.compare.upstream import UPSTREAM_METRICS, judge_upstream
-from harness.metrics import LATENCY, METRICS
+from harness.metrics import LATENCY, METRICS, Metric
 from harness.records.case import VariantGroup
 from harness.records.comparison import Row as ChangeRow
 from harness.records.comparison import Verdict
@@ -103,30 +104,32 @@ def _pairs(report: Report) -> Iterator[tuple[Row, Row]]:
             yield from ((row, base) for row in section.rows if not row.baseline and row.peer is None)
 
 
-def change_row(row: Row, base: Row | None, verdict: Verdict, floor: float) -> ChangeRow:
-    """A row's latency as a comparison has it, with the baseline variant as the base."""
+def _change(row: Row, metric: Metric, verdict: Verdict, **facts: Any) -> ChangeRow:
+    """A row as a comparison has it, with the baseline variant as the base."""
+    places: dict[str, Any] = {name: getattr(row, name) for name in ("case", "model", "variant", "device")}
+    return ChangeRow(**places, metric=metric.name, unit=metric.unit, verdict=verdict, **facts)
+
+
+def _latency_change(row: Row, base: Row | None, verdict: Verdict, floor: float) -> ChangeRow:
     estimate = row.estimate
-    return ChangeRow(
-        case=row.case,
-        model=row.model,
-        variant=row.variant,
-        device=row.device,
-        metric=LATENCY.name,
-        verdict=verdict,
-        ratio=estimate.ratio if estimate else None,
-        ci_low=estimate.low if estimate else None,
-        ci_high=estimate.high if estimate else None,
+    ratio, low, high = (estimate.ratio, estimate.low, estimate.high) if estimate is not None else (None, None, None)
+    return _change(
+        row,
+        LATENCY,
+        verdict,
+        ratio=ratio,
+        ci_low=low,
+        ci_high=high,
         floor=floor,
-        base_value=base.latency_ns if base else None,
+        base_value=base.latency_ns if base is not None else None,
         head_value=row.latency_ns,
-        unit=LATENCY.unit,
     )
 
 
 def latency_changes(report: Report, *, full: bool) -> list[Part]:
     """Regressed and improved latencies; with `full` those that are similar, unclear, or without a baseline too."""
     rows = [
-        change_row(row, base, verdict, report.floor)
+        _latency_change(row, base, verdict, report.floor)
         for row, base in _pairs(report)
         if (verdict := verdict_of(row)) is not None
     ]
@@ -192,18 +195,8 @@ def _metric_row(metric: str, row: Row, base: Row) -> ChangeRow | None:
         return None
     exact: Verdict = "unchanged" if value == before else "regressed" if value > before else "improved"
     judged = judge_upstream(metric, row.case, before, value).verdict if metric in UPSTREAM_METRICS else exact
-    return ChangeRow(
-        case=row.case,
-        model=row.model,
-        variant=row.variant,
-        device=row.device,
-        metric=metric,
-        verdict=judged,
-        ratio=value / before if before else None,
-        base_value=before,
-        head_value=value,
-        unit=METRICS[metric].unit,
-    )
+    ratio = value / before if before else None
+    return _change(row, METRICS[metric], judged, ratio=ratio, base_value=before, head_value=value)
 
 
 def _all_metrics(report: Report) -> list[Part]:
@@ -251,7 +244,7 @@ def forest_of_run(
             drawn: Verdict | None = verdict or ("failed" if row.status == "failed" else None)
             drawn = drawn or ("missing" if row.status == "missing" else None)
             if drawn is not None:
-                rows.append(change_row(row, base, drawn, report.floor))
+                rows.append(_latency_change(row, base, drawn, report.floor))
             words[_word(row, report.floor)] += 1
     drawn_rows = chosen(rows, top)
     by_case = {row.case: row for row in report.rows()}

@@ -14,7 +14,7 @@ from harness.records.comparison import Comparison, Row
 from harness.records.run import Run
 from harness.report.forest import ForestRow, forest_of
 from harness.report.forest_text import forest_text
-from harness.report.ratio_axis import Extent, RatioAxis, ratio_axis
+from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.run_changes import forest_of_run
 from harness.report.run_report import build_report
 from tests.report.builders import (
@@ -163,7 +163,7 @@ RATIOS = st.lists(st.floats(1e-300, 1e300), max_size=20)
 
 
 def axis_of(*ratios: float, floor: float = 0.01) -> RatioAxis:
-    return ratio_axis([Extent(ratio=ratio) for ratio in ratios], floor)
+    return ratio_axis([(ratio, None, None) for ratio in ratios], floor)
 
 
 def ticks_of(axis: RatioAxis) -> list[str]:
@@ -174,7 +174,7 @@ def test_an_axis_has_round_figures_and_shows_the_floor_and_whole_intervals() -> 
     assert ticks_of(axis_of(0.97, 1.05)) == ["0.98", "1.00", "1.02", "1.04"]
     assert ticks_of(axis_of(0.2, 5)) == ["0.2", "0.5", "1", "2", "5"]
     assert axis_of(1.0).low < 1 / 1.03 and axis_of(1.0).high > 1.03
-    whole = ratio_axis([Extent(ratio=1.3, low=0.9, high=1.8)], 0.01)
+    whole = ratio_axis([(1.3, 0.9, 1.8)], 0.01)
     assert whole.low < 0.9 and whole.high > 1.8
     # What is far away does not press the others together.
     assert 1.04 < axis_of(1.02, 0.97, 1.03, 1.01, 50.0).high < 1.3
@@ -183,7 +183,7 @@ def test_an_axis_has_round_figures_and_shows_the_floor_and_whole_intervals() -> 
 
 @given(RATIOS, st.floats(0, 2) | st.just(1e308), st.integers(3, 9))
 def test_every_axis_has_1_and_both_its_sides_and_a_few_ticks(ratios: list[float], floor: float, most: int) -> None:
-    axis = ratio_axis([Extent(ratio=ratio) for ratio in ratios], floor, most_ticks=most)
+    axis = ratio_axis([(ratio, None, None) for ratio in ratios], floor, most_ticks=most)
     assert 0 < axis.low < 1 < axis.high < math.inf
     assert 0.15 < axis.share(1.0) < 0.85
     assert floor > 2 or axis.low <= 1 / (1 + floor) <= 1 + floor <= axis.high
