@@ -15,8 +15,9 @@ import numpy as np
 
 from benchmarks.documents import replace_between
 from benchmarks.verdicts.words import percent
-from harness.compare.judge import Judgement, Sample, judge
+from harness.compare.judge import Judgement, judge
 from harness.report.markdown_text import table
+from harness.stats import Estimate
 from harness.stats.intervals import paired_mean
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import Rule
@@ -60,13 +61,16 @@ def count(rows: int, generations: int, change: float, *, together: bool, runs: i
     for _ in range(runs):
         logs = noise(rng, rows, generations)
         logs[0] += math.log1p(change)
-        samples = {
-            str(row): Sample(mean=paired_mean(logs[row], confidence=rule.confidence), rounds=0) for row in range(rows)
+        estimates = {
+            str(row): Estimate(
+                where=paired_mean(logs[row], confidence=rule.confidence), confidence=rule.confidence, rounds=0
+            )
+            for row in range(rows)
         }
         judgements: dict[str, Judgement] = {}
-        for part in [samples] if together else [{name: sample} for name, sample in samples.items()]:
+        for part in [estimates] if together else [{name: estimate} for name, estimate in estimates.items()]:
             judgements |= judge(part, rule)
-        slowed, *equal = (judgements[name].standing for name in samples)
+        slowed, *equal = (judgements[name].standing for name in estimates)
         found += slowed == "higher"
         alarms += any(standing in ("higher", "lower") for standing in equal)
     return Counts(alarms=alarms / runs, found=found / runs)

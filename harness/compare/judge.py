@@ -1,4 +1,4 @@
-"""The one judge of latencies: samples of rows that are judged together -> a verdict for each.
+"""The one judge of latencies: estimates of rows that are judged together -> a verdict for each.
 
 `harness run`, `harness report` and `harness compare` all end here. The sample of a row is one number a generation, the
 log ratio of head and base. A comparison that measures takes as many generations as its rule asks for (see
@@ -11,15 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from harness.errors import UsageError
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.records.comparison import Verdict
 from harness.records.run import Header
-from harness.stats import Change, Estimate
-from harness.stats.estimate import estimate_of
-from harness.stats.intervals import Location
+from harness.stats import Estimate
 from harness.stats.rule import Rule, Standing, adjust_p, standing
+
+# What a run calls the ratio of a variant and its baseline.
+Change = Literal["faster", "slower", "same", "unclear"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,19 +45,6 @@ CHANGED: frozenset[Verdict] = frozenset({"regressed", "improved"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample:
-    """What was recorded of one row.
-
-    Attributes:
-        mean: Of its log ratios, shape (generations,), with the interval of the rule's confidence.
-        rounds: Pairs of turns behind it, over all generations.
-    """
-
-    mean: Location
-    rounds: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Judgement:
     """What the recorded generations of one row say.
 
@@ -76,30 +65,31 @@ class Judgement:
         return WORDS[self.standing]
 
 
-def judge(samples: Mapping[str, Sample], rule: Rule) -> dict[str, Judgement]:
+def judge(estimates: Mapping[str, Estimate], rule: Rule) -> dict[str, Judgement]:
     """Judge recorded rows together, by name.
 
     A row is changed where its p-value, corrected for the number of rows (Benjamini and Hochberg), is at most
     `rule.alpha` and its ratio lies beyond the floor; it is unchanged where its whole interval lies within the floor.
 
     Args:
-        samples: All rows that a reader sees together, so that none is called changed only since there are many.
+        estimates: All rows that a reader sees together, so that none is called changed only since there are many; the
+            intervals are of the rule's confidence.
     """
-    corrected = adjust_p([sample.mean.p for sample in samples.values()])
+    corrected = adjust_p([estimate.where.p for estimate in estimates.values()])
     return {
-        name: _judgement(sample, float(p), rule) for (name, sample), p in zip(samples.items(), corrected, strict=True)
+        name: _judgement(estimate, float(p), rule)
+        for (name, estimate), p in zip(estimates.items(), corrected, strict=True)
     }
 
 
-def _judgement(sample: Sample, p: float, rule: Rule) -> Judgement:
-    mean = sample.mean
-    few = " of so few generations" if mean.size < rule.first_look else ""
+def _judgement(estimate: Estimate, p: float, rule: Rule) -> Judgement:
+    few = " of so few generations" if estimate.generations < rule.first_look else ""
     reason = f"by the interval{few} that was recorded; not confirmed"
     return Judgement(
-        standing=standing(mean, differs=p <= rule.alpha, floor=rule.floor),
-        estimate=estimate_of(mean, confidence=rule.confidence, rounds=sample.rounds),
+        standing=standing(estimate.where, differs=p <= rule.alpha, floor=rule.floor),
+        estimate=estimate,
         p=p,
-        reason="one generation was recorded, and an interval needs two" if mean.size < 2 else reason,
+        reason="one generation was recorded, and an interval needs two" if estimate.generations < 2 else reason,
     )
 
 

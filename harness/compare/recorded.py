@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.compare.judge import Judgement, Sample, judge, rules_of
+from harness.compare.judge import Judgement, judge, rules_of
 from harness.compare.pairs import Known, Pair, Side, pair_peers, pair_variants, what_is_known
 from harness.compare.rows import blank_row
 from harness.metrics import LATENCY
 from harness.records.case import Case
 from harness.records.comparison import Row
-from harness.stats import GroupTimes, tabulate_rounds
-from harness.stats.intervals import paired_mean, unpaired_difference
+from harness.stats import Estimate, GroupTimes, estimate_ratio, tabulate_rounds
+from harness.stats.intervals import unpaired_difference
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import Rule
 
@@ -44,17 +44,11 @@ class Timings:
         """The rounds behind these medians, over all generations."""
         return self.groups[case.group].rounds(self.timed(case).name)
 
-    def within(self, pair: Pair, rule: Rule) -> Sample | None:
+    def within(self, pair: Pair, rule: Rule) -> Estimate | None:
         """Both sides of a pair were measured side by side in this run; None where no round has both."""
         base, head = pair.both
         generations = self.groups[head.group].log_ratios(self.timed(head).name, self.timed(base).name)
-        if not generations:
-            return None
-        logs = np.array([generation.centre for generation in generations])
-        return Sample(
-            mean=paired_mean(logs, confidence=rule.confidence),
-            rounds=sum(generation.logs.size for generation in generations),
-        )
+        return estimate_ratio(generations, confidence=rule.confidence)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,22 +101,22 @@ def judge_recorded(
         pairs: Both sides of each are there and have another module or runtime.
         within: Both sides are of one run, and are compared round by round; else by each side's generations alone.
     """
-    samples = {
-        name: sample
+    estimates = {
+        name: estimate
         for name, pair in pairs.items()
-        if (sample := head.within(pair, rule) if within else _between(pair, base, head, rule)) is not None
+        if (estimate := head.within(pair, rule) if within else _between(pair, base, head, rule)) is not None
     }
-    return judge(samples, rule)
+    return judge(estimates, rule)
 
 
-def _between(pair: Pair, base: Timings, head: Timings, rule: Rule) -> Sample | None:
+def _between(pair: Pair, base: Timings, head: Timings, rule: Rule) -> Estimate | None:
     """The two sides are of different runs, whose generations have nothing to do with each other."""
     cases = pair.both
     medians = [side.medians(case) for side, case in zip((base, head), cases, strict=True)]
     if not all(side.size for side in medians):
         return None
-    mean = unpaired_difference(np.log(medians[0]), np.log(medians[1]), confidence=rule.confidence)
-    return Sample(mean=mean, rounds=head.rounds(cases[1]))
+    where = unpaired_difference(np.log(medians[0]), np.log(medians[1]), confidence=rule.confidence)
+    return Estimate(where=where, confidence=rule.confidence, rounds=head.rounds(cases[1]))
 
 
 def recorded_row(pair: Pair, judgement: Judgement | None, base: Timings, head: Timings, rule: Rule) -> Row:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.compare.judge import Change
 from harness.errors import RunError
 from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, cut, paint, width_px
 from harness.report.forest import Tone
@@ -13,7 +14,7 @@ from harness.report.run_report import Report
 from harness.report.run_rows import Row, Section
 from harness.report.run_words import outcome_text, run_line, verdict
 from harness.report.units import Unit, time_unit
-from harness.stats import Change, Latency
+from harness.stats import Latency
 
 _USUAL_PANELS = 12
 _MOST_BARS = 24  # of one panel; the slowest of more are counted

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from harness.compare.judge import Change
 from harness.compare.pairs import Side
 from harness.compare.recorded import RunVerdicts, Timings
 from harness.ir.roofline import NARROW_TYPES, Attained, attained
@@ -25,7 +26,6 @@ from harness.report.remarks import (
 )
 from harness.report.repro import repro_lines
 from harness.stats import (
-    Change,
     Estimate,
     GroupTimes,
     Latency,

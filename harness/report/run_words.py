@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from harness.compare.judge import WORDS
+from harness.compare.judge import WORDS, Change
 from harness.compare.sides import selfcheck_of
 from harness.records.comparison import Verdict
 from harness.report.page import Step
@@ -13,7 +13,7 @@ from harness.report.run_report import Facts, Report, Summary
 from harness.report.run_rows import Row, Section
 from harness.report.units import interval_text, ratio_text, share
 from harness.report.verdicts import MARKS, machine_line
-from harness.stats import CONFIDENCE, Change
+from harness.stats import CONFIDENCE
 from harness.text import plural
 
 _VERDICTS: Mapping[Change, Verdict] = {words.change: words.verdict for words in WORDS.values()}

@@ -2,7 +2,6 @@
 
 from harness.stats.estimate import (
     CONFIDENCE,
-    Change,
     Estimate,
     Latency,
     estimate_ratio,
@@ -12,7 +11,6 @@ from harness.stats.pairing import GroupTimes, counter_per_call, tabulate_rounds
 
 __all__ = [
     "CONFIDENCE",
-    "Change",
     "Estimate",
     "GroupTimes",
     "Latency",

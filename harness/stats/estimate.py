@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -22,30 +21,40 @@ CONFIDENCE = 0.95
 # The logarithm of a ratio is kept within this, so that even the interval of absurd timings stays a finite number.
 _LARGEST_LOG = 700.0
 
-# What a run calls the ratio of a variant and its baseline; harness.compare.judge says which.
-Change = Literal["faster", "slower", "same", "unclear"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
     """How one case's time relates to another's.
 
     Attributes:
-        ratio: Time of the case divided by time of the other; below 1: the case is faster.
-        low: Lower end of the interval; None where there is none: of one generation, or of times that agree to the last
-            bit, since the clock is too coarse to tell them apart.
-        high: Upper end, likewise.
+        where: Where log(time of the case / time of the other) lies, with one sample for each generation.
         confidence: Of the interval, two-sided.
-        generations: Independent samples behind it.
         rounds: Pairs of turns behind it, over all generations.
     """
 
-    ratio: float
-    low: float | None
-    high: float | None
+    where: Location
     confidence: float
-    generations: int
     rounds: int
+
+    @property
+    def ratio(self) -> float:
+        """Time of the case divided by time of the other; below 1: the case is faster."""
+        return ratio_of(self.where.centre)
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the interval; None where there is none: of one generation, or where the clock is too coarse."""
+        return ratio_of(self.where.low) if math.isfinite(self.where.low) else None
+
+    @property
+    def high(self) -> float | None:
+        """Upper end, likewise."""
+        return ratio_of(self.where.high) if math.isfinite(self.where.high) else None
+
+    @property
+    def generations(self) -> int:
+        """Independent samples behind it."""
+        return self.where.size
 
 
 # 1 / the third quartile of the standard normal: what makes a median distance a standard deviation.
@@ -84,19 +93,10 @@ def estimate_ratio(generations: Sequence[Ratios], *, confidence: float = CONFIDE
     centres = np.array([generation.centre for generation in generations], dtype=np.float64)
     if not centres.size:
         return None
-    rounds = sum(generation.logs.size for generation in generations)
-    return estimate_of(paired_mean(centres, confidence=confidence), confidence=confidence, rounds=rounds)
-
-
-def estimate_of(mean: Location, *, confidence: float, rounds: int) -> Estimate:
-    """The ratio whose logarithm a mean of log ratios is, with its interval."""
     return Estimate(
-        ratio=ratio_of(mean.centre),
-        low=ratio_of(mean.low) if math.isfinite(mean.low) else None,
-        high=ratio_of(mean.high) if math.isfinite(mean.high) else None,
+        where=paired_mean(centres, confidence=confidence),
         confidence=confidence,
-        generations=mean.size,
-        rounds=rounds,
+        rounds=sum(generation.logs.size for generation in generations),
     )
 
 

@@ -41,7 +41,6 @@ class Trap:
     instead: str
 
 
-_DISPATCH_CREATION = frozenset({"iree-opt-data-tiling", "iree-dispatch-creation-data-tiling"})
 _GLOBAL_OPT = frozenset({"iree-global-opt-data-tiling"})
 
 # Found by running iree-compile 3.13.0 on a matmul: the flow-level IR of each combination, see docs/suite-format.md.

@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.compare.comparison import conclude, plan_comparison, recorded
-from harness.compare.judge import WORDS, Judgement, Sample, judge, rules_of
+from harness.compare.judge import WORDS, Judgement, judge, rules_of
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side, side_of
 from harness.errors import UsageError
 from harness.records.comparison import Comparison
 from harness.records.run import Round
 from harness.report.run_report import Report, build_report
+from harness.stats import Estimate
 from harness.stats.intervals import paired_mean
 from harness.stats.rule import Rule, Standing
 from harness.store.run_directory import load_run
@@ -35,8 +36,9 @@ def of(*changes: float, floor: float = 0.01, rows: int = 1) -> Judgement:
     logs = np.log1p(np.array(changes))
     same = np.array([-0.01, 0.01, -0.02, 0.02, 0.0])
     samples = {str(number): same for number in range(1, rows)} | {"row": logs}
-    means = {name: Sample(mean=paired_mean(logs, confidence=0.95), rounds=9) for name, logs in samples.items()}
-    return judge(means, Rule(floor=floor))["row"]
+    means = {name: paired_mean(logs, confidence=0.95) for name, logs in samples.items()}
+    estimates = {name: Estimate(where=mean, confidence=0.95, rounds=9) for name, mean in means.items()}
+    return judge(estimates, Rule(floor=floor))["row"]
 
 
 @pytest.mark.parametrize(

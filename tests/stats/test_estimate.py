@@ -97,7 +97,7 @@ def test_no_times_give_nan_or_infinity(pairs: Pairs) -> None:
     times = tabulate_rounds(rounds_of(pairs))
     found = estimate_ratio(times.log_ratios("case", "base"), confidence=0.999)
     latency = summarise_latency(times.ns_per_call("case"))
-    figures = [*(astuple(found) if found else ()), *(astuple(latency) if latency else ())]
+    figures = [*(bounds(found) if found else ()), *(astuple(latency) if latency else ())]
     assert all(math.isfinite(figure) for figure in figures if figure is not None)
     if found is not None:
         assert found.ratio > 0
