@@ -59,12 +59,6 @@ def test_between_runs_each_sides_generations_stand_for_themselves() -> None:
     assert 1.09 < row.ci_low < 1.1 < row.ci_high < 1.11
     assert row.p < 0.001
     assert (row.base_value, row.head_value) == pytest.approx((1000, 1100), rel=1e-3)
-    assert row.reason == "by the interval of so few generations that was recorded; not confirmed"
-
-
-def test_of_enough_generations_nothing_is_said_of_their_number() -> None:
-    row = between(alone([1000 * factor for factor in WOBBLE * 2]), alone([1000 * factor for factor in WOBBLE * 2]))
-    assert (row.verdict, row.reason) == ("unchanged", "by the interval that was recorded; not confirmed")
 
 
 def test_weather_is_in_the_interval_between_runs_and_drops_out_of_the_pairs_within_one() -> None:
@@ -96,7 +90,6 @@ def test_one_generation_has_a_ratio_and_no_interval() -> None:
     ):
         assert (row.verdict, row.ci_low, row.ci_high, row.p) == ("inconclusive", None, None, 1.0)
         assert row.ratio == pytest.approx(1.5)
-        assert row.reason == "one generation was recorded, and an interval needs two"
 
 
 @pytest.mark.parametrize(
@@ -113,15 +106,6 @@ def test_without_a_usable_turn_there_is_nothing_to_say(rounds: list[Round]) -> N
 def test_one_side_without_rounds() -> None:
     some, none = alone([1000, 1001]), alone([])
     assert between(some, none).reason == between(none, some).reason == NOTHING
-
-
-@pytest.mark.parametrize(("head", "ratio"), [(1000, 1.0), (1200, 1.2)])
-def test_timings_that_agree_to_the_last_bit_say_nothing_of_how_sure_they_are(head: float, ratio: float) -> None:
-    """Nothing that is timed does so, unless the clock is too coarse to tell."""
-    together = a_side(STOCK, FAST, rounds=[a_round(0, number, stock=1000, fast=head) for number in range(3)])
-    for row in (between(alone([1000] * 3), alone([head] * 3)), within(together)):
-        assert (row.verdict, row.p, row.ci_low, row.ci_high) == ("inconclusive", 1.0, None, None)
-        assert row.ratio == pytest.approx(ratio)
 
 
 TIMES = st.lists(st.one_of(st.just(0), st.integers(1, 10**15)), max_size=4)

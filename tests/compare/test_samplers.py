@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.compare.engine import Generation
 from harness.compare.pairs import Side, side_of
-from harness.compare.samplers import CompileSampler, Gone, Module, find_module
+from harness.compare.samplers import CompileSampler, Gone, Module, find_module, summarise_generation
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import CaseError
 from harness.measure import LoadableModule
 from harness.process import Limits
-from harness.records.run import ArgumentRecord, ModelRecord, Run
+from harness.records.run import ArgumentRecord, ModelRecord, Round, Run, Turn
 from harness.toolchain import Toolchain
 from tests.builders import make_header
 from tests.compare.runs import a_build, a_case
@@ -126,6 +127,22 @@ def test_what_an_older_harness_did_not_record(kept: Kept) -> None:
     assert kept.gone(kept.with_model(arguments=())) == (
         "results/base was made by a harness that did not keep what net/stock@cpu is called with"
     )
+
+
+# --- Latencies ---
+
+
+def test_a_generation_is_the_centre_of_its_rounds_and_the_median_of_either_side() -> None:
+    times = [(100, 110, 0), (200, 240, 1), (1000, 1100, 0), (400, 0, 1)]  # base, head, and which of the two comes first
+    rounds = []
+    for number, (base, head, first) in enumerate(times):
+        turns = [Turn(case=case, calls=2, wall_ns=2 * ns, cpu_ns=0) for case, ns in (("base", base), ("head", head))]
+        ordered = (turns[first], turns[1 - first])
+        rounds.append(Round(group="row", generation=0, round=number, started_unix_ns=0, turns=ordered))
+    found = summarise_generation(rounds, 1.5)
+    assert found.log_ratio == pytest.approx((math.log(1.1) + math.log(1.2)) / 2)
+    assert (found.base, found.head, found.rounds, found.seconds) == (300, 240, 3, 1.5)
+    assert summarise_generation([], 0.1) == Generation(log_ratio=None, base=None, head=None, rounds=0, seconds=0.1)
 
 
 # --- Compile times ---

@@ -170,18 +170,12 @@ def test_without_one_usable_generation_nothing_is_known(machine: Machine, script
     assert render_selfcheck(check, "terminal", width=80, color=False)
 
 
-def test_the_floor_is_the_commands_else_the_suites_else_a_hundredth(machine: Machine) -> None:
-    side = a_side(STOCK, floors={"latency": 0.03})
-    assert machine.check(side, floor=0.02).floor == 0.02
-    assert machine.check(side).floor == 0.03
-    assert machine.check(a_side(STOCK)).floor == 0.01
-
-
 # --- What later reports are told ---
 
 
 def test_a_check_is_kept_for_the_machine_that_it_was_made_on(machine: Machine) -> None:
-    check = machine.check(a_side(STOCK))
+    check = machine.check(a_side(STOCK), floor=0.02)
+    assert check.floor == 0.02
     kept = last_selfcheck(MACHINE)
     assert kept is not None
     assert (kept["rows"], kept["flagged"], kept["when"]) == (2, 0, check.facts.when)

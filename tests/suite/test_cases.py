@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import ExitCode, SuiteError, UsageError
@@ -56,6 +56,7 @@ def test_cases_go_model_by_model_and_device_by_device_with_the_baseline_first() 
     assert names(plan(turned_round)) == EVERY_CASE
 
 
+@settings(max_examples=20)
 @given(models=some_names, variants=some_names, devices=some_names)
 def test_names_are_unique(models: list[str], variants: list[str], devices: list[str]) -> None:
     suite = a_suite(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from harness.errors import SuiteError
 from harness.models.model import Expectation, Input, Model, Tolerance
 from harness.records.case import Gate, VariantGroup
 from harness.suite.load import Device, FlagSet, PluginUse, Suite, SuiteList, Variant, find_list, load_suite
-from tests.builders import FLAGS
+from tests.builders import FLAGS, a_device, a_model, a_suite, a_variant
 from tests.suite.conftest import WriteSuite, replaced
 from tests.suite.test_toml_file import INPUT, Mistake, refusal
 
@@ -127,37 +128,14 @@ def model(path: Path) -> Model:
 
 
 def test_a_suite_that_says_no_more_than_it_must(write_suite: WriteSuite) -> None:
-    assert load_suite(write_suite()).suite == Suite(
-        name="small",
-        description="",
-        path=Path("suite.toml"),
-        baseline="stock",
-        models=(
-            Model(
-                name="net",
-                params={},
-                mlir=Path("net.mlir"),
-                function="main",
-                inputs=(Input(shape=(4,), dtype="f32", fill="random", seed=0),),
-                parameters={},
-                reference="auto",
-                tolerance=Tolerance(relative=1e-4, absolute=1e-5),
-            ),
-        ),
-        variants=(Variant(name="stock"), Variant(name="tiled", flag_sets=(TILING,))),
-        devices=(
-            Device(
-                name="cpu",
-                uri="local-sync",
-                backend="llvm-cpu",
-                compile_flags=("--iree-hal-target-device=local",),
-                pin=False,
-            ),
-        ),
-        include=("*",),
-        budget_s=120.0,
-        generations=5,
+    target = ("--iree-hal-target-device=local",)
+    small = a_suite(
+        a_variant(),
+        a_variant("tiled", flag_sets=(TILING,)),
+        models=(a_model(function="main", inputs=(Input(shape=(4,), dtype="f32", fill="random", seed=0),)),),
+        devices=(a_device(compile_flags=target),),
     )
+    assert load_suite(write_suite()).suite == replace(small, name="small", budget_s=120.0, generations=5)
 
 
 EVERYTHING = """\
