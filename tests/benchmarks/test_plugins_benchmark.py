@@ -29,7 +29,7 @@ from benchmarks.plugins.recorded import (
 from benchmarks.plugins.tables import render, write_tables
 from harness.models import residual_dense_block
 from harness.suite.load import load_suite
-from tests.models.test_residual_dense_block import TINY, reference, text_of, weights_of
+from tests.models.formulas import blocks, constants_of
 
 ROOT = Path(__file__).parents[2]
 STOCK, TUNED = iree_program("block", "stock"), iree_program("block", "tuned")
@@ -207,15 +207,13 @@ def test_the_steps_are_variants_of_the_suite() -> None:
 
 def test_onnx_runtime_computes_what_the_builder_wrote() -> None:
     pytest.importorskip("onnxruntime")
-    params = residual_dense_block.Parameters(
-        height=TINY.height, width=TINY.width, channels=TINY.channels, growth=TINY.growth, blocks=2
-    )
+    params = residual_dense_block.Parameters(height=4, width=5, channels=8, growth=4, blocks=2)
     x = np.random.default_rng(1).standard_normal((1, 8, 4, 5), dtype=np.float32)
     program = next(engines.programs("esrgan", vars(params), x))
     assert program.name == engines.ONNX_RUNTIME
     assert program.result is not None
     program.run()
-    expected = reference(x, weights_of(text_of(params)), params.blocks)
+    expected = blocks(x, constants_of(str(residual_dense_block.build(params).text)), vars(params))
     np.testing.assert_allclose(program.result(), expected, rtol=1e-4, atol=1e-5)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from harness.errors import SuiteError
 from harness.models import describe, load_argument
-from harness.models.inputs import make_array, resolve, write_arguments
+from harness.models.inputs import bf16_bits, make_array, resolve, write_arguments
 from harness.models.model import Input, Model
 from tests.models.conftest import Make, RunMain
 
@@ -83,6 +83,12 @@ def test_bf16_rounds_to_the_nearest(value: float) -> None:
         assert math.isnan(held)
     elif abs(value) >= 2.0**-126 and not math.isinf(held):
         assert abs(held - value) <= abs(value) * 2.0**-8
+
+
+def test_bf16_ties_go_to_even() -> None:
+    values = np.array([0x3F80_0000, 0x3F80_8000, 0x3F81_8000, 0x3F80_8001, 0xBF80_7FFF, 0x0000_0001], np.uint32)
+    rounded = bf16_bits(values.view(np.float32))
+    assert [hex(bits) for bits in rounded] == ["0x3f80", "0x3f80", "0x3f82", "0x3f81", "0xbf80", "0x0"]
 
 
 def test_every_type_reaches_a_module_unchanged(make: Make, run_main: RunMain, tmp_path: Path) -> None:
