@@ -20,7 +20,7 @@ from pathlib import Path
 
 import harness
 from harness.compile.request import MODEL_FILE, CompileRequest
-from harness.compile.tool import MORE, compile_to
+from harness.compile.tool import compile_to
 from harness.errors import CaseError
 from harness.plugins import Step
 from harness.plugins.chain import (
@@ -33,7 +33,7 @@ from harness.plugins.chain import (
 )
 from harness.plugins.plugin import PassPipeline, PdlSpec, TransformLibrary, TransformSpec, TuningSpec
 from harness.records.run import PluginEffect
-from harness.toolchain.tools import flag_name, run_tool, tail
+from harness.toolchain.tools import COMPILE_MORE, flag_name, run_tool, tail
 
 _EARLY = ("input", "abi")
 CHILD = Path(harness.__file__).parent / "plugins" / "child.py"
@@ -117,7 +117,7 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
     if not finished.ok or not answer_file.is_file():
         how = finished.how_it_ended(request.limits)
         if finished.limit is not None:
-            raise CaseError("compile", f"{where} {how}; {MORE[finished.limit]}", printed)
+            raise CaseError("compile", f"{where} {how}; {COMPILE_MORE[finished.limit]}", printed)
         if finished.ok:
             how = f"{how}, but gave no module back"
         raise CaseError("compile", f"{where} {how}{_last_words(printed)}", printed)

@@ -11,9 +11,7 @@ from harness.errors import CaseError
 from harness.plugins.chain import pipelines_of
 from harness.plugins.plugin import CompilerPlugin, Step, TransformLibrary, TransformSpec, TuningSpec
 from harness.process import Finished, Limits
-from harness.toolchain.tools import error_lines, run_tool, tail
-
-MORE = {"time": "give it more with --compile-timeout", "memory": "give it more with --compile-memory"}
+from harness.toolchain.tools import COMPILE_MORE, error_lines, run_tool, tail
 
 
 def run_compiler(request: CompileRequest, arguments: Sequence[str], folder: Path) -> Finished:
@@ -68,7 +66,7 @@ def _complaint(finished: Finished, limits: Limits, wrote: bool, what: str) -> st
     errors: Sequence[str] = error_lines(finished.stderr)
     how = f"{what} {finished.how_it_ended(limits)}"
     if finished.limit is not None:
-        return f"{how}; {MORE[finished.limit]}"
+        return f"{how}; {COMPILE_MORE[finished.limit]}"
     if finished.ok and errors:
         how = f"{what} printed an error, though it exited with status 0"
     elif finished.ok and wrote:

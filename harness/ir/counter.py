@@ -26,24 +26,9 @@ _EXECUTABLES = frozenset(
 
 
 def answer(modules: Iterable[Any], phase: str) -> dict[str, Counter[str]]:
-    """How many of which ops a program has, outside executables (`host`) and inside them, as JSON."""
-    host, executables = Counter[str](), Counter[str]()
-    for module in modules:
-        # At this phase there are functions of executables without the executables around them.
-        outer, inner = count(module, inside=phase == BUFFERIZED)
-        host += outer
-        executables += inner
-    return {"host": host, "executables": executables}
+    """How many of which ops a program has, outside executables (`host`) and inside them, as JSON.
 
-
-def count(module: Any, *, inside: bool) -> tuple[Counter[str], Counter[str]]:
-    """Count a module's ops, without the module itself.
-
-    Args:
-        inside: Whether all of it lies inside an executable.
-
-    Returns:
-        Ops outside executables, and ops inside them.
+    The modules themselves are not counted.
     """
     host, executables = Counter[str](), Counter[str]()
 
@@ -60,6 +45,9 @@ def count(module: Any, *, inside: bool) -> tuple[Counter[str], Counter[str]]:
         executables[name] -= 1  # the walk starts with the op itself
         return ir.WalkResult.SKIP
 
-    module.operation.walk(visit_inside if inside else visit, ir.WalkOrder.PRE_ORDER)
-    (executables if inside else host)[module.operation.name] -= 1
-    return +host, +executables
+    # At this phase there are functions of executables without the executables around them.
+    inside = phase == BUFFERIZED
+    for module in modules:
+        module.operation.walk(visit_inside if inside else visit, ir.WalkOrder.PRE_ORDER)
+        (executables if inside else host)[module.operation.name] -= 1
+    return {"host": +host, "executables": +executables}

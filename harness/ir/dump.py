@@ -12,11 +12,11 @@ from pathlib import Path
 
 from harness.errors import CaseError, UsageError
 from harness.ir.child import SEPARATOR
-from harness.ir.tools import failure, start
+from harness.ir.tools import failure
 from harness.metrics import BUFFERIZED, ENCODINGS, PHASES, START
 from harness.process import Limits
 from harness.toolchain import Toolchain
-from harness.toolchain.tools import error_lines, tail
+from harness.toolchain.tools import error_lines, run_tool, tail
 
 MODEL_FILE = "model.mlir"
 _OUTPUT_FILE = "output.mlir"
@@ -112,7 +112,8 @@ def print_ir(file: Path, *, toolchain: Toolchain, limits: Limits) -> str:
     """
     split = f"--split-input-file={SEPARATOR.decode().strip()}"
     tool = str(toolchain.compiler_tools / "iree-opt")
-    finished = start("iree-opt", [tool, str(file), "--allow-unregistered-dialect", split, *ELIDE_FLAGS], limits=limits)
+    command = [tool, str(file), "--allow-unregistered-dialect", split, *ELIDE_FLAGS]
+    finished = run_tool("ir", "iree-opt", command, limits=limits)
     if not finished.ok:
         raise failure("iree-opt", finished, limits, where=f" on {file.name}", remedy="take another phase")
     return _NO_RESOURCES.sub("\n", finished.stdout).strip() + "\n"
@@ -124,7 +125,7 @@ def _compile(flags: Sequence[str], phases: Sequence[str], toolchain: Toolchain, 
     command += [f"--compile-to={last}", f"--dump-compilation-phases-to={_PHASES_FOLDER}"]
     if passes := [name for phase, (_, names) in _OURS.items() if phase in phases for name in names]:
         command += [f"--mlir-print-ir-after={','.join(passes)}", f"--mlir-print-ir-tree-dir={_PASSES_FOLDER}"]
-    finished = start("iree-compile", command, cwd=folder, limits=limits)
+    finished = run_tool("ir", "iree-compile", command, cwd=folder, limits=limits)
     if not finished.ok or error_lines(finished.stderr):
         where = f", on its way to phase {last!r}"
         reached = [phase for phase in PHASES[: PHASES.index(last)] if _dumped(phase, folder)]

@@ -1,32 +1,19 @@
-"""Running a tool on IR, and saying in one sentence why it failed."""
+"""Asking a toolchain's own Python about IR, and saying in one sentence why a tool failed on it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from harness.errors import CaseError
-from harness.process import Finished, Limits, run
+from harness.process import Finished, Limits
 from harness.toolchain import Toolchain
-from harness.toolchain.tools import error_lines, tail
+from harness.toolchain.tools import COMPILE_MORE, error_lines, run_tool, tail
 
 _CHILD = Path(__file__).with_name("child.py")
-_MORE = {"time": "give it more with --compile-timeout", "memory": "give it more with --compile-memory"}
 _LONGEST_REASON = 300
-
-
-def start(tool: str, command: Sequence[str], *, limits: Limits, cwd: Path | None = None) -> Finished:
-    """Run a tool to its end, whichever.
-
-    Raises:
-        CaseError: It cannot be started (stage `ir`).
-    """
-    try:
-        return run(command, cwd=cwd, limits=limits)
-    except OSError as error:
-        raise CaseError("ir", f"{tool} cannot be started ({error.strerror}); reinstall the toolchain") from None
 
 
 def ask(
@@ -56,7 +43,7 @@ def ask(
     """
     paths = {phase: str(file.resolve()) for phase, file in files.items()}
     request = json.dumps({"question": question, "files": paths, "arguments": arguments})
-    finished = start(name, [*toolchain.python_command, str(_CHILD), request], limits=limits)
+    finished = run_tool("ir", name, [*toolchain.python_command, str(_CHILD), request], limits=limits)
     if not finished.ok:
         raise failure(name, finished, limits, where=where, remedy=remedy)
     answer: dict[str, Any] = json.loads(finished.stdout)
@@ -76,7 +63,7 @@ def failure(tool: str, finished: Finished, limits: Limits, *, where: str, remedy
     """
     ended = "printed an error" if finished.ok else finished.how_it_ended(limits)
     if finished.limit is not None:
-        message = f"{tool} {ended}{where}; {_MORE[finished.limit]}"
+        message = f"{tool} {ended}{where}; {COMPILE_MORE[finished.limit]}"
     else:
         reason = _shortened(_reason(finished))
         message = f"{tool} {ended}{where}{f': {reason}' if reason else ''}; {remedy}"

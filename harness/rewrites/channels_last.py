@@ -13,9 +13,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith, linalg, tensor
+from iree.compiler.dialects import arith, linalg
 
-from harness.rewrites.operations import body_of, erase, find, is_parallel, operations_of, producer, transposed
+from harness.rewrites.operations import (
+    body_of,
+    empty_permuted,
+    erase,
+    find,
+    is_parallel,
+    operations_of,
+    permuted_type,
+    producer,
+    transpose,
+    transposed,
+)
 from harness.rewrites.regions import in_region
 
 # Dimension i of NHWC is dimension TO_LAST[i] of NCHW, and the other way round.
@@ -114,8 +125,7 @@ def _restore(op: ir.Operation, twins: Twins, skipped: dict[ir.Operation, None]) 
             erase(user)
     if list(op.result.uses):
         with ir.InsertionPoint(op), op.location:
-            back = linalg.transpose(fence(twin), outs=[empty(op.result.type)], permutation=FROM_LAST)
-        op.result.replace_all_uses_with(back.results[0])
+            op.result.replace_all_uses_with(transpose(fence(twin), FROM_LAST))
 
 
 # ---------------------------------------------------------------------------------------- how far the layout is carried
@@ -309,16 +319,6 @@ def to_last(items: Sequence[Any]) -> list[Any]:
     return [items[dimension] for dimension in TO_LAST]
 
 
-def permuted_type(old: ir.RankedTensorType, permutation: Sequence[int]) -> ir.RankedTensorType:
-    """The type of a transposed tensor."""
-    return ir.RankedTensorType.get([old.shape[dimension] for dimension in permutation], old.element_type)
-
-
-def empty(of: ir.RankedTensorType) -> ir.Value:
-    """A tensor without values."""
-    return tensor.empty(of.shape, of.element_type)
-
-
 class Twins:
     """Twins of a block's tensors; new operations go to the insertion point.
 
@@ -348,20 +348,20 @@ class Twins:
         """A convolution's filter, permuted: once for all convolutions that share it in this role."""
         if value not in self._filters:
             stored = _stored(value, permutation)
-            self._filters[value] = _transpose(value, permutation) if stored is None else stored
+            self._filters[value] = transpose(value, permutation) if stored is None else stored
         return self._filters[value]
 
 
 def _make_twin(value: ir.Value) -> ir.Value:
     op = producer(value)
     if op is not None and op.name == "tensor.empty":
-        return empty(permuted_type(value.type, TO_LAST))
+        return empty_permuted(value.type, TO_LAST)
     if op is not None and op.name == "linalg.fill":
-        return linalg.fill(op.operands[0], outs=[empty(permuted_type(value.type, TO_LAST))])
+        return linalg.fill(op.operands[0], outs=[empty_permuted(value.type, TO_LAST)])
     if op is not None and op.name == "linalg.transpose" and tuple(op.attributes["permutation"]) == FROM_LAST:
         return op.operands[0]
     stored = _stored(value, TO_LAST)
-    return fence(_transpose(value, TO_LAST)) if stored is None else stored
+    return fence(transpose(value, TO_LAST)) if stored is None else stored
 
 
 def _stored(value: ir.Value, permutation: Sequence[int]) -> ir.Value | None:
@@ -372,12 +372,6 @@ def _stored(value: ir.Value, permutation: Sequence[int]) -> ir.Value | None:
     new_type = permuted_type(value.type, permutation)
     stored = transposed(op.attributes["value"], permutation, new_type)
     return None if stored is None else arith.ConstantOp(new_type, stored).result
-
-
-def _transpose(value: ir.Value, permutation: Sequence[int]) -> ir.Value:
-    return linalg.transpose(
-        value, outs=[empty(permuted_type(value.type, permutation))], permutation=permutation
-    ).results[0]
 
 
 def fence(value: ir.Value) -> ir.Value:

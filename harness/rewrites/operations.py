@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from iree.compiler import ir
-from iree.compiler.dialects import arith, linalg
+from iree.compiler.dialects import arith, linalg, tensor
 from numpy.typing import NDArray
 
 # Without effects, and often of no use to anyone after a rewrite.
@@ -194,7 +194,22 @@ def structured_ops(module: ir.Module) -> list[tuple[ir.Operation, Loops]]:
     return found
 
 
-# ----------------------------------------------------------------------------------------------------- constant tensors
+# ----------------------------------------------------------------------------------- transpositions, constant tensors
+
+
+def permuted_type(old: ir.RankedTensorType, permutation: Sequence[int]) -> ir.RankedTensorType:
+    """The type of a transposed tensor of known extents."""
+    return ir.RankedTensorType.get([old.shape[dimension] for dimension in permutation], old.element_type)
+
+
+def empty_permuted(old: ir.RankedTensorType, permutation: Sequence[int]) -> ir.Value:
+    """A tensor without values for a transposed one, at the insertion point."""
+    return tensor.empty(permuted_type(old, permutation).shape, old.element_type)
+
+
+def transpose(value: ir.Value, permutation: Sequence[int]) -> ir.Value:
+    """A transposed tensor, at the insertion point: its dimension i is dimension permutation[i] of the value."""
+    return linalg.transpose(value, outs=[empty_permuted(value.type, permutation)], permutation=permutation).results[0]
 
 
 _RESOURCE = re.compile(r'dense_resource<(?:"(?P<quoted>[^"]*)"|(?P<bare>[^>]*))>')

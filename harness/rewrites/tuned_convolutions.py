@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import linalg, tensor
+from iree.compiler.dialects import linalg
 
 from harness.rewrites.host import host_vector_unit
-from harness.rewrites.operations import body_of, find, loops_of, operations_of, structured_ops
+from harness.rewrites.operations import body_of, find, loops_of, operations_of, structured_ops, transpose
 from harness.rewrites.tuned import tune
 
 CONVOLUTION = "linalg.conv_2d_nhwc_hwcf"
@@ -222,11 +222,7 @@ def _rename(op: ir.Operation, convolution: _Convolution) -> None:
     with ir.InsertionPoint(op), op.location:
         filter_ = convolution.filter
         if convolution.permutation != sorted(convolution.permutation):
-            type_ = filter_.type
-            shape = [type_.get_dim_size(axis) for axis in convolution.permutation]
-            empty = tensor.empty(shape, type_.element_type)
-            filter_ = linalg.transpose(filter_, outs=[empty], permutation=convolution.permutation)
-            filter_ = getattr(filter_, "result", filter_)
+            filter_ = transpose(filter_, convolution.permutation)
         named = getattr(linalg, convolution.named)(
             convolution.image,
             filter_,

@@ -91,6 +91,9 @@ def run_tool(
         raise CaseError(stage, f"{name} cannot be started ({error.strerror}); reinstall the toolchain") from None
 
 
+# What to do where a compile, or what reads its IR, was stopped at a limit.
+COMPILE_MORE = {"time": "give it more with --compile-timeout", "memory": "give it more with --compile-memory"}
+
 # What iree-compile prints when it goes wrong, also when it then exits with 0: a pass pipeline that it cannot parse.
 _ERROR_LINE = re.compile(
     r"^(?:.*?:\s)??(?:error|ERROR|fatal error):\s*(?P<text>.+)$|^(?P<pass>.+ does not refer to a .+)$"

@@ -1,20 +1,61 @@
-"""The small program's IR at every phase, written and counted once."""
+"""A small program with the flags that it is compiled with, and its IR at every phase, written and counted once."""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from iree.compiler import ir
 
 from harness.ir.dump import dump_phases
 from harness.ir.op_counts import OpCounts, count_files
+from harness.ir.program import ProgramWork, work_of
 from harness.metrics import PHASES
+from harness.process import Limits
 from harness.toolchain import Toolchain
-from tests.ir.programs import HASWELL_FLAGS, LIMITS, MODEL
+from tests.programs import program
 
 Dump = Callable[..., dict[str, Path]]
 Count = Callable[[Mapping[str, Path]], dict[str, OpCounts]]
+
+
+LIMITS = Limits(seconds=120, memory_bytes=8 << 30)
+# Whatever processor the tests run on: its vectors decide which temporaries a dispatch needs.
+HASWELL_FLAGS = (
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-triple=x86_64-unknown-linux-gnu",
+    "--iree-llvmcpu-target-cpu=haswell",
+)
+WEIGHT = struct.pack("<2304f", *(element / 256 for element in range(32 * 8 * 3 * 3))).hex().upper()
+# relu(conv(x)), and x itself without its border.
+MODEL = (
+    program("""
+    main x:1x8x12x8
+    weight:32x8x3x3 = | arith.constant dense_resource<weight> : tensor<32x8x3x3xf32>
+    conv = conv x weight
+    relu = each maximumf conv zero
+    crop = extract x 0,0,1,1 1x8x10x6
+    both = empty 1x40x10x6
+    first = insert relu both 0,0,0,0
+    second = insert crop first 0,32,0,0
+    return second
+    """)
+    + f'\n{{-# dialect_resources: {{ builtin: {{ weight: "0x04000000{WEIGHT}" }} }} #-}}\n'
+)
+
+
+def work(text: str, *shapes: Sequence[int], entry: str = "main") -> ProgramWork:
+    """Of one call.
+
+    Args:
+        shapes: Of the arguments, where their types do not say them.
+    """
+    with ir.Context() as context, ir.Location.unknown():
+        context.allow_unregistered_dialects = True
+        return work_of(ir.Module.parse(text), entry, shapes)
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,7 @@ from harness.metrics import PHASES
 from harness.process import Limits, run
 from harness.toolchain import Toolchain
 from tests.fakes.fake_toolchain import make_fake_toolchain
-from tests.ir.conftest import Count, Dump
-from tests.ir.programs import HASWELL_FLAGS, LIMITS, WEIGHT
+from tests.ir.conftest import HASWELL_FLAGS, LIMITS, WEIGHT, Count, Dump
 
 MATMUL = """
 func.func @main(%a: tensor<16x32xf32>, %b: tensor<32x8xf32>) -> tensor<16x8xf32> {

@@ -16,8 +16,7 @@ from harness.ir.op_counts import OpCounts, check_wanted, count_files, select_cou
 from harness.metrics import PHASES
 from harness.process import Limits
 from harness.toolchain import Toolchain
-from tests.ir.conftest import Count
-from tests.ir.programs import HASWELL_FLAGS, LIMITS
+from tests.ir.conftest import HASWELL_FLAGS, LIMITS, Count
 
 # ----------------------------------------------------------------------------------------------------------- selection
 

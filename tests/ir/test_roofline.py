@@ -18,7 +18,7 @@ from harness.records.run import Failure, Peak, Work
 from harness.toolchain import Toolchain
 from tests.builders import make_case
 from tests.fakes.fake_toolchain import make_fake_toolchain
-from tests.ir.programs import work
+from tests.ir.conftest import work
 
 PEAK = Peak(
     device="cpu", threads=1, operations_per_s=100e9, operations_by="FMA loop", bytes_per_s=10e9, bytes_by="copy"

@@ -18,7 +18,7 @@ from harness.ir.storage import RUN_TIME_TILE, encoded_tensor, padded, read_stora
 from harness.models.matmul import Parameters, build
 from harness.records.run import EncodedTensor, Storage
 from harness.toolchain import Toolchain
-from tests.ir.programs import HASWELL_FLAGS, LIMITS
+from tests.ir.conftest import HASWELL_FLAGS, LIMITS
 
 LOCAL = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=")
 X86 = (
@@ -155,21 +155,29 @@ def test_dynamic_sizes_are_those_of_the_inputs(
     assert dynamic.worst_ratio == (16 if path == DISPATCH else 256)
 
 
-@pytest.mark.parametrize("path", [EARLY, LATE], ids=["early", "late"])
-def test_a_packed_constant_counts(path: tuple[str, ...], real_toolchain: Toolchain, tmp_path: Path) -> None:
-    """The early path leaves nothing of it but its packed form: how wide it was only the result's unpacking tells."""
-    params = Parameters(m=33, n=50, k=21, right="constant")
-    found = storage_of(params, (*LLVM_CPU, *path), real_toolchain, tmp_path)
-    assert (64 * 21 * 4, 21 * 50 * 4) in [(one.encoded_bytes, one.unpadded_bytes) for one in found.tensors]
-    assert len(found.tensors) == 3
-
-
-def test_a_packed_constant_that_needed_no_padding_counts(real_toolchain: Toolchain, tmp_path: Path) -> None:
-    """A row times 32 columns: nothing is packed or unpacked at run time, and only the product itself tells of tiles."""
-    params = Parameters(m=1, n=32, k=21, right="constant")
-    found = storage_of(params, (*LLVM_CPU, *EARLY), real_toolchain, tmp_path)
-    assert 32 * 21 * 4 in [one.encoded_bytes for one in found.tensors]
-    assert found.overhead == 0
+@pytest.mark.parametrize(
+    ("path", "sizes", "constant", "tensors"),
+    [
+        # The early path leaves nothing of it but its packed form: how wide it was only the result's unpacking tells.
+        (EARLY, (33, 50, 21), (64 * 21 * 4, 21 * 50 * 4), 3),
+        (LATE, (33, 50, 21), (64 * 21 * 4, 21 * 50 * 4), 3),
+        # A row times 32 columns: nothing is packed or unpacked at run time, and only the product itself tells of tiles.
+        (EARLY, (1, 32, 21), (32 * 21 * 4, 32 * 21 * 4), 2),
+    ],
+    ids=["early", "late", "without padding"],
+)
+def test_a_packed_constant_counts(
+    path: tuple[str, ...],
+    sizes: tuple[int, int, int],
+    constant: tuple[int, int],
+    tensors: int,
+    real_toolchain: Toolchain,
+    tmp_path: Path,
+) -> None:
+    m, n, k = sizes
+    found = storage_of(Parameters(m=m, n=n, k=k, right="constant"), (*LLVM_CPU, *path), real_toolchain, tmp_path)
+    assert constant in [(tensor.encoded_bytes, tensor.unpadded_bytes) for tensor in found.tensors]
+    assert len(found.tensors) == tensors
 
 
 def test_without_data_tiling_nothing_is_encoded(real_toolchain: Toolchain, tmp_path: Path) -> None:

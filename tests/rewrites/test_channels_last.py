@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.rewrites.channels_last import channels_last
-from tests.rewrites.programs import Writer, in_util, program, tensor
+from tests.programs import Writer, in_util, program, tensor
 from tests.rewrites.tools import agree, assert_left_alone, assert_rewritten, printed, rewritten
 
 # ---------------------------------------------------------------------------------------------------- one convolution

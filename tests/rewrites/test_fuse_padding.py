@@ -14,7 +14,7 @@ import pytest
 
 from harness.rewrites.fuse_padding import fuse_padding
 from harness.rewrites.replicate_stores import replicate_stores
-from tests.rewrites.programs import program
+from tests.programs import program
 from tests.rewrites.tools import VULKAN, argument_shapes, at_flow, compiled, lowered, random, rewritten
 
 CONSUMERS = "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops"

@@ -21,8 +21,8 @@ from harness.models.inputs import bf16_bits
 from harness.models.mlp import Parameters, build
 from harness.rewrites.ingress import ingress_canonicalize
 from harness.rewrites.operations import transposed
+from tests.programs import program
 from tests.rewrites import tools
-from tests.rewrites.programs import program
 from tests.rewrites.tools import Array, Rewrite, agree, printed, run
 
 OPTIONS = ("fill_init", "outs_style", "fold_transpose", "generic_matmul", "relu_to_maximum")

@@ -10,7 +10,7 @@ from harness.rewrites.channels_last import channels_last
 from harness.rewrites.regions import regions_in_place
 from harness.rewrites.share_concat import share_concat
 from harness.rewrites.tuned_convolutions import tune_convolutions
-from tests.rewrites.programs import Writer, program
+from tests.programs import Writer, program
 from tests.rewrites.tools import agree, assert_left_alone, assert_rewritten, rewritten
 
 # Of a buffer of two rows of four, a region computes one half from the other.

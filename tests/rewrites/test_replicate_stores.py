@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.rewrites.replicate_stores import replicate_stores
-from tests.rewrites.programs import program
+from tests.programs import program
 from tests.rewrites.tools import VULKAN, assert_left_alone, assert_rewritten, at_flow, dense_block, rewritten
 
 # The convolution. Its leaky ReLU and its stores are what changes.

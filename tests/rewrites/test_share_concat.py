@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.rewrites.share_concat import share_concat
-from tests.rewrites.programs import in_util, program
+from tests.programs import in_util, program
 from tests.rewrites.tools import assert_left_alone, assert_rewritten, rewritten
 
 DATA = Path(__file__).parent / "data"

@@ -10,7 +10,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from harness.rewrites.share_concat import share_concat
-from tests.rewrites.programs import Shape, Writer, interpret
+from tests.programs import Shape, Writer, interpret
 from tests.rewrites.tools import Array, argument_shapes, assert_left_alone, printed, random, rewritten
 
 _LARGEST = 30  # elements along an axis

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.rewrites.tuned import tune
-from tests.rewrites.programs import in_util, program
+from tests.programs import in_util, program
 from tests.rewrites.tools import Rewrite, agree, assert_left_alone, configurations_taken, rewritten
 
 CONVOLUTION = {

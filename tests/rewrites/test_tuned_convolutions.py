@@ -22,7 +22,7 @@ from harness.rewrites.tuned_convolutions import (
     register_tile,
     tune_convolutions,
 )
-from tests.rewrites.programs import program
+from tests.programs import program
 from tests.rewrites.tools import agree, assert_left_alone, configurations_taken, random, rewritten, run
 
 AVX512 = {"lanes": 16, "registers": 32}

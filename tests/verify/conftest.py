@@ -13,17 +13,10 @@ from harness.toolchain import Toolchain
 from harness.verify.outputs import ModuleCall
 from tests.builders import CPU_FLAGS
 from tests.fakes.fake_toolchain import make_fake_toolchain
+from tests.programs import program
 
 Compile = Callable[..., Path]
-MATMUL = """
-func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> tensor<4x4xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<4x4xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<4x4xf32>) -> tensor<4x4xf32>
-  %c = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x4xf32>) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
-  return %c : tensor<4x4xf32>
-}
-"""
+MATMUL = program("main a:4x8 b:8x4\ne = empty 4x4\nz = fill zero e\nc = matmul a b z\nreturn c")
 
 
 def make_call(toolchain: Toolchain, folder: Path, *run_flags: str, **fields: Any) -> ModuleCall:

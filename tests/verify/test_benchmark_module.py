@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.errors import CaseError
 from harness.process import Limits
@@ -81,11 +79,6 @@ def test_every_unit_becomes_nanoseconds(unit: str, factor: float) -> None:
     assert parse_times(document(repetition(1.5, unit))) == ((1.5 * factor,), None)
 
 
-@given(st.lists(st.floats(0, 1e12), min_size=1), st.floats(0, 1000))
-def test_any_times_come_back_in_order(times: list[float], load: float) -> None:
-    assert parse_times(document(*map(repetition, times), load_avg=[load, 0, 0])) == (tuple(times), load)
-
-
 def test_a_row_of_an_error_is_no_time() -> None:
     error = repetition(0.0, "ms", error_occurred=True, error_message="INVALID_ARGUMENT; bad shape")
     assert parse_times(document(error, repetition(5.0)))[0] == (5.0,)
@@ -113,27 +106,22 @@ def test_nothing_measured_is_a_failure(rows: Sequence[dict[str, Any]]) -> None:
         "EXEC @main",
         "[]",
         "{}",
-        "null",
         '{"benchmarks": null}',
         '{"benchmarks": [3]}',
+        document(repetition())[:-1],
         document(repetition(unit="fortnights")),
         document(repetition(real_time="soon")),
         json.dumps({"context": None, "benchmarks": [repetition()]}),
-        *(document({key: value for key, value in repetition().items() if key != gone}) for gone in repetition()),
+        *(
+            document({key: value for key, value in repetition().items() if key != gone})
+            for gone in ("run_name", "run_type", "real_time", "time_unit")
+        ),
     ],
 )
-def test_another_form_is_a_failure_or_makes_no_difference(text: str) -> None:
-    try:
-        assert parse_times(text) == ((2000.0,), None)
-    except CaseError as error:
-        assert error.stage == "reference"
-        assert "printed JSON of an unknown form" in str(error)
-
-
-@given(cut=st.integers(0, len(document(repetition())) - 1))
-def test_a_text_that_was_cut_short_is_a_failure(cut: int) -> None:
-    with pytest.raises(CaseError, match="printed JSON of an unknown form"):
-        parse_times(document(repetition())[:cut])
+def test_another_form_is_a_failure(text: str) -> None:
+    with pytest.raises(CaseError, match="printed JSON of an unknown form") as caught:
+        parse_times(text)
+    assert caught.value.stage == "reference"
 
 
 def test_each_device_has_peaks_of_its_own() -> None:
@@ -193,19 +181,15 @@ def test_a_reference_keeps_times_peaks_load_and_command(fake: Toolchain, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    ("flag", "seconds", "message"),
     [
-        (["--fake-exit=2"], "iree-benchmark-module exited with status 2"),
-        (["--fake-signal=ABRT"], "iree-benchmark-module was ended by SIGABRT"),
-        (["--fake-no-output"], "iree-benchmark-module printed JSON of an unknown form"),
-        (["--fake-sleep=60"], "iree-benchmark-module ran past its limit of 0.5 s; give it more with --call-timeout"),
+        ("--fake-exit=2", 60, "iree-benchmark-module exited with status 2"),
+        ("--fake-no-output", 60, "iree-benchmark-module printed JSON of an unknown form"),
+        ("--fake-sleep=60", 0.5, "iree-benchmark-module ran past its limit of 0.5 s; give it more with --call-timeout"),
     ],
 )
-def test_a_failure_is_kept_with_what_was_printed(
-    fake: Toolchain, tmp_path: Path, flags: list[str], message: str
-) -> None:
-    seconds = 0.5 if "--fake-sleep=60" in flags else 60
-    assert message_of(run_it(make_call(fake, tmp_path, *flags), seconds)).startswith(message)
+def test_a_failure_is_kept(fake: Toolchain, tmp_path: Path, flag: str, seconds: float, message: str) -> None:
+    assert message_of(run_it(make_call(fake, tmp_path, flag), seconds)).startswith(message)
 
 
 def test_the_real_tool_on_a_tiny_matmul(

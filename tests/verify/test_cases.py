@@ -80,11 +80,6 @@ def words(checks: dict[str, Check]) -> dict[str, str]:
     return {name: check.failure.message if check.failure else check.against for name, check in checks.items()}
 
 
-def write_npy(path: Path, values: Sequence[float]) -> Path:
-    np.save(path, np.array(values, np.float32))
-    return path
-
-
 FINITE = "itself: its values are finite"
 NO_BASELINE = "nothing to compare its outputs with: the baseline on this device failed"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from iree.compiler import ir
+from numpy.typing import NDArray
 
-from tests.rewrites.tools import Array
-
+Array = NDArray[Any]
 Shape = tuple[int, ...]
 _LOOPS = "nchw"
 
@@ -28,7 +28,7 @@ def program(text: str, element: str = "f32") -> str:
     k = random 4x3x3x3       a constant of random numbers; another word seeds them
     f = fill c e
     t = transpose p 1,0
-    r = mulf p p             any operation of arith on two tensors
+    r = mulf p p             any operation of arith, or math.exp and the like, on tensors
     r = each mulf p two      the same in parallel loops n, c, h, w; b:c is read along loop c, and b:nc00 at 0 of h and w
                              out=e: into e, which the operand `out` reads; `yield` only passes its operand on
     y = matmul x w e         added to e
@@ -162,7 +162,8 @@ class Writer:
                 return self._convolution(result, first, words[1], **options)
             case _:
                 shapes[result] = shapes[first]
-                return f"%{result} = arith.{operation} %{first}, %{words[1]} : {kind(first)}"
+                operands = ", ".join(f"%{word}" for word in words)
+                return f"%{result} = {_qualified(operation)} {operands} : {kind(first)}"
 
     def _each(self, result: str, operation: str, words: Sequence[str]) -> str:
         operands = [word.partition(":")[::2] for word in words if not word.startswith("out=")]
@@ -179,7 +180,7 @@ class Writer:
             next(inside) if name in self.shapes else f"%{result}_out" if name == "out" else f"%{name}"
             for name, _ in operands
         )
-        body = f"%{result}_0 = arith.{operation} {values} : {element}\nlinalg.yield %{result}_0 : {element}"
+        body = f"%{result}_0 = {_qualified(operation)} {values} : {element}\nlinalg.yield %{result}_0 : {element}"
         return f"""{"" if init in self.shapes else f"%{init} = tensor.empty() : {kind}"}
           %{result} = linalg.generic {{
               indexing_maps = [{", ".join(maps)}], iterator_types = [{", ".join(['"parallel"'] * len(loops))}]}}
@@ -217,6 +218,10 @@ def in_util(text: str) -> str:
 def tensor(shape: Sequence[int], element: str = "f32") -> str:
     """The type of a tensor."""
     return f"tensor<{'x'.join(map(str, (*shape, element)))}>"
+
+
+def _qualified(operation: str) -> str:
+    return operation if "." in operation else f"arith.{operation}"
 
 
 def _numbers(text: str, separator: str = ",") -> Shape:
