@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ExitCode, ToolchainError
-from harness.toolchain import find, find_toolchain
+from harness.toolchain import find_toolchain
 from tests.toolchain.conftest import Installation, Package
 
 INSTALL = "pip install 'iree-base-compiler[onnx]' iree-base-runtime"
@@ -39,10 +39,34 @@ def test_finding_it_imports_none_of_it(installation: Installation) -> None:
     assert find_toolchain().version == "3.13.0"  # and its modules are empty folders
 
 
-@pytest.mark.parametrize("package", ["iree-base-compiler", "iree-base-runtime"])
-def test_a_half_that_is_not_installed(package: str, installation: Installation) -> None:
-    del installation.packages[package]
-    assert refusal() == f"{package} is not installed; run {INSTALL}"
+@pytest.mark.parametrize(
+    ("gone", "sentence"),
+    [
+        ("iree-base-compiler", f"iree-base-compiler is not installed; run {INSTALL}"),
+        ("iree-base-runtime", f"iree-base-runtime is not installed; run {INSTALL}"),
+        (
+            "iree.compiler",
+            f"iree-base-compiler is installed without its module iree.compiler; reinstall it: {INSTALL}",
+        ),
+        (
+            "iree._runtime_libs",
+            f"iree-base-runtime is installed without its module iree._runtime_libs; reinstall it: {INSTALL}",
+        ),
+        (
+            "compiler/_mlir_libs/iree-compile",
+            f"iree-compile is missing from the installed packages; reinstall them: {INSTALL}",
+        ),
+        (
+            "runtime/iree-run-module",
+            f"iree-run-module is missing from the installed packages; reinstall them: {INSTALL}",
+        ),
+    ],
+)
+def test_a_part_that_is_missing(gone: str, sentence: str, installation: Installation) -> None:
+    installation.packages.pop(gone, None)
+    installation.modules.pop(gone, None)
+    (installation.root / gone).unlink(missing_ok=True)
+    assert refusal() == sentence
 
 
 def test_halves_of_different_releases(installation: Installation) -> None:
@@ -51,23 +75,6 @@ def test_halves_of_different_releases(installation: Installation) -> None:
         "iree-base-compiler is 3.13.0 and iree-base-runtime is 3.12.1, and a module of one release may not run in "
         "another; install a pair: pip install 'iree-base-compiler[onnx]==3.13.0' iree-base-runtime==3.13.0"
     )
-
-
-@pytest.mark.parametrize(
-    ("tool", "name"),
-    [("compiler/_mlir_libs/iree-compile", "iree-compile"), ("runtime/iree-run-module", "iree-run-module")],
-)
-def test_a_tool_that_is_missing(tool: str, name: str, installation: Installation) -> None:
-    (installation.root / tool).unlink()
-    assert refusal() == f"{name} is missing from the installed packages; reinstall them: {INSTALL}"
-
-
-@pytest.mark.parametrize(
-    ("module", "package"), [("iree.compiler", "iree-base-compiler"), ("iree._runtime_libs", "iree-base-runtime")]
-)
-def test_a_module_that_is_missing(module: str, package: str, installation: Installation) -> None:
-    del installation.modules[module]
-    assert refusal() == f"{package} is installed without its module {module}; reinstall it: {INSTALL}"
 
 
 @pytest.mark.parametrize(
@@ -111,37 +118,17 @@ def test_it_is_kept(installation: Installation, cache: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["iree-compile", "libIREECompiler.so"])
-def test_it_is_taken_again_when_a_file_changes(file: str, installation: Installation) -> None:
+@pytest.mark.parametrize("content", [b"", b"another build"], ids=["newer", "of another size"])
+def test_it_is_taken_again_when_a_file_changes(file: str, content: bytes, installation: Installation) -> None:
+    changed = installation.compiler_tools / file
+    changed.write_bytes(b"old")
     first = compiler_hash()
-    (installation.compiler_tools / file).write_bytes(b"another build")
-    assert compiler_hash() != first
-
-
-def test_it_is_taken_again_when_a_file_of_the_same_size_is_newer(installation: Installation) -> None:
-    library = installation.compiler_tools / "libIREECompiler.so"
-    library.write_bytes(b"old")
-    first = compiler_hash()
-    before = library.stat().st_mtime_ns
-    library.write_bytes(b"new")
-    os.utime(library, ns=(before + 1, before + 1))
+    later_ns = changed.stat().st_mtime_ns + 1
+    changed.write_bytes(content or b"new")
+    os.utime(changed, ns=(later_ns, later_ns))
     assert compiler_hash() != first
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(installation: Installation, cache: Path) -> None:
     cache.write_text("a file where a folder belongs")
     assert compiler_hash() == hashlib.sha256(b"").hexdigest()
-
-
-def test_the_real_one_is_found_again_without_reading_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = compiler_hash()
-
-    class NoHash:
-        """Stands in for hashlib; the stamp of names, sizes and times may be hashed, the files may not."""
-
-        @staticmethod
-        def sha256(*data: bytes) -> object:
-            assert data, "the files are hashed again"
-            return hashlib.sha256(*data)
-
-    monkeypatch.setattr(find, "hashlib", NoHash)
-    assert compiler_hash() == first

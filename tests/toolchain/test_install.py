@@ -12,8 +12,8 @@ import sysconfig
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -21,7 +21,7 @@ from harness.errors import ToolchainError
 from harness.process import run
 from harness.toolchain import Toolchain, get_toolchains, install, install_toolchain, installed_environments
 from harness.toolchain.find import environment_folder
-from harness.toolchain.install import Installer, newest_release, parse_release, why_it_failed
+from harness.toolchain.install import Installer, choose_installer, newest_release, parse_release, why_it_failed
 from tests.fakes.fake_wheels import REVISION, write_wheels
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the installer is a shell script")
@@ -77,21 +77,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return releases
 
 
-def test_the_one_beside_the_harness_is_used_as_it_is(
-    real_toolchain: Toolchain, tmp_path: Path, asked: list[str]
-) -> None:
-    assert get_toolchains((), root=tmp_path) == ()
-    assert get_toolchains((real_toolchain.version,), root=tmp_path) == (real_toolchain,)
-    assert get_toolchains((f"iree=={real_toolchain.version}",), root=tmp_path) == (real_toolchain,)
-    assert asked == []
-
-
 def test_the_order_is_the_users_and_each_comes_once(
     real_toolchain: Toolchain, tmp_path: Path, asked: list[str]
 ) -> None:
-    toolchains = get_toolchains(("3.2.0", real_toolchain.version, "3.1", "3.2"), root=tmp_path)
+    toolchains = get_toolchains(("3.2.0", f"iree=={real_toolchain.version}", "3.1", "3.2"), root=tmp_path)
     assert toolchains == ("installed 3.2.0", real_toolchain, "installed 3.1.0")  # type: ignore[comparison-overlap]
     assert asked == ["3.2.0", "3.1.0"]
+    assert get_toolchains((), root=tmp_path) == ()
 
 
 def test_a_wrong_one_is_refused_before_another_is_installed(tmp_path: Path, asked: list[str]) -> None:
@@ -102,10 +94,7 @@ def test_a_wrong_one_is_refused_before_another_is_installed(tmp_path: Path, aske
 def test_nothing_is_needed_beside_the_harness(
     tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nothing() -> Toolchain:
-        raise ToolchainError("nothing is installed")
-
-    monkeypatch.setattr(install, "find_toolchain", nothing)
+    monkeypatch.setattr(install, "find_toolchain", Mock(side_effect=ToolchainError("nothing is installed")))
     get_toolchains(("3.2.0",), root=tmp_path)
     assert asked == ["3.2.0"]
 
@@ -166,26 +155,24 @@ def test_an_index_that_cannot_be_reached(index: Path, monkeypatch: pytest.Monkey
     )
 
 
+WHAT_PIP_SAYS = "see what `pip index versions iree-base-compiler` says"
+
+
 @pytest.mark.parametrize(
     ("printed", "sentence"),
     [
         ("No module named pip", "needs pip, which this Python does not have; install pip, or give a version"),
-        (
-            "a new kind of trouble",
-            "pip cannot say which releases iree-base-compiler has; see what `pip index versions iree-base-compiler` "
-            "says",
-        ),
+        ("a new trouble", f"pip cannot say which releases iree-base-compiler has; {WHAT_PIP_SAYS}"),
     ],
 )
 def test_a_pip_that_does_not_say_its_releases(printed: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = SimpleNamespace(ok=False, stdout="", stderr=printed)
-    monkeypatch.setattr(install, "run", lambda *_, **__: answer)
+    monkeypatch.setattr(install, "run", Mock(return_value=Mock(ok=False, stdout="", stderr=printed)))
     assert refusal(newest_release) == f"--toolchain newest: {sentence}"
 
 
 def test_releases_with_names_of_old_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = SimpleNamespace(ok=True, stdout="Available versions: 3.9.0, 3.8.0-of-old, 3.7.0\n", stderr="")
-    monkeypatch.setattr(install, "run", lambda *_, **__: answer)
+    printed = "Available versions: 3.9.0, 3.8.0-of-old, 3.7.0\n"
+    monkeypatch.setattr(install, "run", Mock(return_value=Mock(ok=True, stdout=printed, stderr="")))
     assert newest_release() == "3.9.0"
 
 
@@ -404,31 +391,13 @@ def test_pip_installs_it_once_and_says_what_it_has(
 
 
 @posix
-def test_uv_is_taken_where_it_is(
-    quick: type[QuickInstaller], root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.undo()  # the real choice
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    uv = tmp_path / "bin" / "uv"
-    uv.parent.mkdir()
-    uv.write_text(
-        f"""#!/bin/sh
-echo "$@" >> "{tmp_path}/calls"
-case "$1" in
-venv) exec "{sys.executable}" -m venv --without-pip "$5" ;;
-esac
-cat > "{tmp_path}/unpack.py" <<'END'
-{_UNPACK}
-END
-exec "{sys.executable}" "{tmp_path}/unpack.py" "$(dirname "$(dirname "$4")")" "{quick.wheels}"
-"""
-    )
-    uv.chmod(0o755)
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    assert install_toolchain(RELEASE, root=root, on_install=lambda _: None).version == RELEASE
-    first, second = (tmp_path / "calls").read_text().splitlines()
-    assert first.startswith(f"venv --no-project --python {sys.executable} ")
-    assert second.endswith("--only-binary :all: iree-base-compiler[onnx]==9.8.0 iree-base-runtime==9.8.0 numpy")
+def test_uv_is_taken_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    uv = tmp_path / "uv"
+    uv.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert choose_installer() == Installer(uv=str(uv))
+    uv.unlink()
+    assert choose_installer() == Installer(uv=None)
 
 
 # ------------------------------------------------------------------------------------------------- why it cannot be had
