@@ -9,15 +9,12 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ExitCode, SuiteError, ToolchainError, UsageError
-from harness.process import Limits
 from harness.records.case import Case
 from harness.stages import prepare as room
 from harness.stages.prepare import prepare
-from harness.suite import present
 from harness.suite.cases import Selection
 from harness.suite.load import find_list, load_suite
 from harness.toolchain import Toolchain, compiler_flags
-from harness.toolchain.devices import DeviceInfo, DeviceProbe, probe_driver
 from tests.builders import FLAGS, SUITE, flag_plugin, register
 
 Prepare = Callable[..., tuple[Case, ...]]
@@ -173,14 +170,6 @@ def test_flags_for_a_device_that_is_not_there_are_checked_all_the_same(refusal: 
     assert "knows no flag --iree-metal-targt;" in sentence
 
 
-def test_both_data_tiling_paths_at_once(refusal: Refusal) -> None:
-    sentence = refusal("target-device=local", 'target-device=local", "--iree-global-opt-data-tiling')
-    assert sentence == (
-        "suite.toml: [variants.tiled] on device cpu: --iree-opt-data-tiling and --iree-global-opt-data-tiling cancel "
-        "each other, so that nothing is data-tiled and no message says so; keep one of the two"
-    )
-
-
 # ------------------------------------------------------------------------------------------------- several toolchains
 
 
@@ -241,14 +230,6 @@ def test_a_plugin_that_is_none(refusal: Refusal) -> None:
     assert found == "suite.toml: [variants.stock] plugins: there is no plugin 'tunde'; did you mean \"tuned\"?"
 
 
-def test_a_builder_with_an_unknown_parameter(refusal: Refusal) -> None:
-    file = 'mlir = "net.mlir"\nfunction = "main"\ninputs = [{ shape = [4] }]'
-    assert refusal(file, 'builder = "residual-dense-block"\nparams = { hieght = 4 }') == (
-        "suite.toml: [models.net] params.hieght is not a parameter of builder 'residual-dense-block'; did you mean "
-        '"height"?'
-    )
-
-
 # ------------------------------------------------------------------------------------------------------------ devices
 
 
@@ -272,48 +253,9 @@ def test_a_real_driver_has_the_devices_that_it_has(prepare_with: Prepare) -> Non
     assert (skip_on("vulkan://99", prepare_with) or "").startswith("no device vulkan://99; vulkan has vulkan://")
 
 
-@pytest.mark.parametrize(
-    ("uri", "skip"),
-    [
-        ("cuda", None),
-        ("cuda://1", None),
-        ("cuda://GPU-b", None),
-        ("cuda://2", "no device cuda://2; cuda has cuda://GPU-a, cuda://GPU-b"),
-        ("cuda://GPU-c", "no device cuda://GPU-c; cuda has cuda://GPU-a, cuda://GPU-b"),
-    ],
-)
-def test_a_device_is_given_by_driver_index_or_name(
-    uri: str, skip: str | None, prepare_with: Prepare, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    two = tuple(DeviceInfo(uri=f"cuda://GPU-{letter}", name="") for letter in "ab")
-
-    def probe(toolchain: Toolchain, driver: str, *, limits: Limits) -> DeviceProbe:
-        if driver == "cuda":
-            return DeviceProbe(driver=driver, devices=two)
-        return probe_driver(toolchain, driver, limits=limits)
-
-    monkeypatch.setattr(present, "probe_driver", probe)
-    assert skip_on(uri, prepare_with) == skip
-
-
 def test_a_driver_of_iree_that_this_runtime_was_built_without(prepare_with: Prepare) -> None:
     assert skip_on("metal", prepare_with) == (
         "this IREE was built without its metal driver; use a toolchain that has it"
-    )
-
-
-@pytest.mark.parametrize(
-    ("uri", "hint"),
-    [
-        ("vulcan", 'did you mean "vulkan"?'),
-        ("local_task", 'did you mean "local-task"?'),
-        ("opencl://0", "known: amdgpu, cuda, hip, local-sync, local-task, metal, null, vulkan, webgpu"),
-    ],
-)
-def test_a_driver_that_iree_does_not_have(uri: str, hint: str, refusal: Refusal) -> None:
-    driver = uri.partition("://")[0]
-    assert (
-        refusal('"local-sync"', f'"{uri}"') == f"suite.toml: [devices.cpu] uri: there is no driver '{driver}'; {hint}"
     )
 
 
@@ -324,7 +266,6 @@ def test_a_driver_that_iree_does_not_have(uri: str, hint: str, refusal: Refusal)
         ("run_flags", "--help", "makes the tool print and exit"),
         ("run_flags", "--device_allocator=caching", "is not applied by iree.runtime"),
         ("run_flags", "--executable_plugin=x.so", "loads code, which only an installed plugin may"),
-        ("flags", "--iree-load-plugin=x.so", "loads code, which only an installed plugin may"),
         ("flags", "-o=elsewhere", "is the harness's own to give"),
     ],
 )

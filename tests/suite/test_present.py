@@ -58,8 +58,21 @@ def test_all_of_a_list_are_named(find: Find) -> None:
     assert find(uri="local-sync", more_uris=("cuda://1",)) == Presence(facts="local-sync a + cuda b", name="cuda b")
 
 
-def test_a_list_is_there_only_when_all_of_it_is(find: Find) -> None:
-    assert find(uri="cuda://0", more_uris=("cuda://2",)).missing == "no device cuda://2; cuda has cuda://a, cuda://b"
+@pytest.mark.parametrize(
+    ("uris", "missing"),
+    [
+        (("cuda",), None),
+        (("cuda://1",), None),
+        (("cuda://b",), None),
+        (("cuda://2",), "no device cuda://2; cuda has cuda://a, cuda://b"),
+        (("cuda://c",), "no device cuda://c; cuda has cuda://a, cuda://b"),
+        (("cuda://0", "cuda://2"), "no device cuda://2; cuda has cuda://a, cuda://b"),
+    ],
+)
+def test_devices_are_given_by_driver_index_or_name_and_all_have_to_be_there(
+    find: Find, uris: tuple[str, ...], missing: str | None
+) -> None:
+    assert find(uri=uris[0], more_uris=uris[1:]).missing == missing
 
 
 def test_every_driver_is_asked_once(asked: list[str], real_toolchain: Toolchain) -> None:
