@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -71,7 +72,7 @@ class Trials:
     @property
     def estimate(self) -> float:
         """Median over trials of the estimated change, as a share."""
-        ratios = [one.log_ratio for one in self.outcomes if one.log_ratio is not None]
+        ratios = [one.estimate.where.centre for one in self.outcomes if one.estimate is not None]
         return math.expm1(float(np.median(ratios))) if ratios else math.nan
 
 
@@ -79,15 +80,11 @@ class RanOutError(Exception):
     """A trial asks for more generations than were recorded."""
 
 
-@dataclass(frozen=True)
-class _Playback:
-    generations: Sequence[Generation]
-    start: int
-
-    def sample(self, number: int) -> Generation:
-        if self.start + number >= len(self.generations):
-            raise RanOutError
-        return self.generations[self.start + number]
+def _play_back(generations: Sequence[Generation], start: int, number: int) -> Generation:
+    """The recorded generation that stands for generation `number` of a trial that begins at `start`."""
+    if start + number >= len(generations):
+        raise RanOutError
+    return generations[start + number]
 
 
 def by_stream(recording: Iterable[Recorded]) -> dict[str, tuple[Recorded, ...]]:
@@ -127,7 +124,9 @@ def play(generations: Sequence[Generation], *, budget_s: float, floor: float = 0
     Raises:
         RanOutError: There are fewer than the row needs.
     """
-    task = Task(name=f"{start}", sampler=_Playback(generations, start), rule=Rule(floor=floor), budget_s=budget_s)
+    task = Task(
+        name=f"{start}", sample=partial(_play_back, generations, start), rule=Rule(floor=floor), budget_s=budget_s
+    )
     (outcome,) = decide([task], _unobserved)
     return outcome
 
@@ -216,7 +215,7 @@ def play_together(
         own = [pool[place] for place in generator.choice(len(pool), size=rows, replace=False)]
         own[0] = slowed(own[0], share)
         tasks = [
-            Task(name=f"{place}", sampler=_Playback(one, 0), rule=Rule(), budget_s=budget_s)
+            Task(name=f"{place}", sample=partial(_play_back, one, 0), rule=Rule(), budget_s=budget_s)
             for place, one in enumerate(own)
         ]
         try:

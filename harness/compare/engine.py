@@ -1,8 +1,8 @@
 """Rows that are measured until each is decided, the budget ends, or nothing more can be learnt.
 
-The engine knows neither workers nor compilers: a sampler gives one generation at a time, and the rule in harness.stats
-judges. So the same code decides real rows, compile times, recorded generations that a benchmark plays back, and a
-test's scripted ones.
+The engine knows neither workers nor compilers: a task's `sample` gives one generation at a time, and the rule in
+harness.stats judges. So the same code decides real rows, compile times, recorded generations that a benchmark plays
+back, and a test's scripted ones.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
 from harness.errors import CaseError
 from harness.records.run import Failure
+from harness.stats.estimate import Estimate
 from harness.stats.intervals import Location
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import (
@@ -61,30 +62,20 @@ class Generation:
     seconds: float
 
 
-class Sampler(Protocol):
-    """Where a row's generations come from."""
-
-    def sample(self, number: int) -> Generation:
-        """Measure generation `number` (0, 1, ...) in fresh processes.
-
-        Raises:
-            CaseError: A side cannot be measured; the row has failed.
-        """
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """A row to be decided.
 
     Attributes:
         name: Unique in the comparison.
+        sample: Measures generation 0, 1, ... in fresh processes; a CaseError says that a side cannot be measured, and
+            the row has failed.
         budget_s: Wall seconds of looking, for at most MOST_GENERATIONS; confirming what was found comes on top, with as
             many generations again, or twice as many where the first ones do not tell.
     """
 
     name: str
-    sampler: Sampler
+    sample: Callable[[int], Generation]
     rule: Rule
     budget_s: float
 
@@ -94,8 +85,7 @@ class Outcome:
     """What became of a row.
 
     Attributes:
-        log_ratio: Estimate over all its generations, confirmation included; None without any.
-        low: Lower end of the interval in the logarithm; None where so few generations have none.
+        estimate: Over all its generations, confirmation included; None without any.
         p: Corrected for looks and for the number of rows, and combined with that of the confirmation where it holds;
             None without generations.
         generations: All that were measured, in order.
@@ -106,9 +96,7 @@ class Outcome:
     name: str
     decision: Decision
     reason: str
-    log_ratio: float | None = None
-    low: float | None = None
-    high: float | None = None
+    estimate: Estimate | None = None
     p: float | None = None
     generations: tuple[Generation, ...] = ()
     confirming: int = 0
@@ -222,7 +210,7 @@ def _go_to_next_look(row: _Row, rows: int, on_sample: OnSample) -> None:
 
 def _sample(row: _Row, on_sample: OnSample) -> bool:
     try:
-        generation = row.task.sampler.sample(len(row.generations))
+        generation = row.task.sample(len(row.generations))
     except CaseError as error:
         row.failure = Failure(stage=error.stage, message=str(error), stderr=error.stderr)
         return False
@@ -269,15 +257,16 @@ def _confirm(row: _Row, on_sample: OnSample) -> None:
 
 def _outcome(row: _Row, p: float) -> Outcome:
     decision, reason = _words(row)
-    look = row.look
+    estimate = None
+    if row.look is not None:
+        rounds = sum(generation.rounds for generation in row.generations)
+        estimate = Estimate(where=row.look, confidence=row.task.rule.confidence, rounds=rounds)
     return Outcome(
         name=row.task.name,
         decision=decision,
         reason=reason,
-        log_ratio=look.centre if look is not None else None,
-        low=look.low if look is not None and np.isfinite(look.low) else None,
-        high=look.high if look is not None and np.isfinite(look.high) else None,
-        p=p if look is not None else None,
+        estimate=estimate,
+        p=None if estimate is None else p,
         generations=tuple(row.generations),
         confirming=row.confirming,
         failure=row.failure,

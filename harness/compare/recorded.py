@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.compare.judge import Judgement, judge, rules_of
 from harness.compare.pairs import Known, Pair, Side, pair_peers, pair_variants, what_is_known
-from harness.compare.rows import blank_row
+from harness.compare.rows import blank_row, with_estimate
 from harness.metrics import LATENCY
 from harness.records.case import Case
 from harness.records.comparison import Row
@@ -124,17 +124,14 @@ def recorded_row(pair: Pair, judgement: Judgement | None, base: Timings, head: T
     row = blank_row(pair, LATENCY, "inconclusive", rule.floor)
     if judgement is None:
         return replace(row, reason="no turns of both sides that took any time by the clock were recorded")
-    estimate, cases = judgement.estimate, pair.both
-    return replace(
+    sides = zip((base, head), pair.both, strict=True)
+    row = replace(
         row,
         verdict=judgement.words.verdict,
-        ratio=estimate.ratio,
-        ci_low=estimate.low,
-        ci_high=estimate.high,
-        p=judgement.p,
-        base_value=float(np.median(base.medians(cases[0]))),
-        head_value=float(np.median(head.medians(cases[1]))),
-        generations=estimate.generations,
-        rounds=estimate.rounds,
+        generations=judgement.estimate.generations,
+        rounds=judgement.estimate.rounds,
         reason=judgement.reason,
+    )
+    return with_estimate(
+        row, judgement.estimate, judgement.p, *(float(np.median(timings.medians(case))) for timings, case in sides)
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from harness.compare.comparison import Plan
 from harness.compare.engine import Generation, Outcome, Task, decide
 from harness.compare.pairs import Known, Pair
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
-from harness.compare.samplers import CompileSampler, Gone, Module, find_module, latency_task
+from harness.compare.samplers import Gone, Module, find_module, latency_task, sample_compiles
 from harness.errors import RunError
 from harness.measure import last_core
 from harness.measure.generation import only_one_measures
@@ -143,7 +144,7 @@ def _compile_times(works: Sequence[_Work], plan: Plan, bench: Bench) -> dict[str
     tasks = [
         Task(
             name=work.name,
-            sampler=CompileSampler(base=work.base, head=work.head, cpus=last_core(), limits=limits),
+            sample=partial(sample_compiles, work.base, work.head, last_core(), limits),
             rule=plan.rules[COMPILE_TIME.name],
             budget_s=options.compile_budget,
         )

@@ -19,7 +19,7 @@ from harness.records.case import Case
 from harness.records.comparison import VERDICTS, GeometricMean, Kind, Row, Verdict
 from harness.records.run import Round
 from harness.stats import counter_per_call
-from harness.stats.estimate import ratio_of
+from harness.stats.estimate import Estimate, ratio_of
 
 # One and many of what a metric counts; sizes count bytes.
 _NOUNS = {"dispatches": ("dispatch", "dispatches"), "copies": ("copy", "copies"), "fills": ("fill", "fills")}
@@ -57,16 +57,23 @@ def measured_row(pair: Pair, metric: Metric, outcome: Outcome, floor: float, *, 
         seconds=round(sum(generation.seconds for generation in outcome.generations), 3),
         control=control,
     )
-    if outcome.log_ratio is None:
+    if outcome.estimate is None:
         return row
+    base = _median(generation.base for generation in outcome.generations)
+    head = _median(generation.head for generation in outcome.generations)
+    return with_estimate(row, outcome.estimate, outcome.p, base, head)
+
+
+def with_estimate(row: Row, estimate: Estimate, p: float | None, base: float | None, head: float | None) -> Row:
+    """The row with the ratio of its sides, its interval, and what either side takes."""
     return replace(
         row,
-        ratio=ratio_of(outcome.log_ratio),
-        ci_low=None if outcome.low is None else ratio_of(outcome.low),
-        ci_high=None if outcome.high is None else ratio_of(outcome.high),
-        p=outcome.p,
-        base_value=_median(generation.base for generation in outcome.generations),
-        head_value=_median(generation.head for generation in outcome.generations),
+        ratio=estimate.ratio,
+        ci_low=estimate.low,
+        ci_high=estimate.high,
+        p=p,
+        base_value=base,
+        head_value=head,
     )
 
 

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -107,31 +108,26 @@ def _parameters(side: Side, case: Case, model: ModelRecord) -> dict[str, Path]:
     return files
 
 
-class LatencySampler:
-    """Measures one row; every generation has fresh workers."""
+def sample_latency(group: Group, settings: Settings, on_round: Callable[[Round], None], number: int) -> Generation:
+    """Measure one generation in fresh workers; the side loaded first, which has other addresses, changes each time.
 
-    def __init__(self, group: Group, settings: Settings, on_round: Callable[[Round], None]) -> None:
-        """Take a group of two cases, base and head; on_round gets each round as it ends, while nothing is timed."""
-        self._group = group
-        self._settings = settings
-        self._on_round = on_round
+    Args:
+        group: Two cases, base and head.
+        on_round: Gets each round as it ends, while nothing is timed.
 
-    def sample(self, number: int) -> Generation:
-        """Measure one generation; the side that is loaded first changes each time, since it gets other addresses.
-
-        Raises:
-            CaseError: A side cannot be loaded or called; the message says which.
-        """
-        started = time.monotonic()
-        group = replace(self._group, cases=self._group.cases if number % 2 == 0 else self._group.cases[::-1])
-        rounds: list[Round] = []
-        for item in measure_generation(group, number, self._settings):
-            if isinstance(item, Lost):
-                failure = item.failure
-                raise CaseError(failure.stage, f"the {item.case}'s module: {failure.message}", failure.stderr)
-            rounds.append(item)
-            self._on_round(item)
-        return summarise_generation(rounds, time.monotonic() - started)
+    Raises:
+        CaseError: A side cannot be loaded or called; the message says which.
+    """
+    started = time.monotonic()
+    ordered = replace(group, cases=group.cases if number % 2 == 0 else group.cases[::-1])
+    rounds: list[Round] = []
+    for item in measure_generation(ordered, number, settings):
+        if isinstance(item, Lost):
+            failure = item.failure
+            raise CaseError(failure.stage, f"the {item.case}'s module: {failure.message}", failure.stderr)
+        rounds.append(item)
+        on_round(item)
+    return summarise_generation(rounds, time.monotonic() - started)
 
 
 def latency_task(
@@ -161,7 +157,7 @@ def latency_task(
         cpus=last_core() if case.pin else None,
     )
     settings = Settings(seconds=GENERATION_S, seed=seed, call_limit_s=call_limit_s)
-    return Task(name=name, sampler=LatencySampler(group, settings, on_round), rule=rule, budget_s=budget_s)
+    return Task(name=name, sample=partial(sample_latency, group, settings, on_round), rule=rule, budget_s=budget_s)
 
 
 def summarise_generation(rounds: list[Round], seconds: float) -> Generation:
@@ -186,42 +182,40 @@ def _median(generations: tuple[FloatArray, ...]) -> float | None:
     return float(np.median(generations[0])) if generations else None
 
 
-class CompileSampler:
-    """Compiles both sides once a generation, one after the other on the same core, and never from the cache."""
+def sample_compiles(
+    base: Module, head: Module, cpus: frozenset[int] | None, limits: process.Limits, number: int
+) -> Generation:
+    """Compile both sides, one after the other on the same core; the one that comes first changes each time.
 
-    def __init__(self, *, base: Module, head: Module, cpus: frozenset[int] | None, limits: process.Limits) -> None:
-        """Take the sides as they are; `limits` are for each compile."""
-        self._sides = {BASE: base, HEAD: head}
-        self._cpus = cpus
-        self._limits = limits
+    Nothing comes from the cache.
 
-    def sample(self, number: int) -> Generation:
-        """Compile both; the side that comes first changes each time.
+    Args:
+        limits: For each compile.
 
-        Raises:
-            CaseError: One of them does not compile any more.
-        """
-        order = list(self._sides) if number % 2 == 0 else list(self._sides)[::-1]
-        ns = {name: self._compile(name) for name in order}
-        return Generation(
-            log_ratio=math.log(ns[HEAD] / ns[BASE]) if min(ns.values()) > 0 else None,
-            base=ns[BASE],
-            head=ns[HEAD],
-            rounds=1,
-            seconds=sum(ns.values()) / 1e9,
-        )
+    Raises:
+        CaseError: One of them does not compile any more.
+    """
+    sides = [(BASE, base), (HEAD, head)]
+    ns = {name: _compile_ns(name, side, cpus, limits) for name, side in (sides if number % 2 == 0 else sides[::-1])}
+    return Generation(
+        log_ratio=math.log(ns[HEAD] / ns[BASE]) if min(ns.values()) > 0 else None,
+        base=ns[BASE],
+        head=ns[HEAD],
+        rounds=1,
+        seconds=sum(ns.values()) / 1e9,
+    )
 
-    def _compile(self, name: str) -> float:
-        """Nanoseconds of one compile."""
-        side = self._sides[name]
-        with tempfile.TemporaryDirectory(prefix="harness-compile-") as folder:
-            for file, link in ((side.mlir, MODEL_FILE), *((file, file.name) for file in side.files)):
-                (Path(folder) / link).symlink_to(file.resolve())
-            command = [str(side.loadable.toolchain.iree_compile), *side.build.command[1:]]
-            try:
-                done = process.run(command, cwd=Path(folder), limits=self._limits, cpus=self._cpus)
-            except OSError as error:
-                raise CaseError("compile", f"iree-compile cannot be started ({error.strerror})") from None
-        if not done.ok:
-            raise CaseError("compile", f"the {name}'s iree-compile {done.how_it_ended(self._limits)}", done.stderr)
-        return float(done.wall_ns)
+
+def _compile_ns(name: str, side: Module, cpus: frozenset[int] | None, limits: process.Limits) -> float:
+    """Nanoseconds of one compile."""
+    with tempfile.TemporaryDirectory(prefix="harness-compile-") as folder:
+        for file, link in ((side.mlir, MODEL_FILE), *((file, file.name) for file in side.files)):
+            (Path(folder) / link).symlink_to(file.resolve())
+        command = [str(side.loadable.toolchain.iree_compile), *side.build.command[1:]]
+        try:
+            done = process.run(command, cwd=Path(folder), limits=limits, cpus=cpus)
+        except OSError as error:
+            raise CaseError("compile", f"iree-compile cannot be started ({error.strerror})") from None
+    if not done.ok:
+        raise CaseError("compile", f"the {name}'s iree-compile {done.how_it_ended(limits)}", done.stderr)
+    return float(done.wall_ns)

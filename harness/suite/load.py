@@ -203,18 +203,6 @@ def find_list(path: Path) -> SuiteList | None:
     return _value(SuiteList, table, path=path, suites=suites, **dict(table.measure))
 
 
-def refuse_list(path: Path, content: Mapping[str, Any]) -> None:
-    """Refuse a list where one suite is wanted.
-
-    Raises:
-        SuiteError: The content of the file is a list's.
-    """
-    if _is_list(content):
-        names = content["suites"]
-        example = f", such as {shown(names[0])}" if isinstance(names, list) and names else ""
-        raise SuiteError(f"{path}: is a list of suites; name one of its suites instead{example}")
-
-
 def _is_list(content: Mapping[str, Any]) -> bool:
     return "suites" in content and "models" not in content
 
@@ -226,7 +214,10 @@ def load_suite(path: Path) -> LoadedSuite:
         SuiteError: Anything in them is wrong; the message names file, table and key.
     """
     content, raw = read_content(path)
-    refuse_list(path, content)
+    if _is_list(content):
+        names = content["suites"]
+        example = f", such as {shown(names[0])}" if isinstance(names, list) and names else ""
+        raise SuiteError(f"{path}: is a list of suites; name one of its suites instead{example}")
     table = validated(path, content, SuiteFile)
     digest = hashlib.sha256(raw)
     with _errors_name(path):

@@ -45,7 +45,7 @@ class Script:
         self._steps = steps
         self.asked = 0
 
-    def sample(self, number: int) -> Generation:
+    def __call__(self, number: int) -> Generation:
         """The next step."""
         assert number == self.asked, "each generation is asked for once"
         self.asked += 1
@@ -56,7 +56,7 @@ class Script:
 
 
 def a_task(name: str, steps: Sequence[Step], *, budget_s: float = 16, rule: Rule = RULE) -> Task:
-    return Task(name=name, sampler=Script(steps), rule=rule, budget_s=budget_s)
+    return Task(name=name, sample=Script(steps), rule=rule, budget_s=budget_s)
 
 
 def ignore(name: str, generation: Generation) -> None:

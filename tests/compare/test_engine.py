@@ -88,9 +88,10 @@ def test_what_is_said_of_a_row(
     assert (outcome.decision, outcome.reason) == (decision, reason)
     assert (len(outcome.generations), outcome.confirming) == (size, confirming)
     usable = sum(generation.log_ratio is not None for generation in outcome.generations)
-    assert (outcome.log_ratio is None) == (outcome.p is None) == (usable == 0)
-    if not confirming:  # after which an interval has a smaller share of the error
-        assert (outcome.low is None) == (outcome.high is None) == (usable < 7)  # seven on one side have p = 1.6 %
+    assert (outcome.estimate is None) == (outcome.p is None) == (usable == 0)
+    if outcome.estimate is not None and not confirming:  # after which an interval has a smaller share of the error
+        ends = outcome.estimate.low, outcome.estimate.high
+        assert [end is None for end in ends] == [usable < 7] * 2  # seven on one side have p = 1.6 %
 
 
 @pytest.mark.parametrize(
@@ -113,8 +114,9 @@ def test_p_is_that_of_the_plainest_look_and_of_the_confirmation() -> None:
     """Each look has paid for its share, so what one has shown is not taken back by the next."""
     confirmed = outcome_of(generations(*SLOWER))
     assert confirmed.p == pytest.approx(combine_p(2 * 2 / 256, 2 / 256))  # eight on one side, of two looks each time
-    assert confirmed.log_ratio == pytest.approx(0.0505, abs=1e-3)
-    assert (confirmed.low, confirmed.high) == pytest.approx((0.05, 0.0515), abs=1e-3)
+    assert confirmed.estimate is not None
+    where = confirmed.estimate.where
+    assert (where.low, where.centre, where.high) == pytest.approx((0.05, 0.0505, 0.0515), abs=1e-3)
     assert outcome_of(generations(*SLOWER * 2, *NOISY)).p == pytest.approx(2 * 2 / 256)  # that of the finding alone
     small = [0.0001, 0.002, 0.004, 0.006, 0.008, 0.011, 0.014, 0.018]  # above zero; about as much as the floor
     assert outcome_of(generations(*small, *NOISY[:8])).p == pytest.approx(2 * 2 / 256)
@@ -198,7 +200,8 @@ def test_a_row_that_fails_while_it_is_confirmed_has_failed() -> None:
 def test_timings_without_any_noise(ratio: float, decision: Decision) -> None:
     outcome = outcome_of(generations(math.log(ratio)))
     assert outcome.decision == decision
-    assert outcome.low == outcome.log_ratio == outcome.high == pytest.approx(math.log(ratio))
+    assert outcome.estimate is not None
+    assert outcome.estimate.low == outcome.estimate.ratio == outcome.estimate.high == pytest.approx(ratio)
 
 
 # --- Whatever it is given, it ends: within the budget, with finite numbers, and the same seen from either side ---
@@ -285,12 +288,13 @@ def test_whatever_happens_each_row_ends_with_a_word_a_reason_and_finite_numbers(
         assert outcome.reason
         assert (outcome.failure is not None) == (outcome.decision == "failed")
         assert order.count(name) == len(outcome.generations)
-        figures = (outcome.log_ratio, outcome.low, outcome.high, outcome.p)
+        estimate = outcome.estimate
+        figures = [outcome.p, *((estimate.ratio, estimate.low, estimate.high) if estimate is not None else ())]
         assert all(math.isfinite(figure) for figure in figures if figure is not None)
         assert outcome.confirming <= len(outcome.generations)
         looked = outcome.generations[: len(outcome.generations) - outcome.confirming]
         assert len(looked) <= 1 or sum(generation.seconds for generation in looked[:-1]) <= budget_s
         if outcome.decision in ("regressed", "improved"):
             assert outcome.confirming >= RULE.first_look
-            assert outcome.log_ratio is not None
-            assert abs(outcome.log_ratio) > math.log1p(RULE.floor)
+            assert estimate is not None
+            assert abs(estimate.where.centre) > math.log1p(RULE.floor)

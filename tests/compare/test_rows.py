@@ -26,6 +26,8 @@ from harness.compare.rows import (
 from harness.metrics import EXACT, INSTRUCTIONS, LATENCY
 from harness.records.comparison import VERDICTS, Row, Verdict
 from harness.records.run import Build, Failure, IrCounts, Reference, Round, Run, Sizes, Statistics, Turn
+from harness.stats import Estimate
+from harness.stats.intervals import Location
 from tests.builders import make_header, make_row
 from tests.compare.runs import a_case, a_side, sha256
 
@@ -122,13 +124,12 @@ def a_generation(base: float | None = 1000.0, head: float | None = 1100.0) -> Ge
 
 
 def test_a_row_that_was_measured() -> None:
+    where = Location(centre=math.log(1.1), low=math.log(1.05), high=math.inf, p=1.0, size=2)
     outcome = Outcome(
         name="x",
         decision="regressed",
         reason="confirmed",
-        log_ratio=math.log(1.1),
-        low=math.log(1.05),
-        high=None,
+        estimate=Estimate(where=where, confidence=0.95, rounds=60),
         p=0.01,
         generations=(a_generation(), a_generation(base=3000.0, head=None), a_generation(base=1010.0)),
     )

@@ -12,7 +12,7 @@ import pytest
 
 from harness.compare.engine import Generation
 from harness.compare.pairs import Side, side_of
-from harness.compare.samplers import CompileSampler, Gone, Module, find_module, summarise_generation
+from harness.compare.samplers import Gone, Module, find_module, sample_compiles, summarise_generation
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import CaseError
 from harness.measure import LoadableModule
@@ -169,17 +169,16 @@ def a_module(toolchain: Toolchain, folder: Path, *flags: str) -> Module:
     return Module(files=(), case=CASE, loadable=loadable, mlir=mlir, build=a_build(CASE, command=command))
 
 
-def a_sampler(base: Module, head: Module, seconds: float = 60) -> CompileSampler:
-    return CompileSampler(base=base, head=head, cpus=None, limits=Limits(seconds=seconds))
+def compiles(base: Module, head: Module, number: int = 0, seconds: float = 60) -> Generation:
+    return sample_compiles(base, head, None, Limits(seconds=seconds), number)
 
 
 def test_both_sides_are_compiled_anew_in_every_generation_and_take_turns_to_be_first(
     toolchain: Toolchain, tmp_path: Path
 ) -> None:
     base, head = (a_module(toolchain, tmp_path, f"--fake-code={side}") for side in ("base", "head"))
-    sampler = a_sampler(base, head)
     for number in range(3):
-        generation = sampler.sample(number)
+        generation = compiles(base, head, number)
         assert generation.rounds == 1
         assert generation.base and generation.head
         assert generation.log_ratio == math.log(generation.head / generation.base)
@@ -195,7 +194,7 @@ def test_both_sides_are_compiled_anew_in_every_generation_and_take_turns_to_be_f
 
 def test_each_side_has_the_compiler_of_its_own_toolchain(toolchain: Toolchain, tmp_path: Path) -> None:
     other = make_fake_toolchain(tmp_path / "other tools")
-    a_sampler(a_module(toolchain, tmp_path), a_module(other, tmp_path)).sample(0)
+    compiles(a_module(toolchain, tmp_path), a_module(other, tmp_path))
     assert [len(calls(side, "iree-compile")) for side in (toolchain, other)] == [1, 1]
 
 
@@ -206,7 +205,7 @@ def test_each_side_has_the_compiler_of_its_own_toolchain(toolchain: Toolchain, t
 def test_a_compile_that_fails_now_fails_the_row(toolchain: Toolchain, tmp_path: Path, flag: str, ending: str) -> None:
     head = a_module(toolchain, tmp_path, "--fake-stderr=last words", flag)
     with pytest.raises(CaseError) as caught:
-        a_sampler(a_module(toolchain, tmp_path), head, seconds=2).sample(0)
+        compiles(a_module(toolchain, tmp_path), head, seconds=2)
     assert caught.value.stage == "compile"
     assert str(caught.value).startswith("the head's iree-compile ")
     assert ending in str(caught.value)
@@ -216,4 +215,4 @@ def test_a_compile_that_fails_now_fails_the_row(toolchain: Toolchain, tmp_path: 
 def test_a_compiler_that_is_gone(toolchain: Toolchain, tmp_path: Path) -> None:
     broken = make_fake_toolchain(tmp_path / "broken", missing=["iree-compile"])
     with pytest.raises(CaseError, match=r"^iree-compile cannot be started \(No such file or directory\)$"):
-        a_sampler(a_module(broken, tmp_path), a_module(toolchain, tmp_path)).sample(0)
+        compiles(a_module(broken, tmp_path), a_module(toolchain, tmp_path))

@@ -8,7 +8,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -60,7 +59,7 @@ class Machine:
             timed = None if log_ratio is None else 1000.0
             return Generation(log_ratio=log_ratio, base=timed, head=timed, rounds=20, seconds=1.0)
 
-        return Task(name=name, sampler=SimpleNamespace(sample=sample), rule=rule, budget_s=budget_s)
+        return Task(name=name, sample=sample, rule=rule, budget_s=budget_s)
 
     def check(self, side: Side, *, rows: int = 2, floor: float | None = None, machine: str = MACHINE) -> Selfcheck:
         """Rows of ten seconds, which have room for ten generations."""
