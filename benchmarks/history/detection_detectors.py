@@ -19,7 +19,7 @@ from harness.stats.pairing import FloatArray
 from harness.toolchain.find import environment_python
 
 OWN = "this harness"
-_HERE = Path(__file__).parent
+_SCRIPT = Path(__file__).with_name("detection_others.py")
 _INSTALL = Limits(seconds=1800)
 _ANSWER = Limits(seconds=3600)
 
@@ -42,12 +42,12 @@ class Other:
 
     Attributes:
         package: What is installed, with its release.
-        script: Runs in its environment.
+        tool: What detection_others.py, which runs in its environment, calls it.
         read: From one answer of the script to what is said, by detector.
     """
 
     package: str
-    script: str
+    tool: str
     detectors: tuple[str, ...]
     read: Callable[[list[list[int]]], tuple[tuple[Said, ...], ...]]
 
@@ -85,7 +85,7 @@ class Other:
         with tempfile.TemporaryDirectory() as folder:
             asked, answered = Path(folder) / "series.json", Path(folder) / "answers.json"
             asked.write_text(json.dumps([values.tolist() for values in series]))
-            command = (str(self.python()), str(_HERE / self.script), str(asked), str(answered))
+            command = (str(self.python()), str(_SCRIPT), self.tool, str(asked), str(answered))
             finished = run(command, limits=_ANSWER)
             if not finished.ok:
                 last = (finished.stderr.strip().splitlines() or [""])[-1]
@@ -100,13 +100,13 @@ def _steps(found: Sequence[Sequence[int]]) -> tuple[Said, ...]:
 
 OTAVA = Other(
     package="apache-otava==0.8.0",
-    script="detection_otava.py",
+    tool="otava",
     detectors=("Otava 0.8.0",),
     read=lambda found: (_steps(found),),
 )
 ASV = Other(
     package="asv==0.6.6",
-    script="detection_asv.py",
+    tool="asv",
     detectors=("asv 0.6.6, steps", "asv 0.6.6, published"),
     read=lambda found: (_steps(found), _steps([one for one in found if one[2]])),
 )
