@@ -76,8 +76,7 @@ def _plot(options: PlotOptions, picture: Format | None) -> int:
     from harness.plots.pictures import draw, pictures_of
     from harness.records.comparison import Comparison
     from harness.report.run_report import build_report
-    from harness.stages.reporting import load_comparison
-    from harness.store.comparison_directory import is_comparison
+    from harness.store.comparison_directory import is_comparison, load_comparison
     from harness.store.run_directory import load_run
 
     path = Path(options.path)

@@ -165,14 +165,14 @@ def _changeable(results: str, progress: Progress) -> Iterator[Place]:
             return
         place.fetch_history()
         progress.stage("Fetching", len(place.names()))
-        place.fetch(place.names(), progress.step)
+        for name in place.names():
+            progress.step(name)
+            place.fetch([name])
         before = _files(place.local)
         yield place
         after = _files(place.local)
         written = [path for path in after if before.get(path) != after[path]]
-        # What makes a folder whole comes last, and what it stands for goes after it.
-        last = ("runs.parquet", "finished.json")
-        place.apply(sorted(written, key=lambda path: path.endswith(last)), sorted(before.keys() - after.keys()))
+        place.apply(written, sorted(before.keys() - after.keys()))
 
 
 def _files(folder: Path) -> dict[str, tuple[int, int]]:

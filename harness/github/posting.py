@@ -29,8 +29,7 @@ from harness.report.page import Link, Page, Paragraph, Picture
 from harness.report.pages import Links
 from harness.report.run_report import Report, build_report
 from harness.report.run_words import verdict
-from harness.stages.reporting import load_comparison
-from harness.store.comparison_directory import COMPARISON_FILE
+from harness.store.comparison_directory import COMPARISON_FILE, load_comparison
 from harness.store.files import open_plain, read_document
 from harness.store.run_directory import load_run
 from harness.text import one_line

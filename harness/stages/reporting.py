@@ -14,22 +14,9 @@ from harness.machine.environment import capture_environment
 from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.records.run import Run
-from harness.store.comparison_directory import COMPARISON_FILE, comparison_from_json, is_comparison
+from harness.store.comparison_directory import COMPARISON_FILE, is_comparison, load_comparison
 from harness.store.files import read_document
 from harness.store.run_directory import load_run
-
-
-def load_comparison(folder: Path) -> Comparison:
-    """A comparison that was kept.
-
-    Raises:
-        RunError: It cannot be read, or is damaged.
-    """
-    file = folder / COMPARISON_FILE
-    try:
-        return comparison_from_json(read_document(file).decode(), str(file))
-    except (UnicodeDecodeError, RecursionError):
-        raise RunError(f"{file}: is damaged (it is no JSON); make the comparison again") from None
 
 
 def load_either(path: Path) -> Run | Comparison:

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -29,19 +28,18 @@ from harness.store.files import (
     finished_document,
     mark_dropped,
     read_document,
+    staging,
+    writing,
 )
-from harness.store.folders import HEADER_FILE, HISTORY_FOLDER, is_id, kind_of, look_into
+from harness.store.folders import HISTORY_FOLDER, is_id, kind_of, look_into
 from harness.store.place import (
-    STAGING_PREFIX,
     Place,
     archive_lock,
     is_url,
     open_place,
-    require_size,
-    unwritable,
     without_password,
 )
-from harness.store.run_directory import require_writable
+from harness.store.run_directory import HEADER_FILE, require_writable
 from harness.store.tables import STORED, Source, Tables, compacted_sources, require_own_history, rows_in, tables_of
 from harness.text import one_line, shown
 
@@ -200,7 +198,6 @@ def _merge_folder(name: str, place: Place, target: Place) -> Outcome:
         contents = look_into(folder)
         if (reason := why_not_mergeable(contents, name)) is not None:
             return outcome("left out", reason)
-        require_size(folder, contents)
         copied = target.put(folder, check)
     except RunError as error:
         return outcome("refused", str(error))
@@ -232,7 +229,7 @@ def _merge_history(place: Place, target: Place, rows_of: RowsOf) -> list[Outcome
             ids = [name for name in lacking if is_id(name)]
             if ids:
                 written = _write_set(there, target.local, ids)
-                target.apply([path.relative_to(target.local).as_posix() for path in _in_order(written)], [])
+                target.apply([path.relative_to(target.local).as_posix() for path in written.iterdir()], [])
     except RunError as error:
         return [outcome(HISTORY_FOLDER, "refused", str(error))]
     outcomes = []
@@ -337,24 +334,19 @@ def _write_set(tables: Tables, results: Path, ids: Sequence[str], *, without_tur
     history = results / HISTORY_FOLDER
     in_folders = [name for name in ids if (results / name / TURNS_FILE).is_file()]
     try:
-        history.mkdir(parents=True, exist_ok=True)
-        copy = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=results))
-        try:
-            for table in STORED:
-                left_out = [*in_folders, *without_turns_of] if table == "turns" else []
-                own = id_column(table)
-                kept = f"{own} IN ({texts(ids)})" + (f" AND {own} NOT IN ({texts(left_out)})" if left_out else "")
-                copy_rows(tables.connection, table, f"(FROM {table} WHERE {kept})", copy / f"{table}.parquet")
-            records = {file.name: describe_file(file) for file in sorted(copy.iterdir())}
-            (copy / FINISHED_FILE).write_bytes(finished_document(records))
-            copy.chmod(0o755)  # mkdtemp makes it private
-            folder = history / f"tables-{_digest(records)}"
-            if not folder.exists():  # else the same rows are there
-                copy.rename(folder)
-        finally:
-            shutil.rmtree(copy, ignore_errors=True)
-    except OSError as error:
-        raise unwritable(history, error) from None
+        with writing(history):
+            history.mkdir(parents=True, exist_ok=True)
+            with staging(results) as copy:
+                for table in STORED:
+                    left_out = [*in_folders, *without_turns_of] if table == "turns" else []
+                    own = id_column(table)
+                    kept = f"{own} IN ({texts(ids)})" + (f" AND {own} NOT IN ({texts(left_out)})" if left_out else "")
+                    copy_rows(tables.connection, table, f"(FROM {table} WHERE {kept})", copy / f"{table}.parquet")
+                records = {file.name: describe_file(file) for file in sorted(copy.iterdir())}
+                (copy / FINISHED_FILE).write_bytes(finished_document(records))
+                folder = history / f"tables-{_digest(records)}"
+                if not folder.exists():  # else the same rows are there
+                    copy.rename(folder)
     except duckdb.Error as error:
         why = one_line(str(error))[:200]
         raise RunError(f"{history}: cannot be written or read ({why}); it is as it was") from None
@@ -365,13 +357,6 @@ def _digest(records: Mapping[str, FileRecord]) -> str:
     """8 hex digits of a set's content, so that the same rows have the same name."""
     text = "".join(f"{name} {record.sha256}\n" for name, record in sorted(records.items()))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def _in_order(folder: Path) -> list[Path]:
-    """A set's files in the order in which they may appear at a URL."""
-    return sorted(
-        folder.iterdir(), key=lambda file: file.name in (FINISHED_FILE, "runs.parquet", "comparisons.parquet")
-    )
 
 
 def _remove(results: Path, sources: Sequence[Source], *, besides: Path) -> None:
@@ -459,21 +444,18 @@ def _started(folder: Path) -> str:
 
 def _drop(folder: Path, row: Dropping, rows_of: RowsOf) -> Dropping:
     """Make sure of the tables, mark and delete; a folder that cannot be written keeps its turns."""
-    import duckdb
-
     turns = folder / TURNS_FILE
     try:
-        if not tables_of(folder):
-            write_tables(folder, rows_in(folder, rows_of)[1])
-        mark_dropped(folder, describe_file(turns))
-        turns.unlink()
-    except OSError as error:
+        with writing(folder):
+            if not tables_of(folder):
+                write_tables(folder, rows_in(folder, rows_of)[1])
+            mark_dropped(folder, describe_file(turns))
+            turns.unlink()
+    except HarnessError as error:
         if turns.exists():
             with contextlib.suppress(OSError):
                 (folder / DROPPED_FILE).unlink(missing_ok=True)
-        return replace(row, dropped=False, why=str(unwritable(folder, error)))
-    except (HarnessError, duckdb.Error, UnicodeError) as error:
-        return replace(row, dropped=False, why=f"its tables cannot be made: {one_line(str(error))[:200]}")
+        return replace(row, dropped=False, why=one_line(str(error)))
     return row
 
 

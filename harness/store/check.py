@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,33 +11,30 @@ from typing import Literal
 from harness.errors import RunError
 from harness.progress import Progress
 from harness.records.comparison import Comparison
-from harness.records.run import SCHEMA_VERSION as RUN_VERSION
 from harness.records.run import Run
-from harness.store.comparison_directory import COMPARISON_FILE, COMPARISON_VERSION, load_comparison
+from harness.store.comparison_directory import COMPARISON_FILE, load_comparison
 from harness.store.database import connect, id_column, parquet
 from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
     TURNS_FILE,
     FileRecord,
+    NewerSchemaError,
     describe_file,
     ends_in_newline,
-    read_document,
     read_dropped,
     read_manifest,
 )
 from harness.store.folders import (
-    HEADER_FILE,
     HISTORY_FOLDER,
     PUBLISHED_FOLDER,
     Contents,
-    Kind,
     is_id,
     is_table,
     look_into,
 )
 from harness.store.place import Place
-from harness.store.run_directory import load_run
+from harness.store.run_directory import HEADER_FILE, load_run
 from harness.store.tables import Source, compacted_sources, fault_of, require_own_history, tables_of
 from harness.text import one_line, shown
 
@@ -67,12 +63,20 @@ class Finding:
     hashed: bool = False
 
 
-class _WrongError(Exception):
-    """What is wrong with a folder: its state, and why."""
+class _WrongError(RunError):
+    """What is wrong with a folder that can be read: its state, and why."""
 
     def __init__(self, state: State, why: str) -> None:
         super().__init__(why)
         self.state = state
+
+
+def _wrong(name: str, kind: str, error: RunError) -> Finding:
+    if isinstance(error, _WrongError):
+        state = error.state
+    else:
+        state = "future schema" if isinstance(error, NewerSchemaError) else "damaged"
+    return Finding(name=name, kind=kind, state=state, why=str(error))
 
 
 def verify(place: Place, progress: Progress) -> list[Finding]:
@@ -126,7 +130,6 @@ def examine(folder: Path, *, name: str, named_by_id: bool = True) -> tuple[Findi
             begun = "rounds.jsonl" in contents.known or "compiles.jsonl" in contents.known
             raise _WrongError("unfinished" if begun else "not a run", _why_without_kind(begun=begun))
         kind = contents.kind
-        _require_known_schema(folder, contents.kind)
         record = load_run(folder) if kind == "run" else load_comparison(folder)
         own_id = record.header.id if isinstance(record, Run) else record.id
         if named_by_id and own_id != name:
@@ -135,14 +138,8 @@ def examine(folder: Path, *, name: str, named_by_id: bool = True) -> tuple[Findi
             raise _WrongError("unfinished", f"go on with it: harness run --resume {folder}")
         why, hashed = _check_files(folder, contents)
         _check_tables(folder, own_id)
-    except _WrongError as wrong:
-        return Finding(name=name, kind=kind, state=wrong.state, why=str(wrong)), record
     except RunError as error:
-        return Finding(name=name, kind=kind, state="damaged", why=str(error)), record
-    except RecursionError:
-        file = folder / (COMPARISON_FILE if kind == "comparison" else HEADER_FILE)
-        why = f"{file}: is damaged; take it from a backup"
-        return Finding(name=name, kind=kind, state="damaged", why=why), record
+        return _wrong(name, kind, error), record
     return Finding(name=name, kind=kind, state="ok", why=why, hashed=hashed), record
 
 
@@ -159,18 +156,6 @@ def why_not_mergeable(contents: Contents, name: str) -> str | None:
 
 def _why_without_kind(*, begun: bool) -> str:
     return "a comparison that was stopped" if begun else f"it has neither {HEADER_FILE} nor {COMPARISON_FILE}"
-
-
-def _require_known_schema(folder: Path, kind: Kind) -> None:
-    """Tell a folder of a later harness from one that nobody can read."""
-    file = folder / (HEADER_FILE if kind == "run" else COMPARISON_FILE)
-    newest = RUN_VERSION if kind == "run" else COMPARISON_VERSION
-    try:
-        version = json.loads(read_document(file))["schema_version"]
-    except (ValueError, KeyError, TypeError):
-        return
-    if isinstance(version, int) and version > newest:
-        raise _WrongError("future schema", f"{file}: has schema {version}, and this harness reads {newest}; upgrade it")
 
 
 def _check_files(folder: Path, contents: Contents) -> tuple[str, bool]:
@@ -221,8 +206,7 @@ def check_history(results: Path) -> list[Finding]:
         require_own_history(results)
         sources = compacted_sources(results)
     except RunError as error:
-        state: State = "future schema" if "upgrade it" in str(error) else "damaged"
-        return [Finding(name=HISTORY_FOLDER, kind="history", state=state, why=str(error))]
+        return [_wrong(HISTORY_FOLDER, "history", error)]
     return [_check_source(results, source) for source in sources]
 
 
@@ -235,10 +219,8 @@ def _check_source(results: Path, source: Source) -> Finding:
         hashed = bool(records)
         if why := _unreadable(source):
             raise _WrongError("damaged", f"{why}; take it from a backup")
-    except _WrongError as wrong:
-        return Finding(name=source.name, kind="history", state=wrong.state, why=str(wrong))
     except RunError as error:
-        return Finding(name=source.name, kind="history", state="damaged", why=str(error))
+        return _wrong(source.name, "history", error)
     return Finding(name=source.name, kind="history", state="ok", hashed=hashed)
 
 

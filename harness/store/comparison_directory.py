@@ -21,7 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from harness.cache import write_atomically
 from harness.errors import RunError
@@ -33,12 +33,14 @@ from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
     TURNS_FILE,
+    adapter,
     describe_bytes,
     describe_folder,
     finished_document,
     read_document,
+    require_schema,
 )
-from harness.store.run_directory import append_line, make_folder, new_run_id, unwritable_results
+from harness.store.run_directory import append_line, make_folder, new_run_id, writing_results
 
 COMPARISON_FILE = "comparison.json"
 COMPARISON_FILES = (COMPARISON_FILE, TURNS_FILE, "compiles.jsonl", "report.md", FINISHED_FILE, DROPPED_FILE)
@@ -48,7 +50,6 @@ COMPARISON_VERSION = 1
 # Numbers that a value needs and JSON may have lost, since it has neither NaN nor infinities.
 _NEEDED = {"rows": ("floor", "seconds"), "means": ("ratio",)}
 _NEEDED_OF_SELFCHECK = ("upper_bound", "seconds")
-_ROUND = TypeAdapter(Round)
 
 
 class ComparisonDirectory:
@@ -72,7 +73,7 @@ class ComparisonDirectory:
 
     def keep_round(self, measured: Round) -> None:
         """Keep the turns of one round, at once."""
-        self._append(TURNS_FILE, _ROUND.dump_json(measured))
+        self._append(TURNS_FILE, adapter(Round).dump_json(measured))
 
     def keep_compile(self, case: str, fields: Mapping[str, Any]) -> None:
         """Keep what one generation of compiles took."""
@@ -84,7 +85,7 @@ class ComparisonDirectory:
         Args:
             comparison: What the document says; None: it gets tables when it is read first.
         """
-        try:
+        with writing_results(self.path):
             write_atomically(self.path / "report.md", report.encode())
             if comparison is not None:
                 try_to_write_tables(self.path, {"comparisons": comparison_rows(comparison)})
@@ -92,14 +93,10 @@ class ComparisonDirectory:
             files = {**describe_folder(self.path, COMPARISON_FILES), COMPARISON_FILE: describe_bytes(document)}
             write_atomically(self.path / FINISHED_FILE, finished_document(files))
             write_atomically(self.path / COMPARISON_FILE, document)
-        except OSError as error:
-            raise unwritable_results(self.path, error) from None
 
     def _append(self, name: str, line: bytes) -> None:
-        try:
+        with writing_results(self.path):
             append_line(self.path / name, line + b"\n")
-        except OSError as error:
-            raise unwritable_results(self.path, error) from None
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
@@ -133,22 +130,21 @@ def load_comparison(folder: Path) -> Comparison:
         RunError: It is damaged, or a later harness wrote it.
     """
     file = folder / COMPARISON_FILE
-    try:
-        return comparison_from_json(read_document(file).decode(), str(file))
-    except UnicodeDecodeError:
-        raise RunError(f"{file}: is damaged; take it from a backup") from None
+    return comparison_from_json(read_document(file), str(file))
 
 
-def comparison_from_json(text: str, source: str = "comparison.json") -> Comparison:
+def comparison_from_json(content: str | bytes, source: str = "comparison.json") -> Comparison:
     """A comparison as it was kept.
 
     Args:
-        source: Where the text is from, for messages.
+        content: A document as `--format json` prints it.
+        source: Where it is from, for messages.
 
     Raises:
         RunError: It is no comparison, or a later harness wrote it.
     """
     try:
+        text = content if isinstance(content, str) else content.decode()
         document = json.loads(text)
     except RecursionError:
         raise RunError(f"{source}: is damaged (nested too deep); make the comparison again") from None
@@ -157,16 +153,18 @@ def comparison_from_json(text: str, source: str = "comparison.json") -> Comparis
     if _has_half_a_pair(text, document):
         raise RunError(f"{source}: is damaged (half a surrogate pair); make the comparison again")
     version = document.get("schema_version") if isinstance(document, dict) else None
+    require_schema(version, source, COMPARISON_VERSION)
     if version != COMPARISON_VERSION:
         raise RunError(
             f"{source}: is no comparison of schema version {COMPARISON_VERSION}, the one that this harness reads; read "
             "it with the harness that wrote it, or make the comparison again"
         )
     try:
-        return TypeAdapter(Comparison).validate_python(_with_numbers(document))
+        comparison: Comparison = adapter(Comparison).validate_python(_with_numbers(document))
     except (ValidationError, TypeError, AttributeError, LookupError) as error:
         where = ".".join(map(str, error.errors()[0]["loc"])) if isinstance(error, ValidationError) else "its rows"
         raise RunError(f"{source}: is damaged at {where}; make the comparison again") from None
+    return comparison
 
 
 def _has_half_a_pair(text: str, document: Any) -> bool:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.errors import RunError
 from harness.records.run import Run
-from harness.store.files import TABLES_FOLDER
+from harness.store.files import TABLES_FOLDER, staging
 from harness.store.schema import COMPARISON_TABLES, TABLES, create_tables, insert_rows
+from harness.text import one_line
 
 if TYPE_CHECKING:
     import duckdb
@@ -143,29 +143,25 @@ def write_tables(folder: Path, rows: Rows) -> None:
 
     Raises:
         OSError: The folder cannot be written, or has tables already.
-        duckdb.Error: Likewise, or a value fits no column.
-        UnicodeError: A text cannot be encoded.
+        RunError: Likewise, a value fits no column, or a text cannot be encoded.
     """
-    copy = Path(tempfile.mkdtemp(prefix=".writing-", dir=folder))
-    connection = connect()
+    import duckdb
+
     try:
-        create_tables(connection)
-        for table, of_table in rows.items():
-            insert_rows(connection, table, of_table)
-            copy_rows(connection, table, table, copy / f"{table}.parquet")
-        copy.chmod(0o755)  # mkdtemp makes it private
-        copy.rename(folder / TABLES_FOLDER)
-    finally:
-        connection.close()
-        shutil.rmtree(copy, ignore_errors=True)
+        with staging(folder) as copy, connect() as connection:
+            create_tables(connection)
+            for table, of_table in rows.items():
+                insert_rows(connection, table, of_table)
+                copy_rows(connection, table, table, copy / f"{table}.parquet")
+            copy.rename(folder / TABLES_FOLDER)
+    except (duckdb.Error, UnicodeError) as error:
+        raise RunError(f"{folder}: its tables cannot be made ({one_line(str(error))[:200]})") from None
 
 
 def try_to_write_tables(folder: Path, rows: Rows) -> bool:
     """As `write_tables`; False: the folder cannot be written, or a value fits no column, and there are none."""
-    import duckdb
-
     try:
         write_tables(folder, rows)
-    except (OSError, duckdb.Error, UnicodeError):
+    except (OSError, RunError):
         return False
     return True

@@ -32,8 +32,8 @@ class Evidence:
 def gather(run: Run) -> Evidence:
     """Sort a run's records by case, and its rounds by group."""
     rounds: dict[str, list[Round]] = {}
-    for one in run.rounds:
-        rounds.setdefault(one.group, []).append(one)
+    for measured in run.rounds:
+        rounds.setdefault(measured.group, []).append(measured)
     return Evidence(
         builds={build.case: build for build in run.builds},
         ir={counted.case: counted for counted in run.ir},

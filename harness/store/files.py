@@ -1,4 +1,4 @@
-"""The files of a finished folder: read up to a limit, hashed, and marked where raw turns are gone.
+"""The files of a results folder: read up to a limit, hashed, written whole, and marked where raw turns are gone.
 
 Nothing trusts how long a line is: no more than a limit ever comes into memory. finished.json has the hash of every
 file, so that a change is seen years later:
@@ -13,16 +13,21 @@ Folders of the first harnesses have no `files`. turns-dropped.json stands in a f
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-import re
+import shutil
 import stat
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, Any, BinaryIO
+
+from filelock import Timeout
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from harness.cache import write_atomically
 from harness.errors import RunError
@@ -31,71 +36,74 @@ from harness.errors import RunError
 LINE_LIMIT_BYTES = 64 * 2**20
 DOCUMENT_LIMIT_BYTES = 256 * 2**20
 FINISHED_FILE = "finished.json"
-LOGS_FOLDER = "logs"
-TABLES_FOLDER = "tables"
-_CHUNK_BYTES = 2**20
-# Of the folder itself, its logs or its tables; a later harness may have files that this one does not know.
-_PATH = re.compile(rf"(({LOGS_FOLDER}|{TABLES_FOLDER})/)?[A-Za-z0-9_+@,-][A-Za-z0-9._+@,-]{{0,254}}")
 TURNS_FILE = "rounds.jsonl"
 DROPPED_FILE = "turns-dropped.json"
+LOGS_FOLDER = "logs"
+TABLES_FOLDER = "tables"
+STAGING_PREFIX = ".copying-"
+CHUNK_BYTES = 2**20
+# Of the folder itself, its logs or its tables; a later harness may have files that this one does not know.
+_PATH = rf"^(({LOGS_FOLDER}|{TABLES_FOLDER})/)?[A-Za-z0-9_+@,-][A-Za-z0-9._+@,-]{{0,254}}$"
 
 
-def read_lines(file: Path, limit_bytes: int = LINE_LIMIT_BYTES) -> Iterator[bytes]:
-    r"""The lines of a file without their ends; what follows the last `\n` was cut short and is left out.
-
-    Args:
-        limit_bytes: Of one line.
-
-    Raises:
-        RunError: The file cannot be read, is no plain file, or has a longer line; the message names file and line.
-    """
-    number = 0
-    try:
-        with open_plain(file) as stream:
-            while line := stream.readline(limit_bytes + 1):
-                number += 1
-                if line.endswith(b"\n"):
-                    yield line[:-1]
-                elif len(line) > limit_bytes:
-                    raise RunError(
-                        f"{file}: line {number} is longer than {_mebibytes(limit_bytes)}, which no record is; "
-                        "take the file from a backup"
-                    )
-    except OSError as error:
-        raise _unreadable(file, error) from None
+class NewerSchemaError(RunError):
+    """A later harness wrote it."""
 
 
-def read_document(file: Path, limit_bytes: int = DOCUMENT_LIMIT_BYTES) -> bytes:
-    """All of a file that is one document, such as run.json.
-
-    Raises:
-        RunError: The file cannot be read, is no plain file, or is larger.
-    """
-    try:
-        with open_plain(file) as stream:
-            content = stream.read(limit_bytes + 1)
-    except OSError as error:
-        raise _unreadable(file, error) from None
-    if len(content) > limit_bytes:
-        raise RunError(
-            f"{file}: is larger than {_mebibytes(limit_bytes)}, which no such file is; take it from a backup"
-        )
-    return content
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 
 
-def ends_in_newline(file: Path) -> bool:
-    """Whether a file's last line is whole; an empty file has none that is not.
+def adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """What reads and writes values of a type as JSON; made when it is needed, since that takes some milliseconds."""
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
+
+
+# --- Reading and writing ---
+
+
+@contextlib.contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """Say in one sentence that a file cannot be read.
 
     Raises:
-        RunError: The file cannot be read.
+        RunError: The system says so.
     """
     try:
-        with open_plain(file) as stream:
-            size = stream.seek(0, os.SEEK_END)
-            stream.seek(max(size - 1, 0))
-            return stream.read(1) in (b"", b"\n")
+        yield
     except OSError as error:
-        raise _unreadable(file, error) from None
+        raise RunError(f"{file}: cannot be read ({error.strerror}); mend its permissions") from None
+
+
+@contextlib.contextmanager
+def writing(path: Path, remedy: str = "make room or mend its permissions, then try again") -> Iterator[None]:
+    """Say in one sentence that a path cannot be written, and what helps.
+
+    Raises:
+        RunError: The system says so.
+    """
+    try:
+        yield
+    except Timeout:  # of a lock, which calls itself an OSError
+        raise
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written ({error.strerror}); {remedy}") from error
+
+
+@contextlib.contextmanager
+def staging(parent: Path) -> Iterator[Path]:
+    """A new folder under a name that nobody reads; who has filled it renames it, and else it is removed.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=parent))
+    try:
+        folder.chmod(0o755)  # mkdtemp makes it private
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def open_plain(file: Path, *, follow: bool = True) -> BinaryIO:
@@ -118,23 +126,111 @@ def open_plain(file: Path, *, follow: bool = True) -> BinaryIO:
     return stream
 
 
-def _mebibytes(limit_bytes: int) -> str:
-    return f"{limit_bytes / 2**20:g} MiB"
+def read_lines(file: Path, limit_bytes: int = LINE_LIMIT_BYTES) -> Iterator[bytes]:
+    r"""The lines of a file without their ends; what follows the last `\n` was cut short and is left out.
+
+    Args:
+        limit_bytes: Of one line.
+
+    Raises:
+        RunError: The file cannot be read, is no plain file, or has a longer line; the message names file and line.
+    """
+    number = 0
+    with reading(file), open_plain(file) as stream:
+        while line := stream.readline(limit_bytes + 1):
+            number += 1
+            if line.endswith(b"\n"):
+                yield line[:-1]
+            elif len(line) > limit_bytes:
+                raise RunError(
+                    f"{file}: line {number} is longer than {limit_bytes / 2**20:g} MiB, which no record is; "
+                    "take the file from a backup"
+                )
 
 
-def _unreadable(file: Path, error: OSError) -> RunError:
-    return RunError(f"{file}: cannot be read ({error.strerror}); mend its permissions")
+def read_document(file: Path, limit_bytes: int = DOCUMENT_LIMIT_BYTES) -> bytes:
+    """All of a file that is one document, such as run.json.
+
+    Raises:
+        RunError: The file cannot be read, is no plain file, or is larger.
+    """
+    with reading(file), open_plain(file) as stream:
+        content = stream.read(limit_bytes + 1)
+    if len(content) > limit_bytes:
+        limit = f"{limit_bytes / 2**20:g} MiB"
+        raise RunError(f"{file}: is larger than {limit}, which no such file is; take it from a backup")
+    return content
 
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+def require_schema(version: Any, source: object, newest: int) -> None:
+    """Refuse a document of a later harness.
+
+    Args:
+        version: What the document says.
+        source: Its file.
+
+    Raises:
+        NewerSchemaError: It is of one.
+    """
+    if isinstance(version, int) and version > newest:
+        raise NewerSchemaError(f"{source}: has schema {version}, and this harness reads {newest}; upgrade it")
+
+
+def ends_in_newline(file: Path) -> bool:
+    """Whether a file's last line is whole; an empty file has none that is not.
+
+    Raises:
+        RunError: The file cannot be read.
+    """
+    with reading(file), open_plain(file) as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(size - 1, 0))
+        return stream.read(1) in (b"", b"\n")
+
+
+# --- What a finished folder says of its files ---
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileRecord:
     """One file as it was when its folder was finished."""
 
-    sha256: str
-    bytes: int
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    bytes: Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dropped:
+    """That a folder's raw turns are gone.
+
+    Attributes:
+        when: ISO 8601, UTC.
+        turns: Hash and size of what was there.
+    """
+
+    when: str
+    turns: FileRecord
+
+
+@dataclass(frozen=True)
+class _Finished:
+    files: dict[Annotated[str, Field(pattern=_PATH)], FileRecord] | None = None
+
+
+def _require_time(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
+@dataclass(frozen=True)
+class _DroppedFiles:
+    turns: Annotated[FileRecord, Field(validation_alias=TURNS_FILE)]
+
+
+@dataclass(frozen=True)
+class _Marker:
+    dropped: Annotated[str, AfterValidator(_require_time)]
+    files: _DroppedFiles
 
 
 def describe_file(file: Path) -> FileRecord:
@@ -144,13 +240,10 @@ def describe_file(file: Path) -> FileRecord:
         RunError: It cannot be read or is no plain file.
     """
     digest, size = hashlib.sha256(), 0
-    try:
-        with open_plain(file, follow=False) as stream:
-            while chunk := stream.read(_CHUNK_BYTES):
-                digest.update(chunk)
-                size += len(chunk)
-    except OSError as error:
-        raise RunError(f"{file}: cannot be read ({error.strerror}); mend its permissions") from None
+    with reading(file), open_plain(file, follow=False) as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            digest.update(chunk)
+            size += len(chunk)
     return FileRecord(sha256=digest.hexdigest(), bytes=size)
 
 
@@ -175,10 +268,23 @@ def describe_folder(folder: Path, names: Iterable[str]) -> dict[str, FileRecord]
     }
 
 
-def finished_document(files: dict[str, FileRecord], now: datetime | None = None) -> bytes:
+def finished_document(files: Mapping[str, FileRecord]) -> bytes:
     """What finished.json says."""
-    when = (now or datetime.now(timezone.utc)).isoformat(timespec="seconds")
-    return json.dumps({"finished": when, "files": {name: asdict(one) for name, one in files.items()}}).encode()
+    return _document("finished", files)
+
+
+def mark_dropped(folder: Path, turns: FileRecord) -> None:
+    """Write the marker; the turns themselves go after it.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    write_atomically(folder / DROPPED_FILE, _document("dropped", {TURNS_FILE: turns}))
+
+
+def _document(event: str, files: Mapping[str, FileRecord]) -> bytes:
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return json.dumps({event: now, "files": {name: asdict(record) for name, record in files.items()}}).encode()
 
 
 def read_manifest(folder: Path) -> dict[str, FileRecord] | None:
@@ -188,45 +294,7 @@ def read_manifest(folder: Path) -> dict[str, FileRecord] | None:
         RunError: The file is damaged, or names a file that no run has, such as one elsewhere.
     """
     file = folder / FINISHED_FILE
-    if not file.is_file():
-        return None
-    try:
-        document = json.loads(read_document(file))
-        files = document.get("files")
-        if files is None:
-            return None
-        records = {str(name): FileRecord(sha256=one["sha256"], bytes=one["bytes"]) for name, one in files.items()}
-        if not all(_SHA256.fullmatch(record.sha256) and record.bytes >= 0 for record in records.values()):
-            raise ValueError
-        if not all(_PATH.fullmatch(name) for name in records):
-            raise ValueError
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise RunError(f"{file}: is damaged; take it from a backup") from None
-    return records
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dropped:
-    """That a folder's raw turns are gone.
-
-    Attributes:
-        when: ISO 8601, UTC.
-        turns: Hash and size of what was there.
-    """
-
-    when: str
-    turns: FileRecord
-
-
-def mark_dropped(folder: Path, turns: FileRecord, now: datetime | None = None) -> None:
-    """Write the marker; the turns themselves go after it.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-    when = (now or datetime.now(timezone.utc)).isoformat(timespec="seconds")
-    marker = {"dropped": when, "files": {TURNS_FILE: asdict(turns)}}
-    write_atomically(folder / DROPPED_FILE, json.dumps(marker).encode())
+    return _read_as(_Finished, file).files if file.is_file() else None
 
 
 def read_dropped(folder: Path) -> Dropped | None:
@@ -238,10 +306,12 @@ def read_dropped(folder: Path) -> Dropped | None:
     file = folder / DROPPED_FILE
     if not file.is_file() or (folder / TURNS_FILE).exists():  # the latter: it was stopped before it dropped them
         return None
+    marker = _read_as(_Marker, file)
+    return Dropped(when=marker.dropped, turns=marker.files.turns)
+
+
+def _read_as(kind: type[Any], file: Path) -> Any:
     try:
-        document = json.loads(read_document(file))
-        when, turns = document["dropped"], document["files"][TURNS_FILE]
-        datetime.fromisoformat(when)
-        return Dropped(when=when, turns=FileRecord(sha256=str(turns["sha256"]), bytes=int(turns["bytes"])))
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return adapter(kind).validate_json(read_document(file))
+    except ValidationError:
         raise RunError(f"{file}: is damaged; take it from a backup") from None

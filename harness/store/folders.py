@@ -12,12 +12,11 @@ from typing import Literal
 from harness.errors import RunError
 from harness.store.comparison_directory import COMPARISON_FILE, COMPARISON_FILES
 from harness.store.files import FINISHED_FILE
-from harness.store.run_directory import file_names
+from harness.store.run_directory import HEADER_FILE, file_names
 from harness.text import shown
 
 Kind = Literal["run", "comparison"]
 
-HEADER_FILE = "run.json"
 HISTORY_FOLDER = "history"
 PUBLISHED_FOLDER = "published"
 # About 20 million turns: a folder is read as a whole before it is let in.

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -15,13 +14,18 @@ from harness.cache import held
 from harness.errors import RunError, UsageError
 from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.files import (
+    CHUNK_BYTES,
     DROPPED_FILE,
     FINISHED_FILE,
+    STAGING_PREFIX,
     TURNS_FILE,
     FileRecord,
     describe_file,
     open_plain,
     read_dropped,
+    reading,
+    staging,
+    writing,
 )
 from harness.store.folders import (
     FOLDER_LIMIT_BYTES,
@@ -35,12 +39,8 @@ from harness.store.folders import (
 )
 from harness.text import shown
 
-OnProgress = Callable[[str], None]
-
 _CREDENTIALS = re.compile(r"//[^/@]*@")
-STAGING_PREFIX = ".copying-"
 _LOCK_FILE = ".archive.lock"
-_CHUNK_BYTES = 2**20
 _LOCAL_SCHEMES = ("file://", "local://")
 
 
@@ -66,40 +66,12 @@ def archive_lock(results: Path) -> Iterator[None]:
         sys.stderr.write(f"Waiting for another harness that changes {results}.\n")
 
     with contextlib.ExitStack() as stack:
-        try:
+        with writing(results):
             results.mkdir(parents=True, exist_ok=True)
             stack.enter_context(held(results / _LOCK_FILE, tell))
-        except OSError as error:
-            raise unwritable(results, error) from None
         for left in results.glob(f"{STAGING_PREFIX}*"):
             shutil.rmtree(left, ignore_errors=True)
         yield
-
-
-def unwritable(path: Path, error: OSError) -> RunError:
-    """What is said where a disk is full or a folder is read-only."""
-    return RunError(f"{path}: cannot be written ({error.strerror}); make room or mend its permissions, then try again")
-
-
-@contextlib.contextmanager
-def staged(source: Path, contents: Contents, results: Path) -> Iterator[Path]:
-    """A copy of a folder's known files below `results`, under a name that nobody reads; removed unless it is moved.
-
-    Raises:
-        RunError: A file of the source cannot be read, or the copy cannot be written.
-    """
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-        copy = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=results))
-    except OSError as error:
-        raise unwritable(results, error) from None
-    try:
-        copy.chmod(0o755)  # mkdtemp makes it private
-        for name in contents.known:
-            _copy_file(source / name, copy / name)
-        yield copy
-    finally:
-        shutil.rmtree(copy, ignore_errors=True)
 
 
 def require_size(folder: Path, contents: Contents) -> None:
@@ -122,8 +94,7 @@ def same_content(one: Path, other: Path) -> bool:
     Raises:
         RunError: One cannot be read.
     """
-    here, there = _described(one), _described(other)
-    return here == there
+    return _described(one) == _described(other)
 
 
 def _described(folder: Path) -> dict[str, FileRecord]:
@@ -137,28 +108,28 @@ def _described(folder: Path) -> dict[str, FileRecord]:
 
 def _copy_file(source: Path, target: Path) -> None:
     """Copy one plain file; a link that has come to its place meanwhile is refused."""
-    try:
+    with reading(source):
         stream = open_plain(source, follow=False)
-    except OSError as error:
-        raise RunError(f"{source}: cannot be read ({error.strerror}); mend its permissions") from None
-    with stream:
-        try:
-            target.parent.mkdir(exist_ok=True)
-            size = 0
-            with target.open("xb") as copy:
-                while chunk := stream.read(_CHUNK_BYTES):
-                    size += len(chunk)
-                    if size > FOLDER_LIMIT_BYTES:
-                        raise RunError(f"{source}: has grown while it was copied; try again")
-                    copy.write(chunk)
-        except OSError as error:
-            raise unwritable(target, error) from None
+    with stream, writing(target):
+        target.parent.mkdir(exist_ok=True)
+        size = 0
+        with target.open("xb") as copy:
+            while chunk := stream.read(CHUNK_BYTES):
+                size += len(chunk)
+                if size > FOLDER_LIMIT_BYTES:
+                    raise RunError(f"{source}: has grown while it was copied; try again")
+                copy.write(chunk)
 
 
-def in_order(names: Iterable[str]) -> list[str]:
-    """Files in the order in which they may appear: what makes a folder a finished one comes last."""
-    last = (FINISHED_FILE, COMPARISON_FILE)
-    return sorted(names, key=lambda name: (last.index(name) if name in last else -1, name))
+def in_order(paths: Iterable[str]) -> list[str]:
+    """Files in the order in which they may appear: what makes a folder or a set of tables a whole one comes last."""
+    last = ("runs.parquet", "comparisons.parquet", FINISHED_FILE, COMPARISON_FILE)
+
+    def position(path: str) -> int:
+        name = path.rpartition("/")[2]
+        return last.index(name) if name in last else -1
+
+    return sorted(paths, key=lambda path: (position(path), path))
 
 
 class Place:
@@ -186,8 +157,13 @@ class Place:
         try:
             with os.scandir(self.local) as entries:
                 for entry in sorted(entries, key=lambda entry: entry.name):
-                    if (why := _refusal(entry)) is not None:
-                        self.refused[entry.name] = why
+                    beside = entry.name.startswith(".") or entry.name in (HISTORY_FOLDER, PUBLISHED_FOLDER)
+                    if beside or not entry.is_dir():
+                        continue
+                    if entry.is_symlink():
+                        self.refused[entry.name] = "is a symbolic link, which is not followed"
+                    elif not is_name(entry.name):
+                        self.refused[entry.name] = f"{shown(entry.name)!r} is no name of a run"
                     elif _is_candidate(entry):
                         found.append(entry.name)
         except FileNotFoundError:
@@ -198,14 +174,13 @@ class Place:
             ) from None
         return found
 
-    def fetch(self, names: Iterable[str] | None = None, on_progress: OnProgress | None = None) -> None:
+    def fetch(self, names: Iterable[str] | None = None) -> None:
         """Bring folders into `local`, which has nothing to do where they lie there.
 
         A folder that has not changed is not fetched again; for one that is refused, `refused` says why.
 
         Args:
             names: None: all folders and the compacted history.
-            on_progress: Told each name.
 
         Raises:
             RunError: The place cannot be read.
@@ -238,21 +213,20 @@ class Place:
                         "compare the two, and rename or delete one"
                     )
                 return False
-            with staged(folder, contents, self.local) as copy:
+            with writing(target), staging(self.local) as copy:
+                for name in contents.known:
+                    _copy_file(folder / name, copy / name)
                 if check is not None:
                     check(copy)
                 self._upload(copy, folder.name, contents)
-                try:
-                    copy.rename(target)
-                except OSError as error:
-                    raise unwritable(target, error) from None
+                copy.rename(target)
         return True
 
     def _upload(self, copy: Path, name: str, contents: Contents) -> None:
         """Bring a new folder to where others see it, beyond `local`."""
 
     def apply(self, written: Iterable[str], removed: Iterable[str]) -> None:
-        """Do at the place what was done in `local`: upload these files, in this order, then delete those.
+        """Do at the place what was done in `local`: upload files, what makes others whole last, then delete others.
 
         Args:
             written: Paths relative to the place.
@@ -286,21 +260,8 @@ def open_place(place: str, *, mirror: Path | None = None) -> Place:
 
 
 def _is_candidate(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry of a results folder may be a run or a comparison, perhaps one that was only begun."""
-    if not is_name(entry.name) or not entry.is_dir(follow_symlinks=False):
-        return False
+    """Whether a folder may be a run or a comparison, perhaps one that was only begun."""
     try:
         return kind_of(set(os.listdir(entry.path))) is not None  # noqa: PTH208 (names alone are wanted)
     except OSError:
         return True  # reading it says why it cannot be
-
-
-def _refusal(entry: os.DirEntry[str]) -> str | None:
-    """Why an entry is not even looked into; None: it is, or is nothing of ours."""
-    if entry.name.startswith(".") or entry.name in (HISTORY_FOLDER, PUBLISHED_FOLDER):
-        return None
-    if entry.is_symlink():
-        return "is a symbolic link, which is not followed" if entry.is_dir() else None
-    if entry.is_dir() and not is_name(entry.name):
-        return f"{shown(entry.name)!r} is no name of a run"
-    return None

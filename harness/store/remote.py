@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from urllib.parse import unquote
 
 from harness.cache import cache_root, read_memo, write_memo
 from harness.errors import HarnessError, RunError, UsageError
-from harness.store.files import FINISHED_FILE
+from harness.store.files import CHUNK_BYTES, FINISHED_FILE, staging, writing
 from harness.store.folders import (
     FOLDER_LIMIT_BYTES,
     HISTORY_FOLDER,
@@ -27,18 +26,15 @@ from harness.store.folders import (
     is_name,
     kind_of,
 )
-from harness.store.place import STAGING_PREFIX, OnProgress, Place, archive_lock, in_order, unwritable, without_password
+from harness.store.place import Place, archive_lock, in_order, without_password
 from harness.text import one_line, shown
 
 # A hundred thousand links of a hundred bytes, several times over.
 PAGE_LIMIT_BYTES = 64 * 2**20
-_CHUNK_BYTES = 2**20
 # These list everything below a prefix at once; others are walked, folder by folder.
 _FLAT = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl"})
 _DEPTH = 3  # <run>/logs/<file> and history/<table>/<part>
-# What file systems of fsspec call a file's version or time, the surest first.
-_STAMPS = ("ETag", "etag", "md5Hash", "content_md5", "CRC", "mtime", "LastModified", "last_modified", "updated")
-_STAMPS_FILE = ".fetched.json"
+_SIZES_FILE = ".fetched.json"
 
 
 def web_options(place: str) -> dict[str, Any]:
@@ -55,7 +51,7 @@ def web_options(place: str) -> dict[str, Any]:
         async def text(self, encoding: str | None = None, errors: str = "strict") -> str:
             """All of a page, as fsspec asks for those that list folders."""
             page = bytearray()
-            async for chunk in self.content.iter_chunked(_CHUNK_BYTES):
+            async for chunk in self.content.iter_chunked(CHUNK_BYTES):
                 page += chunk
                 if len(page) > PAGE_LIMIT_BYTES:
                     raise RunError(f"{self.url}: lists more than {PAGE_LIMIT_BYTES / 2**20:g} MiB; look at what it is")
@@ -71,12 +67,10 @@ class RemoteFile:
     Attributes:
         path: As its file system wants it.
         bytes: None where the listing does not say.
-        stamp: Size and version, as text, which change where the file does; "" where the listing has neither.
     """
 
     path: str
     bytes: int | None
-    stamp: str
 
 
 # Of runs, of comparisons and of the compacted history, by name: their files by path in the folder.
@@ -132,9 +126,7 @@ def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = Fals
 
 def _remote_file(path: str, info: Mapping[str, Any]) -> RemoteFile:
     size = info.get("size")
-    size = size if isinstance(size, int) and size >= 0 else None
-    version = next((str(info[key]) for key in _STAMPS if info.get(key) is not None), "")
-    return RemoteFile(path=path, bytes=size, stamp=f"{size} {version}" if version or size is not None else "")
+    return RemoteFile(path=path, bytes=size if isinstance(size, int) and size >= 0 else None)
 
 
 def _require_answer(system: Any, root: str, address: str) -> None:
@@ -180,7 +172,7 @@ class RemotePlace(Place):
         """Folders of runs and comparisons there, as they were when this was first asked."""
         return sorted(self._listing().keys() - {HISTORY_FOLDER})
 
-    def fetch(self, names: Iterable[str] | None = None, on_progress: OnProgress | None = None) -> None:
+    def fetch(self, names: Iterable[str] | None = None) -> None:
         """Bring folders into the mirror, each as a whole."""
         if names is None:
             self.fetch_history()
@@ -188,9 +180,7 @@ class RemotePlace(Place):
         folders = self._listing()
         with archive_lock(self.local):
             for name in names:
-                if name in folders:
-                    if on_progress is not None:
-                        on_progress(name)
+                if folders.get(name):
                     try:
                         self._fetch_folder(name, folders[name])
                     except RunError as error:  # the others may be sound
@@ -214,7 +204,7 @@ class RemotePlace(Place):
     def apply(self, written: Iterable[str], removed: Iterable[str]) -> None:
         """Upload files of the mirror, then delete others at the place."""
         with _explained(self.address, "written"):
-            for path in written:
+            for path in in_order(written):
                 self._upload_file(self.local / path, path)
             for path in removed:
                 self._system.rm_file(self._path(path))
@@ -232,42 +222,35 @@ class RemotePlace(Place):
         return self._folders
 
     def _fetch_folder(self, name: str, files: Mapping[str, RemoteFile]) -> None:
-        """Fetch a folder into a name that nobody reads, and move it to its own.
+        """Fetch a folder into a name that nobody reads, and move it to its own; a finished one only where it differs.
 
         Raises:
             RunError: It is too large, or cannot be read or written.
         """
         target = self.local / name
-        stamps = {path: file.stamp for path, file in files.items()}
-        # Not every listing has versions; what is finished does not change then either.
-        fixed = name == HISTORY_FOLDER or kind_of(set(files)) == "comparison" or FINISHED_FILE in files
-        if (read_memo(target / _STAMPS_FILE) or {}) == stamps and (fixed or all(stamps.values())):
+        sizes = {path: file.bytes for path, file in files.items()}
+        finished = name == HISTORY_FOLDER or kind_of(set(files)) == "comparison" or FINISHED_FILE in files
+        if finished and read_memo(target / _SIZES_FILE) == sizes:
             return
         size = sum(file.bytes or 0 for file in files.values())
         if size > FOLDER_LIMIT_BYTES:
             limit = f"{FOLDER_LIMIT_BYTES / 2**30:g} GiB"
             raise RunError(f"{self.address}: {name} is {size / 2**30:,.1f} GiB, and more than {limit} is not fetched")
-        try:
-            copy = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=self.local))
-            try:
-                for path, file in files.items():
-                    (copy / path).parent.mkdir(parents=True, exist_ok=True)
-                    with (copy / path).open("wb") as stream:
-                        stream.writelines(self._chunks(file))
-                write_memo(copy / _STAMPS_FILE, stamps)
-                if target.exists():
-                    shutil.rmtree(target)
-                copy.rename(target)
-            finally:
-                shutil.rmtree(copy, ignore_errors=True)
-        except OSError as error:
-            raise unwritable(target, error) from None
+        with writing(target), staging(self.local) as copy:
+            for path, file in files.items():
+                (copy / path).parent.mkdir(parents=True, exist_ok=True)
+                with (copy / path).open("wb") as stream:
+                    stream.writelines(self._chunks(file))
+            write_memo(copy / _SIZES_FILE, sizes)
+            if target.exists():
+                shutil.rmtree(target)
+            copy.rename(target)
 
     def _chunks(self, file: RemoteFile) -> Iterator[bytes]:
         """A file's content, and no more bytes than a folder may have, whatever the listing said."""
         size = 0
         with _explained(self.address, "read"), self._system.open(file.path, "rb") as stream:
-            while chunk := stream.read(_CHUNK_BYTES):
+            while chunk := stream.read(CHUNK_BYTES):
                 size += len(chunk)
                 if size > FOLDER_LIMIT_BYTES:
                     raise RunError(f"{self.address}: {shown(file.path)} is larger than a run can be; look at it")
@@ -281,7 +264,7 @@ class RemotePlace(Place):
         with _explained(self.address, "written"):
             for path in in_order(contents.known):
                 self._upload_file(copy / path, f"{name}/{path}")
-        self._listing()[name] = {}  # no file is fetched: the copy becomes the mirror's
+        self._listing()[name] = {}  # nothing is left to fetch: the copy becomes the mirror's
 
     def _upload_file(self, file: Path, path: str) -> None:
         remote = self._path(path)

@@ -20,14 +20,15 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from harness.cache import write_atomically
 from harness.errors import RunError
@@ -36,19 +37,23 @@ from harness.store.database import RowsOf, try_to_write_tables
 from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
+    LOGS_FOLDER,
     TURNS_FILE,
+    adapter,
     describe_folder,
     finished_document,
     read_document,
     read_dropped,
     read_lines,
     read_manifest,
+    require_schema,
+    writing,
 )
 
 Record = Build | IrCounts | Check | Reference | Round | Lost | Work | Peak
 _T = TypeVar("_T")
 
-_HEADER_FILE = "run.json"
+HEADER_FILE = "run.json"
 _LOCK_FILE = ".lock"
 # Of a suite's name in a folder's: file systems take 255 bytes, and more is added before and after it.
 _NAME_LENGTH = 150
@@ -62,21 +67,13 @@ _FILES: dict[type[Any], str] = {
     Work: "work.jsonl",
     Peak: "peaks.jsonl",
 }
-
-
-_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
-
-
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """Made when it is needed, since that takes some milliseconds each."""
-    if kind not in _ADAPTERS:
-        _ADAPTERS[kind] = TypeAdapter(kind)
-    return _ADAPTERS[kind]
+# What is said where there is no room in a results folder, or no right to write there.
+_ELSEWHERE = "choose another folder with --results"
 
 
 def file_names() -> tuple[str, ...]:
     """Every file that a run directory may hold, but for those in logs/."""
-    return (_HEADER_FILE, *_FILES.values(), "report.md", FINISHED_FILE, DROPPED_FILE)
+    return (HEADER_FILE, *_FILES.values(), "report.md", FINISHED_FILE, DROPPED_FILE)
 
 
 def new_run_id(suite: str, now: datetime) -> str:
@@ -95,20 +92,16 @@ def require_writable(results: Path) -> None:
     Raises:
         RunError: It cannot be made or written.
     """
-    try:
+    with writing(results, _ELSEWHERE):
         results.mkdir(parents=True, exist_ok=True)
         probe = results / f".probe-{os.getpid()}"
         probe.write_bytes(b"")
         probe.unlink()
-    except OSError as error:
-        raise RunError(
-            f"{results}: cannot be written ({error.strerror}); choose another folder with --results"
-        ) from None
 
 
-def unwritable_results(path: Path, error: OSError) -> RunError:
-    """What is said where there is no room in a results folder, or no right to write there."""
-    return RunError(f"{path}: cannot be written ({error.strerror}); make room or choose another folder with --results")
+def writing_results(path: Path) -> AbstractContextManager[None]:
+    """As `writing`, of what may as well be put elsewhere."""
+    return writing(path, f"make room or {_ELSEWHERE}")
 
 
 def make_folder(results: Path, name: str) -> Path:
@@ -120,13 +113,9 @@ def make_folder(results: Path, name: str) -> Path:
     require_writable(results)
     for attempt in range(1, 1000):
         path = results / (name if attempt == 1 else f"{name}-{attempt}")
-        try:
+        with writing_results(results), contextlib.suppress(FileExistsError):
             path.mkdir()
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise unwritable_results(results, error) from None
-        return path
+            return path
     raise RunError(f"{results}: has a thousand folders named {name}; choose another with --results")
 
 
@@ -170,11 +159,12 @@ class RunDirectory:
         path = make_folder(results, header.id)
         named = replace(header, id=path.name)
         try:
-            write_atomically(path / _HEADER_FILE, _adapter(Header).dump_json(named, indent=1))
-        except OSError as error:
+            with writing_results(results):
+                write_atomically(path / HEADER_FILE, adapter(Header).dump_json(named, indent=1))
+        except RunError:
             with contextlib.suppress(OSError):
                 path.rmdir()
-            raise unwritable_results(results, error) from None
+            raise
         return cls(path, named)
 
     @classmethod
@@ -192,7 +182,7 @@ class RunDirectory:
     def __enter__(self) -> RunDirectory:
         self._refuse_finished()
         try:
-            with _told(self.path):
+            with _continuable(self.path):
                 self._lock.acquire(timeout=0)
         except Timeout:
             raise RunError(f"{self.path}: another harness is writing this run; wait for it or stop it") from None
@@ -218,14 +208,14 @@ class RunDirectory:
         Raises:
             RunError: The disk is full or the file cannot be written.
         """
-        line = _adapter(type(record)).dump_json(record) + b"\n"
-        with _told(self.path):
+        line = adapter(type(record)).dump_json(record) + b"\n"
+        with _continuable(self.path):
             append_line(self.path / _FILES[type(record)], line)
 
     def log(self, case: str, text: str) -> Path:
         """Keep what a tool printed for a case; the file's path inside the run."""
-        path = self.path / "logs" / f"{re.sub(r'[^A-Za-z0-9._+@-]', ',', case)}.stderr.txt"
-        with _told(self.path):
+        path = self.path / LOGS_FOLDER / f"{re.sub(r'[^A-Za-z0-9._+@-]', ',', case)}.stderr.txt"
+        with _continuable(self.path):
             write_atomically(path, text.encode())
         return path
 
@@ -237,34 +227,25 @@ class RunDirectory:
         """
         run = replace(load_run(self.path), finished=True)
         text = report(run)
-        with _told(self.path):
+        with _continuable(self.path):
             write_atomically(self.path / "report.md", text.encode())
             if rows_of is not None:
                 try_to_write_tables(self.path, rows_of(run))
             write_atomically(self.path / FINISHED_FILE, finished_document(describe_folder(self.path, file_names())))
 
 
-@contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except Timeout:  # of the lock, which calls itself an OSError
-        raise
-    except OSError as error:
-        raise RunError(
-            f"{path}: cannot be written ({error.strerror}); make room or mend its permissions, "
-            f"then go on with `harness run --resume {path}`"
-        ) from error
+def _continuable(path: Path) -> AbstractContextManager[None]:
+    """As `writing`, of a run that can go on afterwards."""
+    return writing(path, f"make room or mend its permissions, then go on with `harness run --resume {path}`")
 
 
 def _drop_cut_line(path: Path) -> None:
-    if not path.is_file():
-        return
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        with _told(path.parent):
-            os.truncate(path, whole)
+    if path.is_file():
+        content = path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            with _continuable(path.parent):
+                os.truncate(path, whole)
 
 
 def load_run(path: Path, *, rounds: bool = True) -> Run:
@@ -277,27 +258,13 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
         RunError: It is no run directory, of a newer schema, or damaged, or a file of it is gone; the message names
             file and line.
     """
-    header_file = path / _HEADER_FILE
-    if not header_file.is_file():
-        raise RunError(f"{path}: is not a run directory (it has no {_HEADER_FILE}); give one from results/")
-    return _read_run(path, rounds=rounds)
-
-
-def load_rounds(path: Path) -> tuple[Round, ...]:
-    """The rounds of a run directory alone.
-
-    Raises:
-        RunError: They are damaged; the message names file and line.
-    """
-    return _records(path, Round)
-
-
-def _read_run(path: Path, *, rounds: bool) -> Run:
+    if not (path / HEADER_FILE).is_file():
+        raise RunError(f"{path}: is not a run directory (it has no {HEADER_FILE}); give one from results/")
     dropped = read_dropped(path)
     if dropped is None:
         _require_turns(path)
     return Run(
-        header=_header(path / _HEADER_FILE),
+        header=_header(path / HEADER_FILE),
         builds=_records(path, Build),
         ir=_records(path, IrCounts),
         checks=_records(path, Check),
@@ -309,6 +276,15 @@ def _read_run(path: Path, *, rounds: bool) -> Run:
         finished=(path / FINISHED_FILE).is_file(),
         turns_dropped=dropped.when if dropped is not None else "",
     )
+
+
+def load_rounds(path: Path) -> tuple[Round, ...]:
+    """The rounds of a run directory alone.
+
+    Raises:
+        RunError: They are damaged; the message names file and line.
+    """
+    return _records(path, Round)
 
 
 def _require_turns(path: Path) -> None:
@@ -325,31 +301,22 @@ def _require_turns(path: Path) -> None:
 def _header(file: Path) -> Header:
     raw = read_document(file)
     try:
-        header: Header = _adapter(Header).validate_json(raw)
-    except ValidationError as error:
-        _require_schema(file, _version(raw, file))
-        raise RunError(f"{file}: is damaged ({_first(error)}); take the run from a backup") from None
-    _require_schema(file, header.schema_version)
-    return header
-
-
-def _version(raw: bytes, file: Path) -> Any:
-    try:
-        return json.loads(raw)["schema_version"]
+        version = json.loads(raw)["schema_version"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise RunError(f"{file}: is damaged; take the run from a backup") from None
-
-
-def _require_schema(file: Path, version: Any) -> None:
-    if version != SCHEMA_VERSION:
-        raise RunError(f"{file}: has schema {version}, and this harness reads {SCHEMA_VERSION}; upgrade it")
+    require_schema(version, file, SCHEMA_VERSION)
+    try:
+        header: Header = adapter(Header).validate_json(raw)
+    except ValidationError as error:
+        raise RunError(f"{file}: is damaged ({_first(error)}); take the run from a backup") from None
+    return header
 
 
 def _records(path: Path, kind: type[_T]) -> tuple[_T, ...]:
     file = path / _FILES[kind]
     if not os.path.lexists(file):  # a link to nothing is no missing file
         return ()
-    validate = _adapter(kind).validate_json
+    validate = adapter(kind).validate_json
     records = []
     for number, line in enumerate(read_lines(file), start=1):
         try:

@@ -50,10 +50,11 @@ from harness.store.files import (
     describe_file,
     read_document,
     read_manifest,
+    require_schema,
 )
-from harness.store.folders import HEADER_FILE, HISTORY_FOLDER, is_name
+from harness.store.folders import HISTORY_FOLDER, is_name
 from harness.store.place import open_place
-from harness.store.run_directory import load_rounds, load_run
+from harness.store.run_directory import HEADER_FILE, load_rounds, load_run
 from harness.store.schema import COMPARISON_TABLES, RUN_TABLES, SERIES_VIEW, TABLES, create_tables, insert_rows
 from harness.text import one_line, shown
 
@@ -124,10 +125,7 @@ def _old_parts(folder: Path) -> list[Source]:
     sources = []
     try:
         document = json.loads(read_document(index))
-        if document["schema_version"] != 1:
-            raise RunError(
-                f"{index}: has schema {document['schema_version']!r:.20}, and this harness reads 1; upgrade it"
-            )
+        require_schema(document["schema_version"], index, 1)
         for part in document["parts"]:
             if not is_name(part["name"]) or not set(part["bytes"]) <= set(STORED):
                 raise ValueError

@@ -19,7 +19,7 @@ from harness.report.github import render_comment
 from harness.report.portable import portable_comparison
 from harness.report.run_report import Report, build_report
 from harness.report.run_words import next_steps as next_steps_of_run
-from harness.stages.reporting import load_comparison
+from harness.store.comparison_directory import load_comparison
 from harness.store.run_directory import load_run
 from tests.report.builders import make_comparison, make_timed
 

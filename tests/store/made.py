@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import resource
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
@@ -13,6 +17,7 @@ from harness.report import render
 from harness.report.rows import rows_of
 from harness.store.archive import Outcome
 from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.files import TURNS_FILE, describe_file, mark_dropped
 from harness.store.run_directory import RunDirectory
 from tests.builders import make_header, make_round
 from tests.history.made import make_night, store
@@ -56,6 +61,35 @@ def a_comparison(results: Path, day: int = 0) -> Path:
     return directory.path
 
 
+def edit(file: Path, **fields: object) -> None:
+    """Change a document on disk."""
+    file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
+
+
+def without_turns(folder: Path) -> Path:
+    """The folder after `harness results gc` deleted its raw turns."""
+    mark_dropped(folder, describe_file(folder / TURNS_FILE))
+    (folder / TURNS_FILE).unlink()
+    return folder
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size, as a disk that has so much room left."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def start(code: str, *arguments: object) -> subprocess.Popen[str]:
+    """Another process of the harness, in which this code runs."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """Every file below a folder that is not a lock, with what is in it."""
     return {
@@ -67,7 +101,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def fates(outcomes: list[Outcome]) -> dict[str, str]:
     """What became of each folder, by name."""
-    return {one.name: one.fate for one in outcomes}
+    return {outcome.name: outcome.fate for outcome in outcomes}
 
 
 def why(outcomes: list[Outcome]) -> str:

@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ from harness.store.folders import is_id, is_known, is_name
 from harness.store.run_directory import RunDirectory, load_run
 from tests.builders import make_header
 from tests.history.made import make_night, store
-from tests.store.made import a_comparison, a_run, an_old_run, an_unfinished_run
+from tests.store.made import a_comparison, a_run, an_old_run, an_unfinished_run, edit, without_turns
 
 
 def look(folder: Path) -> Finding:
@@ -29,6 +31,72 @@ def look(folder: Path) -> Finding:
     finding = check_folder(folder, name=folder.name)
     assert "\n" not in finding.why
     return finding
+
+
+def link(name: str, to: str) -> Callable[[Path], None]:
+    """Put a link in a file's place."""
+
+    def spoil(folder: Path) -> None:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(to)
+
+    return spoil
+
+
+def cut(folder: Path, by: int = 9) -> None:
+    os.truncate(folder / "rounds.jsonl", (folder / "rounds.jsonl").stat().st_size - by)
+
+
+def write(name: str, content: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_text(content)
+
+
+def figure(folder: Path) -> None:
+    (folder / "rounds.jsonl").write_text((folder / "rounds.jsonl").read_text().replace('"round":1', '"round":7'))
+
+
+def other_marker(folder: Path) -> None:
+    turns = json.loads((without_turns(folder) / "turns-dropped.json").read_text())["files"]["rounds.jsonl"]
+    edit(folder / "turns-dropped.json", files={"rounds.jsonl": {**turns, "bytes": turns["bytes"] + 1}})
+
+
+def tables_of_another(folder: Path) -> None:
+    """Rows of another run, of which the hash is right."""
+    shutil.copy(a_run(folder.parent, 1) / "tables" / "points.parquet", folder / "tables")
+    files = json.loads((folder / "finished.json").read_text())["files"]
+    described = asdict(describe_file(folder / "tables" / "points.parquet"))
+    edit(folder / "finished.json", files={**files, "tables/points.parquet": described})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "state", "why"),
+    [
+        (figure, "changed", "rounds.jsonl: is not as it was when the run was finished"),
+        (write("lost.jsonl", ""), "changed", "lost.jsonl: was not there when the run was finished"),
+        (other_marker, "changed", "turns-dropped.json: tells of other turns than it had"),
+        (lambda folder: (folder / "report.md").unlink(), "damaged", "report.md: is gone; take it from a backup"),
+        (lambda folder: (folder / "rounds.jsonl").unlink(), "damaged", "rounds.jsonl: is gone; take it from a backup"),
+        (cut, "damaged", "rounds.jsonl: its last line is cut short; take it from a backup"),
+        (link("report.md", "/etc/passwd"), "damaged", "report.md is a symbolic link, which no run has; take it away"),
+        (link("logs", "/etc"), "damaged", "logs is a symbolic link"),
+        (link("deep/anything", "/etc/shadow"), "damaged", "deep/anything is a symbolic link"),
+        (lambda folder: os.mkfifo(folder / "lost.jsonl"), "damaged", "lost.jsonl is a pipe, a socket or a device"),
+        (write("comparison.json", "{}"), "damaged", "has both run.json and comparison.json, which no folder does"),
+        (tables_of_another, "damaged", "points.parquet: has rows of other runs than its own; delete "),
+        (lambda folder: shutil.rmtree(folder / "tables"), "damaged", "tables/cases.parquet: is gone"),
+        (write("plot.svg", ""), "ok", "holds plot.svg beside"),
+        (without_turns, "ok", "its raw turns were dropped on "),
+    ],
+)
+def test_what_was_done_to_a_finished_run_is_found(
+    tmp_path: Path, spoil: Callable[[Path], object], state: str, why: str
+) -> None:
+    folder = a_run(tmp_path)
+    spoil(folder)
+    finding = look(folder)
+    assert finding.state == state
+    assert why in finding.why
 
 
 def test_what_is_whole_is_ok_and_says_whether_hashes_were_compared(tmp_path: Path) -> None:
@@ -41,25 +109,14 @@ def test_what_is_whole_is_ok_and_says_whether_hashes_were_compared(tmp_path: Pat
         assert (finding.state, finding.kind, finding.hashed, finding.why) == ("ok", kind, hashed, "")
 
 
-def test_a_run_that_goes_on_is_unfinished(tmp_path: Path) -> None:
+def test_what_is_not_finished_or_is_neither_says_so(tmp_path: Path) -> None:
     finding = look(an_unfinished_run(tmp_path))
-    assert finding.state == "unfinished"
-    assert "harness run --resume" in finding.why
-
-
-def test_what_is_neither_is_told(tmp_path: Path) -> None:
+    assert (finding.state, "harness run --resume" in finding.why) == ("unfinished", True)
     (tmp_path / "pictures").mkdir()
     (tmp_path / "stopped").mkdir()
     (tmp_path / "stopped" / "rounds.jsonl").touch()
     assert look(tmp_path / "pictures").state == "not a run"
     assert look(tmp_path / "stopped").state == "unfinished"
-
-
-def test_a_figure_that_was_changed_by_hand_is_found(tmp_path: Path) -> None:
-    file = a_run(tmp_path) / "rounds.jsonl"
-    file.write_text(file.read_text().replace('"round":1', '"round":7'))
-    assert look(file.parent).state == "changed"
-    assert look(file.parent).why == f"{file}: is not as it was when the run was finished"
 
 
 @given(cut=st.integers(min_value=1, max_value=4000))
@@ -71,58 +128,28 @@ def test_a_file_that_was_cut_is_found_wherever_it_was_cut(tmp_path_factory: pyte
 
 
 def test_without_hashes_a_last_line_that_was_cut_is_found_all_the_same(tmp_path: Path) -> None:
-    file = an_old_run(tmp_path) / "rounds.jsonl"
-    os.truncate(file, file.stat().st_size - 5)
-    assert look(file.parent).state == "damaged"
-    assert look(file.parent).why == f"{file}: its last line is cut short; take it from a backup"
+    folder = an_old_run(tmp_path)
+    cut(folder)
+    assert look(folder).why == f"{folder / 'rounds.jsonl'}: its last line is cut short; take it from a backup"
 
 
-def test_a_file_that_is_gone_or_came_later_is_found(tmp_path: Path) -> None:
-    folder = a_run(tmp_path)
-    (folder / "lost.jsonl").write_text("")
-    assert (look(folder).state, "was not there when" in look(folder).why) == ("changed", True)
-    (folder / "lost.jsonl").unlink()
-    (folder / "rounds.jsonl").unlink()
-    assert (look(folder).state, "rounds.jsonl: is gone" in look(folder).why) == ("damaged", True)
-
-
-def test_what_others_put_beside_is_a_remark(tmp_path: Path) -> None:
-    folder = a_run(tmp_path)
-    (folder / "plot.svg").touch()
-    assert (look(folder).state, look(folder).why) == ("ok", "holds plot.svg beside")
-
-
-def test_dropped_turns_are_no_damage_unless_the_marker_tells_of_others(tmp_path: Path) -> None:
-    folder = a_run(tmp_path)
-    mark_dropped(folder, describe_file(folder / "rounds.jsonl"))
-    (folder / "rounds.jsonl").unlink()
-    assert look(folder).state == "ok"
-    assert look(folder).why.startswith("its raw turns were dropped on ")
-    marker = json.loads((folder / "turns-dropped.json").read_text())
-    marker["files"]["rounds.jsonl"]["bytes"] += 1
-    (folder / "turns-dropped.json").write_text(json.dumps(marker))
-    assert look(folder).state == "changed"
-
-
-def test_tables_that_an_old_run_got_later_are_no_change_but_rows_of_others_are_damage(tmp_path: Path) -> None:
-    folder, other = store(tmp_path, make_night(0)), a_run(tmp_path, 1)
+def test_tables_that_an_old_run_got_later_are_no_change_but_have_to_be_tables(tmp_path: Path) -> None:
+    folder = store(tmp_path, make_night(0))
     write_tables(folder, rows_of(load_run(folder)))
     assert (look(folder).state, look(folder).why) == ("ok", "")
-    shutil.copy(other / "tables" / "points.parquet", folder / "tables")
-    assert look(folder).state == "damaged"
-    assert "points.parquet: has rows of other runs than its own; delete " in look(folder).why
     (folder / "tables" / "points.parquet").write_bytes(b"PAR1")
-    assert "points.parquet: cannot be read" in look(folder).why
+    assert (look(folder).state, "points.parquet: cannot be read" in look(folder).why) == ("damaged", True)
 
 
 @pytest.mark.parametrize("make", [a_run, a_comparison])
-def test_a_later_harness_wrote_it(tmp_path: Path, make: object) -> None:
-    assert callable(make)
-    folder: Path = make(tmp_path)
-    file = folder / ("run.json" if make is a_run else "comparison.json")
-    file.write_text(json.dumps({**json.loads(file.read_text()), "schema_version": 99, "rows": "anew"}))
-    assert look(folder).state == "future schema"
-    assert look(folder).why == f"{file}: has schema 99, and this harness reads 1; upgrade it"
+def test_a_header_is_damaged_or_of_a_later_harness(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    file = make(tmp_path) / ("run.json" if make is a_run else "comparison.json")
+    for content in ("", "[" * 100_000, '{"schema_version": ' + "9" * 5000 + "}"):
+        file.write_text(content)
+        assert look(file.parent).state == "damaged"
+    file.write_text('{"schema_version": 99, "rows": "anew"}')
+    assert look(file.parent).state == "future schema"
+    assert look(file.parent).why == f"{file}: has schema 99, and this harness reads 1; upgrade it"
 
 
 def test_a_folder_has_to_be_named_as_its_id_says(tmp_path: Path) -> None:
@@ -131,16 +158,6 @@ def test_a_folder_has_to_be_named_as_its_id_says(tmp_path: Path) -> None:
     assert look(copy).state == "changed"
     assert look(copy).why == f"it is run {folder.name} under another name; rename it back"
     assert check_folder(copy, name="published/mine", named_by_id=False).state == "ok"
-
-
-@pytest.mark.parametrize("content", ["", "[]", "null", "[" * 100_000, '{"schema_version": ' + "9" * 5000 + "}"])
-def test_a_header_that_is_anything_is_damaged(tmp_path: Path, content: str) -> None:
-    folder = a_run(tmp_path)
-    (folder / "run.json").write_text(content)
-    assert look(folder).state == "damaged"
-    comparison = a_comparison(tmp_path)
-    (comparison / "comparison.json").write_text(content)
-    assert look(comparison).state == "damaged"
 
 
 def test_names_that_the_harness_gives_and_others() -> None:
@@ -158,7 +175,7 @@ def test_names_that_the_harness_gives_and_others() -> None:
 # --- What a finished folder says of its own files ---
 
 
-def test_a_finished_run_has_hash_and_size_of_every_file_of_it(tmp_path: Path) -> None:
+def test_a_finished_folder_has_hash_and_size_of_every_file_of_it(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path, make_header()) as directory:
         directory.log("net/stock@cpu", "a tool's words")
         directory.finish(lambda _: "# Report\n")
@@ -166,14 +183,13 @@ def test_a_finished_run_has_hash_and_size_of_every_file_of_it(tmp_path: Path) ->
     assert manifest is not None
     assert sorted(manifest) == ["logs/net,stock@cpu.stderr.txt", "report.md", "run.json"]
     assert manifest["report.md"] == FileRecord(sha256=hashlib.sha256(b"# Report\n").hexdigest(), bytes=9)
-
-
-def test_so_has_a_finished_comparison(tmp_path: Path) -> None:
-    folder = a_comparison(tmp_path)
-    manifest = read_manifest(folder)
+    compared = a_comparison(tmp_path)
+    manifest = read_manifest(compared)
     assert manifest is not None
     assert sorted(manifest) == ["comparison.json", "report.md", "rounds.jsonl", "tables/comparisons.parquet"]
-    assert all(describe_file(folder / name) == record for name, record in manifest.items())
+    assert all(describe_file(compared / name) == record for name, record in manifest.items())
+    assert read_manifest(an_unfinished_run(tmp_path)) is None
+    assert read_manifest(an_old_run(tmp_path)) is None
 
 
 OF_NOBODY = json.dumps({"sha256": "0" * 64, "bytes": 1})
@@ -188,16 +204,11 @@ OF_NOBODY = json.dumps({"sha256": "0" * 64, "bytes": 1})
     ],
 )
 def test_a_manifest_that_is_damaged_or_names_what_no_folder_has_is_named(tmp_path: Path, files: str) -> None:
-    folder = a_run(tmp_path)
-    (folder / "finished.json").write_text(f'{{"finished": "", "files": {files}}}')
+    file = tmp_path / "finished.json"
+    file.write_text(f'{{"finished": "", "files": {files}}}')
     with pytest.raises(RunError) as caught:
-        read_manifest(folder)
-    assert str(caught.value) == f"{folder / 'finished.json'}: is damaged; take it from a backup"
-
-
-def test_what_is_not_finished_or_old_has_none(tmp_path: Path) -> None:
-    assert read_manifest(an_unfinished_run(tmp_path)) is None
-    assert read_manifest(an_old_run(tmp_path)) is None
+        read_manifest(tmp_path)
+    assert str(caught.value) == f"{file}: is damaged; take it from a backup"
 
 
 def test_a_run_whose_turns_were_dropped_says_when(tmp_path: Path) -> None:
@@ -212,10 +223,14 @@ def test_a_run_whose_turns_were_dropped_says_when(tmp_path: Path) -> None:
     assert load_run(folder).rounds == ()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", json.dumps({"dropped": "yesterday", "files": {"rounds.jsonl": {}}})])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{}", '{"dropped": "2026-01-01", "files": {}}'),
+        f'{{"dropped": "yesterday", "files": {{"rounds.jsonl": {OF_NOBODY}}}}}',
+    ],
+)
 def test_a_damaged_marker_is_named(tmp_path: Path, text: str) -> None:
-    folder = a_run(tmp_path)
-    (folder / "rounds.jsonl").unlink()
-    (folder / "turns-dropped.json").write_text(text)
+    (tmp_path / "turns-dropped.json").write_text(text)
     with pytest.raises(RunError, match=r"turns-dropped.json: is damaged"):
-        load_run(folder)
+        read_dropped(tmp_path)

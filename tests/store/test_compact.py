@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
 import signal
-import subprocess
-import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -18,10 +15,19 @@ from harness.progress import Silent
 from harness.report.rows import rows_of
 from harness.store.archive import Compacted, compact, drop_turns, merge
 from harness.store.check import check_history
-from harness.store.files import describe_file, mark_dropped
 from harness.store.place import open_place
 from tests.history.made import compacted, make_nights, night_id, store
-from tests.store.made import a_comparison, a_run, an_old_run, an_unfinished_run, contents, runs
+from tests.store.made import (
+    a_comparison,
+    a_run,
+    an_old_run,
+    an_unfinished_run,
+    contents,
+    room_for,
+    runs,
+    start,
+    without_turns,
+)
 
 TABLES = ("runs", "points", "cases", "turns", "comparisons")
 NOW = datetime(2027, 1, 1, tzinfo=timezone.utc)
@@ -65,16 +71,6 @@ def test_a_second_time_does_nothing(tmp_path: Path) -> None:
     assert second.before_bytes == second.after_bytes == first.after_bytes > 0
 
 
-def test_the_same_runs_give_a_set_of_the_same_name(tmp_path: Path) -> None:
-    runs(tmp_path / "here", 3)
-    shutil.copytree(tmp_path / "here", tmp_path / "there")
-    names: set[str] = set()
-    for results in (tmp_path / "here", tmp_path / "there"):
-        done(results)
-        names.update(path.name for path in (results / "history").iterdir())
-    assert len(names) == 1
-
-
 def test_new_runs_go_into_the_one_set_and_folders_are_only_read(tmp_path: Path) -> None:
     first = a_run(tmp_path, 0)
     before = contents(first)
@@ -85,12 +81,6 @@ def test_new_runs_go_into_the_one_set_and_folders_are_only_read(tmp_path: Path) 
     assert contents(first) == before
     assert states(tmp_path) == ["ok"]
     assert len(list((tmp_path / "history").iterdir())) == 1
-
-
-def test_runs_of_version_0_1_get_their_tables(tmp_path: Path) -> None:
-    folder = an_old_run(tmp_path)
-    done(tmp_path)
-    assert (folder / "tables" / "points.parquet").is_file()
 
 
 def test_what_version_0_1_compacted_is_read_and_becomes_one_set(tmp_path: Path) -> None:
@@ -115,9 +105,7 @@ def test_what_is_unfinished_or_damaged_is_left_out_with_its_reason(tmp_path: Pat
     good, damaged = runs(tmp_path, 2)
     with (tmp_path / damaged / "builds.jsonl").open("a") as file:
         file.write("{}\n")
-    dropped = an_old_run(tmp_path, 2)
-    mark_dropped(dropped, describe_file(dropped / "rounds.jsonl"))
-    (dropped / "rounds.jsonl").unlink()
+    dropped = without_turns(an_old_run(tmp_path, 2))
     unfinished = an_unfinished_run(tmp_path).name
     compacted = done(tmp_path)
     assert compacted.runs == (good,)
@@ -148,8 +136,8 @@ def test_a_killed_compaction_loses_nothing_and_the_next_one_goes_on(tmp_path: Pa
     compacted(tmp_path, make_nights(2))
     a_run(tmp_path, 2)
     points = table(tmp_path, "points")
-    command = [sys.executable, "-c", _KILLED, str(tmp_path), at]
-    killed = subprocess.run(command, timeout=120, cwd=Path(__file__).parents[2], check=False)
+    killed = start(_KILLED, tmp_path, at)
+    killed.communicate(timeout=120)
     assert killed.returncode == -signal.SIGKILL
 
     assert set(states(tmp_path)) == {"ok"}
@@ -165,13 +153,8 @@ def test_a_disk_that_is_full_leaves_everything_as_it_was(tmp_path: Path) -> None
     done(tmp_path)
     a_run(tmp_path, 1)
     before = contents(tmp_path)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
-    try:
-        with pytest.raises(RunError, match=r"history: cannot be written"):
-            done(tmp_path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with room_for(1000), pytest.raises(RunError, match=r"history: cannot be written"):
+        done(tmp_path)
     assert contents(tmp_path) == before
     assert len(done(tmp_path).runs) == 1
 

@@ -55,13 +55,6 @@ def test_a_document_that_is_too_large_is_refused(tmp_path: Path) -> None:
         read_document(file, 4)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "rounds.jsonl")
-    with pytest.raises(RunError, match="is no plain file"):
-        next(read_lines(tmp_path / "rounds.jsonl"))
-
-
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"gone: cannot be read \(No such file or directory\)"):
         read_document(tmp_path / "gone")

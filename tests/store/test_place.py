@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,6 @@ from harness.store.place import open_place
 from tests.store.made import a_comparison, a_run, an_unfinished_run, contents, runs
 
 URL = "memory://bucket/results"
-
-
-@pytest.fixture(autouse=True)
-def _empty_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Each test has a cache and a memory of its own."""
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    yield
-    MemoryFileSystem.store.clear()
-    MemoryFileSystem.pseudo_dirs[:] = [""]
 
 
 @pytest.fixture

@@ -33,9 +33,8 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def url(tmp_path: Path) -> Iterator[str]:
     """The address of `tmp_path / "results"`."""
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     (tmp_path / "results").mkdir()
     handler = partial(_Quiet, directory=str(tmp_path / "results"))
     _Quiet.asked.clear()
@@ -63,7 +62,7 @@ def test_folders_come_as_they_are_and_once(tmp_path: Path, url: str) -> None:
     assert not [path for path in _Quiet.asked if path.endswith((".json", ".jsonl", ".md", ".txt"))]
 
 
-def test_nobody_who_answers_is_not_nothing_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_nobody_who_answers_is_not_nothing_there(url: str) -> None:
     with pytest.raises(RunError, match=r"^http://127\.0\.0\.1:\d+/gone: there is nothing there; give a folder"):
         open_place(f"{url}/gone").names()
     with socket.socket() as unused:  # bound, but nobody listens

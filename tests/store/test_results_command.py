@@ -22,7 +22,6 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages have short paths, and tables the same width everywhere."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def document(capsys: Printed) -> Any:
@@ -42,7 +41,7 @@ def test_merging_says_what_became_of_each(capsys: Printed, snapshot: SnapshotAss
     assert run_command_line(["results", "merge", "from", "--into", "other", "--format", "json"]) == 2
     told = document(capsys)
     assert told["schema_version"] == 1
-    assert {one["name"]: one["fate"] for one in told["merged"]}[first] == "copied"
+    assert {outcome["name"]: outcome["fate"] for outcome in told["merged"]}[first] == "copied"
 
 
 def test_merging_without_trouble_ends_with_0(capsys: Printed) -> None:
@@ -131,11 +130,6 @@ def test_a_folder_that_is_not_there_is_one_sentence(capsys: Printed, command: st
     )
 
 
-def test_an_age_that_is_none_is_one_sentence(capsys: Printed) -> None:
-    assert run_command_line(["results", "gc", "--older-than", "soon"]) == 2
-    assert "--older-than soon: is no age; write days, weeks or years" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("command", ["compact", "verify", "gc"])
 def test_an_empty_folder_is_nothing_wrong(capsys: Printed, command: str) -> None:
     Path("results").mkdir()
@@ -147,20 +141,16 @@ def test_an_empty_folder_is_nothing_wrong(capsys: Printed, command: str) -> None
 def test_every_command_works_on_a_url(tmp_path: Path, capsys: Printed) -> None:
     url = "memory://bucket/all"
     names = runs(Path("from"), 2)
-    try:
-        assert run_command_line(["results", "merge", "from", "--into", url]) == 0
-        assert run_command_line(["results", "compact", url]) == 0
-        assert run_command_line(["results", "verify", url]) == 0
-        assert run_command_line(["results", "gc", url, "--older-than", "1d"]) == 0
-        there = {path.removeprefix("/bucket/all/") for path in MemoryFileSystem().find("/bucket/all")}
-        assert {path for path in there if "rounds" in path} == set()
-        assert {f"{name}/turns-dropped.json" for name in names} < there
-        assert {f"{name}/tables/points.parquet" for name in names} < there
-        assert len([path for path in there if path.startswith("history/") and path.endswith("points.parquet")]) == 1
-        assert run_command_line(["results", "verify", url]) == 0
-        assert run_command_line(["results", "merge", url, "--into", "back"]) == 0
-        assert {path.name for path in Path("back").glob("2*")} == set(names)
-    finally:
-        MemoryFileSystem.store.clear()
-        MemoryFileSystem.pseudo_dirs[:] = [""]
+    assert run_command_line(["results", "merge", "from", "--into", url]) == 0
+    assert run_command_line(["results", "compact", url]) == 0
+    assert run_command_line(["results", "verify", url]) == 0
+    assert run_command_line(["results", "gc", url, "--older-than", "1d"]) == 0
+    there = {path.removeprefix("/bucket/all/") for path in MemoryFileSystem().find("/bucket/all")}
+    assert {path for path in there if "rounds" in path} == set()
+    assert {f"{name}/turns-dropped.json" for name in names} < there
+    assert {f"{name}/tables/points.parquet" for name in names} < there
+    assert len([path for path in there if path.startswith("history/") and path.endswith("points.parquet")]) == 1
+    assert run_command_line(["results", "verify", url]) == 0
+    assert run_command_line(["results", "merge", url, "--into", "back"]) == 0
+    assert {path.name for path in Path("back").glob("2*")} == set(names)
     assert capsys.readouterr().err.count("harness:") == 0

@@ -194,7 +194,7 @@ def test_messages_that_are_explained_are_said() -> None:
         "have the same head",
         "comments of this suite",
         "No artifact holds a comparison",
-        "is no comparison of schema version",
+        "and this harness reads",
         "have no commit in common here",
         "The history cannot be fetched",
     ):
