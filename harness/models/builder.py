@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import Field
 
 from harness.models.model import Input
 from harness.plugins.options import check_options
 from harness.plugins.registry import Registry
 
 P = TypeVar("P")
+
+# Fields of parameters that most builders have.
+Size = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from harness.models.builder import Builder, BuiltModel
+from harness.models.builder import Builder, BuiltModel, Seed, Size
 from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
-
-Size = Annotated[int, Field(ge=1)]
 
 KERNEL = 3
 _BIAS_SCALE = 0.05
@@ -98,7 +95,7 @@ class Parameters:
     channels_in: Size = 128
     channels_out: Size = 128
     form: Literal["named", "generic"] = "named"
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
 
 
 def weights(params: Parameters) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

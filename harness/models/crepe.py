@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from numpy.typing import NDArray
-from pydantic import Field
 
-from harness.models.builder import Builder, BuiltOnnx
+from harness.models.builder import Builder, BuiltOnnx, Size
 from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
 from harness.models.weight_formats import read_torch_file
@@ -43,7 +42,7 @@ class Parameters:
         batch: How many windows of 1024 samples.
     """
 
-    batch: Annotated[int, Field(ge=1)] = 1
+    batch: Size = 1
 
 
 def write(weights: Mapping[str, NDArray[Any]], params: Parameters) -> BuiltOnnx:

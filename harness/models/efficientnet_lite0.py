@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from harness.models.builder import Builder, BuiltOnnx
+from harness.models.builder import Builder, BuiltOnnx, Size
 from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
 from harness.models.weight_formats import read_torch_file
@@ -67,7 +67,7 @@ class Parameters:
         size: Rows and columns of an image; the published figures are of 224.
     """
 
-    batch: Annotated[int, Field(ge=1)] = 1
+    batch: Size = 1
     size: Annotated[int, Field(ge=32)] = 224
 
 

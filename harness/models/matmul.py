@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from harness.models.builder import Builder, BuiltModel
+from harness.models.builder import Builder, BuiltModel, Seed, Size
 from harness.models.inputs import bf16_bits
 from harness.models.mlir_text import constant, resources_text, tensor_type
 from harness.models.model import Input
 from harness.models.onnx_graph import ONNX_FLOAT, OnnxGraph
 
-Size = Annotated[int, Field(ge=1)]
 Dtype = Literal["f32", "f16", "bf16", "i8"]
 
 _SUMS = {"f32": "f32", "f16": "f32", "bf16": "f32", "i8": "i32"}
@@ -64,7 +63,7 @@ class Parameters:
     dtype: Dtype = "f32"
     dynamic: Annotated[str, Field(pattern=r"^m?n?k?$")] = ""
     right: Literal["argument", "constant"] = "argument"
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
         """Refuse a constant of unknown size."""

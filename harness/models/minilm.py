@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from harness.models.builder import Builder, BuiltOnnx
+from harness.models.builder import Builder, BuiltOnnx, Size
 from harness.models.model import Input
 from harness.models.onnx_graph import ONNX_FLOAT, OnnxGraph, read_static
 from harness.models.weight_formats import read_safetensors
@@ -55,7 +55,7 @@ class Parameters:
     """
 
     layers: Literal[3, 6] = 6
-    batch: Annotated[int, Field(ge=1)] = 1
+    batch: Size = 1
     sequence: Annotated[int, Field(ge=1, le=POSITIONS)] = 128
 
 

@@ -19,18 +19,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from harness.models.builder import Builder, BuiltModel
+from harness.models.builder import Builder, BuiltModel, Seed, Size
 from harness.models.mlir_text import Body, Tensor
 from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
-
-Size = Annotated[int, Field(ge=1)]
 
 _BIAS_SCALE = 0.05
 
@@ -64,7 +61,7 @@ class Parameters:
     batch: Size = 256
     dtype: Literal["f32", "bf16"] = "f32"
     form: Literal["pytorch", "mlir-gen"] = "pytorch"
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
 
 
 def weights(params: Parameters) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:

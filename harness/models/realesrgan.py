@@ -16,12 +16,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from harness.models.builder import Builder, BuiltOnnx
+from harness.models.builder import Builder, BuiltOnnx, Size
 from harness.models.model import Input
 from harness.models.ncnn import Network, read_network, write_onnx
 from harness.models.weights import WeightFile
 
-Size = Annotated[int, Field(ge=1)]
 Name = Literal["x4plus", "x4plus-anime", "animevideov3-x2", "animevideov3-x3", "animevideov3-x4"]
 
 _IMAGE_CHANNELS = 3

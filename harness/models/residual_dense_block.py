@@ -17,18 +17,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from harness.models.builder import Builder, BuiltModel
+from harness.models.builder import Builder, BuiltModel, Seed, Size
 from harness.models.mlir_text import Body, Tensor, tensor_type
 from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
 
-Size = Annotated[int, Field(ge=1)]
 DENSE_CONVOLUTIONS = 5
 DENSE_BLOCKS = 3
 SLOPE = 0.2  # of the leaky ReLU; what a block adds is scaled by it too
@@ -77,7 +74,7 @@ class Parameters:
     channels: Size = 64
     growth: Size = 32
     blocks: Size = 1
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
 
 
 @dataclass(frozen=True, kw_only=True)

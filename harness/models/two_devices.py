@@ -12,17 +12,13 @@ from `dev_a`, and results go back there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from harness.models.builder import Builder, BuiltModel
+from harness.models.builder import Builder, BuiltModel, Seed, Size
 from harness.models.mlir_text import Body, Tensor
 from harness.models.mlp import Parameters as Mlp
 from harness.models.mlp import weights
 from harness.models.model import Input
-
-Size = Annotated[int, Field(ge=1)]
 
 _DEVICES = ("dev_a", "dev_b")
 
@@ -45,7 +41,7 @@ class Parameters:
     width: Size = 256
     rows: Size = 64
     batches: Size = 1
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
 
 
 def device_of(params: Parameters, layer: int) -> str | None:

@@ -56,8 +56,6 @@ Mlp *mlp_new(int bf16, long layers, long rows, long width, long row_block, long 
   return mlp;
 }
 
-void mlp_free(Mlp *mlp) { free(mlp); }
-
 /* A value that is no number stays one. */
 static inline float relu(float value) { return value < 0 ? 0 : value; }
 

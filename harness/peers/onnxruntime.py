@@ -27,10 +27,6 @@ def _session_options(threads: int) -> Any:
     return options
 
 
-def _refuses(model: PeerModel, _: NoOptions) -> str | None:
-    return refuses_onnx(model)
-
-
 def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: NoOptions) -> Ready:
     """A session with its arguments and results bound; one call is made to learn the results' shapes."""
     import onnxruntime
@@ -62,6 +58,6 @@ PEER = Peer(
     options=NoOptions,
     missing=partial(missing_package, "onnxruntime"),
     version=partial(version, "onnxruntime"),
-    refuses=_refuses,
+    refuses=refuses_onnx,
     prepare=prepare,
 )

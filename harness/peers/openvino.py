@@ -12,10 +12,6 @@ from harness.peers.values import Array, Peer, PeerModel, Ready, Setting, missing
 from harness.plugins.options import NoOptions
 
 
-def _refuses(model: PeerModel, _: NoOptions) -> str | None:
-    return refuses_onnx(model)
-
-
 def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: NoOptions) -> Ready:
     """One stream of so many threads, computing in the model's own types, on whatever cores the process is held."""
     import openvino
@@ -54,6 +50,6 @@ PEER = Peer(
     options=NoOptions,
     missing=partial(missing_package, "openvino"),
     version=partial(version, "openvino"),
-    refuses=_refuses,
+    refuses=refuses_onnx,
     prepare=prepare,
 )

@@ -20,6 +20,7 @@ PLAIN = {
     **{kind: kind.lower() for kind in ("Abs", "Add", "Ceil", "Cos", "Erf", "Exp", "Floor", "Log", "MatMul", "Mul")},
     **{kind: kind.lower() for kind in ("Neg", "Reciprocal", "Relu", "Sigmoid", "Sin", "Sqrt", "Sub", "Tanh", "Where")},
     **{kind: f"logical_{kind.lower()}" for kind in ("And", "Not", "Or")},
+    "HardSwish": "nn.functional.hardswish",
     "Equal": "eq",
     "Greater": "gt",
     "GreaterOrEqual": "ge",
@@ -28,7 +29,7 @@ PLAIN = {
 }
 _MADE = (
     "AveragePool BatchNormalization Cast Clip Concat Constant ConstantOfShape Conv ConvTranspose DepthToSpace Div "
-    "Dropout Elu Expand Flatten Gather Gelu Gemm GlobalAveragePool GlobalMaxPool HardSigmoid HardSwish Identity "
+    "Dropout Elu Expand Flatten Gather Gelu Gemm GlobalAveragePool GlobalMaxPool HardSigmoid Identity "
     "LayerNormalization LeakyRelu Max MaxPool Min PRelu Pad Pow Range ReduceL2 ReduceMax ReduceMean ReduceMin "
     "ReduceSum Reshape Resize Shape Slice Softmax Split Squeeze Tile Transpose Unsqueeze"
 )
@@ -50,7 +51,7 @@ class Options:
 
 
 def _refuses(model: PeerModel, options: Options) -> str | None:
-    if (reason := refuses_onnx(model)) is not None:
+    if (reason := refuses_onnx(model, options)) is not None:
         return reason
     if options.mode == "compile" and not shutil.which(_compiler()):
         return f"torch.compile needs the C++ compiler {_compiler()}, which is not installed"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -109,16 +110,13 @@ def make_average_pool(node: Node) -> Run:
     return lambda x: function(functional.pad(x, pads), kernel, strides) / share
 
 
-def make_global_average_pool(node: Node) -> Run:
-    """Over the whole image."""
-    dimensions = list(range(2, node.operand(0).dim()))
-    return lambda x: torch.mean(x, dim=dimensions, keepdim=True)
+def _over_the_image(function: Callable[..., Any]) -> Callable[[Node], Run]:
+    """What makes an operation that reduces all dimensions of an image by a function of `dim` and `keepdim`."""
+    return lambda node: partial(function, dim=list(range(2, node.operand(0).dim())), keepdim=True)
 
 
-def make_global_max_pool(node: Node) -> Run:
-    """Over the whole image."""
-    dimensions = list(range(2, node.operand(0).dim()))
-    return lambda x: torch.amax(x, dim=dimensions, keepdim=True)
+make_global_average_pool = _over_the_image(torch.mean)
+make_global_max_pool = _over_the_image(torch.amax)
 
 
 def make_batch_normalization(node: Node) -> Run:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -123,32 +123,28 @@ def make_clip(node: Node) -> Run:
     return lambda x, *_: torch.clamp(x, low, high)
 
 
-def make_max(_: Node) -> Run:
-    """Of any number of operands."""
-    return lambda *several: reduce(torch.maximum, several)
+def _folded(function: Callable[..., Any]) -> Callable[[Node], Run]:
+    """What makes an operation of any number of operands by a function of two."""
+    return lambda _: lambda *several: reduce(function, several)
 
 
-def make_min(_: Node) -> Run:
-    """Of any number of operands."""
-    return lambda *several: reduce(torch.minimum, several)
+make_max = _folded(torch.maximum)
+make_min = _folded(torch.minimum)
 
 
 def make_elu(node: Node) -> Run:
     """The exponential linear unit."""
-    alpha = node.attributes.get("alpha", 1.0)
-    return lambda x: functional.elu(x, alpha)
+    return partial(functional.elu, alpha=node.attributes.get("alpha", 1.0))
 
 
 def make_gelu(node: Node) -> Run:
     """Exact, or with tanh."""
-    approximate = node.choice("approximate", "none", "none", "tanh")
-    return lambda x: functional.gelu(x, approximate=approximate)
+    return partial(functional.gelu, approximate=node.choice("approximate", "none", "none", "tanh"))
 
 
 def make_leaky_relu(node: Node) -> Run:
     """The slope is an attribute."""
-    slope = node.attributes.get("alpha", 0.01)
-    return lambda x: functional.leaky_relu(x, slope)
+    return partial(functional.leaky_relu, negative_slope=node.attributes.get("alpha", 0.01))
 
 
 def make_p_relu(node: Node) -> Run:
@@ -163,11 +159,6 @@ def make_hard_sigmoid(node: Node) -> Run:
     """The line alpha * x + beta, between 0 and 1."""
     alpha, beta = node.attributes.get("alpha", 0.2), node.attributes.get("beta", 0.5)
     return lambda x: torch.clamp(x * alpha + beta, 0.0, 1.0)
-
-
-def make_hard_swish(_: Node) -> Run:
-    """PyTorch's is ONNX's."""
-    return lambda x: functional.hardswish(x)
 
 
 def make_softmax(node: Node) -> Run:
@@ -245,12 +236,10 @@ def make_cast(node: Node) -> Run:
 
 def make_constant(node: Node) -> Run:
     """A tensor, a number or a list of numbers."""
-    for name, dtype in (("value_float", torch.float32), ("value_floats", torch.float32)):
+    dtypes = {"value_float": torch.float32, "value_floats": torch.float32, "value_int": torch.int64}
+    for name, dtype in {**dtypes, "value_ints": torch.int64}.items():
         if name in node.attributes:
             return lambda: torch.tensor(node.attributes[name], dtype=dtype)
-    for name in ("value_int", "value_ints"):
-        if name in node.attributes:
-            return lambda: torch.tensor(node.attributes[name], dtype=torch.int64)
     if "value" not in node.attributes:
         raise node.refuse("of strings or of a sparse tensor")
     return lambda: node.attributes["value"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ class _Reader:
 def _function(node: Node) -> Run:
     run: Run
     if node.kind in PLAIN:
-        run = getattr(torch, PLAIN[node.kind])
+        run = attrgetter(PLAIN[node.kind])(torch)
     elif node.kind in MADE:
         name = "make_" + re.sub(r"(?<!^)(?=[A-Z])", "_", node.kind).lower()
         run = getattr(torch_ops if hasattr(torch_ops, name) else torch_images, name)(node)

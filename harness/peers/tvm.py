@@ -38,10 +38,6 @@ def _missing() -> str | None:
     return None if shutil.which(_LINKER) else f"{_LINKER}, with which it links, is not installed"
 
 
-def _refuses(model: PeerModel, _: NoOptions) -> str | None:
-    return refuses_onnx(model)
-
-
 def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: NoOptions) -> Ready:
     """Relax's virtual machine with the compiled library; results are new tensors of its own pool at each call."""
     # Its threads spin before they sleep, and each takes a core for its own, unless these say otherwise at its start.
@@ -103,6 +99,6 @@ PEER = Peer(
     options=NoOptions,
     missing=_missing,
     version=partial(version, "apache-tvm"),
-    refuses=_refuses,
+    refuses=refuses_onnx,
     prepare=prepare,
 )

@@ -101,15 +101,11 @@ def missing_package(module: str, distribution: str = "") -> str | None:
     return None if find_spec(module) is not None else f"{distribution or module} is not installed"
 
 
-def refuses_onnx(model: PeerModel, *, bf16: bool = False) -> str | None:
-    """Why there is no ONNX file of a model, or none that numpy arrays can be given to; None: there is.
-
-    Args:
-        bf16: Whether the peer takes bf16 arguments.
-    """
+def refuses_onnx(model: PeerModel, _: object) -> str | None:
+    """Why there is no ONNX file of a model, or none that numpy arrays can be given to; None: there is."""
     if model.onnx is None:
         return "the model has no ONNX form"
-    if not bf16 and any(value.dtype == "bf16" for value in model.inputs):
+    if any(value.dtype == "bf16" for value in model.inputs):
         return "it takes no bf16 arguments"
     return None
 
