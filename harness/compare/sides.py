@@ -13,6 +13,7 @@ from harness.compare.judge import CHANGED
 from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair, Side, is_toolchain, side_of
 from harness.errors import RunError, ToolchainError, UsageError
 from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFacts
+from harness.records.run import Header
 from harness.store.run_directory import load_run
 from harness.toolchain import Toolchain, get_toolchains
 
@@ -87,17 +88,31 @@ def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) ->
     return here
 
 
+def machine_name(environment: Environment) -> str:
+    """`machine 3f2a91c04b7e (virtual)`: the same words for the same machine, which do not tell its name."""
+    machine = environment.get("machine", {})
+    return f"machine {machine['id']}{' (virtual)' if machine.get('virtual') else ''}" if "id" in machine else ""
+
+
 def describe_machine(environment: Environment) -> str:
     """`machine 3f2a91c04b7e (virtual), AMD EPYC, 2 cores, Debian GNU/Linux 12`, as far as it is known."""
     machine, cpu = environment.get("machine", {}), environment.get("cpu", {})
     cores = cpu.get("usable_cores")
     parts = [
-        f"machine {machine['id']}{' (virtual)' if machine.get('virtual') else ''}" if "id" in machine else "",
+        machine_name(environment),
         str(cpu.get("model", "")),
         "" if cores is None else f"{cores} core{'' if cores == 1 else 's'}",
         str(machine.get("distribution", machine.get("system", ""))),
     ]
     return ", ".join(part for part in parts if part) or "a machine of which nothing is known"
+
+
+def describe_toolchains(header: Header) -> tuple[str, ...]:
+    """Release and revision of each: `3.12.0 (f17ed20a11)`."""
+    return tuple(
+        f"{record.version} ({record.revision[:10]})" if record.revision else record.version
+        for record in header.toolchains
+    )
 
 
 def side_facts(side: Side, label: str) -> SideFacts:
@@ -108,10 +123,7 @@ def side_facts(side: Side, label: str) -> SideFacts:
         run=header.id,
         suite=header.suite,
         started=header.started,
-        toolchains=tuple(
-            f"{record.version} ({record.revision[:10]})" if record.revision else record.version
-            for record in header.toolchains
-        ),
+        toolchains=describe_toolchains(header),
         machine=describe_machine(header.environment),
     )
 

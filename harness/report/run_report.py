@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.compare.pairs import side_of
 from harness.compare.recorded import Timings, judge_run
+from harness.compare.sides import describe_toolchains, machine_name
 from harness.metrics import LATENCY
 from harness.records.case import Case, VariantGroup
 from harness.records.run import Run
@@ -143,12 +144,9 @@ def collect_facts(run: Run) -> Facts:
         started=header.started,
         finished=run.finished,
         baseline=baseline_label(header.cases, header.baseline),
-        machine=_machine(header.environment),
+        machine=machine_name(header.environment),
         cpu=str(header.environment.get("cpu", {}).get("model", "")),
-        toolchains=tuple(
-            f"{toolchain.version} ({toolchain.revision[:10]})" if toolchain.revision else toolchain.version
-            for toolchain in header.toolchains
-        ),
+        toolchains=describe_toolchains(header),
         peers=tuple(dict.fromkeys(header.environment.get("peers", {}).values())),
         harness_version=header.harness_version,
         harness_commit=header.harness_commit,
@@ -228,11 +226,3 @@ def _shared_cores(run: Run) -> Iterator[str]:
                 f"While {group} was timed, its process had its core {100 * share:.0f} % of the time: something else "
                 "ran there. Its latencies are too high by about as much; its ratios less sure."
             )
-
-
-def _machine(environment: Mapping[str, Mapping[str, Any]]) -> str:
-    """`machine 3f2a91c04b7e (virtual)`: the same words for the same machine, which do not tell its name."""
-    facts = environment.get("machine", {})
-    if "id" not in facts:
-        return ""
-    return f"machine {facts['id']}{' (virtual)' if facts.get('virtual') else ''}"

@@ -14,7 +14,7 @@ from harness.compare.recorded import RunVerdicts, Timings
 from harness.ir.roofline import NARROW_TYPES, Attained, attained
 from harness.metrics import BUILD_FACTS, COMPILE_TIME, METRICS, REFERENCE_FACTS
 from harness.records.case import Case
-from harness.records.run import Build, Check, Failure, Header, IrCounts, ModelRecord, Peak, Reference, Work
+from harness.records.run import Build, Check, Failure, IrCounts, ModelRecord, Peak, Reference, Work
 from harness.report.remarks import (
     counting_remarks,
     effect_remarks,
@@ -33,7 +33,7 @@ from harness.stats import (
     estimate_ratio,
     summarise_latency,
 )
-from harness.store.evidence import Evidence, find_failure, is_expected
+from harness.store.evidence import find_failure, is_expected
 
 Status = Literal[
     "measured",
@@ -179,18 +179,15 @@ class _Group:
     """What the rows of one section share.
 
     Attributes:
-        stand_ins: For each case that is not measured on its own, the one whose module it has.
-        best_peer: Name of the fastest peer's case; "" where none was measured.
+        best_peer: The case of the fastest peer; None where none was measured.
         instructions: Per call, by case.
     """
 
-    header: Header
-    evidence: Evidence
-    stand_ins: Mapping[str, Case]
-    verdicts: RunVerdicts
-    best_peer: str
+    side: Side
     timings: Timings
     times: GroupTimes
+    verdicts: RunVerdicts
+    best_peer: Case | None
     instructions: Mapping[str, float]
 
 
@@ -209,13 +206,11 @@ def section_of(name: str, cases: Sequence[Case], side: Side, timings: Timings, v
     header, evidence, times = side.run.header, side.evidence, timings.groups[name]
     best_peer = _best_peer(cases, times)
     group = _Group(
-        header=header,
-        evidence=evidence,
-        stand_ins=side.stand_ins,
-        verdicts=verdicts,
-        best_peer=best_peer.name if best_peer is not None else "",
+        side=side,
         timings=timings,
         times=times,
+        verdicts=verdicts,
+        best_peer=best_peer,
         instructions=counter_per_call(evidence.rounds.get(name, ()), "instructions"),
     )
     return Section(
@@ -225,7 +220,7 @@ def section_of(name: str, cases: Sequence[Case], side: Side, timings: Timings, v
         device_facts=str(header.environment.get("devices", {}).get(cases[0].device, "")),
         call=_call(evidence.models.get(cases[0].model)),
         baseline=baseline_label(cases, header.baseline),
-        rounds=tuple(len(times) for times in group.times.generations.values()),
+        rounds=tuple(len(rounds) for rounds in times.generations.values()),
         rows=tuple(_row(case, group) for case in cases),
         best_peer=best_peer.variant if best_peer is not None else "",
         work=evidence.work.get(cases[0].model),
@@ -250,22 +245,14 @@ def _call(model: ModelRecord | None) -> str:
 
 
 def _row(case: Case, group: _Group) -> Row:
-    evidence = group.evidence
-    stand_in = group.stand_ins.get(case.name)
+    header, evidence, times = group.side.run.header, group.side.evidence, group.times
+    stand_in = group.side.stand_ins.get(case.name)
     timed = group.timings.timed(case)
-    has_time, dropped = bool(group.times.ns_per_call(timed.name)), evidence.turns_dropped != ""
-    own_failure = find_failure(case, evidence, timed=has_time or dropped)
-    failure = own_failure or find_failure(timed, evidence, timed=has_time or dropped)
-    timing = bool(group.header.settings.get("measure", True))
-    status = _status(
-        case,
-        failure,
-        timed=has_time,
-        shared=stand_in is not None,
-        finished=evidence.finished,
-        timing=timing,
-        dropped=dropped,
-    )
+    has_time = bool(times.ns_per_call(timed.name))
+    reached = has_time or evidence.turns_dropped != ""
+    own_failure = find_failure(case, evidence, timed=reached)
+    failure = own_failure or find_failure(timed, evidence, timed=reached)
+    status = _status(case, failure, group, timed=has_time)
     build, check = evidence.builds.get(case.name), evidence.checks.get(case.name)
     reference = evidence.references.get(case.name) or evidence.references.get(timed.name)
     row = Row(
@@ -286,18 +273,16 @@ def _row(case: Case, group: _Group) -> Row:
         check=check,
         reference=reference,
         failure=failure,
-        repro=repro_lines(
-            case, group.header.suite, build, reference, check, several_toolchains=len(group.header.toolchains) > 1
-        ),
+        repro=repro_lines(case, header.suite, build, reference, check, several_toolchains=len(header.toolchains) > 1),
     )
     if status in ("measured", "same"):
         row = _with_times(row, timed, group)
     failed_check = check if own_failure else evidence.checks.get(timed.name)
     remarks = [*fate_remarks(case, status, failure, failed_check, None if own_failure or timed is case else timed)]
     if stand_in is not None and status == "same":
-        remarks += sharing_remarks(case, stand_in, group.header.baseline)
-    unusable = group.times.unusable.get(case.name, 0)
-    remarks += measuring_remarks(row, generations=len(group.times.generations), unusable=unusable)
+        remarks += sharing_remarks(case, stand_in, header.baseline)
+    unusable = times.unusable.get(case.name, 0)
+    remarks += measuring_remarks(row, generations=len(times.generations), unusable=unusable)
     remarks += reference_remarks(row)
     remarks += effect_remarks(case, build)
     remarks += counting_remarks(row.counted)
@@ -305,37 +290,25 @@ def _row(case: Case, group: _Group) -> Row:
     return replace(row, remarks=tuple(remarks))
 
 
-def _status(
-    case: Case,
-    failure: Failure | None,
-    *,
-    timed: bool,
-    shared: bool,
-    finished: bool,
-    timing: bool,
-    dropped: bool = False,
-) -> Status:
+def _status(case: Case, failure: Failure | None, group: _Group, *, timed: bool) -> Status:
     """What became of a case.
 
     Args:
         failure: Its own, or that of the case that stands for it.
         timed: Whether it, or the case that stands for it, was measured.
-        shared: Whether another case stands for it.
-        finished: Whether the run is.
-        timing: Whether the run was to time anything.
-        dropped: Whether its raw turns were deleted since.
     """
+    evidence = group.side.evidence
     if case.skip is not None:
         return "skipped"
     if failure is not None:
         return "expected failure" if is_expected(case, failure) else "failed"
     if timed:
-        return "same" if shared else "measured"
-    if not finished:
+        return "same" if case.name in group.side.stand_ins else "measured"
+    if not evidence.finished:
         return "not measured yet"
-    if not timing:
+    if not group.side.run.header.settings.get("measure", True):
         return "not timed"
-    return "turns dropped" if dropped else "missing"
+    return "turns dropped" if evidence.turns_dropped else "missing"
 
 
 def _with_times(row: Row, timed: Case, group: _Group) -> Row:
@@ -347,13 +320,13 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
         latency=latency,
         instructions_per_call=group.instructions.get(timed.name),
     )
-    if (work := group.evidence.work.get(row.model)) is not None:
-        model = group.evidence.models.get(row.model)
+    if (work := group.side.evidence.work.get(row.model)) is not None:
+        model = group.side.evidence.models.get(row.model)
         narrow = model is not None and any(argument.dtype in NARROW_TYPES for argument in model.arguments)
-        peak = group.evidence.peaks.get(row.device)
+        peak = group.side.evidence.peaks.get(row.device)
         row = replace(row, attained=attained(work, latency.median_ns, peak, narrow=narrow))
-    if group.best_peer and timed.name != group.best_peer:
-        row = replace(row, peer_estimate=estimate_ratio(group.times.log_ratios(timed.name, group.best_peer)))
+    if group.best_peer is not None and timed is not group.best_peer:
+        row = replace(row, peer_estimate=estimate_ratio(group.times.log_ratios(timed.name, group.best_peer.name)))
     if row.baseline:
         return row
     if row.case in group.verdicts.identical:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,8 @@ from harness.records.run import (
     ToolchainRecord,
     Turn,
 )
+from harness.report.run_report import Report, build_report
+from harness.report.run_rows import Row as ReportRow
 from tests import builders
 
 # --- Runs ---
@@ -182,6 +184,32 @@ def make_rounds(
                 started_unix_ns=1_795_000_000_000_000_000 + number,
                 turns=tuple(turns if number % 2 else reversed(turns)),
             )
+
+
+def row_of(source: Run | Report, variant: str, **facts: str) -> ReportRow:
+    """The first row of a variant with these facts."""
+    rows = (build_report(source) if isinstance(source, Run) else source).rows()
+    return next(row for row in rows if row.variant == variant and facts.items() <= vars(row).items())
+
+
+def with_turns(run: Run, change: Callable[[Turn, int], Turn | None]) -> Run:
+    """The run with other turns; the change gets a turn and its generation, and gives none where it was not taken."""
+    rounds = []
+    for known in run.rounds:
+        turns = (change(turn, known.generation) for turn in known.turns)
+        rounds.append(replace(known, turns=tuple(turn for turn in turns if turn is not None)))
+    return replace(run, rounds=tuple(rounds))
+
+
+def without(run: Run, case: str) -> Run:
+    """The run as if a case had never been measured."""
+    return with_turns(run, lambda turn, _: None if turn.case == case else turn)
+
+
+def with_cases(run: Run, *variants: str, **facts: Any) -> Run:
+    """The run with other facts of some variants, or of all."""
+    cases = (replace(case, **facts) if case.variant in variants or not variants else case for case in run.header.cases)
+    return replace(run, header=replace(run.header, cases=tuple(cases)))
 
 
 def make_small_run(*, generations: int = 5, finished: bool = True) -> Run:

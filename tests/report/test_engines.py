@@ -9,10 +9,9 @@ import pytest
 from harness.records.case import Case, VariantGroup
 from harness.records.run import Build, Run, ToolchainRecord
 from harness.report import render
-from harness.report.run_report import Report, build_report
-from harness.report.run_rows import Row
+from harness.report.run_report import build_report
 from harness.suite.cases import across_toolchains
-from tests.report.builders import make_build, make_case, make_check, make_header, make_reference, make_rounds
+from tests.report.builders import make_build, make_case, make_check, make_header, make_reference, make_rounds, row_of
 
 NEW, OLD = "3.13.0", "3.12.0"
 LATENCIES = {("stock", NEW): 2e6, ("stock", OLD): 2.2e6, ("tiled", NEW): 1e6, ("tiled", OLD): 1.1e6}
@@ -49,17 +48,13 @@ def run() -> Run:
     )
 
 
-def row_of(report: Report, variant: str, toolchain: str) -> Row:
-    return next(row for row in report.rows() if (row.variant, row.toolchain) == (variant, toolchain))
-
-
 def test_every_row_but_one_is_compared_with_the_first_toolchains_baseline(run: Run) -> None:
     report = build_report(run)
     (section,) = report.sections
     assert section.baseline == report.facts.baseline == "stock:3.13.0"
     assert [row.case for row in report.rows() if row.baseline] == ["net/stock@local-sync:3.13.0"]
     for variant, toolchain, ratio in (("stock", OLD, 1.1), ("tiled", NEW, 0.5), ("tiled", OLD, 0.55)):
-        estimate = row_of(report, variant, toolchain).estimate
+        estimate = row_of(report, variant, toolchain=toolchain).estimate
         assert estimate is not None
         assert estimate.ratio == pytest.approx(ratio, rel=0.01)
 
@@ -69,8 +64,8 @@ def test_the_same_bytes_under_another_runtime_are_another_thing(run: Run) -> Non
     statuses = {(row.variant, row.toolchain): row.status for row in report.rows()}
     assert {key for key, status in statuses.items() if status == "measured"} == set(LATENCIES)
     assert statuses["inert", NEW] == statuses["inert", OLD] == "same"
-    inert = row_of(report, "inert", OLD)
-    assert inert.latency_ns == row_of(report, "stock", OLD).latency_ns
+    inert = row_of(report, "inert", toolchain=OLD)
+    assert inert.latency_ns == row_of(report, "stock", toolchain=OLD).latency_ns
     assert inert.remarks[0] == "inert: this variant changes nothing here (same module as stock)"
     assert inert.kind == "slower"  # than the baseline, as the stock of its toolchain is
 
@@ -92,7 +87,7 @@ def test_tables_say_which_toolchain_a_row_is_of_where_there_are_several(run: Run
 
 
 def test_commands_say_which_tools_they_are_for(run: Run) -> None:
-    new, old = (row_of(build_report(run), "tiled", toolchain).repro for toolchain in (NEW, OLD))
+    new, old = (row_of(run, "tiled", toolchain=toolchain).repro for toolchain in (NEW, OLD))
     assert new[1] == (
         "# the tools below are those of IREE 3.13.0: pip install iree-base-compiler==3.13.0 iree-base-runtime==3.13.0"
     )
@@ -139,7 +134,7 @@ def test_every_row_has_its_ratio_to_the_fastest_peer_and_to_the_baseline() -> No
     # What was not measured is not the best peer; without a measured baseline the best peer still stands.
     assert build_report(peers_run("onnxruntime")).sections[0].best_peer == "pytorch"
     assert build_report(peers_run("onnxruntime", "pytorch")).sections[0].best_peer == ""
-    fast = next(row for row in build_report(peers_run("stock")).rows() if row.variant == "fast")
+    fast = row_of(peers_run("stock"), "fast")
     assert fast.peer_estimate is not None
     assert fast.peer_estimate.ratio == pytest.approx(1.5, rel=0.02)
 
@@ -160,5 +155,4 @@ def test_the_table_names_the_best_peer_and_its_case_is_repeated_by_the_harness()
     assert any("vs stock" in line and "| vs onnxruntime |" in line for line in lines)
     by_variant = {line.split("|")[1].strip(): line for line in lines}
     assert "best peer" in by_variant["onnxruntime"] and "2.000 [" in by_variant["stock"]
-    (row,) = (row for row in build_report(peers_run()).rows() if row.variant == "onnxruntime")
-    assert row.repro == ("harness run suites/small.toml --filter net/onnxruntime@cpu",)
+    assert row_of(peers_run(), "onnxruntime").repro == ("harness run suites/small.toml --filter net/onnxruntime@cpu",)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.cells import cell_len
 
 from harness.ir.op_counts import Inspected, OpCounts
 from harness.metrics import PHASES
@@ -51,26 +49,13 @@ def test_ops_at_a_place_are_rows_of_their_own() -> None:
     assert shown("linalg.fill", "*.fill", "linalg.fill").count("linalg.fill") == 1
 
 
-def test_nothing_that_matches() -> None:
+def test_what_is_not_there_is_said() -> None:
     assert shown("scf.*", "tosa.*") == "net/tiled@cpu\nNo operation matches scf.*, tosa.*; --ops '*' shows all.\n"
-
-
-def test_phases_that_do_not_fit_are_named_the_last_ones_first() -> None:
-    every = dict.fromkeys(PHASES, COUNTS["flow"])
-    text = shown(counts=every, width=60)
+    text = shown(counts=dict.fromkeys(PHASES, COUNTS["flow"]), width=60)  # the last phases do not fit
     assert "start  input  abi" in text
-    assert "No room at this width for " in text
-    assert text.split("No room")[1].split(".\n")[0].split()[-1] == "vm"
-    assert all(cell_len(line) <= 60 for line in text.splitlines())
-
-
-@pytest.mark.parametrize("name", ["a | b", "two\nlines", "\x1b[31mred", "[bold]x[/bold]", "x." * 5_000])
-@pytest.mark.parametrize("width", [40, 100])
-def test_ops_of_any_name(name: str, width: int) -> None:
-    text = shown("*", counts={"flow": OpCounts(host={name: 7}, executables={})}, width=width)
-    assert all(cell_len(line) <= width and line.isprintable() for line in text.splitlines())
-    assert len(text) < 1_000
-    assert width == 40 or "7" in text
+    assert text.split("No room at this width for ")[1].split(".\n")[0].split()[-1] == "vm"
+    long = {"flow": OpCounts(host={"x." * 5_000: 7}, executables={})}
+    assert len(shown("*", counts=long)) < 1_000
 
 
 @settings(max_examples=25)
@@ -95,14 +80,5 @@ def test_the_table_has_every_count_and_json_tells_places_apart(counts: dict[str,
     }
     document = json.loads(render_counts_json(inspected(counts)))
     assert {phase: OpCounts(**found) for phase, found in document["phases"].items()} == counts
-
-
-def test_json_says_what_it_is_of() -> None:
-    document = json.loads(render_counts_json(inspected()))
     case = make_case("tiled")
-    assert {key: document[key] for key in ("schema_version", "case", "id")} == {
-        "schema_version": 1,
-        "case": case.name,
-        "id": case.id,
-    }
-    assert list(document["phases"]) == list(COUNTS)
+    assert (document["schema_version"], document["case"], document["id"]) == (1, case.name, case.id)

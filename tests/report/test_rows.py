@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.records.run import Failure, IrCounts, Lost, Reference, Round, Run
+from harness.records.run import Failure, IrCounts, Lost, Reference, Run
 from harness.report.rows import machine_class, rows_of, series_id, toolchain_role
 from harness.report.run_report import build_report
 from harness.store.run_directory import load_run
 from tests.history.made import NEWEST, REFERENCE, make_night, step
+from tests.report.builders import with_turns, without
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published" / "esrgan"
 ALONE = make_night(toolchains=(NEWEST,))
@@ -39,11 +40,6 @@ def point(run: Run, metric: str, case: str = TILED, role: str = "newest") -> Any
 def metrics_of(run: Run, **facts: str) -> set[str]:
     """The metrics of the points with these facts."""
     return {row.metric for row in tables_of(run).points if facts.items() <= vars(row).items()}
-
-
-def without(run: Run, case: str) -> tuple[Round, ...]:
-    """The rounds without the turns of a case."""
-    return tuple(replace(known, turns=tuple(t for t in known.turns if t.case != case)) for known in run.rounds)
 
 
 def test_a_run_of_two_toolchains_says_which_is_the_reference() -> None:
@@ -89,7 +85,7 @@ def test_one_toolchain_alone_is_the_newest_and_has_the_ratios_of_its_report() ->
 def test_a_case_with_the_module_of_another_shows_its_figures_so_that_its_series_goes_on() -> None:
     module = ALONE.builds[0].module_sha256
     builds = tuple(replace(build, module_sha256=module) for build in ALONE.builds)
-    inert = replace(ALONE, builds=builds, rounds=without(ALONE, TILED))
+    inert = replace(without(ALONE, TILED), builds=builds)
     assert [row.status for row in tables_of(inert).cases] == ["measured", "same"]
     assert point(inert, "latency").value == point(inert, "latency", STOCK).value
     assert point(inert, "latency").module_sha256 == module
@@ -116,7 +112,7 @@ def test_counted_figures_come_from_the_build_the_reference_and_the_ir() -> None:
 
 def test_a_case_that_failed_or_was_skipped_says_why() -> None:
     lost = Lost(case=TILED, generation=0, failure=Failure(stage="measure", message="the worker died"))
-    run = replace(ALONE, lost=(lost,), rounds=without(ALONE, TILED))
+    run = replace(without(ALONE, TILED), lost=(lost,))
     row = next(row for row in tables_of(run).cases if row.case == TILED)
     assert (row.status, row.stage, row.message) == ("failed", "measure", "the worker died")
     assert "iree-compile" in row.repro
@@ -186,15 +182,10 @@ def test_no_run_has_two_points_of_one_series_even_where_two_variants_have_the_sa
 def test_a_renamed_variant_goes_on_with_its_series() -> None:
     names = {case.name: f"net/new-{case.variant}@cpu" for case in ALONE.header.cases}
     cases = tuple(replace(c, name=names[c.name], variant=f"new-{c.variant}") for c in ALONE.header.cases)
-    rounds = tuple(
-        replace(known, turns=tuple(replace(turn, case=names[turn.case]) for turn in known.turns))
-        for known in ALONE.rounds
-    )
     other = replace(
-        ALONE,
+        with_turns(ALONE, lambda turn, _: replace(turn, case=names[turn.case])),
         header=replace(ALONE.header, cases=cases, baseline="new-stock"),
         builds=tuple(replace(build, case=names[build.case]) for build in ALONE.builds),
-        rounds=rounds,
     )
     before, after = tables_of(ALONE).points, tables_of(other).points
     assert [row.series for row in before] == [row.series for row in after]

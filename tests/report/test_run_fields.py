@@ -143,20 +143,6 @@ def test_ops_have_the_suites_order_and_what_was_not_counted_is_no_zero(small_run
     assert op_columns(several)["toolchain"] == ("3.10.0", "3.11.0", "3.12.0")
 
 
-@pytest.mark.parametrize(
-    "name", ["flow/a | b", "flow/two\nlines \x1b[31mred", "flow/`<script>` *x* @octocat", "no phase", ""]
-)
-def test_ops_of_any_name_break_no_format(small_run: Run, name: str) -> None:
-    """A suite cannot name these; a run that was damaged or made elsewhere may have them."""
-    run = counted(small_run, stock={name: 1_234_567})
-    assert all(line.isprintable() for line in render(run, "terminal").splitlines())
-    details = render(run, "markdown", full=True).split("<summary>Operations, by phase of the compiler</summary>")[1]
-    table = [line for line in details.split("</details>")[0].splitlines() if line.startswith("|")]
-    assert len({line.count("|") for line in table}) == 1 and "1,234,567" in table[2]
-    assert len(as_csv(run)) == len(render(run, "csv").splitlines()) - 1 == 3
-    assert as_json(run)["rows"][0]["ir"] == {name: 1_234_567}
-
-
 def test_what_encodings_cost_stands_beside_the_ops(small_run: Run) -> None:
     """One tensor of 25,200 bytes in tiles, and one of 4 bytes; a case without any has no padding to speak of."""
     tensors = (

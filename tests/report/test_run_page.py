@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.records.case import Case, VariantGroup
-from harness.records.run import IrCounts, PluginEffect, Round, Run, Turn
+from harness.records.run import IrCounts, PluginEffect, Run
 from harness.report import render
 from harness.report.github import render_comment, render_step_summary
 from harness.report.markdown import to_markdown
@@ -18,7 +18,7 @@ from harness.report.pages import Links
 from harness.report.run_changes import side_by_side
 from harness.report.run_page import ablation_page
 from harness.report.run_report import build_report
-from tests.report.builders import make_build, make_case, make_header, make_nasty_run, make_rounds
+from tests.report.builders import make_build, make_case, make_header, make_nasty_run, make_rounds, with_turns, without
 from tests.report.rendered import Page, require_ours
 
 
@@ -31,14 +31,11 @@ def headings(text: str) -> list[str]:
     return re.findall(r"^###? (.*)$", text, re.MULTILINE)
 
 
-def with_turns(run: Run, changed: dict[str, float]) -> Run:
-    """The run with the times of some cases multiplied; none of their turns where that is by nothing."""
-
-    def turns_of(known: Round) -> tuple[Turn, ...]:
-        factors = [(turn, changed.get(turn.case, 1)) for turn in known.turns]
-        return tuple(replace(turn, wall_ns=int(turn.wall_ns * factor)) for turn, factor in factors if factor)
-
-    return replace(run, rounds=tuple(replace(known, turns=turns_of(known)) for known in run.rounds))
+def slowed(run: Run, case: str, factor: float) -> Run:
+    """The run with the times of a case multiplied."""
+    return with_turns(
+        run, lambda turn, _: replace(turn, wall_ns=int(turn.wall_ns * factor)) if turn.case == case else turn
+    )
 
 
 def test_the_layout_is_upstreams_with_failures_first(full_run: Run) -> None:
@@ -80,7 +77,7 @@ def test_failures_are_never_folded_and_keep_what_the_tools_said(full_run: Run) -
 
 def test_largest_changes_come_first_and_the_rest_is_cut_in_the_comment_only(full_run: Run) -> None:
     """Four improved latencies: fuse-padding made the fastest of all, im2col is called the same."""
-    run = with_turns(full_run, {"rdb/fuse-padding@local-sync": 0.5})
+    run = slowed(full_run, "rdb/fuse-padding@local-sync", 0.5)
     order = ["rdb/fuse-padding@", "rdb/channels-last@", "matmul-512/data-tiling@", "rdb/shared-concat@"]
     listed = part(render(run, "markdown", full=True), "Improved Latencies 🎉")
     assert re.findall(r"^\| `([^`]*@)", listed, re.MULTILINE) == order
@@ -126,7 +123,7 @@ def test_variants_side_by_side(full_run: Run, variants: tuple[str, ...], lines: 
 
 
 def test_nothing_changed_and_nothing_measured_are_said(small_run: Run) -> None:
-    text = render(with_turns(small_run, {"mm/fast@local-sync": 4.7 / 4.2}), "markdown")
+    text = render(slowed(small_run, "mm/fast@local-sync", 4.7 / 4.2), "markdown")
     assert "\nNo improved or regressed benchmarks 🏖️\n" in text
     assert "\nNo improved or regressed compilation metrics 🏖️\n" in text
     assert "**3 cases: 1 the same within 1 %, 1 with the module of another.**" in text
@@ -134,7 +131,7 @@ def test_nothing_changed_and_nothing_measured_are_said(small_run: Run) -> None:
     text = render(replace(small_run, builds=(), rounds=()), "markdown")
     assert "3 cases: nothing was measured, 3 missing.**" in text
     assert text.count("missing: planned, but neither measured nor failed") == 6
-    text = render(with_turns(small_run, {"mm/stock@local-sync": 0}), "markdown")
+    text = render(without(small_run, "mm/stock@local-sync"), "markdown")
     assert "| `mm/fast@local-sync` | 4.227 |" in part(text, "Raw Latencies")  # there is no baseline
 
 

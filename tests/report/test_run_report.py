@@ -5,52 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from harness.errors import ExitCode
 from harness.metrics import COMPILE_TIME, EXACT
-from harness.records.run import Build, Failure, ModelRecord, PluginEffect, Reference, Run, Turn
+from harness.records.run import Build, Failure, ModelRecord, PluginEffect, Reference, Run
 from harness.report.outcome import exit_code
 from harness.report.remarks import effect_remarks
-from harness.report.run_report import Report, build_report
-from harness.report.run_rows import Row
+from harness.report.run_report import build_report
 from tests.builders import make_case
-from tests.report.builders import make_small_run, make_unfinished_run
+from tests.report.builders import make_small_run, make_unfinished_run, row_of, with_cases, with_turns, without
 
 FAST, INERT, STOCK = (f"mm/{variant}@local-sync" for variant in ("fast", "inert", "stock"))
-
-
-def row_of(report: Report | Run, variant: str, group: str = "") -> Row:
-    rows = (build_report(report) if isinstance(report, Run) else report).rows()
-    return next(row for row in rows if row.variant == variant and (not group or row.group == group))
-
-
-def with_turns(run: Run, change: Callable[[Turn, int], Turn | None]) -> Run:
-    """The run with other turns; the change gets a turn and its generation, and gives none where it was not taken."""
-    rounds = []
-    for known in run.rounds:
-        turns = (change(turn, known.generation) for turn in known.turns)
-        rounds.append(replace(known, turns=tuple(turn for turn in turns if turn is not None)))
-    return replace(run, rounds=tuple(rounds))
-
-
-def without(run: Run, case: str) -> Run:
-    """The run as if a case had never been measured."""
-    return with_turns(run, lambda turn, _: None if turn.case == case else turn)
 
 
 def slowed(run: Run, factors: dict[int, float]) -> Run:
     """The run as if some of its generations had been slower."""
     return with_turns(run, lambda turn, at: replace(turn, wall_ns=int(turn.wall_ns * factors.get(at, 1.0))))
-
-
-def with_cases(run: Run, *variants: str, **facts: Any) -> Run:
-    """The run with other facts of some variants, or of all."""
-    cases = (replace(case, **facts) if case.variant in variants or not variants else case for case in run.header.cases)
-    return replace(run, header=replace(run.header, cases=tuple(cases)))
 
 
 def quoted(run: Run, *times_ns: float) -> Run:
@@ -80,7 +53,7 @@ def test_every_status_and_kind_in_the_plans_order(full_run: Run) -> None:
         ("loop-peeling", "measured", "unclear"),
         ("forgotten", "missing", None),
     ]
-    assert row_of(report, "stock", "rdb@vulkan").status == "skipped"
+    assert row_of(report, "stock", group="rdb@vulkan").status == "skipped"
     summary = report.summary
     assert summary.planned == 17
     assert (summary.measured, summary.same, summary.failed, summary.expected_failures) == (9, 2, 3, 1)
