@@ -212,22 +212,16 @@ class Canvas:
         axes.tick_params(length=0, labelsize=SMALL * POINTS_PER_PIXEL, pad=5)
         return axes
 
-    def box(self, x: float, y: float, width: float, height: float, color: str, *, zorder: float = -5.0) -> None:
-        """A filled rectangle, by default behind everything else."""
-        self.bar(x, y, width, height, color=color, zorder=zorder)
-
-    def bar(self, x: float, y: float, width: float, height: float, **more: Any) -> None:
-        """A rectangle that looks as matplotlib's Rectangle is told."""
+    def box(self, x: float, y: float, width: float, height: float, **more: Any) -> None:
+        """A rectangle, by default behind everything else; it looks as matplotlib's Rectangle is told."""
         from matplotlib.patches import Rectangle
 
-        self.figure.add_artist(Rectangle((x, y), width, height, **{"linewidth": 0, "transform": self.place, **more}))
+        look = {"linewidth": 0, "transform": self.place, "zorder": -5.0, **more}
+        self.figure.add_artist(Rectangle((x, y), width, height, **look))
 
-    def line(
-        self, xs: Sequence[float], ys: Sequence[float], color: str, width: float = 1.0, *, dashed: bool = False
-    ) -> None:
+    def line(self, xs: Sequence[float], ys: Sequence[float], color: str, width: float = 1.0, **more: Any) -> None:
         """A line through places of the picture."""
-        style = (0.0, (3.0, 3.0)) if dashed else "solid"
-        self.points(xs, ys, color=color, linewidth=width, zorder=2, linestyle=style)
+        self.points(xs, ys, color=color, linewidth=width, zorder=2, **more)
 
     def points(self, xs: Sequence[float], ys: Sequence[float], **more: Any) -> None:
         """Points of the picture that look as matplotlib's Line2D is told."""
@@ -318,6 +312,11 @@ def _foot_lines(line: str) -> list[str]:
 
 
 # --- Texts ---
+
+
+def left_out_text(panels: int) -> str:
+    """How many panels there was no room for, in a sentence; "" where all are drawn."""
+    return f"Not drawn: {panels} more {'model' if panels == 1 else 'models'} or devices." if panels else ""
 
 
 @lru_cache(maxsize=8192)  # a layout asks again and again

@@ -169,7 +169,7 @@ def _draw_block(canvas: Canvas, block: ForestBlock, columns: _Columns, top: floa
             y += _GROUP
         for number, row in enumerate(group.rows):
             if number % 2 == 0:
-                canvas.box(MARGIN - 8, y, WIDTH - 2 * MARGIN + 16, _ROW, theme.stripe)
+                canvas.box(MARGIN - 8, y, WIDTH - 2 * MARGIN + 16, _ROW, color=theme.stripe)
             _write_row(canvas, row, columns, y + _ROW / 2, indent=_INDENT if group.title else 0.0)
             _draw_row(axes, theme, row, y - first, columns.plot_width)
             y += _ROW

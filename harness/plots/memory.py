@@ -19,6 +19,7 @@ from harness.plots.canvas import (
     Format,
     Theme,
     cut,
+    left_out_text,
     paint,
     width_px,
 )
@@ -73,10 +74,8 @@ def draw_memory(report: Report, theme: Theme, picture: Format, top: int | None =
     """Draw the panels, two beside each other where their points are few; see harness.plots.pictures.draw.
 
     Raises:
-        RunError: Nothing was measured, or no model's variants differ in memory.
+        RunError: No model's variants differ in memory.
     """
-    if not any(row.status == "measured" for row in report.rows()):
-        raise RunError("nothing was measured, so there is nothing to draw")
     panels = memory_panels(report)
     if not panels:
         raise RunError(
@@ -153,12 +152,11 @@ def _foot(panels: Sequence[MemoryPanel], left_out: int) -> list[str]:
     )
     stated = "Transient memory is what the schedule takes beside arguments and results, as iree-compile states it."
     lost = "Without a point: not measured, with the module of another variant, or of another engine."
-    more = f"Not drawn: {left_out} more {'model' if left_out == 1 else 'models'} or devices."
     parts = (
         stated if any(panel.memory.startswith("transient") for panel in panels) else "",
         lost if any(panel.rest for panel in panels) else "",
         "Models whose variants all take the same memory are left out.",
-        more if left_out else "",
+        left_out_text(left_out),
     )
     return [text, " ".join(part for part in parts if part)]
 
@@ -271,7 +269,8 @@ def _write_names(
         if place is None:
             continue
         box = place.box
-        canvas.box(box.left, box.bottom, box.right - box.left, box.top - box.bottom, theme.ground, zorder=1)
+        size = box.right - box.left, box.top - box.bottom
+        canvas.box(box.left, box.bottom, *size, color=theme.ground, zorder=1)
         if place.far:
             near = min(max(x, box.left), box.right)
             canvas.line([x, near], [y, min(max(y, box.bottom), box.top)], theme.axis, 0.7)

@@ -67,7 +67,10 @@ def draw(
     try:
         if isinstance(source, Comparison) or kind == "forest":
             return draw_forest(source, theme, picture, top, keep)
-        return _ONLY_RUNS[kind](_kept(source, keep), theme, picture, top)
+        kept = _kept(source, keep)
+        if not any(row.status == "measured" for row in kept.rows()):
+            raise RunError("nothing was measured, so there is nothing to draw")
+        return _ONLY_RUNS[kind](kept, theme, picture, top)
     except RunError as error:
         more = "" if "--kind" in str(error) else f"; see harness report {where}"
         raise RunError(f"{where}: {error}{more}") from None

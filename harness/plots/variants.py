@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.compare.judge import Change
-from harness.errors import RunError
-from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, cut, paint, width_px
+from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, cut, left_out_text, paint, width_px
 from harness.report.forest import Tone
 from harness.report.run_report import Report
 from harness.report.run_rows import Row, Section
@@ -54,14 +53,8 @@ class BarPanel:
 
 
 def draw_variants(report: Report, theme: Theme, picture: Format, top: int | None = None) -> bytes:
-    """Draw the panels below each other, each with an axis of its own from zero; see harness.plots.pictures.draw.
-
-    Raises:
-        RunError: Nothing was measured.
-    """
+    """Draw the panels below each other, each with an axis of its own from zero; see harness.plots.pictures.draw."""
     panels = bar_panels(report)
-    if not panels:
-        raise RunError("nothing was measured, so there is nothing to draw")
     drawn = panels[: top or _USUAL_PANELS]
     columns = _columns(drawn)
 
@@ -127,8 +120,7 @@ def _foot(panels: Sequence[BarPanel], left_out: int) -> list[str]:
         text += " Hatched: other engines."
     if any(row.status == "same" for row in rows):
         text += " Pale: the module is another variant's."
-    more = f"Not drawn: {left_out} more {'model' if left_out == 1 else 'models'} or devices." if left_out else ""
-    return [part for part in (text, more) if part]
+    return [part for part in (text, left_out_text(left_out)) if part]
 
 
 def _height(panel: BarPanel) -> float:
@@ -157,14 +149,15 @@ def _draw_panel(canvas: Canvas, panel: BarPanel, columns: tuple[float, float, fl
     for row in panel.rows:
         if row.baseline and row.status == "measured":
             edge = start + _latency_ns(row) * per_ns
-            canvas.line([edge, edge], [top, bottom], theme.muted, 1.0, dashed=True)
+            canvas.line([edge, edge], [top, bottom], theme.muted, 1.0, linestyle=(0.0, (3.0, 3.0)))
     for row in panel.rows:
         middle = y + _ROW / 2
         label = cut(panel.section.label(row), start - _GAP - MARGIN, BODY, bold=row.baseline)
         canvas.text(start - _GAP, middle, label, align="right", bold=row.baseline)
         end = _draw_bar(canvas, row, start, middle, per_ns) + 8
         value = panel.value(row)
-        canvas.box(end - 2, middle - SMALL * 0.7, width_px(value, SMALL) + 4, SMALL * 1.4, theme.ground, zorder=2.5)
+        size = width_px(value, SMALL) + 4, SMALL * 1.4
+        canvas.box(end - 2, middle - SMALL * 0.7, *size, color=theme.ground, zorder=2.5)
         canvas.text(end, middle, value, size=SMALL)
         tone = _tone(row)
         color = theme.tones[tone] if tone in ("better", "worse") else theme.muted
@@ -180,7 +173,7 @@ def _draw_panel(canvas: Canvas, panel: BarPanel, columns: tuple[float, float, fl
 def _draw_bar(canvas: Canvas, row: Row, start: float, middle: float, per_ns: float) -> float:
     """A bar with its line from the fastest generation to the slowest; where that ends."""
     theme, tone, latency_ns = canvas.theme, _tone(row), _latency_ns(row)
-    canvas.bar(
+    canvas.box(
         start,
         middle - _BAR / 2,
         max(latency_ns * per_ns, 1.0),
@@ -189,6 +182,7 @@ def _draw_bar(canvas: Canvas, row: Row, start: float, middle: float, per_ns: flo
         edgecolor=theme.ground,
         alpha=0.35 if row.status == "same" else 1.0,
         hatch="////" if row.peer else None,
+        zorder=1.0,
     )
     low, high = (start + end_ns * per_ns for end_ns in (_latency(row).low_ns, _latency(row).high_ns))
     if row.status == "measured" and high - low > 1:
