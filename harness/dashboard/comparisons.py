@@ -168,7 +168,7 @@ def _paths(place: str, *runs: str) -> list[str]:
 # --- Both sides of a change ---
 
 
-def compare_command(change: Change, runs: Mapping[str, Mapping[str, Any]], place: str, *, is_peer: bool) -> str:
+def compare_command(change: Change, runs: Mapping[str, Mapping[str, Any]], place: str) -> str:
     """The command line that compares what was before a change with what came after.
 
     Toolchains are compared where they differ, which works on every machine; else the two runs.
@@ -176,12 +176,11 @@ def compare_command(change: Change, runs: Mapping[str, Mapping[str, Any]], place
     Args:
         runs: Rows of the table `runs` by id.
         place: The results folder as commands name it.
-        is_peer: Whether another engine ran the case.
 
     Returns:
         "" for a peer, which `harness compare` leaves out.
     """
-    if is_peer:
+    if change.peer:
         return ""
     ends = (change.last_good, change.first_bad)
     case = glob.escape(change.case)

@@ -184,7 +184,7 @@ def series_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, 
         if row["role"] == "reference":
             references[_siblings(row)].append(row["key"])
 
-    def change_data(change: Change, *, is_peer: bool) -> Payload:
+    def change_data(change: Change) -> Payload:
         words = ("kind", "before", "after", "p", "cause", "evidence", "toolchain_before", "toolchain_after", "commits")
         facts = asdict(change)
         return {
@@ -193,7 +193,7 @@ def series_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, 
             "worse": change.is_worse,
             **{name: gathered.run_numbers.get(facts[name]) for name in _CHANGE_RUNS},
             "comparison": compared.get((change.last_good, change.first_bad)),
-            "command": compare_command(change, runs, gathered.place, is_peer=is_peer),
+            "command": compare_command(change, runs, gathered.place),
         }
 
     for row in rows:
@@ -206,7 +206,7 @@ def series_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, 
                 "exact": is_exact(row["metric"]),
                 "references": references.get(_siblings(row), []) if row["role"] != "reference" else [],
                 "points": _points(gathered, row["series"]),
-                "changes": [change_data(change, is_peer=bool(row["peer"])) for change in changes],
+                "changes": list(map(change_data, changes)),
                 "repro": commands.newest(row["suite"], row["case"]),
             },
         )

@@ -367,35 +367,30 @@ def test_a_chart_has_its_line_the_reference_and_the_change(chart: Page, open_pag
     assert machines.evaluate(_INK, "line") > 300
 
 
-def test_dragging_zooms_and_a_double_click_shows_all_again(chart: Page) -> None:
-    assert view(chart) == [0, NIGHTS - 1]
-    box = chart.locator(".plot .u-over").bounding_box()
+def drag(page: Page, start: float, end: float) -> None:
+    """Drag over the chart, from one share of its width to another."""
+    box = page.locator(".plot .u-over").bounding_box()
     assert box is not None
     middle = box["y"] + box["height"] / 2
-    chart.mouse.move(box["x"] + box["width"] * 0.5, middle)
-    chart.mouse.down()
-    chart.mouse.move(box["x"] + box["width"] * 0.8, middle, steps=4)
-    chart.mouse.up()
+    page.mouse.move(box["x"] + box["width"] * start, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * end, middle, steps=4)
+    page.mouse.up()
+
+
+def test_dragging_zooms_with_shift_it_moves_the_view_and_a_double_click_shows_all_again(chart: Page) -> None:
+    assert view(chart) == [0, NIGHTS - 1]
+    drag(chart, 0.5, 0.8)
     low, high = view(chart)
     assert (low, high) == pytest.approx((0.5 * (NIGHTS - 1), 0.8 * (NIGHTS - 1)), abs=1)
-    chart.mouse.dblclick(box["x"] + box["width"] * 0.5, middle)
-    assert view(chart) == [0, NIGHTS - 1]
-
-
-def test_dragging_with_shift_moves_the_view(chart: Page) -> None:
-    press(chart, "+")
-    low, high = view(chart)
-    box = chart.locator(".plot .u-over").bounding_box()
-    assert box is not None
     chart.keyboard.down("Shift")
-    chart.mouse.move(box["x"] + 300, box["y"] + 80)
-    chart.mouse.down()
-    chart.mouse.move(box["x"] + 300 + box["width"] / 2, box["y"] + 80, steps=4)
-    chart.mouse.up()
+    drag(chart, 0.3, 0.8)
     chart.keyboard.up("Shift")
     moved_low, moved_high = view(chart)
     assert moved_low == pytest.approx(low - (high - low) / 2, abs=0.5)
     assert moved_high - moved_low == pytest.approx(high - low)
+    chart.locator(".plot .u-over").dblclick()
+    assert view(chart) == [0, NIGHTS - 1]
 
 
 def test_buttons_and_keys_zoom_move_and_show_all(chart: Page) -> None:

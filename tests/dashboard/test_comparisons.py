@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,58 +26,40 @@ from tests.dashboard.reading import load, table
 
 CHANGE = make_change("block/stock@cpu", last_good="one", first_bad="two")
 RUNS = "harness compare results/one results/two"
-REFERENCES = ("3.12.0", "3.12.0")
 OTHER_RELEASE = "harness compare iree==3.11.0 iree==3.13.0 --suite 'suites/our smoke.toml' --filter block/stock@cpu"
 
 
-def command(
-    change: Change = CHANGE,
-    *,
-    before: str = "3.11.0",
-    after: str = "3.13.0",
-    references: tuple[str | None, str | None] = (None, None),
-    is_peer: bool = False,
-) -> str:
-    rows: list[dict[str, Any]] = [
-        {"run": run, "toolchain": release, "reference": reference, "suite_file": "suites/our smoke.toml"}
-        for run, release, reference in zip(("one", "two"), (before, after), references, strict=True)
-    ]
-    return compare_command(change, {row["run"]: row for row in rows}, "results/", is_peer=is_peer)
-
-
 @pytest.mark.parametrize(
-    ("facts", "line"),
+    ("change", "releases", "references", "line"),
     [
         # Toolchains that differ are compared on the suite, whatever else the runs had; under one, the two runs are.
-        ({}, OTHER_RELEASE),
-        ({"references": REFERENCES}, OTHER_RELEASE),
-        ({"before": "3.13.0"}, f"{RUNS} --filter block/stock@cpu"),
+        (CHANGE, ("3.11.0", "3.13.0"), (None, None), OTHER_RELEASE),
+        (CHANGE, ("3.11.0", "3.13.0"), ("3.12.0", "3.12.0"), OTHER_RELEASE),
+        (CHANGE, ("3.13.0", "3.13.0"), (None, None), f"{RUNS} --filter block/stock@cpu"),
         # Where runs have several toolchains, their cases' names end in them; other devices are left out.
-        ({"before": "3.13.0", "references": REFERENCES}, f"{RUNS} --filter 'block/stock@cpu:*'"),
-        (
-            {"before": "3.13.0", "references": (None, "3.12.0")},
-            f"{RUNS} --filter block/stock@cpu --filter 'block/stock@cpu:*'",
-        ),
+        (CHANGE, ("3.13.0", "3.13.0"), ("3.12.0", "3.12.0"), f"{RUNS} --filter 'block/stock@cpu:*'"),
+        (CHANGE, ("3.13.0", "3.13.0"), (None, "3.12.0"),
+         f"{RUNS} --filter block/stock@cpu --filter 'block/stock@cpu:*'"),
         # What happens to the reference is seen in the two runs.
-        (
-            {"change": replace(CHANGE, role="reference"), "references": REFERENCES},
-            f"{RUNS} --filter 'block/stock@cpu:*'",
-        ),
-        ({"is_peer": True}, ""),
+        (replace(CHANGE, role="reference"), ("3.11.0", "3.13.0"), ("3.12.0", "3.12.0"),
+         f"{RUNS} --filter 'block/stock@cpu:*'"),
+        (replace(CHANGE, peer="onnxruntime"), ("3.11.0", "3.13.0"), (None, None), ""),
         # What cannot be installed by its name is not asked for.
-        *(
-            ({"before": release}, f"{RUNS} --filter block/stock@cpu")
-            for release in ("3.14.0.dev0+4fcc", "a build", "", "3.13.0; rm")
-        ),
+        *((CHANGE, (release, "3.13.0"), (None, None), f"{RUNS} --filter block/stock@cpu")
+          for release in ("3.14.0.dev0+4fcc", "a build", "", "3.13.0; rm")),
         # Runs that are gone are named all the same.
-        (
-            {"change": make_change("a[1]/stock@cpu", last_good="nobody", first_bad="two")},
-            "harness compare results/nobody results/two --filter 'a[[]1]/stock@cpu'",
-        ),
+        (make_change("a[1]/stock@cpu", last_good="nobody", first_bad="two"), ("3.11.0", "3.13.0"), (None, None),
+         "harness compare results/nobody results/two --filter 'a[[]1]/stock@cpu'"),
     ],
-)
-def test_the_command_that_compares_both_sides_of_a_change(facts: dict[str, Any], line: str) -> None:
-    assert command(**facts) == line
+)  # fmt: skip
+def test_the_command_that_compares_both_sides_of_a_change(
+    change: Change, releases: tuple[str, str], references: tuple[str | None, str | None], line: str
+) -> None:
+    runs = {
+        run: {"run": run, "toolchain": release, "reference": reference, "suite_file": "suites/our smoke.toml"}
+        for run, release, reference in zip(("one", "two"), releases, references, strict=True)
+    }
+    assert compare_command(change, runs, "results/") == line
 
 
 def test_a_change_leads_to_the_comparison_that_is_kept_and_else_tells_how_to_make_it(site: Path) -> None:

@@ -14,25 +14,20 @@ import pytest
 from harness.dashboard.comparisons import comparison_facts
 from harness.dashboard.figures import moved, spark_path, sparkline
 from harness.dashboard.machines import controls, machine_changes, machines
-from harness.dashboard.overview import lately, suites
+from harness.dashboard.overview import Group, lately, suites
+from harness.history.changes import Change
 from tests.dashboard.made import FIRST, Made, a_history, make_case, make_change, make_row, make_run, make_site, run_id
 
 
-def day_text(day: int) -> str:
-    return (FIRST + timedelta(days=day)).isoformat()
+def first_group(*changes: Change) -> Group:
+    """The first group of suite `blocks` where these are all changes."""
+    return suites(replace(a_history(), changes=changes).gathered)[0].groups[0]
 
 
 def test_changes_of_one_run_and_cause_are_told_together_with_times_first() -> None:
-    made = a_history()
-    suite, second = suites(made.gathered)  # in the order of their last runs
-    assert suite.last is not None
-    assert (suite.name, suite.runs, suite.last["cases"], suite.last["failed"], suite.series) == (
-        "blocks",
-        60,
-        18,
-        1,
-        45,
-    )
+    suite, second = suites(a_history().gathered)  # in the order of their last runs
+    facts = suite.name, suite.runs, suite.last["cases"], suite.last["failed"], suite.series
+    assert facts == ("blocks", 60, 18, 1, 45)
     assert second.runs == 8
     (group,) = suite.groups
     assert (group.first.first_bad, group.first.cause) == (run_id(40), "compiler")
@@ -41,32 +36,26 @@ def test_changes_of_one_run_and_cause_are_told_together_with_times_first() -> No
     assert group.lines[0].change.case == "rdb/stock@cpu"
     assert group.commits is not None
     # Many changes of one run are counted, and five are shown.
-    made = replace(a_history(), changes=[make_change(f"m{number}/stock@cpu") for number in range(9)])
-    (suite, _) = suites(made.gathered)
-    assert (len(suite.groups[0].lines), suite.groups[0].more, suite.groups[0].worse) == (5, 4, 9)
+    many = first_group(*(make_change(f"m{number}/stock@cpu") for number in range(9)))
+    assert (len(many.lines), many.more, many.worse) == (5, 4, 9)
 
 
-def test_commits_are_linked_only_between_two_releases_of_iree() -> None:
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"peer": "onnxruntime", "toolchain_before": "ONNX Runtime 1.30.0", "toolchain_after": "ONNX Runtime 1.31.1"},
+        {"toolchain_before": "3.13.0", "toolchain_after": "3.13.0"},
+    ],
+)
+def test_commits_are_linked_only_between_two_releases_of_iree(facts: dict[str, Any]) -> None:
     """Of another engine and of one release there are none, whatever the runs around had."""
-    made = a_history()
-    peer = make_change(
-        "rdb/onnxruntime@cpu",
-        peer="onnxruntime",
-        toolchain_before="ONNX Runtime 1.30.0",
-        toolchain_after="ONNX Runtime 1.31.1",
-    )
-    alike = make_change("rdb/stock@cpu", toolchain_before="3.13.0", toolchain_after="3.13.0")
-    for change in (peer, alike):
-        (suite, _) = suites(replace(made, changes=[change]).gathered)
-        assert suite.groups[0].commits is None
+    assert first_group(make_change("rdb/stock@cpu", **facts)).commits is None
 
 
 def test_one_minus_sign_is_used_for_all_figures() -> None:
-    change = make_change("rdb/stock@cpu", ratio=0.826, evidence="moved by -17.4 % on kernel 6.1.0-25")
-    gathered = replace(a_history(), changes=[change]).gathered
-    (suite, _) = suites(gathered)
-    assert suite.groups[0].first.evidence == "moved by \N{MINUS SIGN}17.4 % on kernel 6.1.0-25"
-    assert moved(change.ratio) == "\N{MINUS SIGN}17.4 %"
+    group = first_group(make_change("rdb/stock@cpu", ratio=0.826, evidence="moved by -17.4 % on kernel 6.1.0-25"))
+    assert group.first.evidence == "moved by \N{MINUS SIGN}17.4 % on kernel 6.1.0-25"
+    assert moved(group.first.ratio) == "\N{MINUS SIGN}17.4 %"
 
 
 def test_what_fails_in_the_last_run_is_told_with_since_when(tmp_path: Path) -> None:
@@ -85,28 +74,22 @@ def test_what_fails_in_the_last_run_is_told_with_since_when(tmp_path: Path) -> N
     assert '<span class="worse">1</span>' in html
 
 
-def test_what_the_reference_toolchain_shows_and_what_is_old_is_not_told_as_new() -> None:
+def test_the_newest_changes_are_told_and_none_of_the_reference_toolchain() -> None:
     old = make_change("old/stock@cpu", started=FIRST.isoformat())
     reference = make_change("reference/stock@cpu", role="reference")
     made = replace(a_history(), changes=[old, reference, make_change("new/stock@cpu")])
     assert [change.case for change in lately(made.gathered)] == ["new/stock@cpu"]
-
-
-def test_where_nothing_changed_lately_the_newest_changes_are_told_instead() -> None:
-    old = [make_change(f"m{day}/stock@cpu", first_bad=run_id(day), started=day_text(day)) for day in range(9)]
-    made = replace(a_history(), changes=old)
-    (suite, _) = suites(made.gathered)
-    assert lately(made.gathered) == []
-    assert [group.first.first_bad for group in suite.groups] == [run_id(day) for day in (8, 7, 6, 5)]
+    # Where nothing changed lately, the newest before that.
+    days = [(FIRST + timedelta(days=day)).isoformat() for day in range(9)]
+    changes = [make_change(f"m{day}/stock@cpu", first_bad=run_id(day), started=text) for day, text in enumerate(days)]
+    gathered = replace(made, changes=changes).gathered
+    assert lately(gathered) == []
+    assert [group.first.first_bad for group in suites(gathered)[0].groups] == [run_id(day) for day in (8, 7, 6, 5)]
 
 
 def test_what_became_different_on_a_machine_is_found_and_what_was_not_recorded_is_not() -> None:
-    runs = [
-        make_run(0, kernel=""),
-        make_run(1, kernel="6.1"),
-        make_run(2, kernel="6.2", cores=4),
-        make_run(3, kernel="6.2", cores=4),
-    ]
+    facts: list[dict[str, Any]] = [{"kernel": ""}, {"kernel": "6.1"}, *[{"kernel": "6.2", "cores": 4}] * 2]
+    runs = [make_run(night, **own) for night, own in enumerate(facts)]
     found = machine_changes(Made(runs=runs).gathered)
     assert [(change.what, change.before, change.after, change.run["run"]) for change in found] == [
         ("cores", "2", "4", run_id(2)),
