@@ -86,7 +86,7 @@ def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = 
     loaded = load_suite(path)
     suite = loaded.suite
     plugins = _plugins(suite)
-    peers = tuple(apply_peer(peer.name, peer.options, peer.label, f"{path}: peers") for peer in suite.peers)
+    peers = tuple(apply_peer(peer.name, peer.options, peer.case_label, f"{path}: peers") for peer in suite.peers)
     missing_peers = {peer.label: reason for peer in peers if (reason := peer.missing) is not None}
     model_ids = {model.name: model_id(model, path) for model in suite.models}
     toolchains = tuple(toolchains) or (find_toolchain(),)

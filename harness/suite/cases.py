@@ -149,7 +149,7 @@ def _case(suite: Suite, model: str, model_id: str, model_tags: tuple[str, ...], 
         pin=cell.device.pin,
         compile_flags=cell.compile_flags,
         run_flags=cell.run_flags,
-        plugins=tuple(plugin.label for plugin in cell.variant.plugins),
+        plugins=tuple(plugin.with_options for plugin in cell.variant.plugins),
         tags=tuple(dict.fromkeys((*model_tags, *cell.variant.tags, *cell.device.tags))),
         skip=cell.skip,
     )

@@ -28,6 +28,7 @@ from harness.suite.schema import (
     ListFile,
     ModelTable,
     PeerTable,
+    PluginTable,
     SuiteFile,
     VariantTable,
 )
@@ -58,32 +59,6 @@ class FlagSet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PluginUse:
-    """A plugin by its registered name, and the options that a variant gives it."""
-
-    name: str
-    options: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        """How reports name it: `tuned(vector_width = 16)`, or the bare name."""
-        options = ", ".join(
-            f"{key} = {str(value).lower() if isinstance(value, bool) else repr(value)}"
-            for key, value in self.options.items()
-        )
-        return f"{self.name}({options})" if options else self.name
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeerUse:
-    """A peer by its registered name, the options that a suite gives it, and what its cases are called."""
-
-    name: str
-    label: str
-    options: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Variant:
     """A named way to compile and run: flag sets first, then its own flags, then plugins."""
 
@@ -92,7 +67,7 @@ class Variant:
     flag_sets: tuple[FlagSet, ...] = ()
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
-    plugins: tuple[PluginUse, ...] = ()
+    plugins: tuple[PluginTable, ...] = ()
     tags: tuple[str, ...] = ()
 
 
@@ -146,7 +121,7 @@ class Suite:
     models: tuple[Model, ...]
     variants: tuple[Variant, ...]
     devices: tuple[Device, ...]
-    peers: tuple[PeerUse, ...] = ()
+    peers: tuple[PeerTable, ...] = ()
     include: tuple[str, ...] = ("*",)
     exclude: tuple[str, ...] = ()
     expectations: tuple[Expectation, ...] = ()
@@ -273,6 +248,7 @@ def _flag_set(name: str, table: FlagSetTable) -> FlagSet:
 def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Suite:
     variants = tuple(_variant(name, variant, flag_sets) for name, variant in table.variants.items())
     _require_known("baseline", "variant", [table.baseline], table.variants)
+    _require_labels(table.peers, table.variants)
     for number, group in enumerate(table.groups, start=1):
         _require_known(f"[[groups]] #{number} variants", "variant", group.variants, table.variants)
         _require_once(f"[[groups]] #{number} variants", group.variants)
@@ -283,7 +259,6 @@ def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Su
         models=tuple(_model(path, name, model) for name, model in table.models.items()),
         variants=variants,
         devices=tuple(_device(name, device) for name, device in table.devices.items()),
-        peers=_peers(table.peers, table.variants),
         expectations=tuple(_expectation(number, expect) for number, expect in enumerate(table.expect, start=1)),
         groups=tuple(_value(VariantGroup, group) for group in table.groups),
         floors=_floors(table.floors),
@@ -323,7 +298,6 @@ def _variant(name: str, table: VariantTable, flag_sets: Mapping[str, FlagSet]) -
         name=name,
         flag_sets=tuple(flag_sets[key] for key in table.flagsets),
         compile_flags=tuple(table.flags),
-        plugins=tuple(_value(PluginUse, plugin) for plugin in table.plugins),
     )
 
 
@@ -346,15 +320,14 @@ def _device(name: str, table: DeviceTable) -> Device:
     return _value(Device, table, name=name, uri=table.uri[0], more_uris=tuple(table.uri[1:]))
 
 
-def _peers(tables: Sequence[PeerTable], variants: Collection[str]) -> tuple[PeerUse, ...]:
-    labels = [table.label or table.name for table in tables]
+def _require_labels(peers: Sequence[PeerTable], variants: Collection[str]) -> None:
+    labels = [peer.case_label for peer in peers]
     for label in labels:
         _refuse(
             f"peers: {label!r}",
             (label in variants, "is the name of a variant; give the peer another label"),
             (labels.count(label) > 1, "is there twice; give one of them a label of its own"),
         )
-    return tuple(_value(PeerUse, table, label=label) for table, label in zip(tables, labels, strict=True))
 
 
 def _expectation(number: int, table: ExpectTable) -> Expectation:

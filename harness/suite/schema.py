@@ -115,6 +115,15 @@ class PluginTable(_Table):
     def _bare_name(cls, value: object) -> object:
         return {"name": value} if isinstance(value, str) else value
 
+    @property
+    def with_options(self) -> str:
+        """How reports name it: `tuned(vector_width = 16)`, or the bare name."""
+        options = ", ".join(
+            f"{key} = {str(value).lower() if isinstance(value, bool) else repr(value)}"
+            for key, value in self.options.items()
+        )
+        return f"{self.name}({options})" if options else self.name
+
 
 class PeerTable(PluginTable):
     """A registered peer: its name, or a table of name, options and label."""
@@ -122,6 +131,11 @@ class PeerTable(PluginTable):
     name: str = Field(min_length=1, description="Its registered name, e.g. onnxruntime.")
     options: dict[str, Any] = Field(default_factory=dict, description="The peer's options.")
     label: Name | None = Field(None, description="What its cases are called, in a variant's place; else its name.")
+
+    @property
+    def case_label(self) -> str:
+        """What its cases are called, in the place of a variant."""
+        return self.label or self.name
 
 
 def _or_bare_name(schema: dict[str, Any]) -> None:

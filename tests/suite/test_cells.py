@@ -12,7 +12,8 @@ from harness.models.model import Expectation, Model
 from harness.plugins import Applied
 from harness.records.case import Case
 from harness.suite.cells import suits
-from harness.suite.load import Device, FlagSet, PluginUse, Variant
+from harness.suite.load import Device, FlagSet, Variant
+from harness.suite.schema import PluginTable
 from tests.builders import a_device, a_model, a_peer, a_suite, a_variant, applied, flag_plugin
 from tests.suite.conftest import names, plan
 
@@ -105,7 +106,7 @@ def test_releases_are_version_specifiers_and_nightly_builds_count(specifier: str
 # ------------------------------------------------------------------------------------------------------------- identity
 
 SHARE = applied(flag_plugin("share-concat", "--iree-share-concat"))
-SHARING = a_variant(plugins=(PluginUse(name="share-concat"),))
+SHARING = a_variant(plugins=(PluginTable(name="share-concat"),))
 
 
 MODEL, VARIANT, DEVICE = a_model(), a_variant(), a_device()

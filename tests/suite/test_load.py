@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from harness.errors import SuiteError
 from harness.models.model import Expectation, Input, Model, Tolerance
 from harness.records.case import Gate, VariantGroup
-from harness.suite.load import Device, FlagSet, PluginUse, Suite, SuiteList, Variant, find_list, load_suite
+from harness.suite.load import Device, FlagSet, Suite, SuiteList, Variant, find_list, load_suite
+from harness.suite.schema import PluginTable
 from tests.builders import FLAGS, a_device, a_model, a_suite, a_variant
 from tests.suite.conftest import WriteSuite, replaced
 from tests.suite.test_toml_file import INPUT, Mistake, refusal
@@ -291,7 +292,7 @@ def test_a_suite_that_says_everything(tmp_path: Path) -> None:
                 ),
                 compile_flags=("--iree-opt-level=O3",),
                 run_flags=("--task_topology_group_count=2",),
-                plugins=(PluginUse(name="share-concat"),),
+                plugins=(PluginTable(name="share-concat"),),
                 tags=("data-tiling",),
             ),
         ),
@@ -400,12 +401,12 @@ def test_without_a_seed_the_position_of_an_input_is_its_seed(
     ],
 )
 def test_the_label_of_a_plugin_is_its_name_and_options(options: dict[str, Any], label: str) -> None:
-    assert PluginUse(name="tile", options=options).label == label
+    assert PluginTable(name="tile", options=options).with_options == label
 
 
 @given(value=st.text() | st.lists(st.text() | st.floats(), max_size=3) | st.dictionaries(st.text(), st.text()))
 def test_a_label_is_one_line_whatever_the_options_hold(value: object) -> None:
-    label = PluginUse(name="tile", options={"value": value}).label
+    label = PluginTable(name="tile", options={"value": value}).with_options
     assert label.isprintable()
     assert len(label.splitlines()) == 1
 
