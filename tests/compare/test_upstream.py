@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.compare.upstream import UPSTREAM_METRICS, judge_upstream, upstream_name
 from harness.metrics import METRICS
@@ -48,6 +46,7 @@ def test_a_name_reads_as_upstreams_did() -> None:
         (name_of("MobileNetV3Small_fp32", uri="vulkan", device="GPU-Mali-G78"), 0.02),
         (name_of("MobileNetV1_fp32", uri="vulkan", device="GPU"), 0.01),
         (name_of("MobileNetV1_fp32", uri="vulkan", device="gpu"), 0.05),
+        (name_of("MobileNetV2_fp32", architecture="aarch64", device="Pixel-6"), 0.10),  # as in upstream's last names
         # A name of the older form, which the rules for phones were written for.
         ("MobileNetV2 [fp32] (TFLite) big-core,full-inference with IREE-LLVM-CPU-Sync @ Pixel-4 (CPU-ARMv8.2-A)", 0.15),
         ("DeepLabV3 [fp32] (TFLite) full-inference with IREE-Vulkan @ Pixel-6 (GPU-Mali-G78)", 0.01),
@@ -55,11 +54,6 @@ def test_a_name_reads_as_upstreams_did() -> None:
 )
 def test_the_first_expression_that_matches_a_name_gives_the_threshold(name: str, floor: float) -> None:
     assert judge_upstream("latency", name, 100 * MS, 100 * MS).floor == pytest.approx(floor)
-
-
-def test_phones_cpus_match_nothing_as_in_upstreams_last_names() -> None:
-    name = name_of("MobileNetV2_fp32", architecture="aarch64", device="Pixel-6")
-    assert judge_upstream("latency", name, 100, 100).floor == 0.10
 
 
 @pytest.mark.parametrize(
@@ -96,14 +90,3 @@ def test_what_upstream_did_not_judge() -> None:
     assert set(METRICS) >= UPSTREAM_METRICS
     with pytest.raises(KeyError):
         judge_upstream("copies", name_of(), 1, 2)
-
-
-VALUES = st.floats(min_value=0, max_value=1e12)
-
-
-@given(metric=st.sampled_from(sorted(UPSTREAM_METRICS)), base=VALUES, head=VALUES)
-def test_the_verdict_has_the_direction_of_the_change(metric: str, base: float, head: float) -> None:
-    verdict = judge_upstream(metric, name_of(), base, head).verdict
-    assert verdict in {"unchanged", "regressed" if head > base else "improved"}
-    if head == base:
-        assert verdict == "unchanged"

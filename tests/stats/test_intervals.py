@@ -1,4 +1,4 @@
-"""Textbook intervals, beside SciPy's: Welch's of two runs, and Clopper and Pearson's of counted rates."""
+"""Textbook intervals, beside SciPy's: Student's of pairs, Welch's of runs, Clopper and Pearson's of counted rates."""
 
 from __future__ import annotations
 
@@ -11,9 +11,21 @@ import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.stats.intervals import rate_bounds, unpaired_difference
+from harness.stats.intervals import paired_mean, rate_bounds, unpaired_difference
 
 SAMPLES = st.lists(st.floats(min_value=-3, max_value=3), min_size=2, max_size=8)
+
+
+@given(SAMPLES, st.sampled_from([0.8, 0.95]))
+def test_pairs_are_compared_as_student_has_it(samples: Sequence[float], confidence: float) -> None:
+    assume(max(samples) - min(samples) > 1e-3)
+    found = paired_mean(np.array(samples), confidence=confidence)
+    theirs = scipy.stats.ttest_1samp(samples, 0.0)
+    interval = theirs.confidence_interval(confidence)
+    assert found.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-12)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), rel=1e-6, abs=1e-9)
+    assert found.centre == pytest.approx(float(np.mean(samples)), abs=1e-12)
+    assert found.size == len(samples)
 
 
 @given(SAMPLES, SAMPLES)

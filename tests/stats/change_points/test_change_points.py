@@ -200,15 +200,6 @@ def test_a_plain_step_is_the_same_backwards(seed: int, index: int) -> None:
     assert [change.index for change in ahead] == [80 - change.index for change in back] == [index]
 
 
-@given(SEEDS, st.integers(min_value=1, max_value=100))
-@settings(max_examples=20, deadline=None)
-def test_a_longer_past_moves_a_plain_step(seed: int, more: int) -> None:
-    series = level(60 + more, seed=seed) * step(60 + more, 40 + more, 0.1)
-    (short,) = (change for change in find_changes(series[more:]) if change.ratio > 1.05)
-    (longer,) = (change for change in find_changes(series) if change.ratio > 1.05)
-    assert longer.index == short.index + more
-
-
 @pytest.mark.parametrize(
     ("values", "exact"),
     [([1.0, np.nan], False), ([1.0, np.inf], True), ([1.0, 0.0], False), ([1.0, -1.0], True), ([[1.0, 2.0]], False)],
