@@ -51,6 +51,13 @@ backend = "vulkan-spirv"
 compile_flags = ["--iree-hal-target-device=vulkan"]
 """
 
+DOUBLE = """
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = arith.addf %x, %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+"""
+
 # A matmul, so that code for every x86-64 or Arm processor is several times slower than code for the one that is here.
 PRODUCT = """
 func.func @main(%a: tensor<192x192xf32>, %b: tensor<192x192xf32>) -> tensor<192x192xf32> {

@@ -13,15 +13,9 @@ import numpy as np
 import pytest
 
 from tests.end_to_end.command import Harness, document, edit, refused
-from tests.end_to_end.suites import BUILDER, PARAMS
+from tests.end_to_end.suites import BUILDER, DOUBLE, PARAMS
 
 Change = Callable[..., Harness]
-DOUBLE = """
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %y = arith.addf %x, %x : tensor<4xf32>
-  return %y : tensor<4xf32>
-}
-"""
 
 
 @pytest.mark.parametrize(

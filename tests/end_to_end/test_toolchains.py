@@ -104,7 +104,7 @@ def test_doctor_shows_it(harness: Harness, older: Toolchain) -> None:
 
 
 def test_a_run_that_was_killed_goes_on_with_the_same_toolchains(harness: Harness, two: tuple[str, ...]) -> None:
-    _, path = harness.killed(signal.SIGKILL, "rounds.jsonl", "run", "small.toml", *two, "--budget", "4")
+    _, path = harness.killed(signal.SIGKILL, "rounds.jsonl", "run", "small.toml", *two, "--budget", "1.5")
     before = load_run(path)
     ended = harness("run", "--resume", str(path))
     assert ended.returncode == 0, ended.stderr
