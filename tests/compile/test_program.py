@@ -229,7 +229,7 @@ def _hanging(real: RealCompiler, folder: Path) -> CompileRequest:
 
 
 def _hoarding(real: RealCompiler, _: Path) -> CompileRequest:
-    return _request(real, rewrite("hoards"), limits=Limits(seconds=120, memory_bytes=2 << 30))
+    return _request(real, rewrite("hoards"), limits=Limits(seconds=120, memory_bytes=1 << 30))
 
 
 def _without_interpreter(real: RealCompiler, folder: Path) -> CompileRequest:
@@ -248,7 +248,7 @@ def _behind_a_wrong_pipeline(real: RealCompiler, _: Path) -> CompileRequest:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (_hoarding, "plugin hoards used more than its limit of 2 GiB of memory; give it more with --compile-memory"),
+        (_hoarding, "plugin hoards used more than its limit of 1 GiB of memory; give it more with --compile-memory"),
         (_hanging, "plugin hangs ran past its limit of 5 s; give it more with --compile-timeout"),
         (
             _without_interpreter,

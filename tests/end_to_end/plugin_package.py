@@ -87,6 +87,7 @@ def install(folder: Path) -> Path:
         "--no-deps",
         "--no-build-isolation",
         "--ignore-installed",
+        "--no-compile",
         "--no-warn-script-location",
     ]
     subprocess.run(

@@ -19,7 +19,7 @@ from tests.end_to_end.plugin_package import COMPILER, EXAMPLE, Installed, instal
 from tests.end_to_end.test_toolchains import OLDER, older  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.timeout(1800)  # the older toolchain may have to be downloaded first
-QUICK = ("--budget", "0.3", "--generations", "1")
+UNTIMED = "--no-measure"
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +43,7 @@ def example(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     for name in ("example.toml", "product.mlir"):
         shutil.copy(EXAMPLE / name, folder)
     harness = Installed(folder, tools)
-    ended = harness("run", "example.toml", *QUICK, "--results", "results")
+    ended = harness("run", "example.toml", UNTIMED)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return harness
 
@@ -167,7 +167,7 @@ def test_compile_times_are_compared_of_what_plugins_made_with_their_files(exampl
 
 
 def test_a_relative_cache_folder(installed: Installed) -> None:
-    ended = installed("run", "example.toml", "--filter", "product/one-exp@cpu", *QUICK, HARNESS_CACHE="cache here")
+    ended = installed("run", "example.toml", "--filter", "product/one-exp@cpu", UNTIMED, HARNESS_CACHE="cache here")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert told(installed.run(), "one-exp") == [("one-exp", 2, True)]
     assert (installed.folder / "cache here" / "builds").is_dir()
@@ -178,7 +178,7 @@ def test_under_another_toolchain_the_rewrites_run_in_its_own_python(
     older: Toolchain,  # noqa: F811
 ) -> None:
     patterns = ("--filter", "product/one-exp@cpu", "--filter", "product/padded@cpu")
-    ended = installed("run", "example.toml", "--toolchain", OLDER, *patterns, *QUICK)
+    ended = installed("run", "example.toml", "--toolchain", OLDER, *patterns, UNTIMED)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     run = installed.run()
     assert [one.version for one in run.header.toolchains] == [OLDER]
@@ -188,7 +188,7 @@ def test_under_another_toolchain_the_rewrites_run_in_its_own_python(
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler, cc")
 def test_a_kernel_of_ones_own_is_called(installed: Installed) -> None:
-    ended = installed("run", "own_product.toml", *QUICK)
+    ended = installed("run", "own_product.toml", "--budget", "0.1", "--generations", "1")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     (path,) = installed.runs()
     run = load_run(path)
@@ -285,7 +285,9 @@ def test_a_package_that_does_not_import_is_named(installed: Installed, tmp_path:
 
 def test_a_compiler_plugin_that_is_no_shared_object_fails_its_case_only(installed: Installed) -> None:
     edit(installed, ('["generic-product"]', '["own-pass"]'))
-    ended = installed("run", "example.toml", "--filter", "product/stock@cpu", "--filter", "product/generic@cpu", *QUICK)
+    ended = installed(
+        "run", "example.toml", "--filter", "product/stock@cpu", "--filter", "product/generic@cpu", UNTIMED
+    )
     assert ended.returncode == 3
     (failure,) = [build.failure for build in installed.run().builds if build.failure is not None]
     assert re.fullmatch(
