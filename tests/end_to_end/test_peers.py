@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.run import Run
+from harness.records.run import Build, Check, Lost, Run
 from tests.end_to_end.command import Ended, document, refused, timed
 from tests.end_to_end.plugin_package import EXAMPLE, Beside, lay_out
 from tests.end_to_end.suites import CPU
@@ -115,7 +115,8 @@ def test_the_report_shows_ratios_to_the_baseline_and_to_the_best_peer(measured: 
 def test_a_peer_that_goes_wrong_fails_its_own_case(unlucky: tuple[Run, Ended], fate: str, sentence: str) -> None:
     run, _ = unlucky
     case = f"product/{fate}@cpu"
-    failures = [record.failure for record in (*run.builds, *run.checks, *run.lost) if record.case == case]
+    records: list[Build | Check | Lost] = [*run.builds, *run.checks, *run.lost]
+    failures = [record.failure for record in records if record.case == case]
     (message,) = [failure.message for failure in failures if failure is not None]
     assert sentence in message
 
