@@ -94,6 +94,21 @@ class Body:
         """A tensor of no particular values."""
         return self.add(f"tensor.empty() : {tensor_type(shape, self.dtype)}", shape)
 
+    def zeros(self, shape: Sequence[int]) -> Tensor:
+        """A tensor of the scalar %zero."""
+        empty = self.empty(shape)
+        return self.add(
+            f"linalg.fill ins(%zero : {self.dtype}) outs({empty.name} : {empty.type}) -> {empty.type}", shape
+        )
+
+    def matmul(self, left: Tensor, right: Tensor, init: Tensor) -> Tensor:
+        """A matrix product that is added to `init`."""
+        return self.add(
+            f"linalg.matmul ins({left.name}, {right.name} : {left.type}, {right.type}) "
+            f"outs({init.name} : {init.type}) -> {init.type}",
+            init.shape,
+        )
+
     def generic(
         self, maps: Sequence[str], loops: Sequence[str], inputs: Sequence[Tensor], out: Tensor, body: str
     ) -> Tensor:

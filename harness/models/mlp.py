@@ -112,11 +112,7 @@ def _pytorch_layer(body: Body, x: Tensor, weight: Tensor, bias: Tensor, empty: T
         f"linalg.transpose ins({weight.name} : {weight.type}) outs({turned.name} : {turned.type}) permutation = [1, 0]",
         turned.shape,
     )
-    product = body.add(
-        f"linalg.matmul ins({x.name}, {turned.name} : {x.type}, {turned.type}) "
-        f"outs({zeros.name} : {zeros.type}) -> {zeros.type}",
-        zeros.shape,
-    )
+    product = body.matmul(x, turned, zeros)
     dtype = body.dtype
     add = f"""\
     ^bb0(%in: {dtype}, %in_0: {dtype}, %out: {dtype}):

@@ -11,20 +11,18 @@ import json
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 import harness
 from harness.cache import read_memo, write_atomically, write_memo
-from harness.files import file_sha256
 from harness.models.model import Input
 
 MLIR_NAME = "model.mlir"
 _ONNX_FOLDER = "onnx"
 
 Key = tuple[object, ...]
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +58,9 @@ class OnnxForm:
     inputs: tuple[Input, ...] = ()
 
 
+_T = TypeVar("_T", Program, OnnxForm)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProgramStore:
     """A folder of programs. Its methods raise OSError where it cannot be written."""
@@ -70,74 +71,49 @@ class ProgramStore:
         """Where the program of that hash lies."""
         return self.root / mlir_sha256
 
-    def onnx_file(self, form: OnnxForm) -> Path:
-        """Where a model in ONNX lies."""
-        return self.root / _ONNX_FOLDER / f"{form.onnx_sha256}.onnx"
+    def file(self, kept: Program | OnnxForm) -> Path:
+        """Where a program's MLIR or a model in ONNX lies."""
+        if isinstance(kept, Program):
+            return self.folder(kept.mlir_sha256) / MLIR_NAME
+        return self.root / _ONNX_FOLDER / f"{kept.onnx_sha256}.onnx"
 
-    def keep(self, text: bytes) -> tuple[str, int]:
-        """Put MLIR into the store.
+    def keep(self, kept: _T, content: bytes | Path) -> _T:
+        """Put what is described into the store: its bytes, or a file on the store's own file system that is moved."""
+        file = self.file(kept)
+        if not self._holds(kept):
+            if isinstance(content, bytes):
+                write_atomically(file, content)
+            else:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                content.replace(file)
+        return kept
 
-        Returns:
-            Its hash (sha256, hex) and its size in bytes.
-        """
-        sha256 = hashlib.sha256(text).hexdigest()
-        if not self._holds(sha256, len(text)):
-            write_atomically(self.folder(sha256) / MLIR_NAME, text)
-        return sha256, len(text)
-
-    def keep_file(self, path: Path) -> tuple[str, int]:
-        """Move a file of MLIR, which lies on the store's own file system, into the store; as `keep`."""
-        sha256, size = file_sha256(path), path.stat().st_size
-        if not self._holds(sha256, size):
-            self.folder(sha256).mkdir(parents=True, exist_ok=True)
-            path.replace(self.folder(sha256) / MLIR_NAME)
-        return sha256, size
-
-    def recall(self, key: Key) -> Program | None:
+    def recall(self, key: Key, kind: type[_T]) -> _T | None:
         """What a source with this key gave before, if it still lies in the store."""
-        program = _read(_adapters()[0], self._memo(key))
-        return program if program is not None and self._holds(program.mlir_sha256, program.mlir_bytes) else None
+        try:
+            kept: _T = _adapters()[kind].validate_python(read_memo(self._memo(key, kind)))
+        except ValidationError:
+            return None
+        return kept if self._holds(kept) else None
 
-    def remember(self, key: Key, program: Program) -> Program:
+    def remember(self, key: Key, kept: _T) -> _T:
         """Say what a source with this key gave; the same program."""
-        write_memo(self._memo(key), _adapters()[0].dump_python(program, mode="json"))
-        return program
+        kind = type(kept)
+        write_memo(self._memo(key, kind), _adapters()[kind].dump_python(kept, mode="json"))
+        return kept
 
-    def recall_onnx(self, key: Key) -> OnnxForm | None:
-        """What a builder with this key wrote in ONNX before, if it still lies in the store."""
-        form = _read(_adapters()[1], self._memo(("onnx form", *key)))
-        return form if form is not None and _has_size(self.onnx_file(form), form.onnx_bytes) else None
+    def _holds(self, kept: Program | OnnxForm) -> bool:
+        size = kept.mlir_bytes if isinstance(kept, Program) else kept.onnx_bytes
+        try:
+            return self.file(kept).stat().st_size == size
+        except OSError:
+            return False
 
-    def remember_onnx(self, key: Key, onnx: bytes, inputs: tuple[Input, ...] = ()) -> OnnxForm:
-        """Put what a builder with this key wrote in ONNX into the store."""
-        form = OnnxForm(onnx_sha256=hashlib.sha256(onnx).hexdigest(), onnx_bytes=len(onnx), inputs=inputs)
-        if not _has_size(self.onnx_file(form), form.onnx_bytes):
-            write_atomically(self.onnx_file(form), onnx)
-        write_memo(self._memo(("onnx form", *key)), _adapters()[1].dump_python(form, mode="json"))
-        return form
-
-    def _holds(self, sha256: str, size: int) -> bool:
-        return _has_size(self.folder(sha256) / MLIR_NAME, size)
-
-    def _memo(self, key: Key) -> Path:
-        text = json.dumps((harness.__version__, *key), sort_keys=True, default=repr)
+    def _memo(self, key: Key, kind: type) -> Path:
+        text = json.dumps((harness.__version__, kind.__name__, *key), sort_keys=True, default=repr)
         return self.root / "memos" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
 
 
 @cache
-def _adapters() -> tuple[TypeAdapter[Program], TypeAdapter[OnnxForm]]:
-    return TypeAdapter(Program), TypeAdapter(OnnxForm)
-
-
-def _read(adapter: TypeAdapter[_T], memo: Path) -> _T | None:
-    try:
-        return adapter.validate_python(read_memo(memo))
-    except ValidationError:
-        return None
-
-
-def _has_size(file: Path, size: int) -> bool:
-    try:
-        return file.stat().st_size == size
-    except OSError:
-        return False
+def _adapters() -> dict[type, TypeAdapter[Any]]:
+    return {kind: TypeAdapter(kind) for kind in (Program, OnnxForm)}

@@ -18,9 +18,9 @@ from harness import process
 from harness.errors import CaseError, SuiteError
 from harness.files import file_sha256
 from harness.models.builder import Builder, BuiltModel, check_params, find_builder
-from harness.models.model import Model
+from harness.models.model import Input, Model
 from harness.models.onnx_file import import_onnx, read_onnx, with_static_inputs
-from harness.models.program import MLIR_NAME, Program, ProgramStore
+from harness.models.program import MLIR_NAME, OnnxForm, Program, ProgramStore
 from harness.models.tools import require_file, run_tool
 from harness.toolchain.find import Toolchain
 
@@ -40,18 +40,17 @@ def from_builder(
         if getattr(model, field):
             raise SuiteError(f"{where} {field} is for mlir and onnx files; a builder gives its own, so remove it")
     builder, params, key = _asked_of_builder(name, model, where)
-    program = store.recall(key)
+    program = store.recall(key, Program)
     if program is not None:
         return program
-    form = store.recall_onnx(key)
+    form = store.recall(key, OnnxForm)
     if form is None:
         built = _run_builder(builder.build, builder, params, where)
         if isinstance(built, BuiltModel):
-            sha256, size = store.keep(built.text.encode() if isinstance(built.text, str) else built.text)
-            program = Program(mlir_sha256=sha256, mlir_bytes=size, function=built.function, inputs=built.inputs)
-            return store.remember(key, program)
-        form = store.remember_onnx(key, built.onnx, built.inputs)
-    file = store.onnx_file(form)
+            text = built.text.encode() if isinstance(built.text, str) else built.text
+            return store.remember(key, store.keep(_program(text, built.function, built.inputs), text))
+        form = store.remember(key, store.keep(_form(built.onnx, built.inputs), built.onnx))
+    file = store.file(form)
     return replace(from_onnx(file, model, store, toolchain=toolchain, limits=limits, where=where), inputs=form.inputs)
 
 
@@ -68,13 +67,13 @@ def onnx_of(model: Model, store: ProgramStore, where: str) -> Path | None:
     if model.builder is None:
         return model.onnx
     builder, params, key = _asked_of_builder(model.builder, model, where)
-    form = store.recall_onnx(key)
+    form = store.recall(key, OnnxForm)
     if form is None and builder.onnx is not None:
         twin = (*key, "twin")  # a name of its own, since the program must not be made of it
-        form = store.recall_onnx(twin)
+        form = store.recall(twin, OnnxForm)
         if form is None and (onnx := _run_builder(builder.onnx, builder, params, where)) is not None:
-            form = store.remember_onnx(twin, onnx)
-    return store.onnx_file(form) if form is not None else None
+            form = store.remember(twin, store.keep(_form(onnx), onnx))
+    return store.file(form) if form is not None else None
 
 
 def _asked_of_builder(name: str, model: Model, where: str) -> tuple[Builder[Any], Any, tuple[object, ...]]:
@@ -110,22 +109,22 @@ def from_mlir(
     require_file(path, (".mlir", ".mlirbc"), f"{where} mlir")
     text = path.read_bytes()
     key = ("mlir", hashlib.sha256(text).hexdigest(), model.function, toolchain.version)
-    program = store.recall(key)
+    program = store.recall(key, Program)
     if program is not None:
         return program
-    sha256, size = store.keep(text)
+    program = store.keep(_program(text, model.function), text)
     parser = toolchain.compiler_tools / "iree-opt"
     if parser.is_file():
         run_tool(
             [parser, "--allow-unregistered-dialect", MLIR_NAME, "-o", os.devnull],
-            cwd=store.folder(sha256),
+            cwd=store.folder(program.mlir_sha256),
             limits=limits,
             complaint=f"{where} mlir: {path} is no MLIR that IREE {toolchain.version} reads",
             remedy="check the file",
         )
     if model.function.isidentifier() and model.function.encode() not in text:
         raise CaseError("model", f"{where} function: {path} has no function {model.function!r}; correct the name")
-    return store.remember(key, Program(mlir_sha256=sha256, mlir_bytes=size, function=model.function))
+    return store.remember(key, program)
 
 
 def from_onnx(
@@ -140,7 +139,7 @@ def from_onnx(
     require_file(path, (".onnx",), f"{where} onnx")
     shapes = [value.shape for value in model.inputs] if model.static else []
     key = ("onnx", file_sha256(path), model.opset, toolchain.version, *shapes)
-    program = store.recall(key)
+    program = store.recall(key, Program)
     if program is None or any(_hash_if_there(path.parent / name) != sha for name, sha in program.read_files.items()):
         program = store.remember(key, _import(path, model, store, toolchain, limits, where))
     if model.function and model.function != program.function:
@@ -163,16 +162,25 @@ def _import(
         output = Path(folder).resolve() / MLIR_NAME
         graph = _made_static(path, model, output.with_suffix(".onnx"), where) if model.static else path
         import_onnx(graph, output, opset=model.opset, facts=facts, toolchain=toolchain, limits=limits, where=where)
-        sha256, size = store.keep_file(output)
-    return Program(
-        mlir_sha256=sha256,
-        mlir_bytes=size,
-        function=facts.function,
-        inputs=facts.inputs,
-        unknown_inputs=facts.unknown_inputs,
-        read_files={name: file_sha256(path.parent / name) for name in facts.external_files},
-        from_onnx=True,
-    )
+        program = Program(
+            mlir_sha256=file_sha256(output),
+            mlir_bytes=output.stat().st_size,
+            function=facts.function,
+            inputs=facts.inputs,
+            unknown_inputs=facts.unknown_inputs,
+            read_files={name: file_sha256(path.parent / name) for name in facts.external_files},
+            from_onnx=True,
+        )
+        return store.keep(program, output)
+
+
+def _program(text: bytes, function: str, inputs: tuple[Input, ...] = ()) -> Program:
+    sha256 = hashlib.sha256(text).hexdigest()
+    return Program(mlir_sha256=sha256, mlir_bytes=len(text), function=function, inputs=inputs)
+
+
+def _form(onnx: bytes, inputs: tuple[Input, ...] = ()) -> OnnxForm:
+    return OnnxForm(onnx_sha256=hashlib.sha256(onnx).hexdigest(), onnx_bytes=len(onnx), inputs=inputs)
 
 
 def _made_static(path: Path, model: Model, static: Path, where: str) -> Path:

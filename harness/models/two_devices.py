@@ -58,8 +58,7 @@ def build(params: Parameters) -> BuiltModel:
     body = Body("f32")
     shape = (params.batches * params.rows, params.width)
     argument = Tensor("%arg0", shape, "f32")
-    empty = body.empty((params.rows, params.width))
-    zeros = body.add(f"linalg.fill ins(%zero : f32) outs({empty.name} : {empty.type}) -> {empty.type}", empty.shape)
+    zeros = body.zeros((params.rows, params.width))
     matrices = [
         body.weight(f"layer{layer}_weight", values)
         for layer, (values, _) in enumerate(weights(Mlp(layers=params.layers, width=params.width, seed=params.seed)))
@@ -96,11 +95,7 @@ def _move(body: Body, x: Tensor, here: str | None, there: str | None) -> tuple[T
 
 def _layer(body: Body, x: Tensor, matrix: Tensor, zeros: Tensor) -> Tensor:
     """relu(x * matrix)."""
-    product = body.add(
-        f"linalg.matmul ins({x.name}, {matrix.name} : {x.type}, {matrix.type}) "
-        f"outs({zeros.name} : {zeros.type}) -> {zeros.type}",
-        x.shape,
-    )
+    product = body.matmul(x, matrix, zeros)
     return body.add(f"arith.maximumf {product.name}, {zeros.name} : {x.type}", x.shape)
 
 

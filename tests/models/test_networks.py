@@ -25,10 +25,6 @@ from tests.models.conftest import run_onnx_bytes
 
 Array = NDArray[Any]
 WIDTH, INNER, WORDS, HEADS, LAYERS = 8, 12, 20, 2, 2
-WIDTH, INNER, WORDS, HEADS, LAYERS = 8, 12, 20, 2, 2
-WIDTH, INNER, WORDS, HEADS, LAYERS = 8, 12, 20, 2, 2
-WIDTH, INNER, WORDS, HEADS, LAYERS = 8, 12, 20, 2, 2
-WIDTH, INNER, WORDS, HEADS, LAYERS = 8, 12, 20, 2, 2
 SHAPE = (2, 5)
 IDS = Input(shape=SHAPE, dtype="i64")
 MASK = replace(IDS, fill="constant", value=1.0)
@@ -225,7 +221,7 @@ def test_folded_normalisation_is_the_normalisation_of_the_result() -> None:
 def test_the_whole_network_gives_a_thousand_numbers() -> None:
     built = efficientnet_lite0.write(efficientnet_weights(), efficientnet_lite0.Parameters(batch=2, size=SIZE))
     images = np.random.default_rng(1).standard_normal((2, 3, SIZE, SIZE), np.float32)
-    both, alone = run_onnx_bytes(built.onnx, images)[0], []
+    both = run_onnx_bytes(built.onnx, images)[0]
     assert both.shape == (2, 1000)
     single = efficientnet_lite0.write(efficientnet_weights(), efficientnet_lite0.Parameters(size=SIZE))
     alone = [run_onnx_bytes(single.onnx, image[None])[0][0] for image in images]
