@@ -15,7 +15,7 @@ Shape = tuple[int, ...]
 _LOOPS = "nchw"
 
 
-def program(text: str, element: str = "f32") -> str:
+def program(text: str, element: str = "f32", *, blob: str = "") -> str:
     """A module of one function, from one line an operation; types follow from those of the arguments.
 
     main p:2x3 q:1x3         arguments: tensors by their shapes, or values of any other type
@@ -37,12 +37,15 @@ def program(text: str, element: str = "f32") -> str:
     v:2x3 = | tensor.cast .. the same, for a value of that shape
     return r s
 
+    Args:
+        blob: Name and bytes of a resource, as MLIR has them: `w: "0x04000000..."`.
     """
     head, *body, end = (line for line in text.splitlines() if line.strip())
     writer = Writer(head.partition("main")[2], element)
     for line in body:
         writer.line(line)
-    return writer.module(end.split()[1:])
+    resources = f"\n{{-# dialect_resources: {{ builtin: {{ {blob} }} }} #-}}\n" if blob else ""
+    return writer.module(end.split()[1:]) + resources
 
 
 class Writer:

@@ -17,11 +17,11 @@ from pathlib import Path
 from harness.cache import read_memo, write_atomically, write_memo
 from harness.errors import CaseError
 from harness.machine.processor import last_core, thread_variables, usable_cores
-from harness.process import Limits, run
+from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Failure, Peak, Work
 from harness.toolchain import Toolchain
-from harness.toolchain.tools import tail
+from harness.toolchain.tools import run_tool, tail
 
 _WORKER = Path(__file__).with_name("peak_worker.py")
 _LIMITS = Limits(seconds=120)
@@ -189,12 +189,9 @@ def _output(command: list[str], env: dict[str, str] | None = None) -> str:
     Raises:
         CaseError: It failed, or cannot be started (stage `measure`).
     """
-    try:
-        finished = run(command, limits=_LIMITS, env=env)
-    except OSError as error:
-        raise CaseError("measure", f"{command[0]} cannot be started ({error.strerror})") from None
+    name = Path(command[1] if command[1].endswith(".py") else command[0]).name
+    finished = run_tool("measure", name, command, limits=_LIMITS, environment=env)
     if not finished.ok:
-        name = Path(command[1] if command[1].endswith(".py") else command[0]).name
         raise CaseError("measure", f"{name} {finished.how_it_ended(_LIMITS)}", stderr=tail(finished.stderr))
     return finished.stdout
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -116,9 +116,12 @@ class Sizes:
 
     def mixed(self, op: Any, static: str, segment: int) -> list[int]:
         """Numbers that an operation has partly as an attribute, partly as operands of a segment."""
-        operands = iter(segments(op)[segment])
-        marker = ir.ShapedType.get_dynamic_size()
-        return [self.number(next(operands)) if size == marker else size for size in op.attributes[static]]
+        return self._filled(op.attributes[static], segments(op)[segment])
+
+    def _filled(self, sizes: Iterable[int], dynamic: Sequence[Any]) -> list[int]:
+        """Sizes with those that are dynamic put in."""
+        values, marker = iter(dynamic), ir.ShapedType.get_dynamic_size()
+        return [self.number(next(values)) if size == marker else size for size in sizes]
 
     def _try(self, value: Any) -> int | None:
         try:
@@ -183,9 +186,7 @@ class Sizes:
         if op.name in ("tensor.cast", "tensor.bitcast"):
             return self.shape(op.operands[0])
         if op.name == "tensor.expand_shape":
-            marker, operands = ir.ShapedType.get_dynamic_size(), iter(list(op.operands)[1:])
-            sizes = op.attributes["static_output_shape"]
-            return tuple(self.number(next(operands)) if size == marker else size for size in sizes)
+            return tuple(self._filled(op.attributes["static_output_shape"], list(op.operands)[1:]))
         if op.name == "tensor.collapse_shape":
             source = self.shape(op.operands[0])
             groups = op.attributes["reassociation"]
@@ -214,12 +215,9 @@ class Sizes:
             source, operands = operands[0], segments(op)[1]
             if len(self._shapes.get(source, ())) == kind.rank:
                 return self._shapes[source]
-        dynamic = [dim for dim in range(kind.rank) if kind.is_dynamic_dim(dim)]
-        numbers = iter(operands[len(operands) - len(dynamic) :])
-        return tuple(
-            self.number(next(numbers)) if kind.is_dynamic_dim(dim) else kind.get_dim_size(dim)
-            for dim in range(kind.rank)
-        )
+        sizes = [kind.get_dim_size(dim) for dim in range(kind.rank)]
+        dynamic = sizes.count(ir.ShapedType.get_dynamic_size())
+        return tuple(self._filled(sizes, operands[len(operands) - dynamic :]))
 
 
 def segments(op: Any) -> list[list[Any]]:

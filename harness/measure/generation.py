@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from harness.cache import held
 from harness.measure.session import Group, Loadable, Settings, WorkerDied, WorkerRefused, WorkerSession
@@ -176,21 +175,11 @@ def _round(
             # A call that worked while warming up fails now: its context is not to be trusted.
             raise WorkerDied(str(refused), "", worker.at_work_on()) from None
         started_unix_ns = started_unix_ns or int(answer["started_unix_ns"])
-        turns.extend(_turn(turn) for turn in answer["turns"])
+        turns.extend(Turn(**turn) for turn in answer["turns"])
     return Round(
         group=group,
         generation=generation,
         round=next(numbers),
         started_unix_ns=started_unix_ns or 0,
         turns=tuple(turns),
-    )
-
-
-def _turn(answer: Mapping[str, Any]) -> Turn:
-    return Turn(
-        case=str(answer["case"]),
-        calls=int(answer["calls"]),
-        wall_ns=int(answer["wall_ns"]),
-        cpu_ns=int(answer["cpu_ns"]),
-        counters={str(event): int(count) for event, count in answer["counters"].items()},
     )

@@ -16,6 +16,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
 from harness.rewrites.operations import (
+    FUNCTIONS,
     body_of,
     empty_permuted,
     erase,
@@ -44,7 +45,6 @@ _TURNED = {
 }
 # They speak of loops, and the loops have another order now.
 _LOOPS = frozenset({"compilation_info", "linalg.memoized_indexing_maps", "lowering_config"})
-_FUNCTIONS = ("util.func", "func.func")
 
 
 def channels_last(module: ir.Module, *, depthwise: bool = True) -> int:
@@ -72,7 +72,7 @@ def _is_straight(op: ir.Operation) -> bool:
     """Whether an operation stands in a function without loops and branches."""
     function = op.parent
     return (
-        function.name in _FUNCTIONS
+        function.name in FUNCTIONS
         and len(function.regions[0].blocks) == 1
         and not any(inner.name.startswith("scf.") for inner in operations_of(function))
     )

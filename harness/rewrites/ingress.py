@@ -21,6 +21,7 @@ from harness.rewrites.operations import (
     is_number,
     is_parallel,
     is_positive_zero,
+    only_yields,
     produced_by,
     producer,
     replace,
@@ -191,14 +192,8 @@ def _permutation(op: ir.Operation) -> tuple[int, ...] | None:
     if op.name == "linalg.transpose":
         return tuple(op.attributes["permutation"])
     maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
-    body = body_of(op)
-    if not (
-        len(maps) == 2
-        and is_parallel(op)
-        and all(indexing.is_permutation for indexing in maps)
-        and len(body.operations) == 1
-        and body.operations[0].operands[0] == body.arguments[0]
-    ):
+    is_moved = len(maps) == 2 and is_parallel(op) and only_yields(op)
+    if not is_moved or not all(indexing.is_permutation for indexing in maps):
         return None
     read, written = ([ir.AffineDimExpr(result).position for result in indexing.results] for indexing in maps)
     permutation = tuple(read.index(loop) for loop in written)

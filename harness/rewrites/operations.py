@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 from numpy.typing import NDArray
 
+FUNCTIONS = ("util.func", "func.func")
 # Without effects, and often of no use to anyone after a rewrite.
 _TIDIED = frozenset(
     {
@@ -87,6 +88,33 @@ def is_elementwise(op: ir.Operation) -> bool:
         and not list(body.arguments[len(inputs)].uses)
         and len(body.operations) > 1
     )
+
+
+def only_yields(op: ir.Operation) -> bool:
+    """Whether a linalg.generic does nothing but pass its first input on."""
+    body = body_of(op)
+    return len(body.operations) == 1 and body.operations[0].operands[0] == body.arguments[0]
+
+
+def depends(value: ir.Value, sources: Collection[ir.Operation], earliest: ir.Operation) -> bool:
+    """Whether a value is computed, by whatever steps, from what some operations of a block compute.
+
+    Only what is computed in that block is looked into.
+
+    Args:
+        earliest: Of the sources; what comes before it is not looked at.
+    """
+    waiting, seen = [value], set[ir.Operation]()
+    while waiting:
+        op = producer(waiting.pop())
+        if op is None or op in seen or op.block != earliest.block:
+            continue
+        if op in sources:
+            return True
+        if not op.is_before_in_block(earliest):
+            seen.add(op)
+            waiting += list(op.operands)
+    return False
 
 
 def is_number(type_: ir.Type) -> bool:

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
-from harness.rewrites.operations import body_of, find, is_parallel, loops_of, operations_of, producer
+from harness.rewrites.operations import find, is_parallel, loops_of, only_yields, operations_of, producer
 
 _REGION = "flow.dispatch.region"
 # What a loop begins with, and what costs nothing in it.
@@ -157,14 +157,8 @@ def _is_broadcast(op: ir.Operation) -> bool:
     """Whether a generic only repeats a tensor of fewer dimensions."""
     if op.name != "linalg.generic" or len(op.operands) != 2 or not is_parallel(op):
         return False
-    body = body_of(op)
     source = op.operands[0].type
-    return (
-        len(body.operations) == 1
-        and body.operations[0].operands[0] == body.arguments[0]
-        and isinstance(source, ir.RankedTensorType)
-        and source.rank < op.result.type.rank
-    )
+    return only_yields(op) and isinstance(source, ir.RankedTensorType) and source.rank < op.result.type.rank
 
 
 def _take_write(region: ir.Operation) -> int:

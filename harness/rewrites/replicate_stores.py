@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from harness.rewrites.dispatches import add_stores, find_code, has_own_result, own_executable, with_results
-from harness.rewrites.operations import find
+from harness.rewrites.operations import depends, find
 
 
 def replicate_stores(module: ir.Module) -> int:
@@ -73,7 +73,7 @@ def _is_update(use: ir.OpOperand, dispatch: ir.Operation) -> bool:
     if user.name != "flow.tensor.update" or user.block != dispatch.block:
         return False
     target_and_offsets = sum(list(user.attributes["operandSegmentSizes"])[:3])
-    return use.operand_number == target_and_offsets and not _depends_on(user.operands[0], dispatch)
+    return use.operand_number == target_and_offsets and not depends(user.operands[0], [dispatch], dispatch)
 
 
 def _replace_uses(dispatch: ir.Operation, updates: Sequence[ir.OpOperand], values: Sequence[ir.Value]) -> None:
@@ -84,23 +84,6 @@ def _replace_uses(dispatch: ir.Operation, updates: Sequence[ir.OpOperand], value
     dispatch.result.replace_all_uses_with(values[-1])
     _erase_unused_reshapes(values[-1])
     dispatch.erase()
-
-
-def _depends_on(value: ir.Value, dispatch: ir.Operation) -> bool:
-    """Whether a value is made of a dispatch's result, as far as that shows in the block."""
-    seen: set[ir.Operation] = set()
-    waiting = [value]
-    while waiting:
-        owner = waiting.pop().owner
-        if isinstance(owner, ir.Block) or owner.operation in seen or owner.operation.block != dispatch.block:
-            continue
-        op = owner.operation
-        if op == dispatch:
-            return True
-        if not op.is_before_in_block(dispatch):
-            seen.add(op)
-            waiting += list(op.operands)
-    return False
 
 
 def _reshaped(value: ir.Value, user: ir.Operation, wanted: ir.Type) -> ir.Value:

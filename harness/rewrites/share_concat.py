@@ -26,10 +26,9 @@ from dataclasses import dataclass
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
+from harness.rewrites.operations import FUNCTIONS, depends
 from harness.rewrites.share_concat_find import find_family
 from harness.rewrites.share_concat_plan import Frame, Order, Piece, Plan, plan
-
-_FUNCTIONS = ("util.func", "func.func")
 
 
 def share_concat(module: ir.Module, *, padding: bool = True) -> int:
@@ -46,7 +45,7 @@ def share_concat(module: ir.Module, *, padding: bool = True) -> int:
     """
     shared = 0
     for function in module.body.operations:
-        if function.operation.name in _FUNCTIONS:
+        if function.operation.name in FUNCTIONS:
             for block in function.regions[0].blocks:
                 buffers: list[Buffer] = []
                 while (family := find_family(block)) is not None:
@@ -149,9 +148,9 @@ def _find_free(earlier: Sequence[Buffer], plan: Plan, kind: ir.Type) -> ir.Value
     for buffer in earlier:
         last = buffer.states[-1]
         if buffer.frame == plan.frame and last.type == kind and not _is_taken(last):
-            readers = _find_readers(buffer, plan.order)
-            is_over = readers and max(readers) < opening
-            if is_over and any(_depends(part, readers, plan.order) for part in first):
+            readers = sorted(_find_readers(buffer, plan.order))
+            sources = [plan.order.operations[position] for position in readers]
+            if sources and readers[-1] < opening and any(depends(part, sources, sources[0]) for part in first):
                 return last
     return None
 
@@ -170,18 +169,3 @@ def _find_readers(buffer: Buffer, order: Order) -> set[int]:
         if use.owner.operation.name == "tensor.extract_slice"
     ]
     return {order.of_user(use.owner.operation) for value in values for use in value.uses}
-
-
-def _depends(value: ir.Value, readers: set[int], order: Order) -> bool:
-    """Whether a value is computed, by whatever steps, from what one of the readers computes."""
-    earliest = min(readers)
-    waiting, seen = [value], set()
-    while waiting:
-        position = order.of_definition(waiting.pop())
-        if position is None or position < earliest or position in seen:
-            continue
-        if position in readers:
-            return True
-        seen.add(position)
-        waiting += order.operations[position].operands
-    return False

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,40 +18,39 @@ from harness.records.run import Build
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import merge_flags
 from tests.builders import CPU_FLAGS, PRODUCT, make_case
-from tests.fakes.fake_toolchain import make_fake_toolchain
-
-MakeRequest = Callable[..., CompileRequest]
+from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
 FAKE_LIMITS = Limits(seconds=60)
 REAL_LIMITS = Limits(seconds=120, memory_bytes=8 << 30)
 
 
-@pytest.fixture
-def fake(tmp_path: Path) -> Toolchain:
-    return make_fake_toolchain(tmp_path / "toolchain")
+class FakeCompiler:
+    """The scripted compiler and a cache of its own."""
 
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.toolchain = make_fake_toolchain(folder / "toolchain")
+        self.cache = BuildCache(folder / "cache")
 
-@pytest.fixture
-def cache(tmp_path: Path) -> BuildCache:
-    return BuildCache(tmp_path / "cache")
+    @property
+    def compiles(self) -> int:
+        """How often the compiler ran."""
+        return len(calls(self.toolchain, "iree-compile"))
 
-
-@pytest.fixture
-def make_request(tmp_path: Path, fake: Toolchain) -> MakeRequest:
-    """Requests to the fake compiler, as in `make_request("--fake-exit=1", variant="broken")`."""
-
-    def make(
+    def request(
+        self,
         *flags: str,
         variant: str = "stock",
         device: str = "cpu",
         limits: Limits = FAKE_LIMITS,
-        toolchain: Toolchain = fake,
+        toolchain: Toolchain | None = None,
     ) -> CompileRequest:
-        model = tmp_path / "net.mlir"
+        """A request, as in `request("--fake-exit=1", variant="broken")`."""
+        model = self.folder / "net.mlir"
         model.write_text("module {}")
         return CompileRequest(
             case=make_case(variant, device=device, compile_flags=flags),
-            toolchain=toolchain,
+            toolchain=toolchain or self.toolchain,
             model=model,
             model_sha256="00" * 32,
             function="main",
@@ -58,7 +58,14 @@ def make_request(tmp_path: Path, fake: Toolchain) -> MakeRequest:
             limits=limits,
         )
 
-    return make
+    def compile(self, *flags: str, **fields: Any) -> tuple[Build, str]:
+        """Compile such a request, or take it from the cache."""
+        return self.cache.compile(self.request(*flags, **fields))
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> FakeCompiler:
+    return FakeCompiler(tmp_path)
 
 
 class RealCompiler:

@@ -18,46 +18,37 @@ import pytest
 
 from harness.compile import BuildCache, CompileRequest, Underway, cache_key, compile_cases
 from harness.records.run import Build
-from harness.toolchain import Toolchain
-from tests.compile.conftest import MakeRequest
+from tests.compile.conftest import FakeCompiler
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
 FULL = Path("/dev/full")
 
 
-def compiles(toolchain: Toolchain) -> int:
-    return len(calls(toolchain, "iree-compile"))
-
-
 # ------------------------------------------------------------------------------------------------------------ a cache
 
 
-def test_a_second_compile_comes_from_the_cache(
-    cache: BuildCache, make_request: MakeRequest, fake: Toolchain, tmp_path: Path
-) -> None:
-    first, printed = cache.compile(make_request("--fake-stderr=a remark"))
-    again, nothing = BuildCache(tmp_path / "cache").compile(make_request("--fake-stderr=a remark", variant="same"))
-    assert compiles(fake) == 1
+def test_a_second_compile_comes_from_the_cache(fake: FakeCompiler) -> None:
+    first, printed = fake.compile("--fake-stderr=a remark")
+    again, nothing = BuildCache(fake.folder / "cache").compile(fake.request("--fake-stderr=a remark", variant="same"))
+    assert fake.compiles == 1
     assert (first.cached, printed, nothing) == (False, "a remark\n", "")
     assert again == replace(first, case="net/same@cpu", cached=True)
-    folder = cache.module(again).parent
+    folder = fake.cache.module(again).parent
     assert {file.name for file in folder.iterdir()} == {"build.json", "module.vmfb", "statistics.json", "stderr.txt"}
     assert (folder / "stderr.txt").read_text() == "a remark\n"
     assert folder.stat().st_mode & 0o777 == 0o755
-    assert list((tmp_path / "cache/scratch").iterdir()) == []
+    assert list((fake.folder / "cache/scratch").iterdir()) == []
 
 
-def test_a_failed_build_is_never_cached(
-    cache: BuildCache, make_request: MakeRequest, fake: Toolchain, tmp_path: Path
-) -> None:
-    request = make_request("--fake-exit=1")
+def test_a_failed_build_is_never_cached(fake: FakeCompiler) -> None:
+    request = fake.request("--fake-exit=1")
     for _attempt in range(2):
-        build, _ = cache.compile(request)
+        build, _ = fake.cache.compile(request)
         assert build.failure is not None
-        assert not cache.module(build).exists()
-    assert cache.find(cache_key(request), "net/stock@cpu") is None
-    assert compiles(fake) == 2
-    assert list((tmp_path / "cache/scratch").iterdir()) == []
+        assert not fake.cache.module(build).exists()
+    assert fake.cache.find(cache_key(request), "net/stock@cpu") is None
+    assert fake.compiles == 2
+    assert list((fake.folder / "cache/scratch").iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -69,66 +60,60 @@ def test_a_failed_build_is_never_cached(
         *(("build.json", lambda _, text=text: text) for text in (b"", b"{", b"{}", b'{"case": 1}')),
     ],
 )
-def test_a_build_that_is_not_whole_is_compiled_again(
-    cache: BuildCache, make_request: MakeRequest, fake: Toolchain, name: str, damaged: object
-) -> None:
-    build, _ = cache.compile(make_request())
-    module = cache.module(build).read_bytes()
-    file = cache.module(build).parent / name
+def test_a_build_that_is_not_whole_is_compiled_again(fake: FakeCompiler, name: str, damaged: object) -> None:
+    build, _ = fake.compile()
+    module = fake.cache.module(build).read_bytes()
+    file = fake.cache.module(build).parent / name
     file.write_bytes(damaged(file.read_bytes()))  # type: ignore[operator]
-    again, _ = cache.compile(make_request())
-    assert (again.cached, compiles(fake)) == (False, 2)
-    assert cache.module(again).read_bytes() == module
+    again, _ = fake.compile()
+    assert (again.cached, fake.compiles) == (False, 2)
+    assert fake.cache.module(again).read_bytes() == module
 
 
-def test_two_harnesses_that_want_the_same_build_run_the_compiler_once(
-    make_request: MakeRequest, fake: Toolchain, tmp_path: Path
-) -> None:
-    request = make_request("--fake-sleep=0.2")
+def test_two_harnesses_that_want_the_same_build_run_the_compiler_once(fake: FakeCompiler) -> None:
+    request = fake.request("--fake-sleep=0.2")
     together = threading.Barrier(2)
 
     def compile_it(_: object) -> tuple[bool, str | None]:
         together.wait()
-        build, _ = BuildCache(tmp_path / "cache").compile(request)
+        build, _ = BuildCache(fake.folder / "cache").compile(request)
         return build.cached, build.module_sha256
 
     with ThreadPoolExecutor(2) as pool:
         (first, sha256), (second, same) = pool.map(compile_it, range(2))
-    assert compiles(fake) == 1
+    assert fake.compiles == 1
     assert sorted([first, second]) == [False, True]
     assert sha256 == same
 
 
-def test_sweeping_takes_what_was_left_a_day_ago(cache: BuildCache, make_request: MakeRequest, tmp_path: Path) -> None:
-    cache.sweep()  # there is no cache yet
-    build, _ = cache.compile(make_request())
-    old, new = tmp_path / "cache/scratch/old", tmp_path / "cache/scratch/new"
+def test_sweeping_takes_what_was_left_a_day_ago(fake: FakeCompiler) -> None:
+    fake.cache.sweep()  # there is no cache yet
+    build, _ = fake.compile()
+    old, new = fake.folder / "cache/scratch/old", fake.folder / "cache/scratch/new"
     for folder in (old, new):
         folder.mkdir()
         (folder / "module.vmfb").write_bytes(b"half of it")
     os.utime(old, (0, 0))
-    cache.sweep()
+    fake.cache.sweep()
     assert list(old.parent.iterdir()) == [new]
-    assert cache.find(build.cache_key, build.case)
+    assert fake.cache.find(build.cache_key, build.case)
 
 
-def test_a_cache_that_cannot_be_written_raises(make_request: MakeRequest, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_raises(fake: FakeCompiler, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="Not a directory"):
-        BuildCache(tmp_path / "file" / "cache").compile(make_request())
+        BuildCache(tmp_path / "file" / "cache").compile(fake.request())
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
-def test_a_disk_that_fills_up_leaves_no_half_build(
-    cache: BuildCache, make_request: MakeRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    request = make_request("--fake-stderr=a remark")
+def test_a_disk_that_fills_up_leaves_no_half_build(fake: FakeCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = fake.request("--fake-stderr=a remark")
     with monkeypatch.context() as full:
         full.setattr("harness.compile.build._STDERR_FILE", str(FULL))
         with pytest.raises(OSError, match="No space left"):
-            cache.compile(request)
-    assert list(cache.module(Build(case="", command=(), cache_key=cache_key(request))).parents[1].iterdir()) == []
-    build, _ = cache.compile(request)
+            fake.cache.compile(request)
+    assert list(fake.cache.module(Build(case="", command=(), cache_key=cache_key(request))).parents[1].iterdir()) == []
+    build, _ = fake.cache.compile(request)
     assert (build.failure, build.cached) == (None, False)
 
 
@@ -142,86 +127,78 @@ BuildCache(Path(sys.argv[1])).compile(pickle.loads(Path(sys.argv[2]).read_bytes(
 
 
 def test_a_harness_that_is_killed_while_it_compiles_leaves_a_cache_that_works(
-    cache: BuildCache, make_request: MakeRequest, fake: Toolchain, tmp_path: Path
+    fake: FakeCompiler, tmp_path: Path
 ) -> None:
-    slow = make_fake_toolchain(fake.compiler_tools, always={"iree-compile": ["--fake-sleep=60"]})
-    request = make_request(toolchain=slow)
+    slow = make_fake_toolchain(fake.toolchain.compiler_tools, always={"iree-compile": ["--fake-sleep=60"]})
+    request = fake.request(toolchain=slow)
     (tmp_path / "request").write_bytes(pickle.dumps(request))
     killed = subprocess.Popen(
-        [sys.executable, "-c", COMPILE_PICKLED, str(tmp_path / "cache"), str(tmp_path / "request")]
+        [sys.executable, "-c", COMPILE_PICKLED, str(fake.folder / "cache"), str(tmp_path / "request")]
     )
-    while not calls(fake):
+    while not calls(fake.toolchain):
         assert killed.poll() is None
         time.sleep(0.02)
     killed.kill()
     killed.wait()
-    os.kill(calls(fake)[0].pid, signal.SIGKILL)
-    assert cache.find(cache_key(request), "net/stock@cpu") is None
+    os.kill(calls(fake.toolchain)[0].pid, signal.SIGKILL)
+    assert fake.cache.find(cache_key(request), "net/stock@cpu") is None
 
-    make_fake_toolchain(fake.compiler_tools)
-    build, _ = cache.compile(request)
+    make_fake_toolchain(fake.toolchain.compiler_tools)
+    build, _ = fake.cache.compile(request)
     assert (build.failure, build.cached) == (None, False)
 
 
 # ------------------------------------------------------------------------------------------------------ many at once
 
 
-def compile_all(requests: Sequence[CompileRequest], cache: BuildCache, jobs: int = 2) -> dict[str, Build]:
+def compile_all(requests: Sequence[CompileRequest], fake: FakeCompiler, jobs: int = 2) -> dict[str, Build]:
     """All builds by case name, after a look that each case has one."""
-    builds = [item[0] for item in compile_cases(requests, cache, jobs) if not isinstance(item, Underway)]
+    builds = [item[0] for item in compile_cases(requests, fake.cache, jobs) if not isinstance(item, Underway)]
     assert sorted(build.case for build in builds) == sorted(request.case.name for request in requests)
     return {build.case: build for build in builds}
 
 
-def test_cases_with_equal_flags_share_one_compile(
-    cache: BuildCache, make_request: MakeRequest, fake: Toolchain
-) -> None:
+def test_cases_with_equal_flags_share_one_compile(fake: FakeCompiler) -> None:
     """As `local-sync` and `local-task` do: two devices, one module."""
-    builds = compile_all([make_request(device="sync"), make_request(device="task")], cache)
+    builds = compile_all([fake.request(device="sync"), fake.request(device="task")], fake)
     assert builds["net/stock@sync"].module_sha256 == builds["net/stock@task"].module_sha256
-    assert compiles(fake) == 1
-    failed = compile_all([make_request("--fake-exit=1", device=device) for device in ("sync", "task")], cache)
+    assert fake.compiles == 1
+    failed = compile_all([fake.request("--fake-exit=1", device=device) for device in ("sync", "task")], fake)
     assert all(build.failure for build in failed.values())
-    assert compiles(fake) == 2
+    assert fake.compiles == 2
 
 
-def test_each_distinct_case_is_compiled_once_and_the_others_go_on_when_one_fails(
-    cache: BuildCache, make_request: MakeRequest, fake: Toolchain
-) -> None:
+def test_each_distinct_case_is_compiled_once_and_the_others_go_on_when_one_fails(fake: FakeCompiler) -> None:
     requests = [
-        make_request(variant="stock"),
-        make_request("--iree-llvmcpu-target-cpu=x", variant="inert"),
-        make_request("--fake-signal=ABRT", variant="crash"),
-        make_request("--fake-code=z", variant="last"),
+        fake.request(variant="stock"),
+        fake.request("--iree-llvmcpu-target-cpu=x", variant="inert"),
+        fake.request("--fake-signal=ABRT", variant="crash"),
+        fake.request("--fake-code=z", variant="last"),
     ]
-    builds = compile_all(requests, cache, jobs=1)
-    assert compiles(fake) == 4
+    builds = compile_all(requests, fake, jobs=1)
+    assert fake.compiles == 4
     assert [name for name, build in builds.items() if build.failure] == ["net/crash@cpu"]
     stock, inert, last = (builds[f"net/{variant}@cpu"] for variant in ("stock", "inert", "last"))
     assert stock.cache_key != inert.cache_key
     assert stock.module_sha256 == inert.module_sha256 != last.module_sha256
 
 
-def test_builds_come_as_they_end_and_between_them_what_is_being_compiled(
-    cache: BuildCache, make_request: MakeRequest
-) -> None:
-    slow = make_request("--fake-sleep=1.5", variant="slow")
-    quick = make_request("--fake-stderr=done", variant="quick")
-    items = list(compile_cases([slow, quick], cache, 2))
+def test_builds_come_as_they_end_and_between_them_what_is_being_compiled(fake: FakeCompiler) -> None:
+    slow = fake.request("--fake-sleep=1.5", variant="slow")
+    quick = fake.request("--fake-stderr=done", variant="quick")
+    items = list(compile_cases([slow, quick], fake.cache, 2))
     builds = [(item[0].case, item[1]) for item in items if not isinstance(item, Underway)]
     assert builds == [("net/quick@cpu", "done\n"), ("net/slow@cpu", "")]
     assert Underway(cases=("net/slow@cpu",)) in items
 
 
-def test_nothing_to_compile_is_no_error(cache: BuildCache) -> None:
-    assert list(compile_cases([], cache, 2)) == []
+def test_nothing_to_compile_is_no_error(fake: FakeCompiler) -> None:
+    assert list(compile_cases([], fake.cache, 2)) == []
 
 
-def test_an_interrupted_pool_starts_no_more_compiles(
-    cache: BuildCache, make_request: MakeRequest, fake: Toolchain
-) -> None:
-    requests = [make_request(f"--fake-code={name}", "--fake-sleep=0.1", variant=name) for name in "abcdefgh"]
-    compiling = compile_cases(requests, cache, 1)
+def test_an_interrupted_pool_starts_no_more_compiles(fake: FakeCompiler) -> None:
+    requests = [fake.request(f"--fake-code={name}", "--fake-sleep=0.1", variant=name) for name in "abcdefgh"]
+    compiling = compile_cases(requests, fake.cache, 1)
     next(compiling)
     del compiling
-    assert compiles(fake) < len(requests)
+    assert fake.compiles < len(requests)

@@ -14,14 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.compile import BuildCache
 from harness.compile.iree_compile import exported_functions, module_sizes, parse_statistics
 from harness.compile.request import compile_command
 from harness.process import Limits
 from harness.records.run import Build, Failure, Sizes, Statistics
-from harness.toolchain import Toolchain
 from tests.builders import CPU_FLAGS
-from tests.compile.conftest import MakeRequest, RealCompiler
+from tests.compile.conftest import FakeCompiler, RealCompiler
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
 
@@ -37,26 +35,26 @@ def failure_of(build: Build) -> Failure:
 # ------------------------------------------------------------------------------------------------ a scripted compiler
 
 
-def test_a_build_keeps_what_a_report_needs(cache: BuildCache, make_request: MakeRequest, fake: Toolchain) -> None:
+def test_a_build_keeps_what_a_report_needs(fake: FakeCompiler) -> None:
     flags = ("--fake-exports=main:3", "--fake-stderr=model.mlir:1:1: warning: a generic CPU")
-    build, stderr = cache.compile(make_request(*flags))
+    build, stderr = fake.compile(*flags)
     assert (build.failure, build.case, build.outputs) == (None, "net/stock@cpu", 3)
     assert (build.warnings, stderr) == (("a generic CPU",), "model.mlir:1:1: warning: a generic CPU\n")
     assert (build.compile_ns or 0) > 0
     assert build.statistics is not None
     assert (build.statistics.dispatches, build.statistics.copies) == (3, 2)
     assert build.sizes is not None
-    assert build.sizes.module_bytes == cache.module(build).stat().st_size
+    assert build.sizes.module_bytes == fake.cache.module(build).stat().st_size
     assert list(build.sizes.dispatch_bytes) == ["main_dispatch_0.so"]
-    assert build.module_sha256 == hashlib.sha256(cache.module(build).read_bytes()).hexdigest()
-    (ran,) = calls(fake, "iree-compile")
+    assert build.module_sha256 == hashlib.sha256(fake.cache.module(build).read_bytes()).hexdigest()
+    (ran,) = calls(fake.toolchain, "iree-compile")
     assert build.command == ("iree-compile", *ran.arguments) == compile_command(flags)
     assert build.command[:6] == ("iree-compile", "model.mlir", "-o", "module.vmfb", *flags)
 
 
-def test_a_build_keeps_the_compilers_peak_memory(cache: BuildCache, make_request: MakeRequest) -> None:
+def test_a_build_keeps_the_compilers_peak_memory(fake: FakeCompiler) -> None:
     limits = Limits(memory_bytes=1 << 30)
-    build, _ = cache.compile(make_request("--fake-allocate=100", "--fake-sleep=0.3", limits=limits))
+    build, _ = fake.compile("--fake-allocate=100", "--fake-sleep=0.3", limits=limits)
     assert build.peak_rss_bytes is not None
     assert 100 << 20 <= build.peak_rss_bytes < 1 << 30
 
@@ -98,48 +96,44 @@ STACK = [
     ],
 )
 def test_a_failure_says_why_in_one_sentence(
-    cache: BuildCache, make_request: MakeRequest, flags: list[str], printed: list[str], message: str
+    fake: FakeCompiler, flags: list[str], printed: list[str], message: str
 ) -> None:
-    build, stderr = cache.compile(make_request(*flags, *(f"--fake-stderr={line}" for line in printed)))
+    build, stderr = fake.compile(*flags, *(f"--fake-stderr={line}" for line in printed))
     failure = failure_of(build)
     assert (failure.message, failure.stderr.splitlines()) == (message, printed)
     assert stderr.splitlines() == printed
     assert build.compile_ns is not None
 
 
-def test_only_the_last_lines_of_stderr_are_kept_in_a_failure(cache: BuildCache, make_request: MakeRequest) -> None:
+def test_only_the_last_lines_of_stderr_are_kept_in_a_failure(fake: FakeCompiler) -> None:
     flags = [f"--fake-stderr=line {number}" for number in range(100)]
-    build, stderr = cache.compile(make_request("--fake-exit=1", *flags))
+    build, stderr = fake.compile("--fake-exit=1", *flags)
     assert failure_of(build).stderr.splitlines() == [f"line {number}" for number in range(80, 100)]
     assert len(stderr.splitlines()) == 100
 
 
-def test_a_compile_that_takes_too_long_is_stopped(
-    cache: BuildCache, make_request: MakeRequest, fake: Toolchain
-) -> None:
-    build, _ = cache.compile(make_request("--fake-sleep=60", "--fake-stderr=so far", limits=Limits(seconds=1.5)))
+def test_a_compile_that_takes_too_long_is_stopped(fake: FakeCompiler) -> None:
+    build, _ = fake.compile("--fake-sleep=60", "--fake-stderr=so far", limits=Limits(seconds=1.5))
     failure = failure_of(build)
     assert failure.message == "iree-compile ran past its limit of 1.5 s; give it more with --compile-timeout"
     assert failure.stderr == "so far"
-    (ran,) = calls(fake, "iree-compile")
+    (ran,) = calls(fake.toolchain, "iree-compile")
     with pytest.raises(ProcessLookupError):
         os.kill(ran.pid, 0)
 
 
-def test_a_compile_that_takes_too_much_memory_is_stopped(cache: BuildCache, make_request: MakeRequest) -> None:
+def test_a_compile_that_takes_too_much_memory_is_stopped(fake: FakeCompiler) -> None:
     limits = Limits(seconds=60, memory_bytes=1 << 27)
-    build, _ = cache.compile(make_request("--fake-allocate=200", "--fake-sleep=60", limits=limits))
+    build, _ = fake.compile("--fake-allocate=200", "--fake-sleep=60", limits=limits)
     assert failure_of(build).message == (
         "iree-compile used more than its limit of 0.125 GiB of memory; give it more with --compile-memory"
     )
 
 
 @pytest.mark.parametrize("tool", ["iree-compile", "iree-dump-module"])
-def test_a_missing_tool_is_a_failure_of_the_case(
-    cache: BuildCache, make_request: MakeRequest, tmp_path: Path, tool: str
-) -> None:
+def test_a_missing_tool_is_a_failure_of_the_case(fake: FakeCompiler, tmp_path: Path, tool: str) -> None:
     broken = make_fake_toolchain(tmp_path / "broken", missing=[tool])
-    build, _ = cache.compile(make_request(toolchain=broken))
+    build, _ = fake.compile(toolchain=broken)
     message = f"{tool} cannot be started (No such file or directory); reinstall the toolchain"
     assert failure_of(build).message == message
 
@@ -152,10 +146,10 @@ def test_a_missing_tool_is_a_failure_of_the_case(
     ],
 )
 def test_a_module_that_cannot_be_read_back_is_a_failure(
-    cache: BuildCache, make_request: MakeRequest, tmp_path: Path, printed: list[str], reason: str
+    fake: FakeCompiler, tmp_path: Path, printed: list[str], reason: str
 ) -> None:
     toolchain = make_fake_toolchain(tmp_path / "broken", always={"iree-dump-module": ["--fake-exit=1", *printed]})
-    build, _ = cache.compile(make_request(toolchain=toolchain))
+    build, _ = fake.compile(toolchain=toolchain)
     message = f"iree-dump-module cannot read the compiled module: it exited with status 1{reason}"
     assert failure_of(build).message == message
 

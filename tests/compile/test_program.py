@@ -30,33 +30,9 @@ from harness.process import Limits, run
 from harness.records.run import Build, PluginEffect
 from tests.builders import PRODUCT, a_plugin, applied, example_file
 from tests.compile.conftest import RealCompiler
+from tests.programs import program
 
-SCALE = """
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %scale = arith.constant 3.0 : f32
-  %empty = tensor.empty() : tensor<4xf32>
-  %y = linalg.generic {
-    indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]
-  } ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
-  ^bb0(%in: f32, %out: f32):
-    %z = arith.mulf %in, %scale : f32
-    linalg.yield %z : f32
-  } -> tensor<4xf32>
-  return %y : tensor<4xf32>
-}
-"""
-WEIGHTS = """
-func.func @main(%x: tensor<1x256xf32>) -> tensor<1x4xf32> {
-  %scale = arith.constant 3.0 : f32
-  %weights = arith.constant dense_resource<weights> : tensor<256x4xf32>
-  %empty = tensor.empty() : tensor<1x4xf32>
-  %start = linalg.fill ins(%scale : f32) outs(%empty : tensor<1x4xf32>) -> tensor<1x4xf32>
-  %y = linalg.matmul ins(%x, %weights : tensor<1x256xf32>, tensor<256x4xf32>) outs(%start : tensor<1x4xf32>)
-    -> tensor<1x4xf32>
-  return %y : tensor<1x4xf32>
-}
-{-# dialect_resources: { builtin: { weights: "0x04000000HEX" } } #-}
-"""
+SCALE = program("main x:4\nscale = constant 3.0\ny = each mulf x scale\nreturn y")
 FOUR = "4xf32=1 2 3 4"
 
 
@@ -80,10 +56,10 @@ def rewritten(request: CompileRequest, folder: Path) -> tuple[Program, str]:
     """What became of the program, and its text."""
     folder.mkdir()
     (folder / "model.mlir").symlink_to(request.model)
-    program = rewrite_model(request, folder)
+    made = rewrite_model(request, folder)
     with ir.Context() as context:
         context.allow_unregistered_dialects = True
-        return program, str(ir.Module.parse((folder / "model.mlir").read_bytes()))
+        return made, str(ir.Module.parse((folder / "model.mlir").read_bytes()))
 
 
 def output_of(real: RealCompiler, build: Build, argument: str = FOUR) -> str:
@@ -99,21 +75,21 @@ def output_of(real: RealCompiler, build: Build, argument: str = FOUR) -> str:
 
 def test_rewrites_run_in_the_order_in_which_they_are_named(real: RealCompiler, tmp_path: Path) -> None:
     double, add = rewrite("times", factor=2.0), rewrite("plus", term=1.0)
-    program, text = rewritten(real.request(double, add, text=SCALE), tmp_path / "one")
+    made, text = rewritten(real.request(double, add, text=SCALE), tmp_path / "one")
     assert "arith.constant 7.000000e+00 : f32" in text
-    assert [(effect.name, effect.matched, effect.changed) for effect in program.effects] == [
+    assert [(effect.name, effect.matched, effect.changed) for effect in made.effects] == [
         ("times", 1, True),
         ("plus", 1, True),
     ]
-    assert all(effect.wall_ns for effect in program.effects)
-    assert (program.rewritten, program.flags) == (True, ("--compile-from=input",))
+    assert all(effect.wall_ns for effect in made.effects)
+    assert (made.rewritten, made.flags) == (True, ("--compile-from=input",))
     _, text = rewritten(real.request(add, double, text=SCALE), tmp_path / "other")
     assert "arith.constant 8.000000e+00 : f32" in text
 
 
 def test_without_rewrites_the_program_is_the_models_own(real: RealCompiler, tmp_path: Path) -> None:
-    program, text = rewritten(real.request(text=SCALE), tmp_path / "work")
-    assert program == Program(flags=(), rewritten=False, effects=(), early=("model.mlir", ()))
+    made, text = rewritten(real.request(text=SCALE), tmp_path / "work")
+    assert made == Program(flags=(), rewritten=False, effects=(), early=("model.mlir", ()))
     assert "func.func @main" in text
 
 
@@ -155,14 +131,23 @@ def test_a_change_that_is_followed_by_none_is_kept(real: RealCompiler) -> None:
 def test_weights_keep_their_bytes(real: RealCompiler) -> None:
     """1,024 numbers of which no two are alike, as a resource beside the program."""
     numbers = b"".join(number.to_bytes(4, "little") for number in range(0x3F000000, 0x3F000000 + 1024))
-    text = WEIGHTS.replace("HEX", numbers.hex().upper())
+    lines = """
+    main x:1x256
+    scale = constant 3.0
+    w:256x4 = | arith.constant dense_resource<w> : tensor<256x4xf32>
+    e = empty 1x4
+    start = fill scale e
+    y = matmul x w start
+    return y
+    """
+    text = program(lines, blob=f'w: "0x04000000{numbers.hex().upper()}"')
     twice = rewrite("times", factor=2.0)
     build = real.build(twice, rewrite("times", phase="flow", factor=0.5), text=text)
     argument = f"1x256xf32={' '.join(str(number) for number in range(256))}"
     assert output_of(real, build, argument) == output_of(real, real.build(text=text), argument)
-    program = real.cache.program(real.build(twice, text=text))
-    assert program is not None
-    assert numbers in program.read_bytes()
+    file = real.cache.program(real.build(twice, text=text))
+    assert file is not None
+    assert numbers in file.read_bytes()
 
 
 def test_a_second_build_comes_from_the_cache_with_its_effects_and_its_program(real: RealCompiler) -> None:
@@ -170,9 +155,9 @@ def test_a_second_build_comes_from_the_cache_with_its_effects_and_its_program(re
     assert (first.cached, again.cached) == (False, True)
     assert again.effects == first.effects
     assert again.effects[0].matched == 1
-    program = real.cache.program(again)
-    assert program is not None
-    program.unlink()
+    file = real.cache.program(again)
+    assert file is not None
+    file.unlink()
     assert not real.build(rewrite("plus"), text=SCALE).cached, "a build without its program is not whole"
 
 
@@ -185,8 +170,8 @@ def test_packages_that_are_only_on_the_search_path_are_found(
     monkeypatch.syspath_prepend(str(tmp_path / "on the path"))
     isolated = replace(real.toolchain, python=Path(sys.executable), python_options=("-I",))
     plugin = by("fold", Rewrite(function="elsewhere:fold"))
-    program, _ = rewritten(real.request(plugin, text=SCALE, toolchain=isolated), tmp_path / "work")
-    (effect,) = program.effects
+    made, _ = rewritten(real.request(plugin, text=SCALE, toolchain=isolated), tmp_path / "work")
+    (effect,) = made.effects
     assert effect == PluginEffect(name="fold", matched=0, changed=False, wall_ns=effect.wall_ns)
 
 
@@ -232,10 +217,6 @@ def _hoarding(real: RealCompiler, _: Path) -> CompileRequest:
     return _request(real, rewrite("hoards"), limits=Limits(seconds=120, memory_bytes=1 << 30))
 
 
-def _without_interpreter(real: RealCompiler, folder: Path) -> CompileRequest:
-    return _request(real, rewrite("nothing"), toolchain=replace(real.toolchain, python=folder / "nowhere"))
-
-
 def _unreadable(real: RealCompiler, _: Path) -> CompileRequest:
     return _request(real, rewrite("nothing"), text="func.func @main( {")
 
@@ -250,10 +231,6 @@ def _behind_a_wrong_pipeline(real: RealCompiler, _: Path) -> CompileRequest:
     [
         (_hoarding, "plugin hoards used more than its limit of 1 GiB of memory; give it more with --compile-memory"),
         (_hanging, "plugin hangs ran past its limit of 5 s; give it more with --compile-timeout"),
-        (
-            _without_interpreter,
-            "plugin nothing cannot be started (No such file or directory); reinstall the toolchain",
-        ),
         (_unreadable, "iree-compile --compile-to=input exited with status 1: expected non-function type"),
         (
             _behind_a_wrong_pipeline,
@@ -278,12 +255,7 @@ OWN = "--iree-preprocessing-pass-pipeline"
 TILES = (
     example_file("product_tiles.mlir").data.decode().replace("ROWS", "4").replace("COLUMNS", "16").replace("TERMS", "8")
 )
-SUM = """
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %y = arith.addf %x, %x : tensor<4xf32>
-  return %y : tensor<4xf32>
-}
-"""
+SUM = program("main x:4\ny = addf x x\nreturn y")
 # Each finds something in PRODUCT and nothing in SUM. Passes for func.func find nothing anywhere, since functions are
 # util.func by the time preprocessing runs.
 FINDS = {

@@ -31,8 +31,8 @@ HASWELL_FLAGS = (
 )
 WEIGHT = struct.pack("<2304f", *(element / 256 for element in range(32 * 8 * 3 * 3))).hex().upper()
 # relu(conv(x)), and x itself without its border.
-MODEL = (
-    program("""
+MODEL = program(
+    """
     main x:1x8x12x8
     weight:32x8x3x3 = | arith.constant dense_resource<weight> : tensor<32x8x3x3xf32>
     conv = conv x weight
@@ -42,8 +42,8 @@ MODEL = (
     first = insert relu both 0,0,0,0
     second = insert crop first 0,32,0,0
     return second
-    """)
-    + f'\n{{-# dialect_resources: {{ builtin: {{ weight: "0x04000000{WEIGHT}" }} }} #-}}\n'
+    """,
+    blob=f'weight: "0x04000000{WEIGHT}"',
 )
 
 

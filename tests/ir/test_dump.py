@@ -16,28 +16,23 @@ from harness.process import Limits, run
 from harness.toolchain import Toolchain
 from tests.fakes.fake_toolchain import make_fake_toolchain
 from tests.ir.conftest import HASWELL_FLAGS, LIMITS, WEIGHT, Count, Dump
+from tests.programs import program
 
-MATMUL = """
-func.func @main(%a: tensor<16x32xf32>, %b: tensor<32x8xf32>) -> tensor<16x8xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<16x8xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<16x8xf32>) -> tensor<16x8xf32>
-  %c = linalg.matmul ins(%a, %b : tensor<16x32xf32>, tensor<32x8xf32>)
-    outs(%init : tensor<16x8xf32>) -> tensor<16x8xf32>
-  return %c : tensor<16x8xf32>
-}
-"""
-CONSTANT_WEIGHT = """) -> tensor<16x8xf32> {
-  %weight = arith.constant dense_resource<weight> : tensor<32x8xf32>
-  %square = arith.mulf %weight, %weight : tensor<32x8xf32>
-  %b = math.exp %square : tensor<32x8xf32>"""
+MATMUL = program("main a:16x32 b:32x8\ne = empty 16x8\nz = fill zero e\nc = matmul a b z\nreturn c")
 # The compiler computes the weight by itself, in a program of its own, and keeps its result.
-FOLDED = f"""
-{MATMUL.replace(", %b: tensor<32x8xf32>) -> tensor<16x8xf32> {", CONSTANT_WEIGHT)}
-{{-#
-  dialect_resources: {{ builtin: {{ weight: "0x04000000{WEIGHT[: 8 * 32 * 8]}" }} }}
-#-}}
-"""
+FOLDED = program(
+    """
+    main a:16x32
+    weight:32x8 = | arith.constant dense_resource<weight> : tensor<32x8xf32>
+    square = mulf weight weight
+    b = math.exp square
+    e = empty 16x8
+    z = fill zero e
+    c = matmul a b z
+    return c
+    """,
+    blob=f'weight: "0x04000000{WEIGHT[: 8 * 32 * 8]}"',
+)
 # A dispatch with a matmul is only made to have buffers, by a script and not by the compiler's own pipeline.
 SCRIPT = """
 module attributes {transform.with_named_sequence} {
@@ -208,13 +203,6 @@ def test_the_error_says_how_the_compiler_ended(
     with pytest.raises(CaseError) as failed:
         dump_phases(flags, model, ["flow"], toolchain=fake, folder=tmp_path, limits=limits)
     assert str(failed.value) == f"iree-compile {message}"
-
-
-def test_a_compiler_that_is_gone_is_a_failed_case(model: Path, tmp_path: Path) -> None:
-    gone = make_fake_toolchain(tmp_path / "toolchain", missing=["iree-compile"])
-    with pytest.raises(CaseError) as failed:
-        dump_phases((), model, ["flow"], toolchain=gone, folder=tmp_path, limits=LIMITS)
-    assert str(failed.value) == ("iree-compile cannot be started (No such file or directory); reinstall the toolchain")
 
 
 def test_an_unknown_phase_is_refused(model: Path, real_toolchain: Toolchain, tmp_path: Path) -> None:

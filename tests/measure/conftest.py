@@ -11,26 +11,18 @@ import pytest
 from harness.measure.session import LoadableModule
 from harness.toolchain import Toolchain
 from tests.builders import CPU_FLAGS
+from tests.programs import program
 
-_ON_TWO_DEVICES = """
-func.func @main(%a: tensor<32x32xf32>, %b: tensor<32x32xf32>) -> tensor<32x32xf32> {
-  %c = arith.addf %a, %b : tensor<32x32xf32>
-  %d = flow.tensor.transfer %c : tensor<32x32xf32> to #hal.device.promise<@dev_b>
-  %e = arith.mulf %d, %d : tensor<32x32xf32>
-  %f = flow.tensor.transfer %e : tensor<32x32xf32> to #hal.device.promise<@dev_a>
-  return %f : tensor<32x32xf32>
-}
-"""
-_MATMUL = """
-func.func @main(%a: tensor<32x32xf32>, %b: tensor<32x32xf32>) -> tensor<32x32xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<32x32xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<32x32xf32>) -> tensor<32x32xf32>
-  %c = linalg.matmul ins(%a, %b : tensor<32x32xf32>, tensor<32x32xf32>) outs(%init : tensor<32x32xf32>)
-    -> tensor<32x32xf32>
-  return %c : tensor<32x32xf32>
-}
-"""
+_KIND = "tensor<32x32xf32>"
+_ON_TWO_DEVICES = program(f"""
+main a:32x32 b:32x32
+c = addf a b
+d:32x32 = | flow.tensor.transfer %c : {_KIND} to #hal.device.promise<@dev_b>
+e = mulf d d
+f:32x32 = | flow.tensor.transfer %e : {_KIND} to #hal.device.promise<@dev_a>
+return f
+""")
+_MATMUL = program("main a:32x32 b:32x32\ne = empty 32x32\nz = fill zero e\nc = matmul a b z\nreturn c")
 
 
 @pytest.fixture(scope="session")

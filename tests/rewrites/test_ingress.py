@@ -289,8 +289,7 @@ BY_TURNED = "y = matmul x t init"
 def times(*lines: str, element: str = "f32", blob: str = "", returned: str = "y") -> str:
     """A function of x, a weight w and an init that returns a product; `blob` is the weight as a resource."""
     body = "\n".join(lines)
-    resources = f"\n{{-# dialect_resources: {{ builtin: {{ {blob} }} }} #-}}" if blob else ""
-    return program(f"main x:4x3 w:2x3 init:4x2\n{body}\nreturn {returned}", element) + resources
+    return program(f"main x:4x3 w:2x3 init:4x2\n{body}\nreturn {returned}", element, blob=blob)
 
 
 def constant(value: str, name: str = "k", shape: str = "2x3", element: str = "f32") -> str:

@@ -28,7 +28,8 @@ from harness.verify.outputs import (
     run_once,
 )
 from tests.builders import CPU_FLAGS
-from tests.fakes.fake_toolchain import calls, make_fake_toolchain
+from tests.fakes.fake_toolchain import calls
+from tests.programs import program
 from tests.verify.conftest import Compile, make_call
 
 # ----------------------------------------------------------------------------------------------------------- devices
@@ -93,15 +94,14 @@ def test_a_list_of_devices_longer_or_shorter_than_the_program() -> None:
     )
 
 
-ON_TWO = """
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %a = arith.addf %x, %x : tensor<4xf32>
-  %b = flow.tensor.transfer %a : tensor<4xf32> to #hal.device.promise<@dev_b>
-  %c = arith.mulf %b, %b : tensor<4xf32>
-  %d = flow.tensor.transfer %c : tensor<4xf32> to #hal.device.promise<@dev_a>
-  return %d : tensor<4xf32>
-}
-"""
+ON_TWO = program("""
+main x:4
+a = addf x x
+b:4 = | flow.tensor.transfer %a : tensor<4xf32> to #hal.device.promise<@dev_b>
+c = mulf b b
+d:4 = | flow.tensor.transfer %c : tensor<4xf32> to #hal.device.promise<@dev_a>
+return d
+""")
 
 
 @pytest.mark.parametrize(("second", "places"), [("local[1]", (B,)), ("local", (A,)), ("local[1],local[0]", (B, A))])
@@ -200,12 +200,6 @@ def test_a_failure_says_why_in_one_sentence(
     error = failure_of(make_call(fake, tmp_path, *flags), limits=limits)
     assert str(error) == f"iree-run-module {message}"
     assert error.stderr == (STATUS if STATUS in flags[-1] else "")
-
-
-def test_a_missing_tool_is_a_failure(tmp_path: Path) -> None:
-    broken = make_fake_toolchain(tmp_path / "broken", missing=["iree-run-module"])
-    message = "iree-run-module cannot be started (No such file or directory); reinstall the toolchain"
-    assert str(failure_of(make_call(broken, tmp_path))) == message
 
 
 def test_three_outputs_of_a_real_module(real_toolchain: Toolchain, compile_text: Compile) -> None:
