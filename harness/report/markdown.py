@@ -188,7 +188,7 @@ class _Writer:
         command = name(step.command) if step.command else ""
         if self._limits is not None and size_bytes(command) > self._limits.command_bytes:
             command = ""
-        return f"{self._text(step.text, escape)}{f': {command}' if command else ''}"
+        return f"{self._text(step.text, paragraph)}{f': {command}' if command else ''}"
 
     def _table(self, of: Table) -> str:
         if not of.rows:

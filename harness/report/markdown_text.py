@@ -26,6 +26,8 @@ _REFERENCE = re.compile(
 )
 # Begins a heading, a list, a line across the page, a link's definition or a box, where it begins a block.
 _BLOCK_START = re.compile(r"^(?:[#+-](?=[#\s-]|$)|\d{1,9}(?=[.)](?:\s|$))|\[)")
+# A bracket in escaped text, with the backslash that it may have.
+_BRACKET_END = re.compile(r"(?<!\\)((?:\\\\)*)\\?\]")
 _UNSAFE_IN_CODE = re.compile(r"[\\`|]")
 
 # Beyond this no browser promises to follow an address.
@@ -71,7 +73,11 @@ def web_address(url: str) -> str:
 def link(text: str, url: str) -> str:
     """A link with a text that is Markdown already; the text alone where the address is none."""
     address = web_address(url)
-    return f"[{text}]({address})" if address else text
+    if not address:
+        return text
+    # A bracket would end the link, or begin a picture with this address; in code it does neither.
+    inside = text if text.startswith("`") else _BRACKET_END.sub(r"\1&#93;", text.replace("[", "&#91;"))
+    return f"[{inside}]({address})"
 
 
 def picture(alt: str, light_url: str, dark_url: str = "") -> str:
