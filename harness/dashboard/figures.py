@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from harness import metrics
 from harness.history.series_page import course
-from harness.report.units import byte_unit, count_unit, percent, ratio_text, time_unit
-from harness.text import one_line
+from harness.report.units import percent, ratio_text, unit_of
+from harness.text import one_line, plural
 
 _LONGEST = 200  # of a name in a table; its own page shows all of it
 MINUS = "\N{MINUS SIGN}"  # as in static/format.js
@@ -41,7 +41,7 @@ def figure(value: float, unit: str) -> str:
         return ratio_text(value)
     if unit == "bytes" and value == int(value):
         return f"{value:,.0f} bytes"
-    chosen = {"ns": time_unit, "bytes": byte_unit}.get(unit, count_unit)([value])
+    chosen = unit_of(unit, [value])
     return f"{chosen.text(value)} {chosen.name}".rstrip()
 
 
@@ -64,8 +64,8 @@ def day(started: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """`1 run`, `2,000 runs`."""
-    return f"{number:,} {noun}{'' if number == 1 or noun == 'series' else 's'}"
+    """`1 run`, `2,000 runs`, `2 series`."""
+    return plural(number, noun, "series" if noun == "series" else "")
 
 
 def sparkline(values: NDArray[np.float64]) -> str:

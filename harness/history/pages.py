@@ -15,7 +15,7 @@ from harness.history.open import NOTHING_YET
 from harness.metrics import metric_title
 from harness.report.page import Column, Page, Table
 from harness.report.units import percent, ratio_text, unit_of
-from harness.text import one_line
+from harness.text import one_line, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +90,7 @@ def overview_page(suites: pd.DataFrame, events: Sequence[ChangeEvent], *, last: 
         legend += [f"All on {machine_class}." for machine_class in machine_classes]
     runs, count = int(suites["runs"].sum()), suites["suite"].nunique()
     return Page(
-        verdict=f"{runs:,} run{'' if runs == 1 else 's'} of {count:,} suite{'' if count == 1 else 's'}.",
+        verdict=f"{plural(runs, 'run')} of {plural(count, 'suite')}.",
         parts=(Table(columns=columns, after=legend),),
         notes=(
             "`--changes` says what changed, when and why; `--series PATTERN` shows a series; `--sql` asks anything, "
@@ -125,7 +125,7 @@ def changes_page(events: Sequence[ChangeEvent], *, searched: int, noisy: int, la
     if recent:
         tables.append(_events_table(f"Changes in the last {last} runs", recent))
     if earlier:
-        title = f"{len(earlier)} earlier change{'' if len(earlier) == 1 else 's'}"
+        title = plural(len(earlier), "earlier change")
         tables.append(replace(_events_table(title, earlier), folded=True))
     return Page(
         verdict=changes_verdict(events, searched=searched, last=last),
@@ -150,7 +150,7 @@ def changes_verdict(events: Sequence[ChangeEvent], *, searched: int, last: int) 
     first = ", ".join(f"{event.lead.case} {_figure(event.lead)} {_amount(event)}" for event in failing[:_NAMED])
     more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
     cases = len({(event.lead.suite, event.lead.case) for event in failing})
-    return f"{cases} case{'' if cases == 1 else 's'} became slower by the compiler {span}: {first}{more}{closing}"
+    return f"{plural(cases, 'case')} became slower by the compiler {span}: {first}{more}{closing}"
 
 
 def _chance(searched: int, noisy: int) -> str:

@@ -14,6 +14,7 @@ import pytest
 
 from harness.errors import RunError, UsageError
 from harness.history.open import open_history
+from harness.progress import Silent
 from harness.records.comparison import Comparison
 from harness.records.run import Round
 from harness.report.rows import rows_of
@@ -386,11 +387,15 @@ def test_what_is_no_folder_of_runs_is_an_error(tmp_path: Path, results: Path) ->
 
 def test_who_asks_hears_what_is_read(results: Path) -> None:
     store(results, make_night())
-    heard: list[str] = []
+    heard: list[tuple[str, int]] = []
 
-    open_history(str(results), on_progress=heard.append).close()
+    class Heard(Silent):
+        def stage(self, title: str, total: int) -> None:
+            heard.append((title, total))
 
-    assert heard == ["Reading runs: 1"]
+    open_history(str(results), progress=Heard()).close()
+
+    assert ("Reading runs", 1) in heard
 
 
 # --- Queries read ---
