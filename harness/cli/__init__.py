@@ -1,4 +1,4 @@
-"""The command line: parses, calls, prints. Heavy imports wait until a command needs them."""
+"""The command line: parses, calls, prints."""
 
 from __future__ import annotations
 
@@ -9,24 +9,10 @@ from collections.abc import Sequence
 
 from cyclopts import CycloptsError
 
-from harness.cli import compare, dashboard, github, history, inspect, plot, report, results, run
-from harness.cli.app import app
+from harness.cli.app import application_for
 from harness.errors import ExitCode, HarnessError
 
-__all__ = [
-    "app",
-    "compare",
-    "dashboard",
-    "github",
-    "history",
-    "inspect",
-    "main",
-    "plot",
-    "report",
-    "results",
-    "run",
-    "run_command_line",
-]
+__all__ = ["main", "run_command_line"]
 
 _interruptions: list[int] = []
 
@@ -45,6 +31,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else somebody wants it to be ignored
         signal.signal(signal.SIGINT, _interrupt)
     try:
+        app = application_for(arguments)
         status = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except HarnessError as error:

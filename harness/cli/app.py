@@ -1,13 +1,91 @@
-"""The application that commands register with; a command's options are the fields of one dataclass."""
+"""The application that commands register with, and where each command is.
+
+A command's options are the fields of one dataclass. Only the module of the command that is called is imported, so
+that modules import what they need at their head and `harness --help` waits for none of it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
 
 from cyclopts import App
 
 from harness import __version__
 
-app = App(
-    name="harness",
-    help="Measure what ML compilers do: models x compiler-flag variants x devices, through IREE's own tools.",
-    version=__version__,
-)
+# The module of each command, and the first sentence of its help.
+COMMANDS = {
+    "ablate": (
+        "inspect:ablate",
+        "Run a model with no option of a plugin, with each alone, all but each, and all, and show what each does.",
+    ),
+    "compare": (
+        "compare:compare",
+        "Say of every case whether head is slower, faster or as fast as base, by measuring both side by side.",
+    ),
+    "dashboard": (
+        "dashboard:dashboard",
+        "Make a folder of pages that shows a whole history; a browser opens it from disk, or any web server serves it.",
+    ),
+    "doctor": (
+        "inspect:doctor",
+        "Say what is here: tools, drivers, devices, and what would make timing noisy on this machine.",
+    ),
+    "export": (
+        "inspect:export",
+        "Write a model's MLIR and inputs to a folder, for use with plain iree-compile and iree-benchmark-module.",
+    ),
+    "github": ("github:github", "Post reports on GitHub."),
+    "history": (
+        "history:history",
+        "Ask all runs of a results folder: what changed, when, and whether it was the compiler or the machine.",
+    ),
+    "ir": (
+        "inspect:ir",
+        "Count the operations of a case's IR at phases of the compiler, or print the IR of one phase.",
+    ),
+    "list": ("run:list_cases", "Show a suite's cases, and which of them would be skipped here and why."),
+    "plot": ("plot:plot", "Draw a run, a comparison, or a series of a results folder."),
+    "report": (
+        "report:report",
+        "Print the report of a run or a comparison again, or of a run against another one.",
+    ),
+    "results": (
+        "results:results_app",
+        "Keep many runs: merge, check, compact to Parquet, drop old raw turns.",
+    ),
+    "run": ("run:run", "Compile, check and measure every case of a suite, and print the report."),
+    "schema": (
+        "inspect:schema",
+        "Print the JSON Schema of suites, lists of suites or flag-set files, which lets editors complete and check "
+        "them.",
+    ),
+    "selfcheck": (
+        "compare:selfcheck",
+        "Compare modules with themselves: how often are verdicts wrong on this machine, and how small a change is "
+        "seen?",
+    ),
+}
+
+
+def _application() -> App:
+    return App(
+        name="harness",
+        help="Measure what ML compilers do: models x compiler-flag variants x devices, through IREE's own tools.",
+        version=__version__,
+    )
+
+
+app = _application()
+
+
+def application_for(arguments: Sequence[str]) -> App:
+    """The application with the command that the arguments name; where they name none, with a sentence for each."""
+    if arguments and arguments[0] in COMMANDS:
+        module, _, _ = COMMANDS[arguments[0]][0].partition(":")
+        import_module(f"harness.cli.{module}")
+        return app
+    overview = _application()
+    for name, (place, sentence) in COMMANDS.items():
+        overview.command(f"harness.cli.{place}", name=name, help=sentence)
+    return overview

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.cli.app import app
 from harness.cli.output import print_text, tell_where, terminal_form
 from harness.compare.options import CompareOptions, SelfcheckOptions
+from harness.compare.pairs import is_toolchain, require_whole, side_of
+from harness.compare.selfcheck import check_machine
+from harness.compare.sides import require_two, resolve, toolchains_here
 from harness.errors import ExitCode, UsageError
+from harness.machine.environment import capture_environment
 from harness.options import Flag, Format
+from harness.progress import Progress, Terminal
+from harness.records.comparison import Comparison
+from harness.report import render
+from harness.report.outcome import comparison_exit_code
+from harness.report.selfcheck import render_selfcheck
+from harness.stages.comparing import compare_sides
 from harness.stages.options import RunOptions, compile_limits
-
-if TYPE_CHECKING:
-    from harness.progress import Progress
-    from harness.records.comparison import Comparison
-    from harness.toolchain import Toolchain
+from harness.stages.run import run_suite
+from harness.store.run_directory import load_run
+from harness.toolchain import Toolchain
 
 
 @app.command
@@ -38,12 +45,6 @@ def compare(
         full: Markdown without cuts.
         out: Write the report to this file instead of stdout.
     """
-    from harness.compare.pairs import is_toolchain
-    from harness.compare.sides import require_two
-    from harness.progress import Terminal
-    from harness.report import render
-    from harness.report.outcome import comparison_exit_code
-
     options = options or CompareOptions()
     if options.controls and not options.remeasure:
         raise UsageError("--controls are measured, and --no-remeasure measures nothing; leave one of them out")
@@ -58,18 +59,11 @@ def compare(
 
 
 def _compare(labels: tuple[str, str], options: CompareOptions, progress: Progress) -> tuple[Comparison, Path]:
-    from harness.compare.pairs import require_whole, side_of
-    from harness.compare.sides import resolve, toolchains_here
-    from harness.stages.comparing import compare_sides
-    from harness.store.run_directory import load_run
-
     if options.within is not None:
         base = head = side_of(load_run(options.within), labels[0])
     else:
 
         def compile_suite(path: Path, toolchain: Toolchain) -> Path:
-            from harness.stages.run import run_suite
-
             unmeasured = RunOptions(
                 path,
                 patterns=options.patterns,
@@ -94,15 +88,6 @@ def selfcheck(options: SelfcheckOptions) -> int:
 
     The exit status is 0 whatever it finds: a false alarm here is a finding about the machine.
     """
-    from harness.compare.pairs import side_of
-    from harness.compare.selfcheck import check_machine
-    from harness.compare.sides import toolchains_here
-    from harness.machine.environment import capture_environment
-    from harness.progress import Terminal
-    from harness.report.selfcheck import render_selfcheck
-    from harness.stages.run import run_suite
-    from harness.store.run_directory import load_run
-
     unmeasured = RunOptions(options.suite, patterns=options.patterns, measure=False, results=options.results)
     with Terminal() as progress:
         path = run_suite(unmeasured, progress)

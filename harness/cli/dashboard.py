@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from pathlib import Path
 
 from harness.cli.app import app
 from harness.cli.output import tell
+from harness.dashboard import make_dashboard
+from harness.dashboard.folder import require_replaceable
 from harness.errors import ExitCode
+from harness.history.changes import history_changes
+from harness.history.open import open_history
+from harness.progress import Terminal
+from harness.store.place import is_url, without_password
 
 
 @app.command
@@ -20,15 +27,6 @@ def dashboard(results: str = "results", *, out: Path, title: str = "IREE benchma
         out: The folder to make; one that holds an older dashboard is replaced, once the new one is whole.
         title: What stands at the head of every page.
     """
-    from datetime import datetime, timezone
-
-    from harness.dashboard import make_dashboard
-    from harness.dashboard.folder import require_replaceable
-    from harness.history.changes import history_changes
-    from harness.history.open import open_history
-    from harness.progress import Terminal
-    from harness.store.place import is_url, without_password
-
     require_replaceable(out)  # before anything that takes long
     # Others read the pages, and need no folder of this machine and no password.
     place = "results" if not is_url(results) and Path(results).is_absolute() else without_password(results)

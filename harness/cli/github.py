@@ -6,7 +6,7 @@ import os
 import sys
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
@@ -14,12 +14,17 @@ from cyclopts.validators import Number
 from harness.cli.app import app
 from harness.cli.output import checked_address, tell
 from harness.errors import ExitCode, UsageError
+from harness.github import posting
+from harness.github.api import Client, api_address, repository_named, server_of, token_of
+from harness.github.comments import OwnComments, own_login
+from harness.github.event import Event, read_event
+from harness.github.pictures import branch_named
+from harness.github.posting import Destination
 from harness.options import Flag
+from harness.report.markdown_text import COMMENT_LIMIT, marker
+from harness.report.pages import Links
+from harness.store.files import read_document
 from harness.text import one_line
-
-if TYPE_CHECKING:
-    from harness.github.api import Client
-    from harness.github.posting import Destination
 
 github = App(name="github", help="Post reports on GitHub.")
 app.command(github)
@@ -104,8 +109,6 @@ def post(options: PostOptions) -> int:
 
     The token is read from GITHUB_TOKEN. The exit status is 2 if the comment could not be posted; it is kept then.
     """
-    from harness.github import posting
-
     destination = _destination(options)
     figures = posting.read_figures(options.report)
     if options.dry_run:
@@ -126,11 +129,6 @@ def issue(options: IssueOptions) -> int:
 
     The token is read from GITHUB_TOKEN. The exit status is 2 if the issue could not be opened or changed.
     """
-    from harness.github.api import api_address, repository_named
-    from harness.github.comments import OwnComments, own_login
-    from harness.report.markdown_text import marker
-    from harness.store.files import read_document
-
     repository = repository_named(options.repo)
     api_address(options.api_url)
     title = one_line(options.title)[:200]
@@ -152,12 +150,6 @@ def _destination(options: PostOptions) -> Destination:
     Raises:
         UsageError: They contradict each other, or one of them makes no sense.
     """
-    from harness.github.api import api_address, repository_named, server_of
-    from harness.github.event import Event, read_event
-    from harness.github.pictures import branch_named
-    from harness.github.posting import Destination
-    from harness.report.pages import Links
-
     repository = repository_named(options.repo)
     if options.pr is not None and options.event is None:
         target: int | Event = options.pr
@@ -188,8 +180,6 @@ def _destination(options: PostOptions) -> Destination:
 
 
 def _client(options: PostOptions | IssueOptions) -> Client:
-    from harness.github.api import Client, api_address, token_of
-
     token = token_of(os.environ)
     if token is None:
         raise UsageError("GITHUB_TOKEN is not set; set it to a token that may comment, or look with --dry-run")
@@ -208,8 +198,6 @@ def _keep(text: str, path: Path) -> None:
 
 def _within_limit(body: str) -> str:
     """Whole lines of a text that is too long for an issue, and a sentence."""
-    from harness.report.markdown_text import COMMENT_LIMIT
-
     if len(body) <= COMMENT_LIMIT:
         return body
     rest = "\n\n_The rest does not fit here._\n"

@@ -5,22 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell, terminal_width
 from harness.errors import ExitCode, UsageError
+from harness.history.changes import history_changes
+from harness.history.events import ChangeEvent, group_changes, order_of
+from harness.history.failures import CaseNews, case_news
+from harness.history.open import History, open_history
+from harness.history.pages import (
+    SUITES_QUERY,
+    add_cases,
+    add_failures,
+    change_record,
+    changes_page,
+    changes_verdict,
+    failures_verdict,
+    overview_page,
+)
+from harness.history.series import SeriesRow, history_command_line, list_command_line, match_series, series_rows
+from harness.history.series_page import constant_table, series_page, series_table
+from harness.history.tables_page import columns_page, frame_records, query_page
+from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, is_exact, metric_named
 from harness.options import Count, Flag, Format
-
-if TYPE_CHECKING:
-    from harness.history.events import ChangeEvent
-    from harness.history.failures import CaseNews
-    from harness.history.open import History
-    from harness.history.series import SeriesRow
-    from harness.progress import Progress
-    from harness.report.page import Page
+from harness.progress import Progress, Terminal
+from harness.report.data import to_csv, to_json
+from harness.report.page import Page
+from harness.store.schema import column_records
+from harness.text import one_line
 
 _MOST_SERIES = 12
 _MOST_CONSTANT = 40  # which take a line each
@@ -72,9 +87,6 @@ def history(options: HistoryOptions | None = None) -> int:
     last runs, a latency, its ratio to the reference or a compile time became longer by the compiler; else 3 where a
     case fails since one of the last runs.
     """
-    from harness.history.open import open_history
-    from harness.progress import Terminal
-
     options = options or HistoryOptions()
     _check(options)
     if options.columns:
@@ -93,10 +105,6 @@ def history(options: HistoryOptions | None = None) -> int:
 
 
 def _check(options: HistoryOptions) -> None:
-    from harness.history.series import history_command_line
-    from harness.metrics import LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, metric_named
-    from harness.text import one_line
-
     modes = {"--changes": options.changes, "--series": options.series is not None}
     modes |= {"--sql": options.sql is not None, "--columns": options.columns}
     given = [name for name, is_given in modes.items() if is_given]
@@ -109,9 +117,6 @@ def _check(options: HistoryOptions) -> None:
 
 
 def _print_columns(options: HistoryOptions) -> None:
-    from harness.history.tables_page import columns_page
-    from harness.store.schema import column_records
-
     if options.for_programs:
         _print_data({"columns": column_records()}, "columns", options)
     else:
@@ -119,9 +124,6 @@ def _print_columns(options: HistoryOptions) -> None:
 
 
 def _print_query(opened: History, options: HistoryOptions, sql: str) -> None:
-    from harness.history.tables_page import frame_records, query_page
-    from harness.report.data import to_csv
-
     frame = opened.query(sql)
     _tell(opened.notes)
     heads = [str(name) for name in frame.columns]
@@ -134,11 +136,6 @@ def _print_query(opened: History, options: HistoryOptions, sql: str) -> None:
 
 
 def _print_overview(opened: History, options: HistoryOptions, progress: Progress) -> None:
-    from harness.history.failures import case_news
-    from harness.history.pages import SUITES_QUERY, add_failures, failures_verdict, overview_page
-    from harness.history.tables_page import frame_records
-    from harness.metrics import LATENCY, LATENCY_VS_REFERENCE
-
     suites = opened.query(SUITES_QUERY)
     events = _events(opened, options, progress, options.metrics or (LATENCY.name, LATENCY_VS_REFERENCE))
     news = case_news(opened, options.last)
@@ -157,11 +154,6 @@ def _failing(news: Sequence[CaseNews], row: dict[str, Any]) -> int:
 
 
 def _print_changes(opened: History, options: HistoryOptions, progress: Progress) -> int:
-    from harness.history.failures import case_news
-    from harness.history.pages import add_cases, change_record, changes_page, changes_verdict, failures_verdict
-    from harness.history.series import series_rows
-    from harness.metrics import is_exact
-
     chosen = options.metrics
     rows = [row for row in series_rows(opened) if row.points > 1 and (not chosen or row.metric in chosen)]
     events = _events(opened, options, progress, chosen)
@@ -186,20 +178,11 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
 
 
 def _events(opened: History, options: HistoryOptions, progress: Progress, metrics: Sequence[str]) -> list[ChangeEvent]:
-    from harness.history.changes import history_changes
-    from harness.history.events import group_changes, order_of
-
     changes = history_changes(opened, metrics=set(metrics) or None, jobs=options.jobs, progress=progress)
     return group_changes(changes, order_of(opened), options.last)
 
 
 def _print_series(opened: History, options: HistoryOptions, pattern: str, progress: Progress) -> None:
-    from harness.history.changes import history_changes
-    from harness.history.series import list_command_line, match_series, series_rows
-    from harness.history.series_page import constant_table, series_page, series_table
-    from harness.history.tables_page import frame_records
-    from harness.text import one_line
-
     found = match_series(series_rows(opened), pattern, options.metrics)
     if not found:
         lists = list_command_line(options.results)
@@ -232,8 +215,6 @@ def _print_series(opened: History, options: HistoryOptions, pattern: str, progre
 
 def _constant(opened: History, rows: Sequence[SeriesRow]) -> set[str]:
     """Counted series that have one value in all of their points."""
-    from harness.metrics import is_exact
-
     counted = [row.series for row in rows if is_exact(row.metric)]
     level = opened.query(
         "SELECT series FROM points WHERE series IN (SELECT unnest(?)) GROUP BY series "
@@ -249,8 +230,6 @@ def _print_page(page: Page, options: HistoryOptions) -> None:
 
 def _print_data(document: dict[str, Any], rows: str, options: HistoryOptions) -> None:
     """A document as JSON, or the list of that name in it as CSV."""
-    from harness.report.data import to_csv, to_json
-
     is_json = options.format == "json"
     print_text(to_json(document) if is_json else to_csv(document[rows]) or "\n", options.out)
 
@@ -262,7 +241,5 @@ def _tell_csv_reader(options: HistoryOptions, sentences: Sequence[str]) -> None:
 
 
 def _tell(sentences: Sequence[str]) -> None:
-    from harness.text import one_line
-
     for sentence in filter(None, sentences):
         tell(one_line(sentence))

@@ -7,21 +7,32 @@ import shlex
 from pathlib import Path
 from typing import Literal
 
+from harness.cache import environments_root
 from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell, tell_where, terminal_form
 from harness.cli.run import print_run, run_one
+from harness.doctor import diagnose, diagnosis_page, render_json
 from harness.errors import ExitCode, ToolchainError, UsageError
+from harness.ir.op_counts import check_ops
+from harness.process import Limits
+from harness.progress import Terminal
+from harness.report.inspected import TELLING_OPS, render_counts, render_counts_json
+from harness.report.markdown import to_markdown
+from harness.report.outcome import exit_code
+from harness.report.run_page import ablation_page
+from harness.report.run_report import build_report
+from harness.stages.ablating import write_ablation
+from harness.stages.exporting import export_program
+from harness.stages.inspect import inspect_case
 from harness.stages.options import AblateOptions, IrOptions, RunOptions
+from harness.store.run_directory import load_run
+from harness.suite.schema import json_schema
+from harness.toolchain import Toolchain, find_toolchain, installed_environments
 
 
 @app.command
 def ir(options: IrOptions) -> int:
     """Count the operations of a case's IR at phases of the compiler, or print the IR of one phase."""
-    from harness.ir.op_counts import check_ops
-    from harness.progress import Terminal
-    from harness.report.inspected import TELLING_OPS, render_counts, render_counts_json
-    from harness.stages.inspect import inspect_case
-
     phases, texts = tuple(dict.fromkeys(options.phases)), options.format == "mlir"
     if texts and len(phases) != 1:
         raise UsageError("--format mlir prints one phase; say which with --phase")
@@ -42,13 +53,6 @@ def ir(options: IrOptions) -> int:
 @app.command
 def ablate(options: AblateOptions) -> int:
     """Run a model with no option of a plugin, with each alone, all but each, and all, and show what each does."""
-    from harness.report.markdown import to_markdown
-    from harness.report.outcome import exit_code
-    from harness.report.run_page import ablation_page
-    from harness.report.run_report import build_report
-    from harness.stages.ablating import write_ablation
-    from harness.store.run_directory import load_run
-
     suite = write_ablation(options)
     tell(f"{suite}: each option as a variant; `harness run {shlex.quote(str(suite))}` repeats this")
     path = run_one(RunOptions(suite, budget_s=options.budget_s, results=options.results))
@@ -75,8 +79,6 @@ def export(
         device: For this device (default: the first).
         out: The folder (default: the model's name, and the variant's).
     """
-    from harness.stages.exporting import export_program
-
     if variant is None and device is not None:
         raise UsageError("--device is for --variant, whose plugins may differ by device; give both or neither")
     folder = out or Path(".".join(part for part in (model, variant, device) if part))
@@ -95,8 +97,6 @@ def schema(kind: Literal["suite", "list", "flagset"]) -> int:
     Args:
         kind: Which of the three.
     """
-    from harness.suite.schema import json_schema
-
     print_text(json.dumps(json_schema(kind), indent=2))
     return ExitCode.OK
 
@@ -108,11 +108,6 @@ def doctor(*, format: Literal["terminal", "json"] = "terminal") -> int:  # noqa:
     Args:
         format: How to print it.
     """
-    from harness.cache import environments_root
-    from harness.doctor import diagnose, diagnosis_page, render_json
-    from harness.process import Limits
-    from harness.toolchain import Toolchain, find_toolchain, installed_environments
-
     toolchain: Toolchain | ToolchainError
     try:
         toolchain = find_toolchain()

@@ -6,12 +6,14 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from harness.errors import RunError, UsageError
-
-if TYPE_CHECKING:
-    from harness.report.page import Page
+from harness.report.markdown import to_markdown
+from harness.report.markdown_text import web_address
+from harness.report.page import Page
+from harness.report.terminal import to_terminal
+from harness.text import one_line
 
 
 def tell(sentence: str) -> None:
@@ -61,12 +63,8 @@ def print_page(page: Page, output_format: Literal["terminal", "markdown"], out: 
         RunError: The file cannot be written.
     """
     if output_format == "markdown":
-        from harness.report.markdown import to_markdown
-
         print_text(to_markdown(page), out)
     else:
-        from harness.report.terminal import to_terminal
-
         print_text(to_terminal(page, **terminal_form(out)), out)
 
 
@@ -76,9 +74,6 @@ def checked_address(option: str, url: str | None) -> str:
     Raises:
         UsageError: It is no address of the web.
     """
-    from harness.report.markdown_text import web_address
-    from harness.text import one_line
-
     if url and not web_address(url):
         shown = one_line(url)[:100]
         raise UsageError(f"{option} {shown!r}: is no address of the web; give one that begins with https://")

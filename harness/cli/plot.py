@@ -6,23 +6,28 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+import pandas as pd
 from cyclopts import Parameter
 
 from harness.cli.app import app
 from harness.cli.output import print_text, tell
 from harness.errors import ExitCode, RunError, UsageError
+from harness.history.changes import Change, history_changes
+from harness.history.open import History, open_history
+from harness.history.series import choose_series, reference_of, series_rows, usable_runs
 from harness.options import Count, Patterns
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from harness.history.changes import Change
-    from harness.history.open import History
-    from harness.plots.canvas import Format
-    from harness.records.comparison import Comparison
-    from harness.report.run_report import Report
+from harness.plots.canvas import THEMES, Format
+from harness.plots.pictures import COMPARISON_KINDS, RUN_KINDS, draw, pictures_of
+from harness.plots.timeline import draw_timeline
+from harness.progress import Terminal
+from harness.records.comparison import Comparison
+from harness.report.run_report import Report, build_report
+from harness.store.comparison_directory import is_comparison, load_comparison
+from harness.store.place import without_password
+from harness.store.run_directory import load_run
+from harness.suite.cases import matching
 
 _FORMATS: dict[str, Format] = {".svg": "svg", ".png": "png"}
 
@@ -72,13 +77,6 @@ def plot(options: PlotOptions) -> int:
 
 def _plot(options: PlotOptions, picture: Format | None) -> int:
     """Draw into one file of that format; None: into the folder that is there."""
-    from harness.plots.canvas import THEMES
-    from harness.plots.pictures import draw, pictures_of
-    from harness.records.comparison import Comparison
-    from harness.report.run_report import build_report
-    from harness.store.comparison_directory import is_comparison, load_comparison
-    from harness.store.run_directory import load_run
-
     path = Path(options.path)
     if "://" in options.path or _holds_runs(path):
         return _plot_series(options, picture)
@@ -100,9 +98,6 @@ def _plot(options: PlotOptions, picture: Format | None) -> int:
 
 def _refuse_timeline(options: PlotOptions, source: Comparison | Report) -> None:
     """Refuse what is for folders of runs only."""
-    from harness.plots.pictures import COMPARISON_KINDS, RUN_KINDS
-    from harness.records.comparison import Comparison
-
     what, kinds = ("a comparison", COMPARISON_KINDS) if isinstance(source, Comparison) else ("a run", RUN_KINDS)
     if options.kind == "timeline" or options.series is not None:
         asked = "--series is" if options.series is not None else "a timeline is"
@@ -114,8 +109,6 @@ def _refuse_timeline(options: PlotOptions, source: Comparison | Report) -> None:
 
 def _keep(options: PlotOptions, cases: Iterable[str]) -> Callable[[str], bool]:
     """Which cases the user wants to see."""
-    from harness.suite.cases import matching
-
     if not options.patterns:
         return lambda _: True
     expression = matching(options.patterns)
@@ -127,8 +120,6 @@ def _keep(options: PlotOptions, cases: Iterable[str]) -> Callable[[str], bool]:
 
 def _holds_runs(path: Path) -> bool:
     """Whether it is a folder of runs, and neither a run nor a comparison itself."""
-    from harness.store.comparison_directory import is_comparison
-
     if is_comparison(path) or (path / "run.json").exists():
         return False
     if (path / "history").is_dir():
@@ -143,10 +134,6 @@ def _holds_runs(path: Path) -> bool:
 
 
 def _plot_series(options: PlotOptions, picture: Format | None) -> int:
-    from harness.plots.canvas import THEMES
-    from harness.plots.timeline import draw_timeline
-    from harness.store.place import without_password
-
     where = without_password(options.path)
     if options.kind not in ("timeline", "all", None):
         raise UsageError(
@@ -192,11 +179,6 @@ def _read_timeline(place: str, wanted: str | None) -> _Timeline:
     Raises:
         UsageError: There is no such folder or series.
     """
-    from harness.history.changes import history_changes
-    from harness.history.open import open_history
-    from harness.history.series import choose_series, reference_of, series_rows
-    from harness.progress import Terminal
-
     with Terminal() as progress, open_history(place, progress=progress) as history:
         rows = series_rows(history)
         chosen = choose_series(rows, wanted, place)
@@ -219,8 +201,6 @@ def _read_timeline(place: str, wanted: str | None) -> _Timeline:
 
 def _usable_points(history: History, series: str) -> pd.DataFrame:
     """Points of a series in the runs in which changes are looked for."""
-    from harness.history.series import usable_runs
-
     found = history.points(series)
     kept: pd.DataFrame = found[found["run"].isin(usable_runs(history).ids)]
     return kept

@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from cyclopts import Parameter
 
@@ -14,12 +14,15 @@ from harness.cli.app import app
 from harness.cli.output import checked_address, print_text, tell, terminal_form
 from harness.errors import RunError, UsageError
 from harness.options import Flag
-
-if TYPE_CHECKING:
-    from harness.records.comparison import Comparison
-    from harness.report.page import Picture
-    from harness.report.pages import Links
-    from harness.report.run_report import Report
+from harness.progress import Terminal
+from harness.records.comparison import Comparison
+from harness.report import render
+from harness.report.github import STEP_SUMMARY_BYTES, render_comment, render_step_summary
+from harness.report.outcome import comparison_exit_code, exit_code
+from harness.report.page import Picture
+from harness.report.pages import Links, commit_name
+from harness.report.run_report import Report, build_report
+from harness.stages.reporting import load_against, load_either
 
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
 # What a summary needs at least, to say anything.
@@ -79,13 +82,6 @@ def report(options: ReportOptions) -> int:
     Of a run, the exit status is 3 if a case failed or is missing, or nothing was measured; of a comparison, and of a
     run against a base, it is that of `harness compare`.
     """
-    from harness.progress import Terminal
-    from harness.records.comparison import Comparison
-    from harness.report import render
-    from harness.report.outcome import comparison_exit_code, exit_code
-    from harness.report.run_report import build_report
-    from harness.stages.reporting import load_against, load_either
-
     if options.format != "github":
         for name in _ONLY_GITHUB:
             if getattr(options, name) is not None:
@@ -115,9 +111,6 @@ def _write_github(source: Comparison | Report, options: ReportOptions, links: Li
     Raises:
         RunError: A file cannot be written.
     """
-    from harness.report import render
-    from harness.report.github import render_comment, render_step_summary
-
     summary = options.step_summary or _path_of_environment("GITHUB_STEP_SUMMARY")
     room_bytes = _room_bytes(summary) if summary is not None else 0
     pictures = _pictures(options, source)
@@ -135,8 +128,6 @@ def _write_github(source: Comparison | Report, options: ReportOptions, links: Li
 
 def _room_bytes(summary: Path) -> int:
     """What GitHub still takes of this step's summary; 0: nothing that says anything."""
-    from harness.report.github import STEP_SUMMARY_BYTES
-
     try:
         left = STEP_SUMMARY_BYTES - 1 - (summary.stat().st_size if summary.exists() else 0)
     except OSError:
@@ -166,8 +157,6 @@ def _links(options: ReportOptions) -> Links:
     Raises:
         UsageError: An address is none.
     """
-    from harness.report.pages import Links
-
     checked_address("--images-url", options.images_url)
     server, name = os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")
     repository = f"{server.rstrip('/')}/{name}" if server and name else ""
@@ -183,8 +172,6 @@ def _links(options: ReportOptions) -> Links:
 
 
 def _commit(option: str, commit: str | None, repository: str) -> str:
-    from harness.report.pages import commit_name
-
     if commit is None:
         return ""
     if _COMMIT.fullmatch(commit):

@@ -8,18 +8,25 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from harness.cli.app import app
 from harness.cli.output import print_page, print_text
 from harness.errors import ExitCode
-
-if TYPE_CHECKING:
-    from harness.progress import Progress
-    from harness.report.page import Page
-    from harness.store.place import Place
+from harness.progress import Progress, Terminal
+from harness.report.data import to_json
+from harness.report.page import Page
+from harness.report.results_page import compacted_page, dropped_page, merged_page, verified_page
+from harness.report.rows import rows_of
+from harness.store.archive import compact as compact_folders
+from harness.store.archive import drop_turns
+from harness.store.archive import merge as merge_folders
+from harness.store.check import WRONG
+from harness.store.check import verify as verify_folders
+from harness.store.clock import parse_age
+from harness.store.place import Place, is_url, open_place
 
 results_app = App(name="results", help="Keep many runs: merge, check, compact to Parquet, drop old raw turns.")
 app.command(results_app)
@@ -46,11 +53,6 @@ def merge(
         into: The results folder that they are copied into, a path or a URL; it is made where it is not there.
         format: How to print what became of each.
     """
-    from harness.progress import Terminal
-    from harness.report.results_page import merged_page
-    from harness.report.rows import rows_of
-    from harness.store.archive import merge as merge_folders
-
     with Terminal() as progress:
         outcomes = merge_folders(sources, into, rows_of, progress)
     _print("merged", [asdict(outcome) for outcome in outcomes], merged_page(outcomes), format)
@@ -71,11 +73,6 @@ def compact(
         results: The results folder, a path or a URL.
         format: How to print what was done.
     """
-    from harness.progress import Terminal
-    from harness.report.results_page import compacted_page
-    from harness.report.rows import rows_of
-    from harness.store.archive import compact as compact_folders
-
     with Terminal() as progress, _changeable(results, progress) as place:
         done = compact_folders(place, rows_of, progress)
     _print("compacted", asdict(done), compacted_page(done), format)
@@ -96,11 +93,6 @@ def verify(
         results: The results folder, a path or a URL; of a URL everything is fetched anew.
         format: How to print what was found.
     """
-    from harness.progress import Terminal
-    from harness.report.results_page import verified_page
-    from harness.store.check import WRONG
-    from harness.store.check import verify as verify_folders
-
     with Terminal() as progress, _changeable(results, progress) as place:
         findings = verify_folders(place, progress)
     _print("verified", [asdict(finding) for finding in findings], verified_page(findings), format)
@@ -125,12 +117,6 @@ def gc(
         dry_run: Delete nothing, and say what would be.
         format: How to print what was done.
     """
-    from harness.progress import Terminal
-    from harness.report.results_page import dropped_page
-    from harness.report.rows import rows_of
-    from harness.store.archive import drop_turns
-    from harness.store.clock import parse_age
-
     age, now = parse_age(older_than), datetime.now(timezone.utc)
     with Terminal() as progress, _changeable(results, progress) as place:
         report = drop_turns(place, age, now, rows_of, progress, dry_run=dry_run)
@@ -140,8 +126,6 @@ def gc(
 
 def _print(name: str, record: Any, page: Page, output_format: _Format) -> None:
     """Print what was done: its record as JSON, or the page."""
-    from harness.report.data import to_json
-
     if output_format == "json":
         print_text(to_json({name: record}))
     else:
@@ -151,8 +135,6 @@ def _print(name: str, record: Any, page: Page, output_format: _Format) -> None:
 @contextlib.contextmanager
 def _changeable(results: str, progress: Progress) -> Iterator[Place]:
     """A place whose `local` may be changed: of a URL a fresh copy, whose changes are made there when all went well."""
-    from harness.store.place import is_url, open_place
-
     if not is_url(results):
         place = open_place(results)
         place.names()  # says so where there is no such folder

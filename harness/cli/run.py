@@ -7,21 +7,29 @@ import sys
 from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from cyclopts import Parameter
 
+from harness.cache import environments_root
 from harness.cli.app import app
 from harness.cli.output import print_text, tell, tell_where, terminal_form
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
 from harness.options import Format, Patterns, Tags, Toolchains
+from harness.progress import Terminal
+from harness.records.case import Case
+from harness.report import render
+from harness.report.data import to_json
+from harness.report.outcome import exit_code
+from harness.report.run_report import build_report
+from harness.report.suite_list import SuiteOutcome, outcome_record, outcomes_markdown, outcomes_terminal
 from harness.stages.options import RunOptions
-
-if TYPE_CHECKING:
-    from harness.records.case import Case
-    from harness.report.suite_list import SuiteOutcome
-    from harness.suite.load import SuiteList
-    from harness.toolchain import Toolchain
+from harness.stages.prepare import prepare
+from harness.stages.run import run_suite
+from harness.store.run_directory import load_run
+from harness.suite.cases import Selection
+from harness.suite.load import SuiteList, find_list, load_suite
+from harness.toolchain import Toolchain, get_toolchains, release_named
 
 # From the least to the weightiest. A suite that cannot be run at all says less than one of which a case failed.
 _WEIGHT = (ExitCode.OK, ExitCode.CASE_FAILED, ExitCode.USAGE)
@@ -37,8 +45,6 @@ def run(options: RunOptions | None = None, *, format: Format = "terminal") -> in
     Args:
         format: How to print the report.
     """
-    from harness.suite.load import find_list
-
     options = options or RunOptions()
     if options.suite is not None and options.resume is None and (suites := find_list(options.suite)) is not None:
         return run_list(suites, options, format)
@@ -54,9 +60,6 @@ def run_one(options: RunOptions) -> Path:
     Raises:
         HarnessError: The options contradict each other, or the suite, a toolchain or the results folder cannot be used.
     """
-    from harness.progress import Terminal
-    from harness.stages.run import run_suite
-
     options = _resumed(options)
     assert options.suite is not None  # noqa: S101 (_resumed made sure)
     with Terminal() as progress:
@@ -76,8 +79,6 @@ def _resumed(options: RunOptions) -> RunOptions:
         )
     if options.resume is None:
         return options
-    from harness.store.run_directory import load_run
-
     own = ("toolchains", "patterns", "tags", "budget_s", "generations", "seed")
     given = [name for name in own if getattr(options, name)] + ([] if options.measure else ["no_measure"])
     if given:
@@ -99,21 +100,12 @@ def find_toolchains(versions: tuple[str, ...], suite: Path, on_install: Callable
     """The toolchains of these versions, installed where they are not here; () for none."""
     if not versions:
         return ()
-    from harness.cache import environments_root
-    from harness.suite.load import load_suite
-    from harness.toolchain import get_toolchains
-
     load_suite(suite)  # what is wrong with a suite shows before minutes of installing
     return get_toolchains(versions, root=environments_root(), on_install=on_install)
 
 
 def print_run(path: Path, output_format: Format) -> int:
     """Print a run's report; the exit status of the run."""
-    from harness.report import render
-    from harness.report.outcome import exit_code
-    from harness.report.run_report import build_report
-    from harness.store.run_directory import load_run
-
     found = load_run(path)
     print_text(render(found, output_format, **terminal_form()))
     return int(exit_code(build_report(found).summary))
@@ -129,12 +121,6 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
         UsageError: Nothing is selected in any of them, or the format is for single suites.
         Interrupted: The user stopped it; the message says how to go on.
     """
-    from harness.report import render
-    from harness.report.data import to_json
-    from harness.report.suite_list import outcome_record, outcomes_markdown, outcomes_terminal
-    from harness.store.run_directory import load_run
-    from harness.toolchain import release_named
-
     if output_format == "csv":
         raise UsageError(f"{suites.path}: --format csv is for one suite, and this is a list; take json or markdown")
     options = replace(
@@ -176,11 +162,6 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
 
 def _run_of_list(options: RunOptions, suite: Path) -> SuiteOutcome:
     """Run one suite; one that cannot be run is an outcome too."""
-    from harness.report.outcome import exit_code
-    from harness.report.run_report import build_report
-    from harness.report.suite_list import SuiteOutcome
-    from harness.store.run_directory import load_run
-
     try:
         path = run_one(options)
         summary = build_report(load_run(path)).summary
@@ -226,9 +207,6 @@ def list_cases(options: ListOptions) -> int:
 
     Of a list of suites, the exit status is 2 if one of them cannot be loaded.
     """
-    from harness.report.data import to_json
-    from harness.suite.load import find_list
-
     if (suites := find_list(options.suite)) is not None:
         return _list_suites(suites, options)
     cases = _planned_cases(options, options.suite)
@@ -240,8 +218,6 @@ def list_cases(options: ListOptions) -> int:
 
 
 def _list_suites(suites: SuiteList, options: ListOptions) -> int:
-    from harness.report.data import to_json
-
     status = ExitCode.OK
     records: list[dict[str, Any]] = []
     for suite in suites.suites:
@@ -268,9 +244,6 @@ def _list_suites(suites: SuiteList, options: ListOptions) -> int:
 
 def _planned_cases(options: ListOptions, suite: Path) -> tuple[Case, ...]:
     """A suite's cases on this machine."""
-    from harness.stages.prepare import prepare
-    from harness.suite.cases import Selection
-
     selection = Selection(patterns=options.patterns, tags=options.tags)
     return prepare(suite, selection, find_toolchains(options.toolchains, suite, tell)).cases
 

@@ -36,7 +36,7 @@ class Scripted:
         self.ends = ends
         self.asked: list[RunOptions] = []
         monkeypatch.setattr(lists, "run_one", self._run)
-        monkeypatch.setattr("harness.store.run_directory.load_run", self._load)
+        monkeypatch.setattr(lists, "load_run", self._load)
 
     def suites(self, **settings: float) -> SuiteList:
         """All of them, as a list."""

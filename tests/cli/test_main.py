@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from harness import cli
 from harness.cli import run_command_line
+from harness.cli.app import COMMANDS, application_for
 from harness.errors import CaseError, Interrupted, UsageError
 
 
@@ -26,7 +29,7 @@ def _same_handlers_afterwards() -> Iterator[None]:
 def ends(monkeypatch: pytest.MonkeyPatch, command: Callable[[], object]) -> int:
     """The exit status of a command that does this."""
     monkeypatch.delenv("HARNESS_TRACEBACK", raising=False)
-    monkeypatch.setattr(cli, "app", lambda *_, **__: command())
+    monkeypatch.setattr(cli, "application_for", lambda _: lambda *_, **__: command())
     return run_command_line(["run"])
 
 
@@ -82,3 +85,21 @@ def test_an_interrupt_that_other_code_turned_into_another_error_is_still_one(
 def test_a_shell_may_have_said_that_interrupts_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     assert ends(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGINT)) == 0
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_is_where_the_list_of_commands_says(name: str) -> None:
+    place, sentence = COMMANDS[name]
+    command = application_for([name])[name]
+    assert command.help.splitlines()[0] == sentence
+    function = command.default_command
+    if function is not None:
+        assert f"{function.__module__}:{function.__name__}" == f"harness.cli.{place}"
+
+
+def test_the_list_of_commands_needs_none_of_what_they_import() -> None:
+    code = "import sys; from harness.cli import run_command_line as run; run(['--help']); print(sorted(sys.modules))"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert all(name in printed for name in COMMANDS)
+    assert "harness.cli.app" in printed
+    assert not [name for name in ("numpy", "pydantic", "harness.cli.run", "harness.report") if f"'{name}'" in printed]
