@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import onnx
+import onnx.parser
 import onnxruntime
 import pytest
 from numpy.typing import NDArray
@@ -21,6 +23,11 @@ LIMITS = process.Limits(seconds=120)
 
 Make = Callable[..., ModelArtifact]
 RunMain = Callable[..., list[NDArray[Any]]]
+
+
+def onnx_graph(text: str, *, opset: int = 17, ir_version: int = 8) -> Any:
+    """A model of what follows `graph` in ONNX's own notation: `(float[2] x) => (float[2] y) { y = Relu(x) }`."""
+    return onnx.parser.parse_model(f'<ir_version: {ir_version}, opset_import: ["": {opset}]> graph {text}')
 
 
 def run_onnx_bytes(model: bytes, *arrays: NDArray[Any]) -> list[NDArray[Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,14 @@ import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import TensorProto, helper, numpy_helper
+from onnx import numpy_helper
 
 from harness import process
 from harness.errors import CaseError, SuiteError
 from harness.models import load_argument
 from harness.models.model import Input, Model
 from harness.models.onnx_file import onnxruntime_version, read_onnx, run_onnx, with_static_inputs
-from tests.models.conftest import Make, RunMain, run_onnx_bytes
+from tests.models.conftest import Make, RunMain, onnx_graph, run_onnx_bytes
 
 
 def write(
@@ -28,27 +27,20 @@ def write(
     *,
     name: str = "graph",
     opset: int = 11,
-    shape: Sequence[int | str] = (2, 3),
-    element: int = TensorProto.FLOAT,
+    shape: str = "2, 3",
+    element: str = "float",
     external: bool = False,
 ) -> Path:
     """Write softmax(x @ w), whose softmax means another thing below opset 13; w is listed as an input, as of old."""
-    weight = numpy_helper.from_array(np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), "w")
-    graph = helper.make_graph(
-        [
-            helper.make_node("Cast", ["x"], ["f"], to=TensorProto.FLOAT),
-            helper.make_node("MatMul", ["f", "w"], ["m"]),
-            helper.make_node("Softmax", ["m"], ["y"], axis=1),
-        ],
-        name,
-        [
-            helper.make_tensor_value_info("w", TensorProto.FLOAT, [3, 4]),
-            helper.make_tensor_value_info("x", element, shape),
-        ],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [shape[0], 4])],
-        [weight],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=7)
+    text = f"""({element}[{shape}] x, float[3, 4] w) => (float[{shape.split(",")[0]}, 4] y) {{
+        f = Cast<to=1>(x)
+        m = MatMul(f, w)
+        y = Softmax<axis=1>(m)
+    }}"""
+    model = onnx_graph(text, opset=opset, ir_version=7)
+    weight = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+    model.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+    model.graph.name = name
     if external:
         onnx.save(model, str(path), save_as_external_data=True, location="w.bin", size_threshold=0)
     else:
@@ -89,13 +81,13 @@ def test_an_opset_below_the_files_own_is_refused(make: Make, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("changes", "inputs", "unknown"),
     [
-        ({"element": TensorProto.INT64}, (Input(shape=(2, 3), dtype="i64"),), ""),
-        ({"element": TensorProto.BOOL}, (Input(shape=(2, 3), dtype="i1"),), ""),
-        ({"element": TensorProto.FLOAT16}, (Input(shape=(2, 3), dtype="f16"),), ""),
-        ({"element": TensorProto.DOUBLE}, (Input(shape=(2, 3), dtype="f64"),), ""),
-        ({"shape": ("batch", 3)}, (), "input x has the dynamic shape ?x3; give static inputs"),
+        ({"element": "int64"}, (Input(shape=(2, 3), dtype="i64"),), ""),
+        ({"element": "bool"}, (Input(shape=(2, 3), dtype="i1"),), ""),
+        ({"element": "float16"}, (Input(shape=(2, 3), dtype="f16"),), ""),
+        ({"element": "double"}, (Input(shape=(2, 3), dtype="f64"),), ""),
+        ({"shape": "batch, 3"}, (), "input x has the dynamic shape ?x3; give static inputs"),
         (
-            {"element": TensorProto.UINT8},
+            {"element": "uint8"},
             (),
             "input x has the element type uint8; export the model with one of f32, f16, bf16, f64, i1, i8, i16, i32, "
             "i64",
@@ -110,14 +102,14 @@ def test_a_file_says_its_inputs(
 
 
 def test_inputs_that_cannot_be_known_are_asked_for(make: Make, tmp_path: Path) -> None:
-    path = write(tmp_path / "net.onnx", shape=("batch", 3))
+    path = write(tmp_path / "net.onnx", shape="batch, 3")
     with pytest.raises(SuiteError, match=r"^\[models\.net\] inputs are missing, because input x has the dynamic shape"):
         make(model_of(path))
     assert make(model_of(path, inputs=(Input(shape=(5, 3)),))).inputs == (Input(shape=(5, 3)),)
 
 
 def test_dynamic_sizes_stay_so_unless_the_suite_says_static(make: Make, tmp_path: Path) -> None:
-    model = model_of(write(tmp_path / "net.onnx", shape=("n", 3)), inputs=(Input(shape=(2, 3)),))
+    model = model_of(write(tmp_path / "net.onnx", shape="n, 3"), inputs=(Input(shape=(2, 3)),))
     dynamic, static = make(model), make(dataclasses.replace(model, static=True))
     assert "!torch.vtensor<[?,3],f32>" in dynamic.mlir.read_text()
     assert "!torch.vtensor<[2,3],f32>" in static.mlir.read_text()
@@ -206,35 +198,15 @@ def test_without_onnx_runtime_the_install_line_is_given(tmp_path: Path, monkeypa
 WHERE = "[models.net] onnx: net.onnx"
 
 
-def graph_of(nodes: Sequence[Any], *, weights: Sequence[Any] = (), shape: Sequence[int | str] = ("batch", 4)) -> Any:
-    """A graph from x to y."""
-    graph = helper.make_graph(
-        nodes,
-        "graph",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        weights,
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
-def transposed_rows() -> Any:
-    """An input [batch, 4] as [2, batch, 2], the way exporters write it: from the input's own size."""
-    return graph_of(
-        [
-            helper.make_node("Shape", ["x"], ["sizes"]),
-            helper.make_node("Gather", ["sizes", "zero"], ["batch"]),
-            helper.make_node("Unsqueeze", ["batch", "axis"], ["batches"]),
-            helper.make_node("Concat", ["batches", "twos"], ["target"], axis=0),
-            helper.make_node("Reshape", ["x", "target"], ["halves"]),
-            helper.make_node("Transpose", ["halves"], ["y"], perm=[1, 0, 2]),
-        ],
-        weights=[
-            numpy_helper.from_array(np.array(0), "zero"),
-            numpy_helper.from_array(np.array([0]), "axis"),
-            numpy_helper.from_array(np.array([2, 2]), "twos"),
-        ],
-    )
+# An input [batch, 4] as [2, batch, 2], the way exporters write it: from the input's own size.
+TRANSPOSED_ROWS = """(float[batch, 4] x) => (float[] y) <int64 zero = {0}, int64[1] axis = {0}, int64[2] two = {2, 2}> {
+    sizes = Shape(x)
+    batch = Gather(sizes, zero)
+    batches = Unsqueeze(batch, axis)
+    target = Concat<axis=0>(batches, two)
+    halves = Reshape(x, target)
+    y = Transpose<perm=[1, 0, 2]>(halves)
+}"""
 
 
 def kinds(static: Any) -> list[str]:
@@ -247,7 +219,7 @@ def sizes(value: Any) -> list[int]:
 
 @given(batch=st.integers(1, 5))
 def test_arithmetic_on_sizes_is_folded(batch: int) -> None:
-    dynamic = transposed_rows()
+    dynamic = onnx_graph(TRANSPOSED_ROWS)
     before = dynamic.SerializeToString(deterministic=True)
     static = with_static_inputs(dynamic, [(batch, 4)], WHERE)
     assert dynamic.SerializeToString(deterministic=True) == before
@@ -261,41 +233,36 @@ def test_arithmetic_on_sizes_is_folded(batch: int) -> None:
 
 
 def test_weights_that_are_computed_stay_so() -> None:
-    weight = numpy_helper.from_array(np.ones((4, 2000), np.int8), "w")
-    scale = numpy_helper.from_array(np.array(0.5, np.float32), "scale")
-    dynamic = graph_of(
-        [
-            helper.make_node("DequantizeLinear", ["w", "scale"], ["real"]),
-            helper.make_node("MatMul", ["x", "real"], ["y"]),
-        ],
-        weights=[weight, scale],
+    dynamic = onnx_graph(
+        """(float[batch, 4] x) => (float[] y) <float scale = {0.5}> {
+            real = DequantizeLinear(w, scale)
+            y = MatMul(x, real)
+        }"""
     )
+    dynamic.graph.initializer.append(numpy_helper.from_array(np.ones((4, 2000), np.int8), "w"))
     assert kinds(with_static_inputs(dynamic, [(1, 4)], WHERE)) == ["DequantizeLinear", "MatMul"]
 
 
 def test_nothing_random_is_folded() -> None:
-    noise = helper.make_node("RandomUniformLike", ["zero"], ["noise"])
-    zero = numpy_helper.from_array(np.zeros(4, np.float32), "zero")
-    dynamic = graph_of([noise, helper.make_node("Add", ["x", "noise"], ["y"])], weights=[zero])
+    dynamic = onnx_graph(
+        """(float[batch, 4] x) => (float[] y) <float[4] zeros = {0, 0, 0, 0}> {
+            noise = RandomUniformLike(zeros)
+            y = Add(x, noise)
+        }"""
+    )
     assert kinds(with_static_inputs(dynamic, [(1, 4)], WHERE)) == ["RandomUniformLike", "Add"]
 
 
 def test_inner_graphs_keep_what_they_read() -> None:
-    def branch(name: str, kind: str) -> Any:
-        result = helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
-        return helper.make_graph([helper.make_node(kind, ["x", "one"], [name])], name, [], [result])
-
-    dynamic = graph_of(
-        [
-            helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0),
-            helper.make_node("Greater", ["sum", "zero"], ["positive"]),
-            helper.make_node(
-                "If", ["positive"], ["y"], then_branch=branch("more", "Add"), else_branch=branch("less", "Sub")
-            ),
-        ],
-        weights=[
-            numpy_helper.from_array(np.array(value, np.float32), name) for name, value in (("zero", 0), ("one", 1))
-        ],
+    dynamic = onnx_graph(
+        """(float[batch, 4] x) => (float[] y) <float zero = {0}, float one = {1}> {
+            sum = ReduceSum<keepdims=0>(x)
+            positive = Greater(sum, zero)
+            y = If(positive) <
+                then_branch = more () => (float[] more) { more = Add(x, one) },
+                else_branch = less () => (float[] less) { less = Sub(x, one) }
+            >
+        }"""
     )
     static = with_static_inputs(dynamic, [(1, 4)], WHERE)
     assert kinds(static) == ["ReduceSum", "Greater", "If"]
@@ -305,11 +272,12 @@ def test_inner_graphs_keep_what_they_read() -> None:
 
 
 def test_a_result_that_onnx_cannot_tell_keeps_the_shape_it_had() -> None:
-    dynamic = graph_of(
-        [helper.make_node("NonZero", ["x"], ["where"]), helper.make_node("Cast", ["where"], ["y"], to=1)]
+    dynamic = onnx_graph(
+        """(float[batch, 4] x) => (float[2, found] y) {
+            where = NonZero(x)
+            y = Cast<to=1>(where)
+        }"""
     )
-    dynamic.graph.output[0].type.tensor_type.shape.dim.add().dim_value = 2
-    dynamic.graph.output[0].type.tensor_type.shape.dim.add().dim_param = "found"
     (result,) = with_static_inputs(dynamic, [(1, 4)], WHERE).graph.output
     assert sizes(result)[0] == 2
 
@@ -325,13 +293,16 @@ def test_a_result_that_onnx_cannot_tell_keeps_the_shape_it_had() -> None:
 )
 def test_shapes_that_the_model_does_not_have_are_refused(shapes: list[tuple[int, ...]], message: str) -> None:
     with pytest.raises(SuiteError) as caught:
-        with_static_inputs(transposed_rows(), shapes, WHERE)
+        with_static_inputs(onnx_graph(TRANSPOSED_ROWS), shapes, WHERE)
     assert str(caught.value) == message
 
 
 def test_shapes_that_the_operations_do_not_take_are_refused() -> None:
-    weight = numpy_helper.from_array(np.ones((4, 2), np.float32), "w")
-    dynamic = graph_of([helper.make_node("MatMul", ["x", "w"], ["y"])], weights=[weight], shape=("batch", "width"))
+    dynamic = onnx_graph(
+        """(float[batch, width] x) => (float[] y) <float[4, 1] w = {1, 1, 1, 1}> {
+            y = MatMul(x, w)
+        }"""
+    )
     with pytest.raises(CaseError, match=r"^\[models\.net\] onnx: net\.onnx does not work on inputs of these") as caught:
         with_static_inputs(dynamic, [(1, 5)], WHERE)
     assert caught.value.stage == "model"

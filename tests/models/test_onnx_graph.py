@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 from harness.models.model import Input
 from harness.models.onnx_graph import OPSET, OnnxGraph, read_static
 from harness.models.weights import WeightFile
-from tests.models.conftest import run_onnx_bytes
+from tests.models.conftest import onnx_graph, run_onnx_bytes
 
 ROWS = Input(shape=(2, 3))
 
@@ -66,23 +64,15 @@ def test_nodes_that_do_not_fit_are_refused() -> None:
 PICTURE = Input(shape=(3, 4))
 
 
-def old_model() -> Any:
-    """sigmoid(x * 2) in opset 11, of any height."""
-    graph = helper.make_graph(
-        [helper.make_node("Mul", ["x", "two"], ["twice"]), helper.make_node("Sigmoid", ["twice"], ["y"])],
-        "net",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["height", 4])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["height", 4])],
-        [numpy_helper.from_array(np.array(2, np.float32), "two")],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=7)
-
-
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WeightFile:
-    """The model where a WeightFile finds it."""
+    """sigmoid(x * 2) in opset 11, of any height, where a WeightFile finds it."""
     path = tmp_path / "net.onnx"
-    path.write_bytes(old_model().SerializeToString(deterministic=True))
+    text = """(float[height, 4] x) => (float[height, 4] y) <float two = {2}> {
+        twice = Mul(x, two)
+        y = Sigmoid(twice)
+    }"""
+    onnx.save(onnx_graph(text, opset=11, ir_version=7), str(path))
     monkeypatch.setattr(WeightFile, "locate", lambda _: path)
     return WeightFile(distribution="net", version="1", path="net.onnx", sha256="", extra="net")
 

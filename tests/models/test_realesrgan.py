@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import onnx
 import pytest
-from numpy.typing import NDArray
 
 from harness.errors import CaseError
 from harness.models import BuiltOnnx
 from harness.models import realesrgan as module
 from harness.models.model import Input
 from harness.models.ncnn import Network, read_network, write_onnx
-from harness.models.onnx_file import run_onnx
 from harness.models.realesrgan import BlockParameters, Parameters, build, build_block
+from tests.models.conftest import run_onnx_bytes
 from tests.models.ncnn_files import Made, weights
 
 LEAKY = "9=2 -23310=1,0.2"
@@ -60,12 +59,6 @@ def operators(built: BuiltOnnx) -> dict[str, int]:
     return {name: names.count(name) for name in ("Conv", "Concat", "LeakyRelu", "Add")}
 
 
-def run(onnx_bytes: bytes, x: NDArray[Any], folder: Path) -> NDArray[Any]:
-    (folder / "net.onnx").write_bytes(onnx_bytes)
-    (result,) = run_onnx(folder / "net.onnx", [x])
-    return np.asarray(result)
-
-
 def test_the_parts_of_a_network(network: Network) -> None:
     assert operators(block("dense", 17)) == {"Conv": 5, "Concat": 4, "LeakyRelu": 4, "Add": 1}
     assert operators(block("rrdb", 5)) == {"Conv": 15, "Concat": 12, "LeakyRelu": 12, "Add": 4}
@@ -76,17 +69,19 @@ def test_the_parts_of_a_network(network: Network) -> None:
     ("part", "which", "start", "end"), [("dense", 4, "b1d0_out", "b1d1_out"), ("rrdb", 2, "b1_out", "b2_out")]
 )
 def test_a_block_computes_what_it_does_in_its_network(
-    network: Network, tmp_path: Path, part: Literal["dense", "rrdb"], which: int, start: str, end: str
+    network: Network, part: Literal["dense", "rrdb"], which: int, start: str, end: str
 ) -> None:
     image = weights(48).reshape(1, 3, 4, 4)
-    before, after = (run(write_onnx(network.between("data", blob), 3, 4, 4), image, tmp_path) for blob in (start, end))
+    before, after = (
+        run_onnx_bytes(write_onnx(network.between("data", blob), 3, 4, 4), image)[0] for blob in (start, end)
+    )
     assert not np.allclose(before, after, rtol=1e-3)
-    np.testing.assert_allclose(run(block(part, which).onnx, before, tmp_path), after, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(run_onnx_bytes(block(part, which).onnx, before)[0], after, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "factor"), [("animevideov3-x2", 2), ("animevideov3-x4", 4)])
 def test_a_published_network_enlarges_a_plain_picture_plainly(
-    tmp_path: Path, name: Literal["animevideov3-x2", "animevideov3-x4"], factor: int
+    name: Literal["animevideov3-x2", "animevideov3-x4"], factor: int
 ) -> None:
     """The smallest, on a picture that takes no time; the suite checks all of them at its own sizes."""
     try:
@@ -96,6 +91,6 @@ def test_a_published_network_enlarges_a_plain_picture_plainly(
             raise
         pytest.skip(str(error))
     assert built.inputs == (Input(shape=(1, 3, 16, 16)),)
-    result = run(built.onnx, np.full((1, 3, 16, 16), 0.5, np.float32), tmp_path)
+    (result,) = run_onnx_bytes(built.onnx, np.full((1, 3, 16, 16), 0.5, np.float32))
     assert result.shape == (1, 3, 16 * factor, 16 * factor)
     np.testing.assert_allclose(result, 0.5, atol=0.05)

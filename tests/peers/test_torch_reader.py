@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from harness.models.onnx_file import run_onnx
 from harness.models.onnx_graph import OPSET
@@ -239,28 +241,27 @@ def test_shapes_are_computed_while_reading(tmp_path: Path) -> None:
     """Only one operation of these needs the argument's values; the others follow from its shape."""
     from harness.peers.torch_reader import read_module
 
-    nodes = [
-        helper.make_node("Shape", ["x"], ["shape"]),
-        helper.make_node("Constant", [], ["two"], value_ints=[2]),
-        helper.make_node("Constant", [], ["start"], value=numpy_helper.from_array(np.array(0))),
-        helper.make_node("Constant", [], ["step"], value_int=1),
-        helper.make_node("Gather", ["shape", "start"], ["batch"]),
-        helper.make_node("Slice", ["shape", "two", "three"], ["height"]),
-        helper.make_node("Constant", [], ["three"], value_ints=[3]),
-        helper.make_node("Div", ["height", "two"], ["half"]),
-        helper.make_node("Constant", [], ["rest"], value_ints=[-1]),
-        helper.make_node("Concat", ["half", "rest"], ["wanted"], axis=0),
-        helper.make_node("Reshape", ["x", "wanted"], ["y"]),
-        helper.make_node("Range", ["start", "batch", "step"], ["counted"]),
-        helper.make_node("ConstantOfShape", ["half"], ["zeros"]),
-    ]
-    nodes = [nodes[6], *nodes[:6], *nodes[7:]]
-    x = random(3, 2, 4, 2)
-    model = write_model(tmp_path, nodes, {"x": x}, outputs=["y", "counted", "zeros"])
-    assert model.onnx is not None
-    module = read_module(model.onnx, [x])
+    text = """<ir_version: 8, opset_import: ["": 17]>
+    graph (float[3, 2, 4, 2] x) => (float[] y, int64[] counted, float[] zeros) {
+        shape = Shape(x)
+        two = Constant<value_ints=[2]>()
+        three = Constant<value_ints=[3]>()
+        start = Constant<value=int64 {0}>()
+        step = Constant<value_int=1>()
+        batch = Gather(shape, start)
+        height = Slice(shape, two, three)
+        half = Div(height, two)
+        rest = Constant<value_ints=[-1]>()
+        wanted = Concat<axis=0>(half, rest)
+        y = Reshape(x, wanted)
+        counted = Range(start, batch, step)
+        zeros = ConstantOfShape(half)
+    }"""
+    x, path = random(3, 2, 4, 2), tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model(text), str(path))
+    module = read_module(path, [x])
     found = module(torch.from_numpy(x))
-    for output, right in zip(found, run_onnx(model.onnx, [x]), strict=True):
+    for output, right in zip(found, run_onnx(path, [x]), strict=True):
         np.testing.assert_array_equal(output.numpy(), right)
     assert len(module.steps) == 1, "the Reshape"
 
