@@ -11,9 +11,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from harness.errors import NothingSelected, SuiteError
+from harness.models.model import Model
 from harness.plugins import Applied
 from harness.records.case import ID_DIGITS, Case
-from harness.suite.cells import Cell, SuitePeer, cell_of, peer_cases
+from harness.suite.cells import SuitePeer, cell_of, peer_cases
 from harness.suite.flags import find_trap
 from harness.suite.load import Suite
 from harness.suite.present import Presence
@@ -117,10 +118,7 @@ def plan_cases(
         for model in suite.models
         for device in suite.devices
         for case in (
-            *(
-                _case(suite, model.name, model_ids[model.name], model.tags, cells[variant.name, device.name], toolchain)
-                for variant in variants
-            ),
+            *(_case(model, model_ids[model.name], cells[variant.name, device.name]) for variant in variants),
             *peer_cases(model, model_ids[model.name], device, peers, missing_peers, devices[device.name].missing),
         )
     ]
@@ -132,26 +130,13 @@ def plan_cases(
     return _select(suite, chosen, selection)
 
 
-def _case(suite: Suite, model: str, model_id: str, model_tags: tuple[str, ...], cell: Cell, toolchain: str) -> Case:
-    return Case(
-        id=hashlib.sha256(f"{model_id}:{cell.digest}".encode()).hexdigest()[:ID_DIGITS],
-        name=f"{model}/{cell.variant.name}@{cell.device.name}",
-        model=model,
-        variant=cell.variant.name,
-        device=cell.device.name,
-        toolchain=toolchain,
-        baseline=cell.variant.name == suite.baseline,
-        uri=cell.device.uri,
-        more_uris=cell.device.more_uris,
-        threads=cell.threads,
-        environment=dict(cell.environment),
-        backend=cell.device.backend,
-        pin=cell.device.pin,
-        compile_flags=cell.compile_flags,
-        run_flags=cell.run_flags,
-        plugins=tuple(plugin.with_options for plugin in cell.variant.plugins),
-        tags=tuple(dict.fromkeys((*model_tags, *cell.variant.tags, *cell.device.tags))),
-        skip=cell.skip,
+def _case(model: Model, model_id: str, cell: Case) -> Case:
+    return replace(
+        cell,
+        id=hashlib.sha256(f"{model_id}:{cell.id}".encode()).hexdigest()[:ID_DIGITS],
+        name=f"{model.name}/{cell.name}",
+        model=model.name,
+        tags=tuple(dict.fromkeys((*model.tags, *cell.tags))),
     )
 
 

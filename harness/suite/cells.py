@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from packaging.specifiers import SpecifierSet
@@ -18,27 +17,6 @@ from harness.suite.flags import normalised
 from harness.suite.load import Device, FlagSet, Suite, Variant
 from harness.suite.present import Presence
 from harness.toolchain.tools import merge_flags
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """What every case of one variant on one device has.
-
-    Attributes:
-        digest: Hash (sha256, hex) of how it is compiled and run, without names and without the toolchain.
-        threads: How many a peer gets on this device; None: one for each core.
-        environment: Variables that its processes need.
-        skip: Why it does not run here, as a sentence; None: it runs.
-    """
-
-    variant: Variant
-    device: Device
-    compile_flags: tuple[str, ...]
-    run_flags: tuple[str, ...]
-    digest: str
-    threads: int | None
-    environment: Mapping[str, str]
-    skip: str | None
 
 
 def threads_of(device: Device) -> int | None:
@@ -62,12 +40,16 @@ def cell_of(
     here: Presence,
     toolchain: str,
     plugins: Sequence[Applied],
-) -> Cell:
-    """Join a variant's flags and plugins with a device's.
+) -> Case:
+    """Join a variant's flags and plugins with a device's: what every case of the two has, whatever its model is.
 
     Args:
         here: What the device is on this machine.
         plugins: The variant's, in order, with their options.
+
+    Returns:
+        A case of no model yet; its id is a hash (sha256, hex) of how it is compiled and run, without names and without
+        the toolchain.
 
     Raises:
         SuiteError: The plugins cannot work together in this order.
@@ -91,14 +73,24 @@ def cell_of(
         *([{"more_uris": device.more_uris}] if device.more_uris else []),
         *([{"vulkan_driver": device.vulkan_driver}] if device.vulkan_driver else []),
     ]
-    return Cell(
-        variant=variant,
-        device=device,
+    return Case(
+        id=hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
+        name=f"{variant.name}@{device.name}",
+        model="",
+        variant=variant.name,
+        device=device.name,
+        toolchain=toolchain,
+        baseline=variant.name == suite.baseline,
+        uri=device.uri,
+        more_uris=device.more_uris,
+        threads=threads_of(device),
+        environment=dict(here.environment),
+        backend=device.backend,
+        pin=device.pin,
         compile_flags=compile_flags,
         run_flags=run_flags,
-        digest=hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
-        threads=threads_of(device),
-        environment=here.environment,
+        plugins=tuple(plugin.with_options for plugin in variant.plugins),
+        tags=(*variant.tags, *device.tags),
         skip=here.missing or _not_applicable(variant, device, toolchain, plugins),
     )
 
