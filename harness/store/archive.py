@@ -27,6 +27,7 @@ from harness.store.files import (
     describe_file,
     finished_document,
     mark_dropped,
+    parsing,
     read_document,
     staging,
     writing,
@@ -435,10 +436,8 @@ def _started(folder: Path) -> str:
     """When a run began, or a comparison was made, as it says itself; "" where it does not."""
     for file, key in ((folder / COMPARISON_FILE, "created"), (folder / HEADER_FILE, "started")):
         if file.is_file():
-            try:
+            with contextlib.suppress(RunError), parsing(file):
                 return shown(str(json.loads(read_document(file))[key]))
-            except (ValueError, KeyError, TypeError, RecursionError, RunError):
-                return ""
     return ""
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 from filelock import Timeout
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from harness.cache import write_atomically
 from harness.errors import RunError
@@ -89,6 +89,19 @@ def writing(path: Path, remedy: str = "make room or mend its permissions, then t
         raise
     except OSError as error:
         raise RunError(f"{path}: cannot be written ({error.strerror}); {remedy}") from error
+
+
+@contextlib.contextmanager
+def parsing(file: Path, remedy: str = "take it from a backup") -> Iterator[None]:
+    """Say in one sentence that a document is not what it should be.
+
+    Raises:
+        RunError: Reading it as JSON, or what it should hold out of that, fails.
+    """
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise RunError(f"{file}: is damaged; {remedy}") from None
 
 
 @contextlib.contextmanager
@@ -217,22 +230,6 @@ class _Finished:
     files: dict[Annotated[str, Field(pattern=_PATH)], FileRecord] | None = None
 
 
-def _require_time(text: str) -> str:
-    datetime.fromisoformat(text)
-    return text
-
-
-@dataclass(frozen=True)
-class _DroppedFiles:
-    turns: Annotated[FileRecord, Field(validation_alias=TURNS_FILE)]
-
-
-@dataclass(frozen=True)
-class _Marker:
-    dropped: Annotated[str, AfterValidator(_require_time)]
-    files: _DroppedFiles
-
-
 def describe_file(file: Path) -> FileRecord:
     """Hash and size of a file, whatever its size.
 
@@ -294,7 +291,11 @@ def read_manifest(folder: Path) -> dict[str, FileRecord] | None:
         RunError: The file is damaged, or names a file that no run has, such as one elsewhere.
     """
     file = folder / FINISHED_FILE
-    return _read_as(_Finished, file).files if file.is_file() else None
+    if not file.is_file():
+        return None
+    with parsing(file):
+        finished: _Finished = adapter(_Finished).validate_json(read_document(file))
+    return finished.files
 
 
 def read_dropped(folder: Path) -> Dropped | None:
@@ -306,12 +307,8 @@ def read_dropped(folder: Path) -> Dropped | None:
     file = folder / DROPPED_FILE
     if not file.is_file() or (folder / TURNS_FILE).exists():  # the latter: it was stopped before it dropped them
         return None
-    marker = _read_as(_Marker, file)
-    return Dropped(when=marker.dropped, turns=marker.files.turns)
-
-
-def _read_as(kind: type[Any], file: Path) -> Any:
-    try:
-        return adapter(kind).validate_json(read_document(file))
-    except ValidationError:
-        raise RunError(f"{file}: is damaged; take it from a backup") from None
+    with parsing(file):
+        marker = json.loads(read_document(file))
+        datetime.fromisoformat(marker["dropped"])
+        turns = adapter(FileRecord).validate_python(marker["files"][TURNS_FILE])
+        return Dropped(when=marker["dropped"], turns=turns)

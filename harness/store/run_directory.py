@@ -42,6 +42,7 @@ from harness.store.files import (
     adapter,
     describe_folder,
     finished_document,
+    parsing,
     read_document,
     read_dropped,
     read_lines,
@@ -300,10 +301,8 @@ def _require_turns(path: Path) -> None:
 
 def _header(file: Path) -> Header:
     raw = read_document(file)
-    try:
+    with parsing(file, "take the run from a backup"):
         version = json.loads(raw)["schema_version"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise RunError(f"{file}: is damaged; take the run from a backup") from None
     require_schema(version, file, SCHEMA_VERSION)
     try:
         header: Header = adapter(Header).validate_json(raw)

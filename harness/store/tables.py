@@ -48,6 +48,7 @@ from harness.store.files import (
     TURNS_FILE,
     FileRecord,
     describe_file,
+    parsing,
     read_document,
     read_manifest,
     require_schema,
@@ -122,32 +123,21 @@ def _old_parts(folder: Path) -> list[Source]:
     index = folder / "index.json"
     if not index.is_file():
         return []
-    sources = []
-    try:
+    with parsing(index, "take it from a backup, or delete it where the runs are still there"):
         document = json.loads(read_document(index))
         require_schema(document["schema_version"], index, 1)
-        for part in document["parts"]:
-            if not is_name(part["name"]) or not set(part["bytes"]) <= set(STORED):
-                raise ValueError
-            hashes = part.get("sha256", {})
-            sources.append(
-                Source(
-                    name=f"{HISTORY_FOLDER}/{part['name']}",
-                    files={
-                        table: folder / table / f"{part['name']}.parquet" for table in STORED if table in part["bytes"]
-                    },
-                    records={
-                        table: FileRecord(sha256=hashes[table], bytes=size)
-                        for table, size in part["bytes"].items()
-                        if table in hashes
-                    },
-                )
-            )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise RunError(
-            f"{index}: is damaged; take it from a backup, or delete it where the runs are still there"
-        ) from None
-    return sources
+        return [_old_part(folder, part) for part in document["parts"]]
+
+
+def _old_part(folder: Path, part: Mapping[str, Any]) -> Source:
+    name, sizes, hashes = part["name"], part["bytes"], part.get("sha256", {})
+    if not is_name(name) or not set(sizes) <= set(STORED):
+        raise ValueError(name)
+    return Source(
+        name=f"{HISTORY_FOLDER}/{name}",
+        files={table: folder / table / f"{name}.parquet" for table in STORED if table in sizes},
+        records={table: FileRecord(sha256=digest, bytes=sizes[table]) for table, digest in hashes.items()},
+    )
 
 
 def require_own_history(results: Path) -> None:

@@ -60,13 +60,17 @@ def test_the_tables_say_the_same_before_and_after_and_without_the_folders(tmp_pa
     assert {**without, "turns": ""} == {**before, "turns": ""}
 
 
-def test_a_second_time_does_nothing(tmp_path: Path) -> None:
-    runs(tmp_path, 2)
-    first = done(tmp_path)
-    before = contents(tmp_path)
-    second = done(tmp_path)
+def test_a_second_time_does_nothing_and_the_same_runs_give_a_set_of_the_same_name(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    runs(here, 2)
+    shutil.copytree(here, there)
+    first = done(here)
+    done(there)
+    assert [path.name for path in (here / "history").iterdir()] == [path.name for path in (there / "history").iterdir()]
+    before = contents(here)
+    second = done(here)
     assert (second.runs, second.left_out, second.merged_parts) == ((), {}, 0)
-    assert contents(tmp_path) == before
+    assert contents(here) == before
     assert first.before_bytes == 0
     assert second.before_bytes == second.after_bytes == first.after_bytes > 0
 

@@ -337,11 +337,18 @@ def test_a_link_to_nothing_is_no_missing_file(run: Path) -> None:
     assert error_of(run).startswith(f"{run / 'rounds.jsonl'}: cannot be read (No such file or directory)")
 
 
-def test_a_run_that_never_had_any_turns_is_read_once_it_has_finished(run: Path) -> None:
-    (run / "rounds.jsonl").unlink()
+@pytest.mark.parametrize("before", [True, False])
+def test_a_finished_run_that_lost_its_turns_is_not_one_that_never_had_any(run: Path, before: bool) -> None:
+    if before:
+        (run / "rounds.jsonl").unlink()
     with RunDirectory.resume(run)[0] as directory:
         directory.finish(lambda _: "# Report\n")
-    assert load_run(run).rounds == ()
+    if before:
+        assert load_run(run).rounds == ()
+        return
+    (run / "rounds.jsonl").unlink()
+    with pytest.raises(RunError, match=r"rounds.jsonl: is gone; take it from a backup"):
+        load_run(run)
 
 
 # --- Names of runs ---

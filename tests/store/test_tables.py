@@ -24,7 +24,7 @@ from harness.store.schema import TABLES, column_records
 from harness.store.tables import Tables
 from tests.history.made import make_night, make_nights, night_id, store
 from tests.report.builders import make_comparison, make_row
-from tests.store.made import a_comparison, contents
+from tests.store.made import a_comparison, contents, edit
 
 VIEWS = ("runs", "points", "cases", "turns", "comparisons", "series")
 LATER = datetime(2100, 1, 1, tzinfo=timezone.utc)
@@ -40,12 +40,6 @@ def opened(results: Path) -> Iterator[Callable[[], Tables]]:
     yield opening
     for tables in every:
         tables.close()
-
-
-def edit(run: Path, **fields: object) -> None:
-    """Change the header of a run on disk."""
-    header = json.loads((run / "run.json").read_text())
-    (run / "run.json").write_text(json.dumps({**header, **fields}))
 
 
 def ids(tables: Tables) -> list[str]:
@@ -65,12 +59,17 @@ def nobody(*_: object) -> None:
 # --- Columns ---
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_every_column_has_a_meaning_and_is_there_in_an_empty_folder(results: Path, opened: Any, table: str) -> None:
+def test_an_empty_folder_has_every_column_and_says_that_there_is_nothing_yet(results: Path, opened: Any) -> None:
     results.mkdir()
 
-    assert all(column.meaning for column in TABLES[table].columns)
-    assert list(opened().query(f"FROM {table}").columns) == [column.name for column in TABLES[table].columns]
+    tables = opened()
+
+    assert tables.notes == (
+        "There is no run here yet; `harness run SUITE` adds one, and from the second on there is a history.",
+    )
+    for name, table in TABLES.items():
+        assert all(column.meaning for column in table.columns)
+        assert list(tables.query(f"FROM {name}").columns) == [column.name for column in table.columns]
 
 
 def test_the_documentation_lists_every_column() -> None:
@@ -78,14 +77,6 @@ def test_the_documentation_lists_every_column() -> None:
 
     for record in column_records():
         assert f"| `{record['column']}` | {record['type']} | {record['meaning']} |" in documentation
-
-
-def test_an_empty_folder_says_that_there_is_nothing_yet(results: Path, opened: Any) -> None:
-    results.mkdir()
-
-    assert opened().notes == (
-        "There is no run here yet; `harness run SUITE` adds one, and from the second on there is a history.",
-    )
 
 
 # --- A finished run has tables, and nobody reads its records again ---
@@ -144,21 +135,11 @@ def test_a_run_that_goes_on_is_read_each_time_and_gets_no_tables(results: Path, 
     assert not (path / "tables").exists()
 
 
-def test_every_turn_is_a_row_in_the_order_they_ran(results: Path, opened: Any) -> None:
-    run = make_night(generations=2, rounds=3)
-    store(results, run)
-
-    turns = opened().query('FROM turns ORDER BY "group", generation, round, place')
-
-    assert len(turns) == 2 * 3 * 4
-    assert list(turns["place"][:4]) == [0, 1, 2, 3]
-    assert list(turns["case"][:4]) == [turn.case for turn in run.rounds[0].turns]
-
-
-def test_turns_are_read_once_and_only_when_a_query_names_them(
+def test_turns_are_read_once_in_their_order_and_only_when_a_query_names_them(
     results: Path, opened: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store(results, make_night())
+    run = make_night(generations=2, rounds=3)
+    store(results, run)
     tables = opened()
     read: list[str] = []
 
@@ -171,8 +152,11 @@ def test_turns_are_read_once_and_only_when_a_query_names_them(
     tables.query("SELECT * FROM points")
     assert read == []
     tables.query("SELECT * FROM TURNS")
-    tables.query("SELECT * FROM turns")
+    turns = tables.query('FROM turns ORDER BY "group", generation, round, place')
     assert read == [night_id(0)]
+    assert len(turns) == 2 * 3 * 4
+    assert list(turns["place"][:4]) == [0, 1, 2, 3]
+    assert list(turns["case"][:4]) == [turn.case for turn in run.rounds[0].turns]
 
 
 def test_points_are_in_order_of_time_whatever_their_runs_are_called(results: Path, opened: Any) -> None:
@@ -205,18 +189,21 @@ def test_a_comparison_becomes_a_row_for_each_of_its_own() -> None:
 
 def _two_of_a_name(run: Path) -> None:
     cases = json.loads((run / "run.json").read_text())["cases"]
-    edit(run, cases=[*cases, {**cases[0], "model": "another", "device": "gpu"}])
+    edit(run / "run.json", cases=[*cases, {**cases[0], "model": "another", "device": "gpu"}])
 
 
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
         (lambda run: (run / "run.json").write_text("{"), "is damaged; take the run from a backup"),
-        (lambda run: edit(run, schema_version=99), "has schema 99, and this harness reads 1; upgrade it"),
+        (lambda run: edit(run / "run.json", schema_version=99), "has schema 99, and this harness reads 1; upgrade it"),
         (lambda run: (run / "rounds.jsonl").write_text('{"group": 3}\n'), "line 1 is damaged"),
         (lambda run: (run / "run.json").write_text("[" * 100_000), "is damaged"),
-        (lambda run: edit(run, environment={"cpu": 7}), "is damaged"),
-        (lambda run: edit(run, id="../../../etc/passwd"), "'../../../etc/passwd', which is no name of a run"),
+        (lambda run: edit(run / "run.json", environment={"cpu": 7}), "is damaged"),
+        (
+            lambda run: edit(run / "run.json", id="../../etc/passwd"),
+            "'../../etc/passwd', which is no name of a run",
+        ),
     ],
 )
 def test_a_run_that_cannot_be_read_is_one_note_and_costs_no_other(
