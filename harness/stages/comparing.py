@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.cache import cache_root
 from harness.compare.comparison import conclude, plan_comparison, recorded
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side
+from harness.compare.remeasure import Bench, remeasure
 from harness.machine.environment import capture_environment
 from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.report import render
 from harness.report.comparison import json_document
 from harness.store.comparison_directory import ComparisonDirectory
-
-if TYPE_CHECKING:
-    from harness.toolchain import Toolchain
+from harness.toolchain import Toolchain
 
 
 def compare_sides(
@@ -47,8 +45,6 @@ def compare_sides(
     now = datetime.now(timezone.utc)
     with ComparisonDirectory(options.results, head.run.header.suite_name, now) as directory:
         if options.remeasure:
-            from harness.compare.remeasure import Bench, remeasure
-
             bench = Bench(
                 toolchains=toolchains,
                 cache=cache_root(),

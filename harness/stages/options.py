@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
+import psutil
 from cyclopts import Parameter
 
 from harness.options import Count, Format, Patterns, Positive, Tags, Toolchains
-
-if TYPE_CHECKING:
-    from harness.process import Limits
+from harness.process import Limits
 
 # Of the machine's memory: where a compile is stopped when nobody says otherwise.
 _MEMORY_SHARE = 0.8
@@ -125,9 +124,5 @@ class IrOptions:
 
 def compile_limits(seconds: float = 900.0, memory_gib: float | None = None) -> Limits:
     """What one compile may use: so many seconds, and so much memory or most of the machine's."""
-    import psutil
-
-    from harness.process import Limits
-
     most = int(memory_gib * 2**30) if memory_gib else int(psutil.virtual_memory().total * _MEMORY_SHARE)
     return Limits(seconds=seconds, memory_bytes=most)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,31 +26,6 @@ from tests.builders import CPU_FLAGS, FLAGS, flag_plugin, register
 
 
 @dataclass(frozen=True, kw_only=True)
-class Three:
-    """Three switches, and what is none."""
-
-    fill: bool = True
-    size: int = 4
-    transpose: Annotated[bool, Field(description="off by default")] = False
-    relu: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class One:
-    """One switch."""
-
-    strided: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sized:
-    """A switch, and what has to be given."""
-
-    size: int
-    padded: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
 class Careful:
     """Two switches that do not go together in every way."""
 
@@ -68,14 +43,23 @@ def switched(name: str, options: type[Any]) -> Plugin[Any]:
     return Plugin(name=name, version="1", description="", options=options, steps=lambda _: steps)
 
 
+def options(*fields: Any) -> type[Any]:
+    """Options of these names, types and defaults."""
+    return make_dataclass("Options", fields, kw_only=True, frozen=True)
+
+
+LATE = Annotated[bool, Field(description="off by default")]
+THREE = options(("fill", bool, True), ("size", int, 4), ("late", LATE, False), ("relu", "bool"))
 PLUGINS = {
-    "three": switched("three", Three),
-    "one": switched("one", One),
-    "sized": switched("sized", Sized),
+    "three": switched(
+        "three", options(("fill", bool, True), ("size", int, 4), ("late", LATE, False), ("relu", "bool"))
+    ),
+    "one": switched("one", options(("strided", bool, False))),
+    "sized": switched("sized", options(("size", int), ("padded", bool, True))),
     "careful": switched("careful", Careful),
     "bare": switched("bare", NoOptions),
     "other": flag_plugin("other", "--iree-opt-strip-assertions"),
-    "my org/one": switched("my org/one", One),
+    "my org/one": switched("my org/one", options(("strided", bool, False))),
 }
 FILES = ("net.mlir", "net.onnx", "x.npy", "y.npy", "z.npy", "weights.irpa", "flags.toml")
 SUITE = f"""\
@@ -205,7 +189,7 @@ def test_no_two_variants_are_alike_and_each_says_what_it_is(names: list[str]) ->
 
 
 def test_switches_are_the_options_that_are_true_or_false_whatever_their_default() -> None:
-    assert switches(PLUGINS["three"]) == ("fill", "transpose", "relu")
+    assert switches(PLUGINS["three"]) == ("fill", "late", "relu")
     assert switches(PLUGINS["one"]) == ("strided",)
 
 
@@ -343,14 +327,14 @@ def test_a_results_folder_that_is_a_link(suite: Path) -> None:
 def test_the_file_is_planned_like_any_other(suite: Path, on: str, real_toolchain: Toolchain) -> None:
     path = write_ablation(ablation("three", "net", "built", on=on, devices=("cpu", "threads")))
     cases = prepare(path, Selection(), (real_toolchain,)).cases
-    steps = ablation_steps(("fill", "transpose", "relu"))
+    steps = ablation_steps(("fill", "late", "relu"))
     assert [case.name for case in cases] == [
         f"{model}/{step}@{device}" for model in ("net", "built") for device in ("cpu", "threads") for step in steps
     ]
     assert {case.skip for case in cases} == {None}
     assert [case.variant for case in cases if case.baseline] == ["without"] * 4
     assert len({case.id for case in cases}) == len(cases)
-    label = "three(fill = true, transpose = false, relu = false)"
+    label = "three(fill = true, late = false, relu = false)"
     (only_fill,) = (case for case in cases if case.name == "net/only-fill@cpu")
     assert only_fill.plugins == (("other", label) if on == "tiled" else (label,))
 
