@@ -5,7 +5,8 @@ The residual dense block of that issue inserts the result of each convolution in
 
 from __future__ import annotations
 
-from functools import partial
+import re
+from functools import cache, partial
 
 import pytest
 from hypothesis import given, settings
@@ -13,189 +14,84 @@ from hypothesis import strategies as st
 
 from harness.rewrites.replicate_stores import replicate_stores
 from tests.programs import program
-from tests.rewrites.tools import VULKAN, assert_left_alone, assert_rewritten, at_flow, dense_block, rewritten
+from tests.rewrites.tools import VULKAN, assert_left_alone, at_flow, dense_block, lowered, rewritten
 
-# The issue's convolution. Its leaky ReLU and its stores are what changes.
-CONVOLUTION = """
-#image = affine_map<(o, y, x, i, u, v) -> (i, y + u, x + v)>
-#filter = affine_map<(o, y, x, i, u, v) -> (o, i, u, v)>
-#out = affine_map<(o, y, x, i, u, v) -> (o, y, x)>
-#same = affine_map<(o, y, x) -> (o, y, x)>
-flow.executable private @conv {{
-  flow.executable.export public @conv workgroups() -> (index, index, index) {{
-    %x, %y, %z = iree_tensor_ext.dispatch.workgroup_count_from_slice()
-    flow.return %x, %y, %z : index, index, index
-  }}
-  builtin.module {{
-    func.func @conv(
-        %arg0: !iree_tensor_ext.dispatch.tensor<readonly:tensor<96x92x64xf32>>,
-        %arg1: !iree_tensor_ext.dispatch.tensor<readonly:tensor<32x96x3x3xf32>>,
-        {arguments}) {{
-      %zero = arith.constant 0.0 : f32
-      %slope = arith.constant 0.2 : f32
-      %0 = iree_tensor_ext.dispatch.tensor.load %arg0, offsets = [0, 0, 0], sizes = [96, 92, 64], strides = [1, 1, 1]
-          : !iree_tensor_ext.dispatch.tensor<readonly:tensor<96x92x64xf32>> -> tensor<96x92x64xf32>
-      %1 = iree_tensor_ext.dispatch.tensor.load %arg1, offsets = [0, 0, 0, 0], sizes = [32, 96, 3, 3],
-          strides = [1, 1, 1, 1]
-          : !iree_tensor_ext.dispatch.tensor<readonly:tensor<32x96x3x3xf32>> -> tensor<32x96x3x3xf32>
-      %2 = tensor.empty() : tensor<32x90x62xf32>
-      %3 = linalg.fill ins(%zero : f32) outs(%2 : tensor<32x90x62xf32>) -> tensor<32x90x62xf32>
-      %4 = linalg.generic {{indexing_maps = [#image, #filter, #out],
-          iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}}
-          ins(%0, %1 : tensor<96x92x64xf32>, tensor<32x96x3x3xf32>) outs(%3 : tensor<32x90x62xf32>) {{
-      ^bb0(%pixel: f32, %weight: f32, %sum: f32):
-        %product = arith.mulf %pixel, %weight : f32
-        %next = arith.addf %sum, %product : f32
-        linalg.yield %next : f32
-      }} -> tensor<32x90x62xf32>
-      {end}
-      return
-    }}
-  }}
-}}
-"""
-
-RESULT = "tensor<32x90x62xf32>"
-WRITTEN = f"!iree_tensor_ext.dispatch.tensor<writeonly:{RESULT}>"
-WHOLE = "offsets = [0, 0, 0], sizes = [32, 90, 62], strides = [1, 1, 1]"
-LEAKY = """%scaled = arith.mulf %in, %slope : f32
-        %leaky = arith.maximumf %in, %scaled : f32"""
+# A value that goes into the tensors of the lines that follow.
+HEAD = "main x:4x6 y:4x6\nu = each mulf x y\n"
+TWO = f"{HEAD}c = concat 0 u x\nd = concat 0 y u\n"
+FLAT = "tensor<4x6xf32> into tensor<24xf32>"
 
 
-def store(value: str, target: str) -> str:
-    return f"iree_tensor_ext.dispatch.tensor.store {value}, {target}, {WHOLE} : {RESULT} -> {WRITTEN}"
-
-
-def load(target: str) -> str:
-    return f"iree_tensor_ext.dispatch.tensor.load {target}, {WHOLE} : {WRITTEN} -> {RESULT}"
-
-
-ONE_STORE = CONVOLUTION.format(
-    arguments=f"%out: {WRITTEN}",
-    end=f"""
-      %5 = linalg.generic {{indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel", "parallel"]}}
-          ins(%4 : {RESULT}) outs(%2 : {RESULT}) {{
-      ^bb0(%in: f32, %old: f32):
-        {LEAKY}
-        linalg.yield %leaky : f32
-      }} -> {RESULT}
-      {store("%5", "%out")}""",
-)
-# Each result starts from another tensor: IREE makes one of equal results that start from the same, and 3.13 has no code
-# for a value that is stored twice ("restricted to workgroup distributed contexts").
-TWO_STORES = CONVOLUTION.format(
-    arguments=f"%out0: {WRITTEN}, %out1: {WRITTEN}",
-    end=f"""
-      %init0 = {load("%out0")}
-      %init1 = {load("%out1")}
-      %5:2 = linalg.generic {{indexing_maps = [#same, #same, #same],
-          iterator_types = ["parallel", "parallel", "parallel"]}}
-          ins(%4 : {RESULT}) outs(%init0, %init1 : {RESULT}, {RESULT}) {{
-      ^bb0(%in: f32, %old0: f32, %old1: f32):
-        {LEAKY}
-        linalg.yield %leaky, %leaky : f32, f32
-      }} -> ({RESULT}, {RESULT})
-      {store("%5#0", "%out0")}
-      {store("%5#1", "%out1")}""",
-)
-
-
-def host(v: str = "%v", types: str = RESULT, *, a: str = "%v", b: str = "%v", updates_b: bool = True) -> str:
-    """A program that dispatches @conv, with result or results `v`.
-
-    Value `a` is inserted into %a; value `b`, through a reshape, into %b, or else it is returned.
-    """
-    b_type = "tensor<1x160x90x62xf32>"
-    update_b = f"""
-  %w = flow.tensor.reshape {b} : {RESULT} -> tensor<1x32x90x62xf32>
-  %b1 = flow.tensor.update %w, %b[%c0, %c96, %c0, %c0] : tensor<1x32x90x62xf32> -> %b as {b_type}"""
-    returned = f"tensor<128x90x62xf32>, {b_type if updates_b else RESULT}"
-    return f"""
-util.func public @main(%image: tensor<96x92x64xf32>, %filter: tensor<32x96x3x3xf32>, %a: tensor<128x90x62xf32>,
-    %b: {b_type}) -> ({returned}) {{
-  %c0 = arith.constant 0 : index
-  %c96 = arith.constant 96 : index
-  {v} = flow.dispatch @conv::@conv(%image, %filter) : (tensor<96x92x64xf32>, tensor<32x96x3x3xf32>) -> {types}
-  %a1 = flow.tensor.update {a}, %a[%c96, %c0, %c0] : {RESULT} -> %a as tensor<128x90x62xf32>{update_b * updates_b}
-  util.return %a1, {"%b1" if updates_b else b} : {returned}
-}}
-"""
-
-
-TWO = ("%v:2", f"({RESULT}, {RESULT})")
-TWO_UPDATES = host()
+@cache
+def flow_of(lines: str) -> str:
+    return lowered(program(lines), "flow")
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("lines", "results", "copies"),
     [
-        # Uses of a result are found through reshapes; updates come in the order in which MLIR lists uses: last first.
-        pytest.param(host(), host(*TWO, a="%v#1", b="%v#0"), id="each update has its own"),
+        pytest.param(f"{TWO}return c d", 2, (4, 2), id="each update has its own"),
         pytest.param(
-            host(updates_b=False), host(*TWO, a="%v#0", b="%v#1", updates_b=False), id="all else shares the last"
+            f"{HEAD}c = concat 0 u x\nv:24 = | tensor.collapse_shape %u [[0, 1]] : {FLAT}\n"
+            f"w:24 = | tensor.collapse_shape %x [[0, 1]] : {FLAT}\nd = concat 0 w v\nreturn c d",
+            *(2, (4, 2)),
+            id="through a reshape",
+        ),
+        pytest.param(f"{HEAD}c = concat 0 u x\nreturn c u", 2, (2, 1), id="all else shares the last"),
+        # That tensor does not exist yet when the dispatch runs, so another result would only be another copy.
+        pytest.param(
+            f"{HEAD}c = concat 0 u x\nd = insert u c 2,0\ne = concat 0 y u\nreturn c d e u",
+            *(3, (6, 4)),
+            id="a tensor made of the result keeps its copy",
         ),
     ],
 )
-def test_a_dispatch_has_as_many_results_as_are_needed(before: str, after: str) -> None:
-    assert_rewritten(ONE_STORE + before, TWO_STORES + after, replicate_stores)
+def test_a_dispatch_has_as_many_results_as_are_needed(lines: str, results: int, copies: tuple[int, int]) -> None:
+    assert f":{results} = flow.dispatch" in rewritten(flow_of(lines), replicate_stores)[0]
+    matched, (_, before, _), (_, after, _) = at_flow(program(lines), replicate_stores)
+    assert (matched, (before, after)) == ([1], copies)
+
+
+def test_each_result_has_a_store_and_starts_from_what_it_is_stored_to() -> None:
+    """IREE makes one of equal results that start from the same tensor, and has no code for a value stored twice."""
+    text, _ = rewritten(flow_of(f"{TWO}return c d"), replicate_stores)
+    assert re.search(r":2 = flow\.dispatch @\S+\([^)]*\) : [^\n]* -> \(tensor<24xf32>, tensor<24xf32>\)", text)
+    starts = re.findall(r"(%\d+) = iree_tensor_ext\.dispatch\.tensor\.load (%arg[23]),", text)
+    assert [target for _, target in starts] == ["%arg2", "%arg3"]
+    assert f"outs({starts[0][0]}, {starts[1][0]} : tensor<24xf32>, tensor<24xf32>)" in text
+    assert re.findall(r"dispatch\.tensor\.store %\d+#(\d), (%arg\d)", text) == [("0", "%arg2"), ("1", "%arg3")]
 
 
 def test_code_that_others_dispatch_too_is_copied() -> None:
     """The others' code keeps its one store. The copy's function has another name, as all go into one library."""
-    other = f"""
-  %other = flow.dispatch @conv::@conv(%image, %filter)
-      : (tensor<96x92x64xf32>, tensor<32x96x3x3xf32>) -> {RESULT}
-  util.optimization_barrier %other : {RESULT}
-  util.return"""
-    text, matched = rewritten(ONE_STORE + TWO_UPDATES.replace("  util.return", other), replicate_stores)
+    flow = flow_of(f"{TWO}w = each mulf y x\nreturn c d w")
+    assert flow.count("flow.executable private") == 1
+    text, matched = rewritten(flow, replicate_stores)
     assert matched == [1]
-    assert ":2 = flow.dispatch @conv_stores_0::@conv_stores_0(" in text
-    assert "= flow.dispatch @conv::@conv(" in text
     assert text.count("dispatch.tensor.store") == 1 + 2
-    assert "func.func @conv_stores_0(" in text
-
-
-def test_a_tensor_made_of_the_result_keeps_its_copy() -> None:
-    """It does not exist yet when the dispatch runs, so another result would only be another copy."""
-    made = TWO_UPDATES.replace(
-        "%w = flow.tensor.reshape",
-        f"""%slow = flow.tensor.update %v, %a1[%c0, %c0, %c0] : {RESULT} -> %a1 as tensor<128x90x62xf32>
-  util.optimization_barrier %slow, %v : tensor<128x90x62xf32>, {RESULT}
-  %w = flow.tensor.reshape""",
-    )
-    text, matched = rewritten(ONE_STORE + made, replicate_stores)
-    assert matched == [1]
-    assert ":3 = flow.dispatch" in text  # for %a1, for %b1, and one for %slow, which is made of %a1, and the barrier
-
-
-ONE_UPDATE = TWO_UPDATES.replace("update %v, %a[%c96, %c0, %c0]", "clone %a").replace(f"{RESULT} -> %a as ", "")
-TIED = [
-    ("@conv(%image, %filter)", "@conv(%image, %filter, %t)"),
-    (f"tensor<32x96x3x3xf32>) -> {RESULT}", f"tensor<32x96x3x3xf32>, {RESULT}) -> %t"),
-    ("  %v = ", f"  %t = flow.tensor.empty : {RESULT}\n  %v = "),
-]
-
-
-def tied() -> str:
-    """The result takes the place of an operand."""
-    program = TWO_UPDATES
-    for old, new in TIED:
-        program = program.replace(old, new)
-    return ONE_STORE.replace(WRITTEN, WRITTEN.replace("writeonly", "readwrite")) + program
+    assert re.search(r":2 = flow\.dispatch @main_dispatch_0_stores_0::@\S+_stores_0\(", text)
+    assert re.search(r"= flow\.dispatch @main_dispatch_0::@\w+_f32\(", text)
+    assert re.search(r"func\.func @\w+_stores_0\(", text)
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("lines", "old", "new"),
     [
-        pytest.param(ONE_STORE + ONE_UPDATE, id="one destination: IREE places it by itself"),
+        pytest.param(f"{HEAD}c = concat 0 u x\nreturn c", "", "", id="one destination: IREE places it by itself"),
         # Equal results of a sum, or of a mere copy of it, become one, which cannot be stored twice.
-        pytest.param(ONE_STORE.replace("store %5,", "store %4,") + TWO_UPDATES, id="no arithmetic at the end"),
-        pytest.param(ONE_STORE.replace("yield %leaky", "yield %in") + TWO_UPDATES, id="passes its input on"),
-        pytest.param(ONE_STORE.replace("maximumf %in,", "maximumf %old,") + TWO_UPDATES, id="reads what it updates"),
-        pytest.param(tied(), id="lies in an operand's place already"),
+        pytest.param(
+            "main x:4x6 y:6x6\ne = empty 4x6\nz = fill zero e\nu = matmul x y z\nc = concat 0 u x\n"
+            "d = concat 0 x u\nreturn c d",
+            *("", ""),
+            id="no arithmetic at the end",
+        ),
+        pytest.param(f"{TWO}return c d", r"linalg\.yield %\d+", "linalg.yield %in", id="passes its input on"),
+        pytest.param(f"{TWO}return c d", r"mulf %in, %in_0", "mulf %in, %out", id="reads what it updates"),
     ],
 )
-def test_other_code_is_left_alone(text: str) -> None:
+def test_other_code_is_left_alone(lines: str, old: str, new: str) -> None:
+    text, changed = re.subn(old, new, flow_of(lines)) if old else (flow_of(lines), 1)
+    assert changed == 1
     assert_left_alone(text, replicate_stores)
 
 
