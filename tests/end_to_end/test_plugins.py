@@ -217,54 +217,11 @@ def refusal(harness: Installed, **environment: str) -> str:
     return line.removeprefix("harness: example.toml: ")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "sentence"),
-    [
-        (
-            "limit = 1",
-            "limit = 0",
-            "[variants.one-exp-once] plugins: one-exp.limit: input should be greater than or equal to 1, not '0'",
-        ),
-        (
-            "limit = 1",
-            "limits = 1",
-            "[variants.one-exp-once] plugins: one-exp.limits is not an option of plugin 'one-exp'; "
-            'did you mean "limit"?',
-        ),
-        (
-            "tiles = [2, 32, 4]",
-            "tiles = [64, 32, 4]",
-            "[variants.tiles] plugins: product-tiles: 64 x 32 values do not fit the registers; choose smaller tiles",
-        ),
-        (
-            "tiles = [2, 32, 4]",
-            "tiles = [2, 32]",
-            "[variants.tiles] plugins: product-tiles.tiles: field required, not '[2, 32]'",
-        ),
-        (
-            '["generic-product"]',
-            '["generic-produkt"]',
-            "[variants.generic] plugins: there is no plugin 'generic-produkt'; did you mean \"generic-product\"?",
-        ),
-        (
-            '["generic-product"]',
-            '["generic-product", "one-exp"]',
-            "[variants.generic] plugins: one-exp rewrites the module after phase input, and generic-product, named "
-            "before it, applies a transform spec in phase preprocessing; name one-exp first",
-        ),
-        (
-            '["generic-product"]',
-            '["generic-product", "generic-product"]',
-            "[variants.generic] plugins: generic-product brings a second transform spec, and iree-compile takes one; "
-            "keep one of them",
-        ),
-    ],
-)
-def test_a_wrong_use_of_a_plugin_is_refused_in_one_sentence(
-    installed: Installed, old: str, new: str, sentence: str
-) -> None:
-    edit(installed, (old, new))
-    assert refusal(installed) == sentence
+def test_a_wrong_use_of_a_plugin_is_refused_in_one_sentence(installed: Installed) -> None:
+    edit(installed, ("tiles = [2, 32, 4]", "tiles = [64, 32, 4]"))
+    assert refusal(installed) == (
+        "[variants.tiles] plugins: product-tiles: 64 x 32 values do not fit the registers; choose smaller tiles"
+    )
 
 
 def test_a_package_that_does_not_import_is_named(installed: Installed, tmp_path: Path) -> None:
