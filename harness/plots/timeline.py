@@ -51,7 +51,7 @@ _MOST_IN_WORDS = 6  # changes
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrawnChange:
+class ChangeMark:
     """A change at its place in the picture; places count the series' runs from 0.
 
     Attributes:
@@ -85,7 +85,7 @@ class Timeline:
         low: The value itself where it has no interval.
         high: Likewise.
         reference: What a fixed toolchain took in the same runs; NaN where it has no figure.
-        changes: In order of time.
+        marks: The changes in order of time.
         toolchains: Where another toolchain, or another build of it, begins: the run and its name.
         limits: Of the axis of values.
         band: What lies between low and high; "" where no run has both.
@@ -101,7 +101,7 @@ class Timeline:
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     reference: NDArray[np.float64]
-    changes: tuple[DrawnChange, ...]
+    marks: tuple[ChangeMark, ...]
     toolchains: tuple[tuple[int, str], ...]
     limits: tuple[float, float]
     band: str
@@ -144,7 +144,7 @@ def draw_timeline(
         kind="History",
         title=line.title,
         lines=[line.verdict, line.method],
-        above=_LABELS if line.changes else _NO_LABELS,
+        above=_LABELS if line.marks else _NO_LABELS,
         height=_PLOT + _BELOW,
         foot=[*line.story, _foot(line)],
     )
@@ -165,7 +165,7 @@ def timeline_of(points: pd.DataFrame, changes: Sequence[Change], reference: pd.D
     low, high = np.where(np.isfinite(low), low, value), np.where(np.isfinite(high), high, value)
     fixed_values = {} if reference is None else dict(zip(reference["run"], reference["value"], strict=True))
     fixed = np.array([fixed_values.get(run, math.nan) for run in points["run"]], dtype=float) / unit.size
-    drawn = _drawn_changes(points, changes, unit)
+    marks = _marks(points, changes, unit)
     days = first["started"][:10], last["started"][:10]
     period = f"on {days[0]}" if days[0] == days[1] else f"from {days[0]} to {days[1]}"
     number = plural(len(points), "run")
@@ -181,18 +181,18 @@ def timeline_of(points: pd.DataFrame, changes: Sequence[Change], reference: pd.D
         low=low,
         high=high,
         reference=fixed,
-        changes=drawn,
+        marks=marks,
         toolchains=tuple(_toolchains(zip(points["toolchain"], points["revision"], strict=True))),
-        limits=_limits(value, low, high, fixed, drawn),
+        limits=_limits(value, low, high, fixed, marks),
         band=band if (low < high).any() else "",
-        story=tuple(_story(drawn, [started[:10] for started in points["started"]], unit)),
+        story=tuple(_story(marks, [started[:10] for started in points["started"]], unit)),
     )
 
 
-def _drawn_changes(points: pd.DataFrame, changes: Sequence[Change], unit: Unit) -> tuple[DrawnChange, ...]:
+def _marks(points: pd.DataFrame, changes: Sequence[Change], unit: Unit) -> tuple[ChangeMark, ...]:
     places = {run: place for place, run in enumerate(points["run"])}
-    drawn = [
-        DrawnChange(
+    marks = [
+        ChangeMark(
             change=change,
             begin=places[change.first_bad],
             end=places[change.until] if change.kind == "drift" else places[change.first_bad],
@@ -204,7 +204,7 @@ def _drawn_changes(points: pd.DataFrame, changes: Sequence[Change], unit: Unit) 
         )
         for change in changes
     ]
-    return tuple(sorted(drawn, key=lambda change: change.begin))
+    return tuple(sorted(marks, key=lambda mark: mark.begin))
 
 
 def _amount(change: Change, unit: Unit) -> str:
@@ -227,13 +227,13 @@ def _limits(
     low: NDArray[np.float64],
     high: NDArray[np.float64],
     reference: NDArray[np.float64],
-    changes: Sequence[DrawnChange],
+    marks: Sequence[ChangeMark],
 ) -> tuple[float, float]:
     """Room for all values but lone ones far from the others, and for every level."""
     values = np.concatenate([value, reference[np.isfinite(reference)]])
     first, middle, third = np.percentile(values, [25, 50, 75]).tolist()
     reach = _OUTLYING * max(third - first, 0.01 * abs(middle), 1e-9)
-    levels = [level for change in changes for level in (change.before, change.after)]
+    levels = [level for mark in marks for level in (mark.before, mark.after)]
     bottom = min([max(float(min(values.min(), low.min())), first - reach), *levels])
     top = max([min(float(max(values.max(), high.max())), third + reach), *levels])
     room = 0.08 * max(top - bottom, 0.02 * abs(top), 1e-9)
@@ -247,24 +247,24 @@ def _verdict(changes: Sequence[Change], number: str) -> str:
     return f"{' and '.join(plural(kinds[kind], kind) for kind in ('step', 'drift') if kinds[kind])} in {number}."
 
 
-def _story(changes: Sequence[DrawnChange], days: Sequence[str], unit: Unit) -> Iterator[str]:
+def _story(marks: Sequence[ChangeMark], days: Sequence[str], unit: Unit) -> Iterator[str]:
     """The latest changes first."""
-    for drawn in changes[::-1][:_MOST_IN_WORDS]:
-        change = drawn.change
+    for mark in marks[::-1][:_MOST_IN_WORDS]:
+        change = mark.change
         levels = f"{unit.text(change.before)} to {unit.text(change.after)} {unit.name}".rstrip()
         drift = change.kind == "drift"
-        when = f"drifting from {days[drawn.begin]} to {days[drawn.end]}" if drift else f"from {days[drawn.begin]} on"
-        place = f"first in run {change.first_bad}; 95 % range {days[drawn.low]} to {days[drawn.high]}"
-        yield f"{drawn.amount}, {levels}, {when} ({place}); cause: {change.cause}."
-    if len(changes) > _MOST_IN_WORDS:
-        yield f"And {len(changes) - _MOST_IN_WORDS} more before."
+        when = f"drifting from {days[mark.begin]} to {days[mark.end]}" if drift else f"from {days[mark.begin]} on"
+        place = f"first in run {change.first_bad}; 95 % range {days[mark.low]} to {days[mark.high]}"
+        yield f"{mark.amount}, {levels}, {when} ({place}); cause: {change.cause}."
+    if len(marks) > _MOST_IN_WORDS:
+        yield f"And {len(marks) - _MOST_IN_WORDS} more before."
 
 
 def _foot(line: Timeline) -> str:
     parts = ["One dot a run, evenly spaced."]
     if line.band:
         parts.append(f"Pale band: {line.band}.")
-    if line.changes:
+    if line.marks:
         parts.append("Shaded: where the change began, 95 % range; thick lines: levels before and after.")
     if np.isfinite(line.reference).any():
         parts.append("Grey: the reference toolchain in the same runs, which shows what the machine did.")
@@ -277,21 +277,21 @@ def _draw_changes(axes: Axes, line: Timeline, theme: Theme) -> None:
     """The range of each change, and the levels between changes."""
     level: Any = {"color": theme.ink, "linewidth": 1.8, "zorder": 6}
     begin = -0.5
-    for change in line.changes:
-        color, edge = _color(change, theme), change.begin - 0.5
-        axes.axvspan(change.low - 0.5, change.high + 0.5, color=color, alpha=0.16, linewidth=0, zorder=1)
+    for mark in line.marks:
+        color, edge = _color(mark, theme), mark.begin - 0.5
+        axes.axvspan(mark.low - 0.5, mark.high + 0.5, color=color, alpha=0.16, linewidth=0, zorder=1)
         axes.axvline(edge, color=color, linewidth=1.2, linestyle=(0, (4, 3)), zorder=2)
-        axes.plot([begin, edge], [change.before, change.before], **level)
+        axes.plot([begin, edge], [mark.before, mark.before], **level)
         begin = edge
-        if change.change.kind == "drift":
-            axes.plot([edge, change.end], [change.before, change.after], **level)
-            begin = change.end
-    if line.changes:
-        axes.plot([begin, len(line.value) - 0.5], [line.changes[-1].after] * 2, **level)
+        if mark.change.kind == "drift":
+            axes.plot([edge, mark.end], [mark.before, mark.after], **level)
+            begin = mark.end
+    if line.marks:
+        axes.plot([begin, len(line.value) - 0.5], [line.marks[-1].after] * 2, **level)
 
 
-def _color(change: DrawnChange, theme: Theme) -> str:
-    return theme.tones["worse" if change.change.is_worse else "better"]
+def _color(mark: ChangeMark, theme: Theme) -> str:
+    return theme.tones["worse" if mark.change.is_worse else "better"]
 
 
 def _draw_values(axes: Axes, line: Timeline, theme: Theme) -> None:
@@ -315,14 +315,14 @@ def _draw_values(axes: Axes, line: Timeline, theme: Theme) -> None:
 def _write_changes(canvas: Canvas, line: Timeline, top: float, per_run: float) -> None:
     """By how much, above each change; in two rows, and not where there is no room in either."""
     ends = [-1e9, -1e9]
-    for change in line.changes:
-        text = f"{change.amount}{' (drift)' if change.change.kind == 'drift' else ''}"
+    for mark in line.marks:
+        text = f"{mark.amount}{' (drift)' if mark.change.kind == 'drift' else ''}"
         half = width_px(text, SMALL, bold=True) / 2
-        x = min(max(_LEFT + (change.begin + _EDGE - 0.5) * per_run, _LEFT + half), WIDTH - MARGIN - half)
+        x = min(max(_LEFT + (mark.begin + _EDGE - 0.5) * per_run, _LEFT + half), WIDTH - MARGIN - half)
         row = next((row for row in (0, 1) if ends[row] < x - half - 6), None)
         if row is not None:
             ends[row] = x + half
-            color = _color(change, canvas.theme)
+            color = _color(mark, canvas.theme)
             canvas.text(x, top - 9 - row * 16, text, size=SMALL, bold=True, align="center", color=color)
 
 

@@ -245,8 +245,8 @@ def make_change(**facts: Any) -> Change:
         "toolchain_before": "3.13.0 (aaaaaaaaaa)", "toolchain_after": "3.13.0 (bbbbbbbbbb)", "commits": "",
         "points": 30, "until": "run25",
     }  # fmt: skip
-    known = {**defaults, **facts}
-    return Change(**{"ratio": known["after"] / known["before"] if known["before"] else math.inf, **known})
+    values = {**defaults, **facts}
+    return Change(**{"ratio": values["after"] / values["before"] if values["before"] else math.inf, **values})
 
 
 def make_news(**facts: Any) -> CaseNews:

@@ -74,11 +74,11 @@ def test_steps_and_drifts_in_words_the_latest_first_with_their_causes() -> None:
     )
     assert "drifting from 2026-06-06 to 2026-06-19" in drift
     assert drift.endswith("; cause: machine.")
-    assert [(change.begin, change.end, change.low, change.high) for change in line.changes] == [
+    assert [(mark.begin, mark.end, mark.low, mark.high) for mark in line.marks] == [
         (5, 18, 3, 8),
         (12, 12, 11, 13),
     ]
-    assert (line.changes[1].before, line.changes[1].after) == (76.0, 80.5)
+    assert (line.marks[1].before, line.marks[1].after) == (76.0, 80.5)
     quiet = timeline_of(make_points(VALUES[:1]), [])
     assert quiet.verdict == "No step or drift in 1 run."
     assert "1 run on 2026-06-01" in quiet.method
@@ -100,7 +100,7 @@ def test_a_toolchain_is_ticked_where_it_begins() -> None:
 def test_counted_figures_change_by_a_number_too(before: float, amount: str) -> None:
     points = make_points([before] * 4 + [19] * 4, metric="dispatches", unit="count", band=None)
     line = timeline_of(points, [change_at(4, 4, 4, before, 19, **COUNTED)])
-    assert [change.amount for change in line.changes] == [amount]
+    assert [mark.amount for mark in line.marks] == [amount]
     assert (line.axis, line.band) == ("dispatch count", "")
 
 
