@@ -132,7 +132,7 @@ def _find_noisy_changes(values: FloatArray) -> tuple[ChangePoint, ...]:
     model = refine(logs, cleaned, choose(path(cleaned, least), least), least)
     if any(isinstance(shape, Drift) for shape in model.shapes):
         steps = refine(logs, cleaned, choose(path(cleaned, least, drifts=False), least), least)
-        model = max(model, steps, key=lambda one: surplus(cleaned, one, least))
+        model = max(model, steps, key=lambda tried: surplus(cleaned, tried, least))
     changes = []
     gains = drop_gains(cleaned, model)
     for shape, gain in zip(model.shapes, gains, strict=True):
@@ -151,7 +151,7 @@ def _find_noisy_changes(values: FloatArray) -> tuple[ChangePoint, ...]:
                 p=p_of(gain, values.size),
             )
         )
-    return tuple(sorted(changes, key=lambda one: one.index))
+    return tuple(sorted(changes, key=lambda change: change.index))
 
 
 def _sides(logs: FloatArray, cleaned: FloatArray, model: Model, shape: Shape) -> tuple[float, float]:

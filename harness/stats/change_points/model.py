@@ -260,7 +260,7 @@ def evidence(stops: Sequence[Stop]) -> float:
 
 def choose(stops: Sequence[Stop], least: float) -> Model:
     """The model that gains most beyond the price of its changes."""
-    return max(stops, key=lambda one: one.surplus(least)).model
+    return max(stops, key=lambda stop: stop.surplus(least)).model
 
 
 def surplus(values: FloatArray, model: Model, least: float) -> float:
@@ -291,7 +291,7 @@ def _best_addition(model: Model, *, drifts: bool) -> tuple[tuple[Shape, ...], fl
         at = int(squares.argmax())
         candidates.append((float(squares[at]), 0.0, (Drift(start=int(starts[at]), end=int(ends[at])),)))
     total = max(float(model.residuals @ model.residuals), size * SMALLEST_WIDTH**2)
-    best = max(candidates, key=lambda one: _white_gain(one[0], total, size) - one[1], default=None)
+    best = max(candidates, key=lambda found: _white_gain(found[0], total, size) - found[1], default=None)
     if best is None or _white_gain(best[0], total, size) - best[1] <= _LEAST_GAIN:
         return None
     return best[2], best[1]

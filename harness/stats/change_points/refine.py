@@ -90,9 +90,9 @@ def _fits_as_well(simpler: Model, model: Model, least: float) -> bool:
 def _one_for_two(values: FloatArray, model: Model) -> Model:
     """The best model with one change in the place of two neighbours: steps that are a drift, a drift that is a step."""
     tried = [fit(values, ())]
-    for one, other in pairwise(model.shapes):
-        without = fit(values, _without(_without(model.shapes, one), other))
-        tried.append(fit(values, [*without.shapes, _best_single(without, one)]))
+    for shape, other in pairwise(model.shapes):
+        without = fit(values, _without(_without(model.shapes, shape), other))
+        tried.append(fit(values, [*without.shapes, _best_single(without, shape)]))
     return min(tried, key=lambda candidate: candidate.power)
 
 
@@ -171,7 +171,7 @@ def _two_levels(heights: Sequence[float]) -> bool:
     """Whether these steps in a row lead to two levels only, there and back."""
     levels = np.concatenate([[0.0], np.cumsum(heights)])
     apart = _SAME_LEVEL * float(np.median(np.abs(heights)))
-    turns = all(one * other < 0 for one, other in pairwise(heights))
+    turns = all(height * following < 0 for height, following in pairwise(heights))
     return turns and max(np.ptp(levels[::2]), np.ptp(levels[1::2])) <= apart
 
 

@@ -11,7 +11,7 @@ from harness.stats.change_points import find_changes
 
 
 def places(*values: float) -> list[int]:
-    return [one.index for one in find_changes(np.array(values, dtype=np.float64), exact=True)]
+    return [change.index for change in find_changes(np.array(values, dtype=np.float64), exact=True)]
 
 
 def test_any_difference_is_a_step() -> None:
@@ -73,4 +73,4 @@ def test_levels_that_are_all_different_are_all_found(lengths: list[int]) -> None
     values = np.repeat(np.arange(1.0, len(lengths) + 1), lengths)
     expected = np.cumsum(lengths)[:-1].tolist()
     if len(expected) <= max(3, values.size / 4):
-        assert [one.index for one in find_changes(values, exact=True)] == expected
+        assert [change.index for change in find_changes(values, exact=True)] == expected

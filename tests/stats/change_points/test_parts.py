@@ -127,7 +127,7 @@ SHAPES = st.one_of(
 
 def power(values: FloatArray, shapes: list[Shape]) -> float:
     """Sum of squares that a model leaves, by numpy's own least squares."""
-    design = np.column_stack([np.ones(values.size), *(one.column(values.size) for one in shapes)])
+    design = np.column_stack([np.ones(values.size), *(shape.column(values.size) for shape in shapes)])
     best = design @ np.linalg.lstsq(design, values, rcond=None)[0]
     return float(((values - best) ** 2).sum())
 

@@ -54,25 +54,25 @@ def test_series_without_a_change_are_left_alone(make: Callable[[Random], FloatAr
 
 def test_a_step_of_5_percent_is_found_after_three_points() -> None:
     found = play(lambda random: white(random) + np.log(1.05) * (np.arange(100) >= 97))
-    right = [one for changes in found for one in changes if one.index == 97]
+    right = [change for changes in found for change in changes if change.index == 97]
     assert len(right) >= 93
-    assert sum(one[0].low <= 97 <= one[0].high for one in found if one) >= 93
+    assert sum(changes[0].low <= 97 <= changes[0].high for changes in found if changes) >= 93
 
 
 @pytest.mark.parametrize("share", [0.04, 0.1])
 def test_a_step_of_5_percent_is_found_among_spikes(share: float) -> None:
     found = play(lambda random: often_spiked(random, share) + np.log(1.05) * (np.arange(100) >= 50))
-    right = [one for changes in found for one in changes if one.ratio > 1 and abs(one.index - 50) <= 5]
+    right = [change for changes in found for change in changes if change.ratio > 1 and abs(change.index - 50) <= 5]
     assert len(right) >= 95
-    assert float(np.median([one.ratio for one in right])) == pytest.approx(1.05, abs=0.002)
+    assert float(np.median([change.ratio for change in right])) == pytest.approx(1.05, abs=0.002)
 
 
 def test_small_steps_have_an_honest_range() -> None:
     found = play(lambda random: white(random) + 0.015 * (np.arange(100) >= 60))
-    ranges = [one for changes in found for one in changes if one.ratio > 1]
+    ranges = [change for changes in found for change in changes if change.ratio > 1]
     assert len(ranges) >= 75
-    assert sum(one.low <= 60 <= one.high for one in ranges) >= 0.9 * len(ranges)
-    assert float(np.mean([one.high - one.low for one in ranges])) < 25
+    assert sum(change.low <= 60 <= change.high for change in ranges) >= 0.9 * len(ranges)
+    assert float(np.mean([change.high - change.low for change in ranges])) < 25
 
 
 def test_plain_steps_lie_where_ruptures_puts_them() -> None:
@@ -83,5 +83,5 @@ def test_plain_steps_lie_where_ruptures_puts_them() -> None:
         levels = np.cumsum([0.0, *(random.choice([-1, 1], 4) * random.uniform(0.06, 0.12, 4))])
         logs = np.repeat(levels, np.diff([0, *places, places[-1] + 30])) + white(random, places[-1] + 30)
         theirs = ruptures.Pelt(model="l2", min_size=3, jump=1).fit(logs).predict(pen=30 * 0.01**2)[:-1]
-        ours = [one.index for one in find_changes(np.exp(logs))]
+        ours = [change.index for change in find_changes(np.exp(logs))]
         assert ours == theirs == places.tolist()
