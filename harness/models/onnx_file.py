@@ -37,6 +37,7 @@ _DTYPES = {
 }
 # Sizes, indices and masks have fewer elements than this; weights have more.
 _MOST_ELEMENTS = 4096
+_FATAL = 4  # of ONNX Runtime's log
 _UNFOLDABLE = frozenset(
     {"Bernoulli", "Constant", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
@@ -82,7 +83,7 @@ def read_onnx(path: Path, where: str) -> OnnxFacts:
         ) from None
     if not proto.HasField("graph") or not proto.graph.output:
         raise CaseError("model", f"{where} onnx: {path} holds no ONNX graph; write or download it again")
-    inputs, unknown = _graph_inputs(onnx, proto.graph)
+    inputs, unknown = _described_inputs(onnx, proto.graph)
     return OnnxFacts(
         function=proto.graph.name,
         opset=next((entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), 0),
@@ -92,13 +93,16 @@ def read_onnx(path: Path, where: str) -> OnnxFacts:
     )
 
 
-def _graph_inputs(onnx: Any, graph: Any) -> tuple[tuple[Input, ...], str]:
-    """The inputs as a suite would say them; or none, and why."""
+def graph_inputs(graph: Any) -> list[Any]:
+    """A graph's inputs without weights, which old exporters list too; iree-import-onnx drops these."""
     weights = {value.name for value in graph.initializer}
+    return [value for value in graph.input if value.name not in weights]
+
+
+def _described_inputs(onnx: Any, graph: Any) -> tuple[tuple[Input, ...], str]:
+    """The inputs as a suite would say them; or none, and why."""
     inputs: list[Input] = []
-    for value in graph.input:
-        if value.name in weights:  # old exporters list weights as inputs too; iree-import-onnx drops these
-            continue
+    for value in graph_inputs(graph):
         if value.type.WhichOneof("value") != "tensor_type":
             return (), f"input {value.name} is not a tensor; export the model with tensors only"
         tensor = value.type.tensor_type
@@ -196,8 +200,7 @@ def with_static_inputs(model: Any, shapes: Sequence[Sequence[int]], where: str) 
 
 
 def _write_shapes(graph: Any, shapes: Sequence[Sequence[int]], where: str) -> None:
-    weights = {value.name for value in graph.initializer}
-    inputs = [value for value in graph.input if value.name not in weights]
+    inputs = graph_inputs(graph)
     if len(inputs) != len(shapes):
         names = ", ".join(value.name for value in inputs)
         raise SuiteError(f"{where} takes {len(inputs)} inputs ({names}), not {len(shapes)}; correct inputs")
@@ -336,6 +339,17 @@ def onnxruntime_version() -> str | None:
     return str(onnxruntime.__version__)
 
 
+def session_options(threads: int) -> Any:
+    """Options of an onnxruntime.InferenceSession of so many threads, which logs nothing: what goes wrong is raised."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = _FATAL
+    return options
+
+
 def run_onnx(path: Path, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """Run an ONNX file once, on one thread of the CPU.
 
@@ -354,12 +368,9 @@ def run_onnx(path: Path, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         raise CaseError(
             "verify", f"{path}: the reference needs ONNX Runtime, which is not installed; run pip install onnxruntime"
         ) from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
+    options = session_options(threads=1)
     # The graph as it is written: what its rewriting changes is for the engine that is timed to answer for.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4  # fatal; what goes wrong is raised too
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         names = [value.name for value in session.get_inputs()]

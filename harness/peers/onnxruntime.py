@@ -5,35 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 
+from harness.models.onnx_file import session_options
 from harness.peers.values import Array, Peer, PeerModel, Ready, Setting, missing_package, onnx_file, refuses_onnx
 from harness.plugins.options import NoOptions
-
-_FATAL = 4  # of its log; what goes wrong is raised too
-
-
-def _session_options(threads: int) -> Any:
-    """Options of a session of so many threads, which wait for work asleep: others take turns on the same cores."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = _FATAL
-    return options
 
 
 def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: NoOptions) -> Ready:
     """A session with its arguments and results bound; one call is made to learn the results' shapes."""
     import onnxruntime
 
-    session = onnxruntime.InferenceSession(
-        str(onnx_file(model)), _session_options(setting.threads), providers=["CPUExecutionProvider"]
-    )
+    options = session_options(setting.threads)
+    # Threads wait for work asleep: others take turns on the same cores.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    session = onnxruntime.InferenceSession(str(onnx_file(model)), options, providers=["CPUExecutionProvider"])
     names = [value.name for value in session.get_inputs()]
     first = session.run(None, dict(zip(names, arguments, strict=True)))
     inputs = [onnxruntime.OrtValue.ortvalue_from_numpy(np.require(value, requirements="C")) for value in arguments]

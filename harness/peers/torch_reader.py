@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from harness.models.onnx_file import graph_inputs
 from harness.peers import torch_images, torch_ops
 from harness.peers.pytorch import MADE, PLAIN
 from harness.peers.torch_ops import Node, Run
@@ -85,10 +86,9 @@ class _Reader:
         """The module."""
         for weight in self.graph.initializer:
             self._keep(weight.name, _tensor(weight))
-        names = [entry.name for entry in self.graph.input if entry.name not in self.constants]
-        for name, argument in zip(names, arguments, strict=True):
-            self.example[name] = torch.from_numpy(np.array(argument))
-            self.module.inputs.append(self._new_place(name))
+        for entry, argument in zip(graph_inputs(self.graph), arguments, strict=True):
+            self.example[entry.name] = torch.from_numpy(np.array(argument))
+            self.module.inputs.append(self._new_place(entry.name))
         for node in self.graph.node:
             self._read_node(node)
         self.module.outputs = [self._place_of(entry.name) for entry in self.graph.output]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.models.onnx_file import graph_inputs
 from harness.peers.values import (
     Array,
     Peer,
@@ -74,8 +75,7 @@ def _compile(tvm: Any, target: Any, model: PeerModel, arguments: Sequence[Array]
     from tvm.relax.frontend.onnx import from_onnx
 
     read = onnx.load(str(onnx_file(model)))
-    weights = {value.name for value in read.graph.initializer}
-    names = [value.name for value in read.graph.input if value.name not in weights]
+    names = [value.name for value in graph_inputs(read.graph)]
     shapes = {name: list(value.shape) for name, value in zip(names, arguments, strict=True)}
     types = {name: value.dtype.name for name, value in zip(names, arguments, strict=True)}
     module = from_onnx(read, shape_dict=shapes, dtype_dict=types)

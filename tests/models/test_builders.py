@@ -274,6 +274,37 @@ def test_small_constants_of_bf16_are_written_in_place() -> None:
     assert "dense_resource" not in example.text(m=2, n=3, k=4)
 
 
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({"kind": "whole"}, "****"),
+        ({"kind": "whole", "batches": 3}, "************"),
+        ({"kind": "pipeline"}, "**b**a"),
+        ({"kind": "transfers"}, "*b*a*b*a"),
+        ({"kind": "transfers", "layers": 3}, "*b*a*"),
+        ({"kind": "pipeline", "layers": 3}, "**b*a"),
+        ({"kind": "pipeline", "layers": 1}, "*"),
+        ({"kind": "pipeline", "batches": 2}, "**b**a**b**a"),
+    ],
+)
+def test_layers_run_on_the_devices_that_the_kind_says(params: dict[str, Any], expected: str) -> None:
+    """In order: * for a product, a or b for a move to a device."""
+    model = EXAMPLES["layers on two devices"].built(**params)
+    found = re.findall(r"linalg\.matmul|flow\.tensor\.transfer.*<@dev_(\w)>", str(model.text))
+    assert "".join(name or "*" for name in found) == expected
+    assert ("dev_" in str(model.text)) == (expected.strip("*") != "")
+    assert [value.shape for value in model.inputs] == [(4 * params.get("batches", 1), 16)]
+
+
+@pytest.mark.parametrize("kind", ["pipeline", "transfers"])
+def test_on_two_devices_it_computes_the_same(make: Make, run_main: RunMain, kind: str) -> None:
+    example = EXAMPLES["layers on two devices"]
+    artifact = make(example.builder, **{**example.params, "kind": kind, "batches": 2})
+    (x,) = (load_argument(argument) for argument in artifact.arguments)
+    (output,) = run_main(artifact, targets=("dev_a=local[0]", "dev_b=local[1]"), uris=("local-sync", "local-task"))
+    np.testing.assert_allclose(output, example.expected(artifact.mlir.read_text(), [x]), rtol=1e-5, atol=1e-5)
+
+
 # ------------------------------------------------------------------------------------------------ names and parameters
 
 

@@ -202,12 +202,6 @@ def test_padding_is_the_least_that_gives_enough_results(size: int, kernel: int, 
     assert before + after == 0 or (padded - 1 - kernel) // stride + 1 < results
 
 
-def test_even_images_are_padded_on_the_right_and_below_when_strided() -> None:
-    assert same_padding(224, 3, 2) == (0, 1, 112)
-    assert same_padding(56, 5, 2) == (1, 2, 28)
-    assert same_padding(56, 5, 1) == (2, 2, 56)
-
-
 def test_folded_normalisation_is_the_normalisation_of_the_result() -> None:
     weights = efficientnet_weights()
     filters, bias = fold_norm(weights, "_conv_stem.weight", "_bn0")
