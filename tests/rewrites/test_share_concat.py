@@ -324,6 +324,7 @@ def block(n: int, column: str, value: str = "zero") -> str:
     [
         pytest.param(block(2, "next1"), "", 1, id="the next block overwrites it before it reads"),
         pytest.param(block(2, "q"), "", 2, id="blocks side by side"),
+        pytest.param(f"s = mulf q q\n{block(2, 's')}", "", 2, id="blocks side by side, of what is computed later"),
         pytest.param(block(2, "next1", "one"), "", 2, id="another padding"),
         pytest.param(block(2, "next1"), "b1 three1", 2, id="the buffer is still read"),
     ],
