@@ -29,7 +29,7 @@ def _run(harness: Harness, *options: str) -> list[Check]:
     return list(run.checks)
 
 
-def _write_onnx(path: Path, opset: int) -> None:
+def _write_onnx(path: Path) -> None:
     """relu(x @ w), with x of 4x8."""
     weight = helper.make_tensor("w", TensorProto.FLOAT, [8, 3], np.linspace(-1, 1, 24, dtype=np.float32))
     graph = helper.make_graph(
@@ -39,15 +39,14 @@ def _write_onnx(path: Path, opset: int) -> None:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 3])],
         [weight],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, str(path))
 
 
-@pytest.mark.parametrize("opset", [11, 17])
-def test_an_onnx_file_says_its_inputs_and_is_checked_against_onnx_runtime(suite_with: Change, opset: int) -> None:
+def test_an_onnx_file_says_its_inputs_and_is_checked_against_onnx_runtime(suite_with: Change) -> None:
     pytest.importorskip("onnxruntime")
     harness = suite_with((_BUILDER, 'onnx = "net.onnx"\n'))
-    _write_onnx(harness.folder / "net.onnx", opset)
+    _write_onnx(harness.folder / "net.onnx")
     checks = _run(harness)
     assert {check.against.split()[0] for check in checks} == {"ONNX"}
     assert harness.run().header.models[0].inputs == ("4x8xf32 random seed 0",)
@@ -55,7 +54,7 @@ def test_an_onnx_file_says_its_inputs_and_is_checked_against_onnx_runtime(suite_
 
 def test_an_onnx_file_can_be_checked_against_its_baseline_instead(suite_with: Change) -> None:
     harness = suite_with((_BUILDER, 'onnx = "net.onnx"\nreference = "baseline"\n'))
-    _write_onnx(harness.folder / "net.onnx", 17)
+    _write_onnx(harness.folder / "net.onnx")
     checks = _run(harness, *_FAST[:4], "--filter", "*/channels-last@*")
     assert [check.against for check in checks][1:] == ["tiny/stock@cpu"]
 
@@ -97,45 +96,67 @@ def test_weights_come_from_a_parameter_file(suite_with: Change) -> None:
     ]
 
 
-def test_every_element_type_goes_in_and_comes_out(suite_with: Change) -> None:
-    """All in one program: each argument is added to itself."""
-    dtypes = ("f16", "bf16", "f32", "i8", "i16", "i32", "i64")
-    kinds = [f"tensor<4x{dtype}>" for dtype in dtypes]
+_SUMS = """
+func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<i32>) {
+  %y = arith.addf %x, %x : tensor<4xf32>
+  %m = arith.addi %n, %n : tensor<i32>
+  return %y, %m : tensor<4xf32>, tensor<i32>
+}
+"""
+_CONSTANT = """
+func.func @main() -> tensor<4xf32> {
+  %c = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  return %c : tensor<4xf32>
+}
+"""
+_DTYPES = ("f16", "bf16", "f32", "i8", "i16", "i32", "i64")
+
+
+def _doubled() -> str:
+    """A program with an argument of each type, which is added to itself."""
+    kinds = [f"tensor<4x{dtype}>" for dtype in _DTYPES]
     arguments = ", ".join(f"%x{index}: {kind}" for index, kind in enumerate(kinds))
     sums = "\n".join(
-        f"%y{index} = arith.add{'f' if 'f' in dtypes[index] else 'i'} %x{index}, %x{index} : {kind}"
+        f"%y{index} = arith.add{'f' if 'f' in _DTYPES[index] else 'i'} %x{index}, %x{index} : {kind}"
         for index, kind in enumerate(kinds)
     )
     results = ", ".join(f"%y{index}" for index in range(len(kinds)))
     types = ", ".join(kinds)
-    text = f"func.func @main({arguments}) -> ({types}) {{\n{sums}\nreturn {results} : {types}\n}}\n"
-    _run(_suite(suite_with, text, ", ".join(f'{{ shape = [4], dtype = "{dtype}" }}' for dtype in dtypes)))
+    return f"func.func @main({arguments}) -> ({types}) {{\n{sums}\nreturn {results} : {types}\n}}\n"
 
 
-def test_several_inputs_and_outputs_scalars_among_them(suite_with: Change) -> None:
-    text = """
-    func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<i32>) {
-      %y = arith.addf %x, %x : tensor<4xf32>
-      %m = arith.addi %n, %n : tensor<i32>
-      return %y, %m : tensor<4xf32>, tensor<i32>
-    }
-    """
-    more = 'expected = ["y.npy", "m.npy"]\n'
-    harness = _suite(suite_with, text, '{ npy = "x.npy" }, { shape = [], dtype = "i32", value = 3 }', more)
+def test_inputs_and_outputs_of_every_type_several_of_them_scalars_and_none(suite_with: Change) -> None:
+    of_each_type = ", ".join(f'{{ shape = [4], dtype = "{dtype}" }}' for dtype in _DTYPES)
+    harness = suite_with(
+        (
+            f"[models.tiny]\n{_BUILDER}",
+            f"""
+            [models.types]
+            mlir = "types.mlir"
+            function = "main"
+            inputs = [{of_each_type}]
+
+            [models.scalars]
+            mlir = "scalars.mlir"
+            function = "main"
+            inputs = [{{ npy = "x.npy" }}, {{ shape = [], dtype = "i32", value = 3 }}]
+            expected = ["y.npy", "m.npy"]
+
+            [models.none]
+            mlir = "none.mlir"
+            function = "main"
+            inputs = []
+            """,
+        )
+    )
+    for name, text in {"types": _doubled(), "scalars": _SUMS, "none": _CONSTANT}.items():
+        (harness.folder / f"{name}.mlir").write_text(text)
     np.save(harness.folder / "x.npy", np.arange(4, dtype=np.float32))
     np.save(harness.folder / "y.npy", 2 * np.arange(4, dtype=np.float32))
     np.save(harness.folder / "m.npy", np.array(6, np.int32))
-    _run(harness)
-
-
-def test_a_function_without_inputs(suite_with: Change) -> None:
-    text = """
-    func.func @main() -> tensor<4xf32> {
-      %c = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
-      return %c : tensor<4xf32>
-    }
-    """
-    _run(_suite(suite_with, text, ""))
+    checks = {check.case: check.against for check in _run(harness)}
+    assert checks.keys() == {"types/stock@cpu", "scalars/stock@cpu", "none/stock@cpu"}
+    assert checks["scalars/stock@cpu"] == "expected files"
 
 
 def test_variants_with_other_run_flags_are_measured_in_the_same_rounds(suite_with: Change) -> None:
