@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from harness.errors import RunError, UsageError
+from harness.errors import UsageError
 from harness.report.markdown import to_markdown
 from harness.report.markdown_text import web_address
 from harness.report.page import Page
 from harness.report.terminal import to_terminal
+from harness.store.files import writing
 from harness.text import one_line
 
 
@@ -50,10 +51,8 @@ def print_text(text: str, out: Path | None = None) -> None:
     if out is None:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         return
-    try:
+    with writing(out, "choose another file"):
         out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise RunError(f"{out}: cannot be written ({error.strerror}); choose another file") from None
 
 
 def print_page(page: Page, output_format: Literal["terminal", "markdown"], out: Path | None = None) -> None:

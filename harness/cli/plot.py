@@ -25,6 +25,7 @@ from harness.progress import Terminal
 from harness.records.comparison import Comparison
 from harness.report.run_report import Report, build_report
 from harness.store.comparison_directory import is_comparison, load_comparison
+from harness.store.files import writing
 from harness.store.place import without_password
 from harness.store.run_directory import load_run
 from harness.suite.cases import matching
@@ -237,7 +238,5 @@ def _folder(out: Path) -> Iterator[None]:
 
 
 def _write(out: Path, content: bytes) -> None:
-    try:
+    with writing(out, "give another path with --out"):
         out.write_bytes(content)
-    except OSError as error:
-        raise RunError(f"{out}: cannot be written ({error.strerror}); give another path with --out") from None

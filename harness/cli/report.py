@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from harness.cli.app import app
 from harness.cli.output import checked_address, print_text, tell, terminal_form
-from harness.errors import RunError, UsageError
+from harness.errors import UsageError
 from harness.options import Flag
 from harness.progress import Terminal
 from harness.records.comparison import Comparison
@@ -23,6 +23,7 @@ from harness.report.page import Picture
 from harness.report.pages import Links, commit_name
 from harness.report.run_report import Report, build_report
 from harness.stages.reporting import load_against, load_either
+from harness.store.files import writing
 
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
 # What a summary needs at least, to say anything.
@@ -139,11 +140,8 @@ def _append(summary: Path, text: str) -> None:
     if not text:
         tell(f"{summary} is as long as GitHub takes already; the summary was left out.")
         return
-    try:
-        with summary.open("a", encoding="utf-8") as file:
-            file.write(f"\n{text}")
-    except OSError as error:
-        raise RunError(f"{summary}: cannot be written ({error.strerror}); choose another --step-summary") from None
+    with writing(summary, "choose another --step-summary"), summary.open("a", encoding="utf-8") as file:
+        file.write(f"\n{text}")
     tell(f"The job's summary was appended to {summary}.")
 
 

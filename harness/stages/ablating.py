@@ -14,11 +14,12 @@ from typing import Any
 
 import tomli_w
 
-from harness.errors import RunError, UsageError
+from harness.errors import UsageError
 from harness.plugins import PLUGINS
 from harness.plugins.plugin import Plugin
 from harness.stages.options import AblateOptions
 from harness.stages.prepare import require_name
+from harness.store.files import writing
 from harness.suite.load import load_suite
 from harness.suite.schema import LONGEST_NAME, SuiteFile
 from harness.suite.toml_file import read_toml
@@ -75,11 +76,9 @@ def write_ablation(options: AblateOptions) -> Path:
     # Two ablations of one plugin and model may differ by these.
     chosen = [*([options.on] if options.on else []), *(devices if options.devices else [])]
     path = folder / f"{_joined_name([table.name, 'ablate', plugin, *models, *chosen])}.toml"
-    try:
+    with writing(path, "choose another folder with --results"):
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(tomli_w.dumps(content_of_ablation), encoding="utf-8")
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written ({error.strerror}); choose another folder with --results") from None
     return path
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.cache import cache_root
 from harness.compile.program import rewrite_model
 from harness.compile.request import MODEL_FILE
-from harness.errors import RunError, UsageError
+from harness.errors import UsageError
 from harness.models.bench_folder import input_files
 from harness.models.materialize import ModelArtifact, materialize
 from harness.models.model import Model
@@ -23,6 +23,7 @@ from harness.records.run import PluginEffect
 from harness.stages.build import request_for
 from harness.stages.options import compile_limits
 from harness.stages.prepare import Prepared, prepare, require_name
+from harness.store.files import writing
 from harness.suite.cases import Selection
 from harness.suite.load import load_suite
 from harness.toolchain import Toolchain, find_toolchain
@@ -97,10 +98,8 @@ def _artifact(model: Model, toolchain: Toolchain) -> ModelArtifact:
 
 def _copy(out: Path, artifact: ModelArtifact, program: Path, plugin_files: Sequence[Path]) -> tuple[str, ...]:
     files = {MODEL_FILE: program, **input_files(artifact), **{file.name: file for file in plugin_files}}
-    try:
+    with writing(out, "choose another folder with --out"):
         out.mkdir(parents=True, exist_ok=True)
         for name, file in files.items():
             shutil.copy(file, out / name)
-    except OSError as error:
-        raise RunError(f"{out}: cannot be written ({error.strerror}); choose another folder with --out") from None
     return tuple(files)
