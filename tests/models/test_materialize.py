@@ -51,6 +51,13 @@ def mlir(path: Path, **changes: Any) -> Model:
     return dataclasses.replace(model, **changes)
 
 
+@pytest.fixture
+def add(tmp_path: Path) -> Path:
+    path = tmp_path / "add.mlir"
+    path.write_text(ADD)
+    return path
+
+
 def test_a_built_model_lies_in_the_store_by_its_content(make: Make, store: Path) -> None:
     artifact = make(block())
     assert artifact.mlir == store / artifact.sha256 / "model.mlir"
@@ -89,11 +96,9 @@ def test_what_was_built_is_not_built_again(make: Make, monkeypatch: pytest.Monke
         make(block(params={**block().params, "seed": 1}))
 
 
-def test_writers_may_race(make: Make, store: Path, tmp_path: Path) -> None:
-    path = tmp_path / "add.mlir"
-    path.write_text(ADD)
+def test_writers_may_race(make: Make, store: Path, add: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
-        artifacts = list(pool.map(make, [block(), mlir(path)] * 4))
+        artifacts = list(pool.map(make, [block(), mlir(add)] * 4))
     assert artifacts == [artifacts[0], artifacts[1]] * 4
     assert artifacts[1].mlir.read_text() == ADD
     assert not list(store.rglob(".*"))
@@ -133,26 +138,26 @@ def test_a_builder_that_fails_is_one_failed_model(make: Make, monkeypatch: pytes
     )
 
 
-@pytest.mark.parametrize("changes", [{"function": "main"}, {"inputs": (Input(),)}])
-def test_a_builder_gives_its_own_inputs_and_function(make: Make, changes: dict[str, Any]) -> None:
-    (key,) = changes
-    with pytest.raises(SuiteError, match=rf"^\[models\.rdb\] {key} is for mlir and onnx files"):
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"function": "main"}, "function is for mlir and onnx files"),
+        ({"inputs": (Input(),)}, "inputs is for mlir and onnx files"),
+        ({"params": {"height": 0}}, r"params\.height: input should be greater than"),
+    ],
+)
+def test_a_builder_is_given_its_parameters_alone(make: Make, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(SuiteError, match=rf"^\[models\.rdb\] {message}"):
         make(block(**changes))
 
 
-def test_wrong_params_name_the_model(make: Make) -> None:
-    with pytest.raises(SuiteError, match=r"^\[models\.rdb\] params\.height: input should be greater than"):
-        make(block(params={"height": 0}))
-
-
 def test_text_and_bytecode_files_are_taken_as_they_are(
-    make: Make, run_main: RunMain, toolchain: Toolchain, tmp_path: Path
+    make: Make, run_main: RunMain, toolchain: Toolchain, add: Path
 ) -> None:
-    text, bytecode = tmp_path / "add.mlir", tmp_path / "add.mlirbc"
-    text.write_text(ADD)
-    command = [toolchain.compiler_tools / "iree-opt", "--emit-bytecode", text, "-o", bytecode]
+    bytecode = add.with_suffix(".mlirbc")
+    command = [toolchain.compiler_tools / "iree-opt", "--emit-bytecode", add, "-o", bytecode]
     assert process.run([str(part) for part in command]).ok
-    for path in (text, bytecode):
+    for path in (add, bytecode):
         artifact = make(mlir(path))
         assert artifact.mlir.name == "model.mlir"
         assert artifact.mlir.read_bytes() == path.read_bytes()
@@ -160,12 +165,10 @@ def test_text_and_bytecode_files_are_taken_as_they_are(
         np.testing.assert_allclose(output, 2 * np.load(artifact.arguments[0].file))
 
 
-def test_a_file_that_was_read_is_not_parsed_again(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "add.mlir"
-    path.write_text(ADD)
-    artifact = make(mlir(path))
+def test_a_file_that_was_read_is_not_parsed_again(make: Make, add: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    artifact = make(mlir(add))
     monkeypatch.setattr(process, "run", lambda *_, **__: pytest.fail("a child was started"))
-    assert make(mlir(path)) == artifact
+    assert make(mlir(add)) == artifact
 
 
 @pytest.mark.parametrize(
@@ -236,30 +239,26 @@ def test_external_weights_are_used_and_count_in_the_identity(
     assert make(mlir(path, parameters={"model": weights})).sha256 != weighted.sha256
 
 
-def test_missing_and_broken_weights_are_named(make: Make, weights: Path, tmp_path: Path) -> None:
-    path = tmp_path / "add.mlir"
-    path.write_text(ADD)
+def test_missing_and_broken_weights_are_named(make: Make, weights: Path, add: Path, tmp_path: Path) -> None:
     with pytest.raises(SuiteError, match=r"^\[models\.net\] parameters\.model: there is no file .*gone\.irpa; check"):
-        make(mlir(path, parameters={"model": tmp_path / "gone.irpa"}))
+        make(mlir(add, parameters={"model": tmp_path / "gone.irpa"}))
     with pytest.raises(SuiteError, match=r"add\.mlir does not end in \.irpa or \.gguf or \.safetensors"):
-        make(mlir(path, parameters={"model": path}))
+        make(mlir(add, parameters={"model": add}))
     whole = weights.read_bytes()
     for broken in (b"", b"IRPA", whole[:100], whole[:200], b"x" * 500):
         weights.write_bytes(broken)
         with pytest.raises(CaseError, match=r"^\[models\.net\] parameters\.model: .*weights\.irpa is ") as caught:
-            make(mlir(path, parameters={"model": weights}))
+            make(mlir(add, parameters={"model": weights}))
         assert caught.value.stage == "model"
 
 
-def test_a_slow_parser_is_stopped(store: Path, toolchain: Toolchain, tmp_path: Path) -> None:
+def test_a_slow_parser_is_stopped(store: Path, toolchain: Toolchain, add: Path, tmp_path: Path) -> None:
     slow = tmp_path / "iree-opt"
     slow.write_text("#!/bin/sh\nsleep 60\n")
     slow.chmod(0o755)
-    path = tmp_path / "add.mlir"
-    path.write_text(ADD)
     with pytest.raises(CaseError, match=r"ran past its limit of 0\.2 s; check the file$"):
         materialize(
-            mlir(path),
+            mlir(add),
             store=store,
             toolchain=dataclasses.replace(toolchain, compiler_tools=tmp_path),
             limits=process.Limits(seconds=0.2),

@@ -184,10 +184,6 @@ def refusal(printed: str, monkeypatch: pytest.MonkeyPatch, tags: str = "") -> tu
         ("No module named pip\n", "is not installed, and this Python has no pip to fetch it with; install pip"),
         ("ERROR: ... [Errno 28] No space left on device\n", "cannot be fetched, because the disk of the cache or of"),
         (
-            "ERROR: (from versions: none)\n",
-            "is not installed, and no package index that is configured here has it; check pip's settings",
-        ),
-        (
             "ERROR: https://index.invalid/ says no\n",  # a company's own index is nobody else's business
             "is not installed and cannot be fetched (pip exited with status 1); see what `pip download --no-deps "
             "net==1` says",

@@ -192,14 +192,17 @@ def test_only_changes_compile_anew(tmp_path: Path) -> None:
 
 
 @needs_compiler
-def test_an_error_of_the_compiler_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "libraries", "reason"),
+    [
+        ("nonsense", (), r".*number\.c:1:.*error.*"),
+        ("int number(void) { return 1; }", ("no-such-library",), r".*no-such-library.*"),
+    ],
+)
+def test_an_error_of_the_compiler_is_one_line(
+    tmp_path: Path, text: str, libraries: tuple[str, ...], reason: str
+) -> None:
     with pytest.raises(RuntimeError) as raised:
-        build_library(write(tmp_path, "nonsense"), (), tmp_path)
-    assert re.fullmatch(r"\S+ exited with status 1: .*number\.c:1:.*error.*", str(raised.value))
-
-
-@needs_compiler
-def test_a_library_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="exited with status 1: "):
-        build_library(write(tmp_path, "int number(void) { return 1; }"), ("no-such-library",), tmp_path)
+        build_library(write(tmp_path, text), libraries, tmp_path)
+    assert re.fullmatch(rf"\S+ exited with status 1: {reason}", str(raised.value))
     assert not list(tmp_path.glob("*.so"))
