@@ -196,7 +196,7 @@ def test_only_changes_compile_anew(tmp_path: Path) -> None:
     ("text", "libraries", "reason"),
     [
         ("nonsense", (), r".*number\.c:1:.*error.*"),
-        ("int number(void) { return 1; }", ("no-such-library",), r".*no-such-library.*"),
+        ("int number(void) { return 1; }", ("no-such-library",), r"collect2: error: .*|.*cannot find.*"),
     ],
 )
 def test_an_error_of_the_compiler_is_one_line(
@@ -204,5 +204,5 @@ def test_an_error_of_the_compiler_is_one_line(
 ) -> None:
     with pytest.raises(RuntimeError) as raised:
         build_library(write(tmp_path, text), libraries, tmp_path)
-    assert re.fullmatch(rf"\S+ exited with status 1: {reason}", str(raised.value))
+    assert re.fullmatch(rf"\S+ exited with status 1: ({reason})", str(raised.value))
     assert not list(tmp_path.glob("*.so"))
