@@ -17,11 +17,11 @@ _SPECIAL = re.compile(r"[\\`*~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\](?=\()")
 # Dollars would begin a formula. GitHub's "Writing mathematical expressions" has this way out, and no other.
 _DOLLAR = "<span>$</span>"
 # What GitHub makes something of in plain text: @main of `func.func @main` notifies that user, #1 and GH-1 link an
-# issue, owner/name#1 one elsewhere, addresses become links, and :100: of model.mlir:100:5 an emoji. Each match ends
-# where an invisible character keeps it from that.
+# issue, owner/name#1 one elsewhere, addresses become links, and :100: of model.mlir:100:5 an emoji, as where
+# the page sets a colon behind the text. Each match ends where an invisible character keeps it from that.
 _REFERENCE = re.compile(
     r"(?<!\w)[@#](?=\w)|#(?=\d)|@(?=[\w.-]*\.\w)|\bGH(?=-\d)|:(?=//)|www(?=\.)"
-    r"|:(?=(?:100|1234|[+-]1|(?![\d+-]+:)[\w+-]{1,60}):)",
+    r"|:(?=(?:100|1234|[+-]1|(?![\d+-]+:)[\w+-]{1,60}):)|:(?=(?!\d+\Z)[\w+-]{1,60}\Z)",
     re.IGNORECASE,
 )
 # Begins a heading, a list, a line across the page, a link's definition or a box, where it begins a block.

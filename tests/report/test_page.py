@@ -6,7 +6,7 @@ import html
 import re
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -92,6 +92,7 @@ def test_a_page_says_everything_in_both_formats() -> None:
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@example(":tada:A")
 @given(HOSTILE)
 def test_no_text_becomes_markup_or_moves_a_terminal(text: str) -> None:
     assume(one_line(text))
