@@ -68,8 +68,17 @@ _WARM_NS = 300_000
 _WARM_BELOW_NS = 10_000_000
 
 
+# Is what a later call of a case gave, in these .npy files, still right? A failure says what is not.
+CheckOutputs = Callable[[str, Sequence[Path]], Failure | None]
+
+
 def measure_generation(
-    group: Group, generation: int, settings: Settings, *, first_round: int = 0
+    group: Group,
+    generation: int,
+    settings: Settings,
+    *,
+    first_round: int = 0,
+    check: CheckOutputs | None = None,
 ) -> Iterator[Round | Lost]:
     """Run one generation of a group; rounds come as they end, lost cases as they are noticed.
 
@@ -78,13 +87,14 @@ def measure_generation(
 
     Args:
         first_round: Number of the first round; above 0 where an interrupted generation goes on.
+        check: Asked of each case once it is warm, before anything is timed; a case that it fails is lost.
     """
     cases = {case.name: case for case in group.cases}
     numbers = itertools.count(first_round)
     deadline_s = settings.seconds
     while cases:
         try:
-            for item in _rounds(group, cases, generation, settings, numbers, deadline_s):
+            for item in _rounds(group, cases, generation, settings, numbers, deadline_s, check):
                 if isinstance(item, Lost):
                     cases.pop(item.case)
                 else:
@@ -106,6 +116,7 @@ def _rounds(
     settings: Settings,
     numbers: Iterator[int],
     seconds: float,
+    check: CheckOutputs | None,
 ) -> Iterator[Round | Lost]:
     with contextlib.ExitStack() as stack:
         workers: dict[Hashable, WorkerSession] = {}
@@ -129,6 +140,9 @@ def _rounds(
             except WorkerRefused as refused:
                 lost.append(Lost(case=case.name, generation=generation, failure=Failure.of(refused)))
                 continue
+            if check is not None and (wrong := _check_outputs(worker, case.name, check)) is not None:
+                lost.append(Lost(case=case.name, generation=generation, failure=wrong))
+                continue
             calls[case.name] = int(answer["calls"])
             home[case.name] = worker
             if answer["per_call_ns"] < _WARM_BELOW_NS:
@@ -145,6 +159,16 @@ def _rounds(
                 return
             turns = [(home[name], name, calls[name]) for name in order]
             yield _round(group.name, generation, numbers, turns, warm, settings.call_limit_s)
+
+
+def _check_outputs(worker: WorkerSession, case: str, check: CheckOutputs) -> Failure | None:
+    """Whether one more call gives what it should; what this runtime cannot bring to the host is not asked about."""
+    with tempfile.TemporaryDirectory(prefix="harness-outputs-") as folder:
+        try:
+            answer = worker.ask(op="outputs", case=case, folder=folder)
+        except WorkerRefused:
+            return None
+        return check(case, [Path(folder) / f"output{position}.npy" for position in range(int(answer["outputs"]))])
 
 
 def _alike(calls: Mapping[str, int]) -> dict[str, int]:

@@ -11,6 +11,8 @@ only, and counters.py beside it. It speaks JSON lines: one request on stdin, one
     {"op": "round", "turns": [[case, calls], ...], "warm": {case: calls}}
                                                                       timed turns, in this order, each of these cases
                                                                       after so many calls that are not timed
+    {"op": "outputs", "case": ..., "folder": ...}                     call it once more, and write what it gives into
+                                                                      output0.npy, output1.npy, ...
     {"op": "quit"}
 
 An answer is {"ok": true, ...} or {"ok": false, "error": "one line"}. A turn times `calls` synchronous calls of the
@@ -46,6 +48,10 @@ class Callee(Protocol):
         """Time a batch of calls; nanoseconds."""
         ...
 
+    def results(self) -> list[Any]:
+        """Call once, untimed; the results as numpy arrays."""
+        ...
+
 
 class Loaded:
     """One module in a context of its own, with its arguments on the device."""
@@ -62,6 +68,7 @@ class Loaded:
             raise ValueError(f"no function {request['function']!r} in the module")
         self.arguments = rt.VmVariantList(len(request["arguments"]))
         self._keep = [session.put(argument) for argument in request["arguments"]]
+        self._fetch = session.fetch
         for view in self._keep:
             self.arguments.push_ref(view)
         self._new_results = rt.VmVariantList
@@ -73,6 +80,12 @@ class Loaded:
         for _ in range(calls):
             invoke(function, arguments, new_results(1))
         return time.perf_counter_ns() - started
+
+    def results(self) -> list[Any]:
+        """Call once, untimed; the results as numpy arrays."""
+        results = self._new_results(1)
+        self.context.invoke(self.function, self.arguments, results)
+        return [self._fetch(results, position) for position in range(len(results))]
 
 
 def _providers(rt: Any, parameters: dict[str, str]) -> list[Any]:
@@ -141,6 +154,16 @@ class Turns:
             turns.append({"case": name, "calls": calls, "wall_ns": wall_ns, "cpu_ns": cpu_ns, "counters": counted})
         return {"started_unix_ns": started, "turns": turns}
 
+    def outputs(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Call a case once more and write what it gives."""
+        import numpy as np
+
+        self.mark(request["case"])
+        arrays = self.cases[request["case"]].results()
+        for position, array in enumerate(arrays):
+            np.save(Path(request["folder"]) / f"output{position}.npy", array, allow_pickle=False)
+        return {"outputs": len(arrays)}
+
 
 class Session(Turns):
     """The devices and the modules on them."""
@@ -177,6 +200,12 @@ class Session(Turns):
             buffer=np.require(array, requirements="C"),  # np.ascontiguousarray would make a scalar a vector
             element_type=element_type,
         )
+
+    def fetch(self, results: Any, position: int) -> Any:
+        """Copy one result to the host."""
+        rt = self.runtime
+        view = results.get_as_object(position, rt.HalBufferView)
+        return rt.DeviceArray(self.devices[0], view).to_host().copy()
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Hold one module."""

@@ -2,8 +2,7 @@
 
 The process runs this module under the harness's own Python, where peers are installed, with the variables in its
 environment that hold engines to a number of threads. It answers as harness.measure.worker does, but that `open` names a
-peer with its options, threads and a folder of its own, that `load` brings a model instead of a module, and that
-`outputs` calls a model once and writes its results into a folder as output0.npy, output1.npy, ...
+peer with its options, threads and a folder of its own, and that `load` brings a model instead of a module.
 """
 
 from __future__ import annotations
@@ -91,6 +90,11 @@ class _Timed:
             call()
         return time.perf_counter_ns() - started
 
+    def results(self) -> list[Any]:
+        """Call once, untimed; the results."""
+        self.ready.call()
+        return list(self.ready.outputs())
+
 
 class PeerTurns(Turns):
     """One engine, with the models that it made ready."""
@@ -103,27 +107,14 @@ class PeerTurns(Turns):
         )
         self._setting = Setting(threads=request["threads"], cache=Path(request["cache"]))
         self._setting.cache.mkdir(parents=True, exist_ok=True)
-        self._ready: dict[str, Ready] = {}
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Make one model ready."""
         self.mark(request["case"])
         model = _MODEL.validate_python(request["model"])
         arguments = [_argument(argument) for argument in request["arguments"]]
-        ready = self._peer.prepare(model, arguments, self._setting, self._options)
-        self._ready[request["case"]] = ready
-        self.cases[request["case"]] = _Timed(ready)
+        self.cases[request["case"]] = _Timed(self._peer.prepare(model, arguments, self._setting, self._options))
         return {}
-
-    def outputs(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Call a model once and write what it gives."""
-        self.mark(request["case"])
-        ready = self._ready[request["case"]]
-        ready.call()
-        arrays = ready.outputs()
-        for position, array in enumerate(arrays):
-            np.save(Path(request["folder"]) / f"output{position}.npy", array, allow_pickle=False)
-        return {"outputs": len(arrays)}
 
 
 def _argument(argument: dict[str, Any]) -> Array:

@@ -216,6 +216,17 @@ class Peak:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OutputRecord:
+    """One output of a case's first call, as it was checked.
+
+    Attributes:
+        file: A .npy file relative to the cache folder; equal names hold equal values.
+    """
+
+    file: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Check:
     """How a case's outputs compare with its reference.
 
@@ -223,6 +234,8 @@ class Check:
         against: What it was compared with: a case's name, `expected files` or `ONNX Runtime 1.31.1`.
         max_absolute: Largest |a - b| over all outputs.
         max_relative: max |a - b| divided by max |b|.
+        outputs: What a comparison with another run needs; () where the check failed, and in runs that are older than
+            this field.
     """
 
     case: str
@@ -232,6 +245,7 @@ class Check:
     absolute_tolerance: float
     max_absolute: float | None = None
     max_relative: float | None = None
+    outputs: tuple[OutputRecord, ...] = ()
     failure: Failure | None = None
 
 

@@ -81,7 +81,8 @@ _BENCHMARK_CALLS = 10
 def verify_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
     """Check outputs; the cases that may be timed. Baselines run again on resuming: others need their outputs."""
     prepared, directory, progress = context.prepared, context.directory, context.progress
-    checks = dict(context.done.checks)
+    checks = context.checks
+    checks.update(context.done.checks)
     cases = [item.case for item in runnable]
     open_groups = {case.group for case in cases if case.name not in checks}
     open_models = {case.model for case in cases if case.group in open_groups}
@@ -93,7 +94,7 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyR
     progress.stage("Verify", len(wanted))
     models = {model.name: model for model in prepared.suite.models}
     limits = Limits(seconds=context.options.call_timeout_s)
-    for check in check_cases(wanted, models, limits, lambda name: progress.step(name, advance=0)):
+    for check in check_cases(wanted, models, limits, lambda name: progress.step(name, advance=0), cache_root()):
         if check.case not in checks:
             directory.append(check)
             checks[check.case] = check

@@ -49,6 +49,7 @@ class Context:
 
     Attributes:
         peaks: What was measured of this machine, by device; a run that goes on measures again.
+        checks: Of all cases that were checked so far, by name.
     """
 
     prepared: Prepared
@@ -57,3 +58,4 @@ class Context:
     done: Done
     progress: Progress
     peaks: dict[str, Peak] = field(default_factory=dict)
+    checks: dict[str, Check] = field(default_factory=dict)

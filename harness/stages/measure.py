@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from harness.cache import cache_root
 from harness.measure import Group, Loadable, LoadableModule, Settings, measure_generation
 from harness.measure.generation import load_order
 from harness.models.bench_folder import MODULE_FILE
-from harness.records.run import Lost, Round
+from harness.records.run import Failure, Lost, Round
 from harness.stages.check import distinct
 from harness.stages.context import Context
 from harness.verify import AnyRunnable, RunnablePeer
+from harness.verify.kept import later_problem
 
 # A generation's rounds take nearly all of its seconds; one with less was cut short, and goes on in fresh workers.
 _COMPLETE = 0.5
@@ -30,6 +33,10 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
     if not groups:
         return
     progress.stage("Measure", generations * len(groups))
+
+    def check(case: str, files: Sequence[Path]) -> Failure | None:
+        return later_problem(context.checks[case], files, cache_root())
+
     seconds = float(settings["budget_s"]) / (generations * (len(groups) + groups_elsewhere))
     for generation in range(generations):
         for name in groups:
@@ -48,7 +55,11 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
                 seed=int(settings["seed"]),
                 call_limit_s=context.options.call_timeout_s,
             )
-            for result in measure_generation(group, generation, limits, first_round=earlier_rounds):
+            first = generation == 0 and not earlier_rounds
+            results = measure_generation(
+                group, generation, limits, first_round=earlier_rounds, check=check if first else None
+            )
+            for result in results:
                 directory.append(result)
                 if isinstance(result, Lost):
                     alive = [item for item in alive if item.case.name != result.case]

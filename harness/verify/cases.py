@@ -19,8 +19,9 @@ from harness.models.onnx_file import onnxruntime_version, run_onnx
 from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.case import Case
-from harness.records.run import Build, Check, Failure
+from harness.records.run import Build, Check, Failure, OutputRecord
 from harness.toolchain import Toolchain
+from harness.verify.kept import keep_outputs
 from harness.verify.outputs import (
     Array,
     ModuleCall,
@@ -183,6 +184,7 @@ def check_cases(
     models: Mapping[str, Model],
     limits: Limits,
     on_start: Callable[[str], None],
+    cache: Path,
 ) -> Iterator[Check]:
     """Check each case once; a failure is a Check with `failure` set.
 
@@ -192,16 +194,18 @@ def check_cases(
 
     Args:
         cases: Model by model, device by device, baselines first.
+        cache: The cache folder, where right outputs are kept.
     """
     references = _References()
     for runnable in cases:
         on_start(runnable.case.name)
-        yield _check(runnable, models[runnable.case.model], references, limits)
+        yield _check(runnable, models[runnable.case.model], references, limits, cache)
 
 
-def _check(runnable: AnyRunnable, model: Model, references: _References, limits: Limits) -> Check:
+def _check(runnable: AnyRunnable, model: Model, references: _References, limits: Limits, cache: Path) -> Check:
     case = runnable.case
     against, max_absolute, max_relative, failure = "", None, None, None
+    kept: tuple[OutputRecord, ...] = ()
     try:
         outputs = runnable.outputs(limits)
         right = references.find(case, model, runnable.artifact)
@@ -215,8 +219,10 @@ def _check(runnable: AnyRunnable, model: Model, references: _References, limits:
             if difference.problem:
                 message = f"its {difference.problem}, compared with {against}"
                 failure = Failure(stage="verify", message=message, mismatch=True)
-        if case.baseline and failure is None:
-            references.keep_baseline(case, outputs)
+        if failure is None:
+            kept = keep_outputs(outputs, cache)
+            if case.baseline:
+                references.keep_baseline(case, outputs)
     except CaseError as error:
         failure = Failure.of(error)
     return Check(
@@ -227,6 +233,7 @@ def _check(runnable: AnyRunnable, model: Model, references: _References, limits:
         absolute_tolerance=model.tolerance.absolute,
         max_absolute=max_absolute,
         max_relative=max_relative,
+        outputs=kept,
         failure=failure,
     )
 

@@ -250,7 +250,8 @@ class Difference:
 def compare_outputs(outputs: Sequence[Array], reference: Sequence[Array], tolerance: Tolerance) -> Difference:
     """Compare all outputs of a call with the right ones.
 
-    Of integers only the absolute tolerance counts: an index of 10001 is not nearly 10000.
+    Of integers only the absolute tolerance counts: an index of 10001 is not nearly 10000. Of floats whose largest value
+    is below 1 the absolute tolerance shrinks with it, so that zeros are not right where all values are of order 1e-6.
 
     Args:
         outputs: One array a result, of any shape.
@@ -269,6 +270,9 @@ def compare_outputs(outputs: Sequence[Array], reference: Sequence[Array], tolera
             return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=problem)
         if ours.dtype.kind == "i" and right.dtype.kind == "u" and ours.dtype.itemsize == right.dtype.itemsize:
             ours = ours.view(right.dtype)  # IREE's integers have no sign, and its tools print them with one
+        if _element(ours) != _element(right):
+            problem = f"output {position} has elements of {ours.dtype} where {right.dtype} is right"
+            return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=problem)
         is_complex = "c" in ours.dtype.kind + right.dtype.kind
         a, b = _parts(ours, is_complex), _parts(right, is_complex)
         finite = np.isfinite(a) & np.isfinite(b)
@@ -282,9 +286,21 @@ def compare_outputs(outputs: Sequence[Array], reference: Sequence[Array], tolera
         scale = float(np.abs(b[finite]).max(initial=0.0))
         worst_absolute = max(worst_absolute, absolute)
         worst_relative = max(worst_relative, absolute / scale if scale else absolute)
-        if wrong := _problem(position, a, b, error, replace(tolerance, relative=0.0) if integers else tolerance):
+        within = replace(tolerance, relative=0.0) if integers else scaled(tolerance, scale)
+        if wrong := _problem(position, a, b, error, within):
             return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=wrong)
     return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=None)
+
+
+def scaled(tolerance: Tolerance, scale: float) -> Tolerance:
+    """The tolerance for values of which the largest is `scale`; where all are zero it stays as it is."""
+    return replace(tolerance, absolute=tolerance.absolute * scale) if 0 < scale < 1 else tolerance
+
+
+def _element(array: Array) -> tuple[str, int]:
+    """The kind and size of an array's elements; IREE's tools print booleans as bytes."""
+    kind = "i" if array.dtype.kind in "bu" and array.dtype.itemsize == 1 else array.dtype.kind
+    return kind, array.dtype.itemsize
 
 
 def _parts(array: Array, is_complex: bool) -> npt.NDArray[np.float64]:
