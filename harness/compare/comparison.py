@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from harness.cache import cache_root
 from harness.compare.gates import apply_gates, require_gated_cases
 from harness.compare.judge import rules_of
 from harness.compare.options import CompareOptions
+from harness.compare.outputs import OutputsOfPair, compare_pair
 from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, what_is_known, with_rounds
 from harness.compare.recorded import Timings, judge_recorded, recorded_row
 from harness.compare.rows import exact_rows, geometric_means, known_row, summarise, with_repro
@@ -24,10 +26,12 @@ from harness.compare.upstream import judge_by_upstream
 from harness.errors import UsageError
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.records.case import Gate
-from harness.records.comparison import Comparison, Row
+from harness.records.comparison import Comparison, Row, Verdict
 from harness.stats.rule import Rule
 from harness.suite.cases import matching
 
+# What is smaller in a module that gives other outputs is no improvement.
+_WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"identical", "outputs differ"})
 # Cases that a note has room for.
 _MOST_NAMES = 5
 
@@ -39,6 +43,7 @@ class Plan:
     Attributes:
         every: All pairs of the two sides; within a run, each variant with its baseline.
         pairs: Those of them that the user's patterns choose.
+        outputs: By name, what is known of the outputs of pairs whose modules differ.
         fates: By name of every pair: its verdict; None: its latency must be compared; a string: why it is left out.
         rules: By metric.
         gates: Of the head's suite; none within a run, since they are about a change of the compiler.
@@ -50,6 +55,7 @@ class Plan:
     options: CompareOptions
     every: tuple[Pair, ...]
     pairs: tuple[Pair, ...]
+    outputs: Mapping[str, OutputsOfPair]
     fates: Mapping[str, Known | str | None]
     rules: Mapping[str, Rule]
     gates: tuple[Gate, ...]
@@ -85,13 +91,19 @@ def plan_comparison(base: Side, head: Side, options: CompareOptions) -> Plan:
     every = pair_runs(base, head, by_name=options.by_name) if options.within is None else pair_within(head)
     pairs = _chosen(every, options.patterns)
     header = head.run.header
+    fates = {pair.name: what_is_known(pair, base, head) for pair in every}
+    outputs: dict[str, OutputsOfPair] = {}
+    if options.within is None:  # a run has checked its variants against its own baseline
+        cache = cache_root()
+        outputs = {pair.name: compare_pair(pair, base, head, cache) for pair in every if fates[pair.name] is None}
     plan = Plan(
         base=base,
         head=head,
         options=options,
         every=tuple(every),
         pairs=tuple(pairs),
-        fates={pair.name: what_is_known(pair, base, head) for pair in every},
+        outputs=outputs,
+        fates=fates | {name: known.verdict for name, known in outputs.items()},
         rules=rules_of(header, head.label, options.floor),
         gates=header.gates if options.within is None else (),
         partial=bool(options.patterns or header.settings.get("patterns") or header.settings.get("tags")),
@@ -156,6 +168,7 @@ def conclude(
     rows, unused = apply_gates(_in_order(rows, plan.pairs), plan.gates, plan.left_out, upstream=upstream)
     if upstream:
         rows = list(judge_by_upstream(rows, pairs, str(environment.get("machine", {}).get("architecture", ""))))
+    rows = [_with_program(row, plan) for row in rows]
     rows = [with_repro(row, pairs[row.case], base, head, options) for row in rows]
     return Comparison(
         id=name,
@@ -175,18 +188,26 @@ def conclude(
     )
 
 
+def _with_program(row: Row, plan: Plan) -> Row:
+    """The latency row of a pair whose program is another one says so."""
+    known = plan.outputs.get(row.case)
+    if known is None or not known.remark or row.metric != LATENCY.name or row.control:
+        return row
+    return replace(row, reason=f"{row.reason}; {known.remark}" if row.reason else known.remark)
+
+
 def _is_identical(fate: Known | str | None) -> bool:
     return isinstance(fate, Known) and fate.verdict == "identical"
 
 
 def _has_figures(fate: Known | str | None) -> bool:
-    """Whether a pair's counted figures are compared: not where it is left out, nor where its row is `identical`.
+    """Whether a pair's counted figures are compared: not where it is left out, `identical`, or gives other outputs.
 
     Equal modules under the same runtime have equal sizes, counts and memory, so their one row stands for all of them.
     Peaks of memory that differ all the same are noise of iree-benchmark-module, and ops that are only in an earlier
     phase of the one compiler's program are not in what is run.
     """
-    return not isinstance(fate, str) and not _is_identical(fate)
+    return not isinstance(fate, str) and not (isinstance(fate, Known) and fate.verdict in _WITHOUT_FIGURES)
 
 
 def _in_order(rows: list[Row], pairs: Sequence[Pair]) -> list[Row]:
@@ -208,6 +229,8 @@ def _notes(plan: Plan) -> list[str]:
                 f"The raw turns of the {name}'s run {run.header.id} were dropped on {run.turns_dropped[:10]}; its "
                 "latencies are compared only where both sides are measured again"
             )
+    unknown = Counter(known.unknown for known in plan.outputs.values() if known.unknown and known.same_program)
+    notes += [f"Outputs of {_cases(number)} were not compared: {reason}" for reason, number in unknown.items()]
     counts = Counter(str(plan.fates[pair.name]) for pair in plan.left_out)
     notes += [f"{_cases(number)} left out on both sides: {reason}" for reason, number in counts.items()]
     redefined = [pair.name for pair in plan.pairs if pair.base and pair.head and pair.base.id != pair.head.id]

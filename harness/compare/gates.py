@@ -15,7 +15,7 @@ from harness.records.comparison import Row, Verdict
 from harness.suite.cases import matching
 
 # There is nothing to hold against a limit: the other side or the whole case is not there.
-_WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"failed", "missing", "new"})
+_WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"outputs differ", "failed", "missing", "new"})
 # Limits are written as decimal fractions, and their product with a value may be off by a rounding.
 _ROUNDING = 1e-9
 _NS_PER_MS = 1e6

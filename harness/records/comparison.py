@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Verdict = Literal["regressed", "improved", "unchanged", "inconclusive", "identical", "failed", "missing", "new"]
+Verdict = Literal[
+    "regressed", "improved", "unchanged", "inconclusive", "identical", "outputs differ", "failed", "missing", "new"
+]
 VERDICTS: tuple[Verdict, ...] = (
     "regressed",
     "improved",
     "inconclusive",
+    "outputs differ",
     "failed",
     "missing",
     "new",

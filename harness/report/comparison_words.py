@@ -17,7 +17,6 @@ from harness.report.page import Step
 from harness.report.units import share
 from harness.report.verdicts import (
     CHANGED,
-    LOST,
     MEASURED,
     by_metric,
     cases,
@@ -74,14 +73,16 @@ def _gates(rows: int) -> str:
 
 def _latencies(rows: Sequence[Row]) -> str:
     timed = of_metric(rows, LATENCY.name)
-    lost = [_counted(len(cases(of_verdict(rows, verdict))), verdict) for verdict in LOST]
+    wrong = len(cases(of_verdict(rows, "outputs differ")))
+    differ = [f"outputs differ in {plural(wrong, 'case')}"] if wrong else []
+    lost = [_counted(len(cases(of_verdict(rows, verdict))), verdict) for verdict in ("failed", "missing")]
     rest = [_counted(len(of_verdict(timed, verdict)), verdict) for verdict in ("unchanged", "identical", "new")]
     unsure = [_counted(len(of_verdict(timed, "inconclusive")), "inconclusive")]
     if not of_verdict(timed, *MEASURED, "identical"):
         changes = ["no latency was compared"]
     else:
         changes = _changes(timed) or ["no regression or improvement"]
-    return ", ".join(part for part in (*changes, *lost, *unsure, *rest) if part)
+    return ", ".join(part for part in (*differ, *changes, *lost, *unsure, *rest) if part)
 
 
 def _changes(rows: Sequence[Row]) -> list[str]:
@@ -190,6 +191,9 @@ def next_steps(comparison: Comparison) -> list[Step]:
     elif not regressed and compiles and compiles[0].repro:
         text = f"repeat the largest regression of a compilation time, {compiles[0].case}"
         steps.append(Step(text, compiles[0].repro[0]))
+    if of_verdict(rows, "outputs differ"):
+        text = "find out which side's outputs are wrong before anything is said of its speed; expected files decide it"
+        steps.append(Step(text))
     if of_verdict(rows, "failed"):
         steps.append(Step("see what the tools said of the failed rows"))
     if of_verdict(rows, "missing"):

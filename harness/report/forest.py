@@ -26,6 +26,7 @@ _TONES: Mapping[Verdict, Tone] = {
     "improved": "better",
     "unchanged": "same",
     "inconclusive": "open",
+    "outputs differ": "lost",
     "failed": "lost",
     "missing": "lost",
 }

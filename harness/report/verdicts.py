@@ -23,6 +23,7 @@ MARKS: Mapping[Verdict, str] = {
     "unchanged": "=",
     "inconclusive": "?",
     "identical": "≡",
+    "outputs differ": "≠",
     "failed": "✗",
     "missing": "−",  # noqa: RUF001 (a minus sign is as wide as the other marks)
     "new": "+",
@@ -33,6 +34,7 @@ TONES: Mapping[Verdict, Tone] = {
     "unchanged": "",
     "inconclusive": "open",
     "identical": "dim",
+    "outputs differ": "bad",
     "failed": "bad",
     "missing": "bad",
     "new": "new",
@@ -41,7 +43,7 @@ TONES: Mapping[Verdict, Tone] = {
 RUN_WORDS: Mapping[Verdict, str] = {words.verdict: words.change for words in WORDS.values()}
 
 CHANGED: tuple[Verdict, ...] = ("regressed", "improved")
-LOST: tuple[Verdict, ...] = ("failed", "missing")
+LOST: tuple[Verdict, ...] = ("outputs differ", "failed", "missing")
 MEASURED: tuple[Verdict, ...] = (*CHANGED, "unchanged", "inconclusive")
 
 # Headings of the lists of changes, as IREE's comments had them, by metric; what they did not show is worded alike.

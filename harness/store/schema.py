@@ -128,8 +128,8 @@ CREATE TABLE comparisons ( -- one row of one comparison
     variant VARCHAR,                -- Its variant's.
     device VARCHAR,                 -- Its device's.
     metric VARCHAR,                 -- One of harness.metrics.
-    verdict VARCHAR,                -- `regressed`, `improved`, `unchanged`, `inconclusive`, `identical`, `failed`,
-                                    -- `missing` or `new`.
+    verdict VARCHAR,                -- `regressed`, `improved`, `unchanged`, `inconclusive`, `identical`,
+                                    -- `outputs differ`, `failed`, `missing` or `new`.
     ratio DOUBLE,                   -- Head divided by base; None where one of them has no value.
     ci_low DOUBLE,                  -- Lower end of its 95 % interval; None for counted figures.
     ci_high DOUBLE,                 -- Upper end, likewise.

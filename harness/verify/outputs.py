@@ -247,7 +247,9 @@ class Difference:
     problem: str | None
 
 
-def compare_outputs(outputs: Sequence[Array], reference: Sequence[Array], tolerance: Tolerance) -> Difference:
+def compare_outputs(
+    outputs: Sequence[Array], reference: Sequence[Array], tolerance: Tolerance, *, whose: str = "right"
+) -> Difference:
     """Compare all outputs of a call with the right ones.
 
     Of integers only the absolute tolerance counts: an index of 10001 is not nearly 10000. Of floats whose largest value
@@ -256,22 +258,23 @@ def compare_outputs(outputs: Sequence[Array], reference: Sequence[Array], tolera
     Args:
         outputs: One array a result, of any shape.
         reference: The same number of arrays.
+        whose: What the reference's values are called: right, or another's.
     """
     if len(outputs) != len(reference):
         return Difference(
             max_absolute=0.0,
             max_relative=0.0,
-            problem=f"outputs are {len(outputs)} where {len(reference)} are right",
+            problem=f"outputs are {len(outputs)} where {len(reference)} are {whose}",
         )
     worst_absolute = worst_relative = 0.0
     for position, (ours, right) in enumerate(zip(outputs, reference, strict=True)):
         if ours.shape != right.shape:
-            problem = f"output {position} has shape {ours.shape} where {right.shape} is right"
+            problem = f"output {position} has shape {ours.shape} where {right.shape} is {whose}"
             return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=problem)
         if ours.dtype.kind == "i" and right.dtype.kind == "u" and ours.dtype.itemsize == right.dtype.itemsize:
             ours = ours.view(right.dtype)  # IREE's integers have no sign, and its tools print them with one
         if _element(ours) != _element(right):
-            problem = f"output {position} has elements of {ours.dtype} where {right.dtype} is right"
+            problem = f"output {position} has elements of {ours.dtype} where {right.dtype} is {whose}"
             return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=problem)
         is_complex = "c" in ours.dtype.kind + right.dtype.kind
         a, b = _parts(ours, is_complex), _parts(right, is_complex)
@@ -287,7 +290,7 @@ def compare_outputs(outputs: Sequence[Array], reference: Sequence[Array], tolera
         worst_absolute = max(worst_absolute, absolute)
         worst_relative = max(worst_relative, absolute / scale if scale else absolute)
         within = replace(tolerance, relative=0.0) if integers else scaled(tolerance, scale)
-        if wrong := _problem(position, a, b, error, within):
+        if wrong := _problem(position, a, b, error, within, whose):
             return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=wrong)
     return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=None)
 
@@ -316,6 +319,7 @@ def _problem(
     b: npt.NDArray[np.float64],
     error: npt.NDArray[np.float64],
     tolerance: Tolerance,
+    whose: str,
 ) -> str | None:
     odd_a, odd_b = ~np.isfinite(a), ~np.isfinite(b)
     if odd_b.any():
@@ -333,5 +337,5 @@ def _problem(
     index = ", ".join(str(int(place)) for place in worst)
     return (
         f"output {position} differs in {int(beyond.sum())} of {error.size} values, worst at [{index}]: "
-        f"{a[worst]:.7g} where {b[worst]:.7g} is right"
+        f"{a[worst]:.7g} where {b[worst]:.7g} is {whose}"
     )

@@ -69,7 +69,7 @@ dashboard.page(async () => {
 
   /** How many rows of each metric have which verdict; each leads to those rows. */
   function verdicts() {
-    const order = ["regressed", "improved", "inconclusive", "failed", "missing", "new", "unchanged", "identical"];
+    const order = ["regressed", "improved", "inconclusive", "outputs differ", "failed", "missing", "new", "unchanged", "identical"];
     const timed = ["latency", "compile-time"].map((metric) => table.title[table.metric.indexOf(metric)]).filter(Boolean);
     const titles = [...new Set([...timed, ...table.title])];
     const counts = new Map();

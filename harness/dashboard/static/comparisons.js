@@ -4,7 +4,7 @@
 dashboard.page(() => {
   const { el, format } = dashboard;
   const table = dashboard.table(dashboard.store.get("comparisons"));
-  const COLORS = { regressed: "worse", failed: "worse", improved: "better" };
+  const COLORS = { regressed: "worse", failed: "worse", "outputs differ": "worse", improved: "better" };
   const at = (column) => (row) => table[column][row];
   const count = (verdict) => ({ key: verdict, title: `${verdict[0].toUpperCase()}${verdict.slice(1)}`, numeric: true, value: at(verdict), cell: (row) => (table[verdict][row]
     ? el("a", { href: `comparison.html?id=${table.key[row]}#verdict=${verdict}&metric=`, class: table.alarming[row] ? COLORS[verdict] : null }, format.whole(table[verdict][row])) : "0") });
@@ -18,7 +18,7 @@ dashboard.page(() => {
       { key: "base", title: "Base", value: at("base"), cell: (row) => (table.within[row] ? "its baseline" : dashboard.name(table.base[row], 80)) },
       { key: "head", title: "Head", value: at("head"), cell: (row) => [table.within[row] ? "variants of " : "", dashboard.name(table.head[row], 80)] },
       { key: "verdict", title: "Verdict", class: "wrap", value: at("verdict"), cell: (row) => el("span", { class: table.alarming[row] ? "worse wrapped" : null }, table.verdict[row]) },
-      ...["regressed", "improved", "inconclusive", "failed"].map(count),
+      ...["regressed", "improved", "inconclusive", "outputs differ", "failed"].map(count),
       { key: "controls", title: "A/A controls", numeric: true, value: at("controls"), cell: (row) => (table.controls[row]
         ? `${format.whole(table.flagged[row])} of ${format.whole(table.controls[row])} flagged` : "-") },
     ],

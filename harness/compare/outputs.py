@@ -1,0 +1,76 @@
+"""Do head's outputs agree with base's? Asked before anything is timed, of what the two runs kept of their checks.
+
+Each run holds its outputs against expected files, ONNX Runtime or its own baseline. Where both sides passed and yet
+differ from each other by more than the tolerance, one of them is wrong, and no latency is worth comparing. Where the
+program itself is another one, other outputs may be what was meant: the row is compared, and says what changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.compare.pairs import Known, Pair, Side
+from harness.models.model import Tolerance
+from harness.verify.kept import kept_outputs
+from harness.verify.outputs import compare_outputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputsOfPair:
+    """What is known of the outputs of both sides of a pair.
+
+    Attributes:
+        same_program: Whether both sides compile the same text.
+        difference: In which way head's outputs are not base's, as a phrase; None: they agree, or nothing is known.
+        unknown: Why they could not be compared, as a phrase; None: they were.
+    """
+
+    same_program: bool
+    difference: str | None = None
+    unknown: str | None = None
+
+    @property
+    def verdict(self) -> Known | None:
+        """The pair's verdict, where its outputs decide it."""
+        if self.difference is None or not self.same_program:
+            return None
+        return Known(verdict="outputs differ", reason=f"head's {self.difference}")
+
+    @property
+    def remark(self) -> str:
+        """What the row of a changed program says beside its figures; "" where the program is the same."""
+        if self.same_program:
+            return ""
+        if self.difference is not None:
+            return f"another program than the base's, and its {self.difference}"
+        if self.unknown is not None:
+            return f"another program than the base's; outputs were not compared: {self.unknown}"
+        return "another program than the base's, with the same outputs"
+
+
+def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPair:
+    """Compare the outputs that the two runs kept of a pair's cases, within the tolerance of the head's suite.
+
+    Args:
+        pair: With both sides, which compiled and were right for their own suites.
+        cache: The cache folder.
+    """
+    base_case, head_case = pair.both
+    models = base.evidence.models.get(base_case.model), head.evidence.models.get(head_case.model)
+    checks = base.evidence.checks.get(base_case.name), head.evidence.checks.get(head_case.name)
+    if models[0] is None or models[1] is None or checks[0] is None or checks[1] is None:
+        return OutputsOfPair(same_program=True, unknown="a run is not finished")
+    same_program = models[0].mlir_sha256 == models[1].mlir_sha256
+    if [argument.file for argument in models[0].arguments] != [argument.file for argument in models[1].arguments]:
+        return OutputsOfPair(same_program=same_program, unknown="the two sides are called with other inputs")
+    if not checks[0].outputs or not checks[1].outputs:
+        return OutputsOfPair(same_program=same_program, unknown="a run is of a harness that kept none")
+    if checks[0].outputs == checks[1].outputs:
+        return OutputsOfPair(same_program=same_program)
+    base_outputs, head_outputs = (kept_outputs(check.outputs, cache) for check in checks if check is not None)
+    if base_outputs is None or head_outputs is None:
+        return OutputsOfPair(same_program=same_program, unknown="they are no longer in the cache")
+    tolerance = Tolerance(relative=checks[1].relative_tolerance, absolute=checks[1].absolute_tolerance)
+    problem = compare_outputs(head_outputs, base_outputs, tolerance, whose="base's").problem
+    return OutputsOfPair(same_program=same_program, difference=problem)
