@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.compare.pairs import Known, Pair, Side
 from harness.models.model import Tolerance
+from harness.records.run import ModelRecord
 from harness.verify.kept import kept_outputs
 from harness.verify.outputs import compare_outputs
 
@@ -62,7 +63,7 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
     if models[0] is None or models[1] is None or checks[0] is None or checks[1] is None:
         return OutputsOfPair(same_program=True, unknown="a run is not finished")
     same_program = models[0].mlir_sha256 == models[1].mlir_sha256
-    if [argument.file for argument in models[0].arguments] != [argument.file for argument in models[1].arguments]:
+    if _inputs(models[0]) != _inputs(models[1]):
         return OutputsOfPair(same_program=same_program, unknown="the two sides are called with other inputs")
     if not checks[0].outputs or not checks[1].outputs:
         return OutputsOfPair(same_program=same_program, unknown="a run is of a harness that kept none")
@@ -74,3 +75,8 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
     tolerance = Tolerance(relative=checks[1].relative_tolerance, absolute=checks[1].absolute_tolerance)
     problem = compare_outputs(head_outputs, base_outputs, tolerance, whose="base's").problem
     return OutputsOfPair(same_program=same_program, difference=problem)
+
+
+def _inputs(model: ModelRecord) -> list[tuple[str, ...]]:
+    """What a model is called with: the files' folder is named by the content of all of them."""
+    return [Path(argument.file).parts[-2:] for argument in model.arguments]

@@ -57,6 +57,8 @@ class Model:
         expected: .npy files with the right outputs, in order; empty: compare with the baseline variant.
         reference: What outputs are compared with otherwise: `baseline`, `onnxruntime`, or `auto`: ONNX Runtime for an
             ONNX model where it is installed, else the baseline.
+        check: What the first baseline is held against where there is no other reference: the program compiled for
+            IREE's interpreter (`vmvx`) or without optimisation (`plain`); `auto` tries both, and gives up soon.
         expectation: How IREE is known to fail on it; what the suite says of single cases comes before.
         static: Whether the inputs' shapes are written into an ONNX graph whose own are dynamic.
         function: Entry function; None: the builder's own, or the only public function of an ONNX model.
@@ -76,6 +78,7 @@ class Model:
     parameters: dict[str, Path]
     expected: tuple[Path, ...] = ()
     reference: Literal["auto", "baseline", "onnxruntime"] = "auto"
+    check: Literal["auto", "none", "plain", "vmvx"] = "auto"
     tolerance: Tolerance = Tolerance()
     expectation: Expectation | None = None
     tags: tuple[str, ...] = ()

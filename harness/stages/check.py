@@ -18,6 +18,7 @@ from harness.records.run import Failure
 from harness.stages.build import Batch, peer_model
 from harness.stages.context import Context
 from harness.stages.prepare import Prepared
+from harness.stages.second_opinion import SecondPath
 from harness.verify import AnyRunnable, Runnable, RunnablePeer, check_cases
 from harness.verify.benchmark_module import run_benchmark_module
 
@@ -78,8 +79,12 @@ def _peer(prepared: Prepared, case: Case, artifact: ModelArtifact) -> LoadablePe
 _BENCHMARK_CALLS = 10
 
 
-def verify_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
-    """Check outputs; the cases that may be timed. Baselines run again on resuming: others need their outputs."""
+def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Path) -> list[AnyRunnable]:
+    """Check outputs; the cases that may be timed. Baselines run again on resuming: others need their outputs.
+
+    Args:
+        scratch: A folder for programs that baselines are held against.
+    """
     prepared, directory, progress = context.prepared, context.directory, context.progress
     checks = context.checks
     checks.update(context.done.checks)
@@ -94,7 +99,14 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyR
     progress.stage("Verify", len(wanted))
     models = {model.name: model for model in prepared.suite.models}
     limits = Limits(seconds=context.options.call_timeout_s)
-    for check in check_cases(wanted, models, limits, lambda name: progress.step(name, advance=0), cache_root()):
+    second = SecondPath(
+        models=models, scratch=scratch, compile_limits=context.options.compile_limits, call_limits=limits
+    )
+
+    def begin(case: str) -> None:
+        progress.step(case, advance=0)
+
+    for check in check_cases(wanted, models, limits, begin, cache_root(), second):
         if check.case not in checks:
             directory.append(check)
             checks[check.case] = check

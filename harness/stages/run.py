@@ -72,7 +72,7 @@ def _check_and_measure(
     if options.measure:
         work_stage(context, artifacts, batch.models)
     runnable = lay_out_stage(context.prepared, artifacts, batch, scratch, peers=options.measure)
-    right = verify_stage(context, runnable)
+    right = verify_stage(context, runnable, scratch)
     with (
         only_one_measures(lambda: progress.note("Another harness is measuring on this machine; waiting for it")),
         hold_still(),

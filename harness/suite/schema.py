@@ -94,6 +94,13 @@ class ModelTable(_Table):
         description="What outputs are compared with when no expected files are given: the baseline variant, or ONNX "
         "Runtime on the same inputs. auto: ONNX Runtime for an onnx file where it is installed, else the baseline.",
     )
+    check: Literal["auto", "none", "plain", "vmvx"] = Field(
+        "auto",
+        description="What else the first baseline is held against where there is no other reference: the same program "
+        "compiled by IREE for its interpreter (vmvx) or for any processor without optimisation (plain), or nothing "
+        "(none). auto: vmvx, else plain, each given up where it takes longer than 10 s; none where arguments are bf16 or "
+        "f16.",
+    )
     tolerance: ToleranceTable = ToleranceTable()
     expect: str | None = Field(
         None,

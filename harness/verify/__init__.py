@@ -1,5 +1,5 @@
 """Are a build's outputs right? Asked before any timing."""
 
-from harness.verify.cases import AnyRunnable, Runnable, RunnablePeer, check_cases
+from harness.verify.cases import AnyRunnable, Right, Runnable, RunnablePeer, check_cases
 
-__all__ = ["AnyRunnable", "Runnable", "RunnablePeer", "check_cases"]
+__all__ = ["AnyRunnable", "Right", "Runnable", "RunnablePeer", "check_cases"]

@@ -119,28 +119,31 @@ AnyRunnable = Runnable | RunnablePeer
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Right:
+class Right:
     """Right outputs, and where they come from."""
 
     source: str
     outputs: Sequence[Array]
 
 
+SecondOpinion = Callable[[Runnable], Right | None]
+
+
 class _References:
     """Right outputs for each case, from outside or from the baselines that have run."""
 
     def __init__(self) -> None:
-        self._outside: dict[str, _Right | None] = {}
-        self._baselines: dict[str, _Right] = {}
+        self._outside: dict[str, Right | None] = {}
+        self._baselines: dict[str, Right] = {}
 
     def keep_baseline(self, case: Case, outputs: Sequence[Array]) -> None:
         """Remember a baseline's outputs, for its group and, if it is the first, for the model's other devices."""
-        right = _Right(source=case.name, outputs=outputs)
+        right = Right(source=case.name, outputs=outputs)
         self._baselines[case.group] = right
         self._baselines.setdefault(case.model, right)
 
-    def find(self, case: Case, model: Model, artifact: ModelArtifact) -> _Right | None:
-        """What a case is compared with; None for the first baseline of a model without other reference.
+    def find(self, case: Case, model: Model, artifact: ModelArtifact) -> Right | None:
+        """What a case is compared with; None for the first baseline of a model without reference from outside.
 
         Raises:
             CaseError: A reference cannot be had.
@@ -156,9 +159,9 @@ class _References:
         return self._baselines[case.group]
 
 
-def _outside_reference(model: Model, artifact: ModelArtifact) -> _Right | None:
+def _outside_reference(model: Model, artifact: ModelArtifact) -> Right | None:
     if model.expected:
-        return _Right(source="expected files", outputs=[_load_expected(path) for path in model.expected])
+        return Right(source="expected files", outputs=[_load_expected(path) for path in model.expected])
     if model.reference == "baseline":
         return None
     if artifact.onnx is None:
@@ -169,7 +172,7 @@ def _outside_reference(model: Model, artifact: ModelArtifact) -> _Right | None:
     if model.reference == "auto" and version is None:
         return None
     inputs = [load_argument(argument) for argument in artifact.arguments]
-    return _Right(source=f"ONNX Runtime {version}", outputs=run_onnx(artifact.onnx, inputs))
+    return Right(source=f"ONNX Runtime {version}", outputs=run_onnx(artifact.onnx, inputs))
 
 
 def _load_expected(path: Path) -> Array:
@@ -185,30 +188,41 @@ def check_cases(
     limits: Limits,
     on_start: Callable[[str], None],
     cache: Path,
+    second_opinion: SecondOpinion = lambda _: None,
 ) -> Iterator[Check]:
     """Check each case once; a failure is a Check with `failure` set.
 
     A case is compared with expected files or ONNX Runtime where its model has them. Else a variant is compared with
     the baseline on its own device, and a baseline with the first device's, so that a device that computes something
-    else is noticed; the very first one only has to give finite numbers.
+    else is noticed; the very first one with a second opinion, and where there is none it has to give finite numbers.
 
     Args:
         cases: Model by model, device by device, baselines first.
         cache: The cache folder, where right outputs are kept.
+        second_opinion: Gives what IREE itself makes of a baseline's program in another way, where that can be had.
     """
     references = _References()
     for runnable in cases:
         on_start(runnable.case.name)
-        yield _check(runnable, models[runnable.case.model], references, limits, cache)
+        yield _check(runnable, models[runnable.case.model], references, limits, cache, second_opinion)
 
 
-def _check(runnable: AnyRunnable, model: Model, references: _References, limits: Limits, cache: Path) -> Check:
+def _check(
+    runnable: AnyRunnable,
+    model: Model,
+    references: _References,
+    limits: Limits,
+    cache: Path,
+    second_opinion: SecondOpinion,
+) -> Check:
     case = runnable.case
     against, max_absolute, max_relative, failure = "", None, None, None
     kept: tuple[OutputRecord, ...] = ()
     try:
         outputs = runnable.outputs(limits)
         right = references.find(case, model, runnable.artifact)
+        if right is None and isinstance(runnable, Runnable):
+            right = second_opinion(runnable)
         if right is None:
             against = "itself: its values are finite"
             _require_finite(outputs)

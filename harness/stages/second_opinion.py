@@ -1,0 +1,102 @@
+"""What a baseline without any reference is held against: its program, compiled by IREE in another, plainer way.
+
+Without optimisation and for any processor, or for the interpreter, the program goes through other code of the compiler
+and the runtime. What both ways do alike is not found: a wrong reading of ONNX or PyTorch, or a wrong schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.cache import cache_root
+from harness.compile import BuildCache, CompileRequest
+from harness.errors import CaseError
+from harness.models.bench_folder import lay_out
+from harness.models.model import Model
+from harness.process import Limits
+from harness.toolchain import compiler_flags
+from harness.verify import Right, Runnable
+
+_LOCAL = "--iree-hal-target-device=local"
+_BACKEND = "--iree-hal-local-target-device-backends="
+_LEVEL = "iree-opt-level"
+# What `auto` spends on a compile, and again on a call.
+_AUTO_LIMIT_S = 10.0
+# Sums may be rounded to these types on the way or not, so two right programs differ by more than any useful tolerance.
+_ROUGH = ("bf16", "f16")
+_SOURCES = {"vmvx": "IREE's interpreter VMVX", "plain": "IREE without optimisation, for any processor"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondPath:
+    """Runs a baseline's program as IREE compiles it in another way.
+
+    Attributes:
+        models: Of the suite, by name.
+        scratch: A folder for what is run.
+    """
+
+    models: Mapping[str, Model]
+    scratch: Path
+    compile_limits: Limits
+    call_limits: Limits
+
+    def __call__(self, runnable: Runnable) -> Right | None:
+        """The outputs of that program; None where none is asked for, or none can be had.
+
+        Raises:
+            OSError: The cache cannot be written.
+        """
+        check = self.models[runnable.case.model].check
+        if check == "none":
+            return None
+        if check == "auto":
+            if any(argument.dtype in _ROUGH for argument in runnable.artifact.arguments):
+                return None
+            limits = _at_most(self.compile_limits), _at_most(self.call_limits)
+            return self._run(runnable, "vmvx", *limits) or self._run(runnable, "plain", *limits)
+        return self._run(runnable, check, self.compile_limits, self.call_limits)
+
+    def _run(self, runnable: Runnable, way: str, compile_limits: Limits, call_limits: Limits) -> Right | None:
+        case = replace(
+            runnable.case,
+            name=f"{runnable.case.name} ({way})",
+            uri="local-sync",
+            more_uris=(),
+            environment={},
+            compile_flags=_flags(runnable, way),
+            run_flags=(),
+        )
+        request = CompileRequest(
+            case=case,
+            toolchain=runnable.toolchain,
+            model=runnable.artifact.mlir,
+            model_sha256=runnable.artifact.sha256,
+            function=runnable.artifact.function,
+            host_cpu="",
+            limits=compile_limits,
+        )
+        cache = BuildCache(cache_root())
+        build, _ = cache.compile(request)
+        if build.failure is not None or build.module_sha256 == runnable.build.module_sha256:
+            return None
+        bench = lay_out(self.scratch / f"{way}-{build.cache_key}", cache.module(build), runnable.artifact)
+        try:
+            outputs = replace(runnable, case=case, build=build, bench=bench).outputs(call_limits)
+        except CaseError:
+            return None
+        return Right(source=_SOURCES[way], outputs=outputs)
+
+
+def _flags(runnable: Runnable, way: str) -> tuple[str, ...]:
+    if way == "vmvx":
+        return (_LOCAL, f"{_BACKEND}vmvx")
+    level = (f"--{_LEVEL}=O0",) if _LEVEL in compiler_flags(runnable.toolchain) else ()
+    return (_LOCAL, f"{_BACKEND}llvm-cpu", "--iree-llvmcpu-target-cpu=generic", *level)
+
+
+def _at_most(limits: Limits) -> Limits:
+    seconds = _AUTO_LIMIT_S if limits.seconds is None else min(limits.seconds, _AUTO_LIMIT_S)
+    return replace(limits, seconds=seconds)
