@@ -73,7 +73,7 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
     if base_outputs is None or head_outputs is None:
         return OutputsOfPair(same_program=same_program, unknown="they are no longer in the cache")
     tolerance = Tolerance(relative=checks[1].relative_tolerance, absolute=checks[1].absolute_tolerance)
-    problem = compare_outputs(head_outputs, base_outputs, tolerance, whose="base's").problem
+    problem = compare_outputs(head_outputs, base_outputs, tolerance, whose="base's", same_elements=True).problem
     return OutputsOfPair(same_program=same_program, difference=problem)
 
 

@@ -98,8 +98,8 @@ class ModelTable(_Table):
         "auto",
         description="What else the first baseline is held against where there is no other reference: the same program "
         "compiled by IREE for its interpreter (vmvx) or for any processor without optimisation (plain), or nothing "
-        "(none). auto: vmvx, else plain, each given up where it takes longer than 10 s; none where arguments are bf16 or "
-        "f16.",
+        "(none). auto: vmvx, else plain, each given up where it takes longer than 10 s; none where arguments are "
+        "bf16 or f16.",
     )
     tolerance: ToleranceTable = ToleranceTable()
     expect: str | None = Field(

@@ -120,10 +120,15 @@ AnyRunnable = Runnable | RunnablePeer
 
 @dataclass(frozen=True, kw_only=True)
 class Right:
-    """Right outputs, and where they come from."""
+    """Right outputs, and where they come from.
+
+    Attributes:
+        of_case: Whether the source is another of IREE's cases, by name.
+    """
 
     source: str
     outputs: Sequence[Array]
+    of_case: bool = False
 
 
 SecondOpinion = Callable[[Runnable], Right | None]
@@ -138,7 +143,7 @@ class _References:
 
     def keep_baseline(self, case: Case, outputs: Sequence[Array]) -> None:
         """Remember a baseline's outputs, for its group and, if it is the first, for the model's other devices."""
-        right = Right(source=case.name, outputs=outputs)
+        right = Right(source=case.name, outputs=outputs, of_case=True)
         self._baselines[case.group] = right
         self._baselines.setdefault(case.model, right)
 
@@ -228,7 +233,8 @@ def _check(
             _require_finite(outputs)
         else:
             against = right.source
-            difference = compare_outputs(outputs, right.outputs, model.tolerance)
+            same = right.of_case and case.peer is None
+            difference = compare_outputs(outputs, right.outputs, model.tolerance, same_elements=same)
             max_absolute, max_relative = difference.max_absolute, difference.max_relative
             if difference.problem:
                 message = f"its {difference.problem}, compared with {against}"

@@ -68,7 +68,7 @@ def later_problem(check: Check, files: Sequence[Path], cache: Path) -> Failure |
     if first is None:
         return None
     tolerance = Tolerance(relative=check.relative_tolerance, absolute=check.absolute_tolerance)
-    problem = compare_outputs(later, first, tolerance).problem
+    problem = compare_outputs(later, first, tolerance, whose="the first call's", same_elements=True).problem
     if problem is None:
         return None
     message = f"a later call in one process gives other outputs than the first: {problem}"

@@ -248,7 +248,12 @@ class Difference:
 
 
 def compare_outputs(
-    outputs: Sequence[Array], reference: Sequence[Array], tolerance: Tolerance, *, whose: str = "right"
+    outputs: Sequence[Array],
+    reference: Sequence[Array],
+    tolerance: Tolerance,
+    *,
+    whose: str = "right",
+    same_elements: bool = False,
 ) -> Difference:
     """Compare all outputs of a call with the right ones.
 
@@ -258,7 +263,9 @@ def compare_outputs(
     Args:
         outputs: One array a result, of any shape.
         reference: The same number of arrays.
-        whose: What the reference's values are called: right, or another's.
+        whose: What the reference's values are called.
+        same_elements: Whether elements of another type are a difference: IREE demotes f64 and i64 where it is told to,
+            and what comes from outside does not.
     """
     if len(outputs) != len(reference):
         return Difference(
@@ -273,7 +280,7 @@ def compare_outputs(
             return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=problem)
         if ours.dtype.kind == "i" and right.dtype.kind == "u" and ours.dtype.itemsize == right.dtype.itemsize:
             ours = ours.view(right.dtype)  # IREE's integers have no sign, and its tools print them with one
-        if _element(ours) != _element(right):
+        if same_elements and _element(ours) != _element(right):
             problem = f"output {position} has elements of {ours.dtype} where {right.dtype} is {whose}"
             return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=problem)
         is_complex = "c" in ours.dtype.kind + right.dtype.kind

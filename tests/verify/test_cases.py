@@ -12,13 +12,16 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from harness.cache import cache_root
 from harness.models.bench_folder import lay_out
 from harness.models.materialize import materialize
 from harness.models.model import Input, Model, Tolerance
 from harness.process import Limits
 from harness.records.run import Build, Check
 from harness.toolchain import Toolchain
-from harness.verify import Runnable, check_cases
+from harness.verify import Right, Runnable, check_cases
+from harness.verify.cases import SecondOpinion
+from harness.verify.kept import kept_outputs, later_problem
 from tests.builders import make_artifact, make_case, make_model
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 from tests.verify.conftest import Compile
@@ -61,14 +64,16 @@ def make_runnable(tmp_path: Path, fake: Toolchain) -> MakeRunnable:
     return make
 
 
-def check(cases: Sequence[Runnable], toolchain: Toolchain, *models: Model) -> dict[str, Check]:
+def check(
+    cases: Sequence[Runnable], toolchain: Toolchain, *models: Model, second: SecondOpinion = lambda _: None
+) -> dict[str, Check]:
     """All checks by case name under one toolchain, after a look that they come in the order of the cases."""
     by_name = {model.name: model for model in (models or (make_model(),))}
     cases = [
         replace(case, toolchain=toolchain, artifact=replace(case.artifact, onnx=by_name[case.case.model].onnx))
         for case in cases
     ]
-    checks = list(check_cases(cases, by_name, LIMITS, lambda _: None))
+    checks = list(check_cases(cases, by_name, LIMITS, lambda _: None, cache_root(), second))
     assert [check.case for check in checks] == [case.case.name for case in cases]
     for check in checks:
         assert check.failure is None or (check.failure.stage == "verify" and "\n" not in check.failure.message)
@@ -109,12 +114,54 @@ def test_a_variant_is_compared_with_the_baseline(make_runnable: MakeRunnable, fa
     assert checks["net/stock@cpu"].max_absolute is None
 
 
+def test_a_baseline_without_reference_is_held_against_a_second_opinion(
+    make_runnable: MakeRunnable, fake: Toolchain
+) -> None:
+    cases = [make_runnable("stock", "1,2"), make_runnable("same", "1,2")]
+
+    def other_path(_: Runnable) -> Right:
+        return Right(source="another path", outputs=[np.array([1, 3], np.float32)])
+
+    checks = words(check(cases, fake, second=other_path))
+    assert checks == {
+        "net/stock@cpu": "its output 0 differs in 1 of 2 values, worst at [1]: 2 where 3 is right, "
+        "compared with another path",
+        "net/same@cpu": NO_BASELINE,
+    }
+
+
+def test_right_outputs_are_kept_for_later_calls_and_other_runs(
+    make_runnable: MakeRunnable, fake: Toolchain, tmp_path: Path
+) -> None:
+    cases = [make_runnable("stock", "1,2"), make_runnable("off", "1,3"), make_runnable("same", "1,2")]
+    checks = check(cases, fake)
+    stock = checks["net/stock@cpu"]
+    assert stock.outputs == checks["net/same@cpu"].outputs
+    assert checks["net/off@cpu"].outputs == ()
+    (kept,) = kept_outputs(stock.outputs, cache_root()) or []
+    assert kept.tolist() == [1, 2]
+    assert kept_outputs(stock.outputs, tmp_path) is None
+
+    np.save(tmp_path / "later.npy", np.array([1, 2.00001], np.float32))
+    assert later_problem(stock, [tmp_path / "later.npy"], cache_root()) is None
+    np.save(tmp_path / "later.npy", np.array([1, 3], np.float32))
+    failure = later_problem(stock, [tmp_path / "later.npy"], cache_root())
+    assert failure is not None
+    assert failure.mismatch
+    assert failure.message == (
+        "a later call in one process gives other outputs than the first: output 0 differs in 1 of 2 values, worst at "
+        "[1]: 3 where 2 is the first call's"
+    )
+
+
 def test_each_case_runs_in_the_runtime_of_its_own_toolchain(
     make_runnable: MakeRunnable, fake: Toolchain, tmp_path: Path
 ) -> None:
     other = make_fake_toolchain(tmp_path / "other")
     cases = [make_runnable("stock", "1,2"), replace(make_runnable("later", "1,2"), toolchain=other)]
-    checks = {check.case: check for check in check_cases(cases, {"net": make_model()}, LIMITS, lambda _: None)}
+    checks = {
+        check.case: check for check in check_cases(cases, {"net": make_model()}, LIMITS, lambda _: None, cache_root())
+    }
     assert len(calls(fake)) == len(calls(other)) == 1
     assert words(checks)["net/later@cpu"] == "net/stock@cpu"
 
@@ -122,7 +169,7 @@ def test_each_case_runs_in_the_runtime_of_its_own_toolchain(
 def test_cases_run_one_after_the_other_each_announced_before(make_runnable: MakeRunnable, fake: Toolchain) -> None:
     events: list[object] = []
     cases = [make_runnable(name, "1") for name in ("stock", "a")]
-    checks = check_cases(cases, {"net": make_model()}, LIMITS, events.append)
+    checks = check_cases(cases, {"net": make_model()}, LIMITS, events.append, cache_root())
     events.extend((check.case, len(calls(fake))) for check in checks)
     assert events == ["net/stock@cpu", ("net/stock@cpu", 1), "net/a@cpu", ("net/a@cpu", 2)]
 

@@ -302,6 +302,22 @@ BYTES = np.array([0, 127, 128, 255], np.uint8)
 KINDS = ("i1", "u1", "i4", "i8", "?")
 
 
+def test_zeros_are_not_right_where_all_values_are_small() -> None:
+    small = np.array([1e-6, -2e-6, 1e-9], np.float32)
+    default = Tolerance()
+    assert problem(np.zeros_like(small), small, default) is not None
+    assert problem(small * np.float32(1.00005), small, default) is None
+    assert problem(np.full(3, 1e-6, np.float32), np.zeros(3, np.float32), default) is None  # nothing to scale by
+
+
+def test_cases_of_one_program_give_elements_of_one_type() -> None:
+    ours, base = np.array([1, 2], np.float16), np.array([1, 2], np.float32)
+    found = compare_outputs([ours], [base], EXACT, whose="base's", same_elements=True)
+    assert found.problem == "output 0 has elements of float16 where float32 is base's"
+    signs = compare_outputs([np.array([True])], [np.array([1], np.int8)], EXACT, same_elements=True)
+    assert signs.problem is None
+
+
 @pytest.mark.parametrize(
     ("ours", "right", "tolerance", "agree"),
     [
