@@ -84,7 +84,7 @@ def _legend(forest: Forest) -> list[tuple[Tone, str]]:
     words: dict[Tone, dict[str, None]] = {tone: {} for tone in TONES}
     for row in forest.rows():
         words[row.tone][row.word] = None
-    return [(tone, " or ".join(names)) for tone, names in words.items() if names]
+    return [(tone, ", ".join(names)) for tone, names in words.items() if names]
 
 
 def _foot(forest: Forest) -> list[str]:

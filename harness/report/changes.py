@@ -47,6 +47,7 @@ _MOST_LINES = 30
 _FIRST = (*TIMED, INSTRUCTIONS.name, *UPSTREAM_TITLES)
 # Beyond this a ratio is no percentage that anybody reads.
 _LARGEST_RATIO = 1e6
+DIFFERENT_TITLE = "Benchmarks with Different Outputs 🚨"
 LOST_TITLE = "Failed and Missing Benchmarks 🚨"
 
 
@@ -209,9 +210,14 @@ def new_parts(rows: Sequence[Row], layout: Layout) -> list[Part]:
 
 
 def lost_table(rows: Sequence[Row]) -> list[Part]:
-    """Rows that failed or are missing: never folded, never cut."""
-    if not rows:
-        return []
+    """Rows whose outputs differ, then those that failed or are missing: never folded, never cut."""
+    different = of_verdict(rows, "outputs differ")
+    lost = [row for row in rows if row not in different]
+    titled = ((DIFFERENT_TITLE, different), (LOST_TITLE, lost))
+    return [_table_of_lost(title, titled_rows) for title, titled_rows in titled if titled_rows]
+
+
+def _table_of_lost(title: str, rows: Sequence[Row]) -> Table:
     several = len(by_metric(rows)) > 1
     columns = [
         Column("Benchmark Name", [row.case for row in rows], kind="name"),
@@ -223,7 +229,7 @@ def lost_table(rows: Sequence[Row]) -> list[Part]:
             kind="sentence",
         ),
     ]
-    return [Table(title=LOST_TITLE, columns=columns, tones=[TONES[row.verdict] for row in rows])]
+    return Table(title=title, columns=columns, tones=[TONES[row.verdict] for row in rows])
 
 
 def tool_output(outputs: Mapping[str, str]) -> list[Part]:

@@ -51,9 +51,14 @@ def _finite_row(row: Row) -> Row:
 
 
 def headline(comparison: Comparison) -> str:
-    """The whole comparison in one sentence: violated gates, then latencies, then everything else."""
+    """The whole comparison in one sentence: other outputs, violated gates, latencies, then everything else."""
     rows = real_rows(comparison)
-    parts = [_gates(len(violated(rows))), _latencies(rows)]
+    wrong = len(cases(of_verdict(rows, "outputs differ")))
+    parts = [
+        f"outputs differ in {plural(wrong, 'case')}" if wrong else "",
+        _gates(len(violated(rows))),
+        _latencies(rows),
+    ]
     compiles = _changes(of_metric(rows, COMPILE_TIME.name))
     if compiles:
         parts.append(f"compilation times: {', '.join(compiles)}")
@@ -73,8 +78,6 @@ def _gates(rows: int) -> str:
 
 def _latencies(rows: Sequence[Row]) -> str:
     timed = of_metric(rows, LATENCY.name)
-    wrong = len(cases(of_verdict(rows, "outputs differ")))
-    differ = [f"outputs differ in {plural(wrong, 'case')}"] if wrong else []
     lost = [_counted(len(cases(of_verdict(rows, verdict))), verdict) for verdict in ("failed", "missing")]
     rest = [_counted(len(of_verdict(timed, verdict)), verdict) for verdict in ("unchanged", "identical", "new")]
     unsure = [_counted(len(of_verdict(timed, "inconclusive")), "inconclusive")]
@@ -82,7 +85,7 @@ def _latencies(rows: Sequence[Row]) -> str:
         changes = ["no latency was compared"]
     else:
         changes = _changes(timed) or ["no regression or improvement"]
-    return ", ".join(part for part in (*differ, *changes, *lost, *unsure, *rest) if part)
+    return ", ".join(part for part in (*changes, *lost, *unsure, *rest) if part)
 
 
 def _changes(rows: Sequence[Row]) -> list[str]:

@@ -40,7 +40,7 @@ def test_a_comparison_is_told_by_words_shapes_and_colours(full_comparison: Compa
         "◂ faster",
         "from nothing",
         "Not drawn: 1 new, 1 unchanged, 2 identical.",
-        "failed or missing",
+        "outputs differ, failed, missing",
     ):
         assert text in texts
     verdicts = ["regressed", "improved", "unchanged", "inconclusive"]

@@ -115,5 +115,5 @@ def test_rows_are_chosen_by_their_case(full_comparison: Comparison, report: Repo
 def test_a_picture_in_a_sentence(full_comparison: Comparison, report: Report) -> None:
     (picture,) = published(full_comparison, "https://e.org/{}".format)
     assert (picture.light_url, picture.dark_url) == ("https://e.org/forest-light.png", "https://e.org/forest-dark.png")
-    assert picture.alt.startswith("Ratios with their intervals: 1 gate violated; 2 regressions")
+    assert picture.alt.startswith("Ratios with their intervals: Outputs differ in 1 case; 1 gate violated; 2 ")
     assert "\n" not in published(report, str)[0].alt

@@ -55,9 +55,10 @@ def test_the_verdict_comes_first_then_what_to_do(full_comparison: Comparison) ->
     lines = [line for line in render_comment(full_comparison).splitlines() if line]
     assert lines[0] == "<!--harness comparison: suites/esrgan.toml-->"
     assert lines[1] == "## Abbreviated Benchmark Summary of `suites/esrgan.toml`"
-    assert lines[2].startswith("**🚩 Needs attention: 1 gate violated; 2 regressions (1 within its gate), ")
+    assert lines[2].startswith("**🚩 Needs attention: outputs differ in 1 case; 1 gate violated; 2 regressions ")
     assert lines[4] == "What next:"
     assert headings(render_comment(full_comparison))[1:] == [
+        "Benchmarks with Different Outputs 🚨",
         "Failed and Missing Benchmarks 🚨",
         "Violated Gates: Transient Memory 🚨",
         "Regressed Latencies 🚩",

@@ -82,8 +82,9 @@ TIMED = make_timed("a/b@c", 1.0, 1.0, "unchanged")
     [
         (
             make_full_comparison().rows,
-            "1 gate violated; 2 regressions (1 within its gate), 1 improvement, 1 failed, 1 missing, 1 inconclusive, "
-            "2 unchanged, 2 identical, 1 new; compilation times: 1 regression; 4 other figures changed.",
+            "Outputs differ in 1 case; 1 gate violated; 2 regressions (1 within its gate), 1 improvement, 1 failed, "
+            "1 missing, 1 inconclusive, 2 unchanged, 2 identical, 1 new; compilation times: 1 regression; "
+            "4 other figures changed.",
         ),
         (make_quiet_comparison().rows, "No regression or improvement, 1 unchanged, 1 identical."),
         ([], "No latency was compared."),

@@ -1,0 +1,93 @@
+"""Whether head's outputs are base's decides a row before its time does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.compare.comparison import conclude, plan_comparison
+from harness.compare.options import CompareOptions
+from harness.compare.pairs import Side
+from harness.records.comparison import Comparison
+from harness.records.run import ArgumentRecord, Check
+from harness.verify.kept import keep_outputs
+from tests.compare.runs import MODEL, a_case, a_side
+
+STOCK = a_case("stock")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the runs' outputs are kept."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def side(cache: Path, values: list[float] | None, *, code: str, program: str = "aa", inputs: str = "x") -> Side:
+    """A run of one case that gave these values; None: of a harness that kept none."""
+    argument = ArgumentRecord(file=f"models/{program}/inputs-{inputs}/input0.npy", shape=(2,), dtype="f32")
+    model = replace(MODEL, mlir_sha256=program * 32, arguments=(argument,), inputs=("2xf32",))
+    made = a_side(STOCK, code={STOCK.name: code}, model=model, label=f"results/{code}")
+    check = Check(case=STOCK.name, against="", command=(), relative_tolerance=0.01, absolute_tolerance=0.0)
+    if values is not None:
+        check = replace(check, outputs=keep_outputs([np.array(values, np.float32)], cache))
+    return replace(made, evidence=replace(made.evidence, checks={STOCK.name: check}))
+
+
+def compared(base: Side, head: Side) -> Comparison:
+    plan = plan_comparison(base, head, CompareOptions(remeasure=False))
+    return conclude(plan, [], {}, created=datetime.now(timezone.utc))
+
+
+def test_a_difference_beyond_the_tolerance_is_the_row(cache: Path) -> None:
+    comparison = compared(side(cache, [1, 2], code="base"), side(cache, [1, 3], code="head"))
+    (row,) = comparison.rows  # no figure of a module that gives other outputs is an improvement
+    assert row.verdict == "outputs differ"
+    assert row.reason == "head's output 0 differs in 1 of 2 values, worst at [1]: 3 where 2 is base's"
+
+
+@pytest.mark.parametrize("values", [[1, 2], [1.005, 2]])
+def test_outputs_that_agree_leave_the_row_to_its_times(cache: Path, values: list[float]) -> None:
+    plan = plan_comparison(
+        side(cache, [1, 2], code="base"), side(cache, values, code="head"), CompareOptions(remeasure=False)
+    )
+    assert [pair.name for pair in plan.open] == [STOCK.name]
+
+
+@pytest.mark.parametrize(
+    ("head", "note"),
+    [
+        ({"values": None}, "Outputs of 1 case were not compared: a run is of a harness that kept none"),
+        ({"inputs": "y"}, "Outputs of 1 case were not compared: the two sides are called with other inputs"),
+    ],
+)
+def test_a_note_says_which_outputs_were_not_compared(cache: Path, head: dict[str, Any], note: str) -> None:
+    other = side(cache, **{"values": [1, 3], "code": "head", **head})
+    assert note in compared(side(cache, [1, 2], code="base"), other).notes
+
+
+def test_outputs_that_left_the_cache_are_not_compared(cache: Path) -> None:
+    sides = side(cache, [1, 2], code="base"), side(cache, [1, 3], code="head")
+    for file in (cache / "outputs").iterdir():
+        file.unlink()
+    assert "Outputs of 1 case were not compared: they are no longer in the cache" in compared(*sides).notes
+
+
+@pytest.mark.parametrize(
+    ("values", "remark"),
+    [
+        ([1, 2], "another program than the base's, with the same outputs"),
+        ([1, 3], "another program than the base's, and its output 0 differs in 1 of 2 values"),
+        (None, "another program than the base's; outputs were not compared"),
+    ],
+)
+def test_another_program_is_compared_and_says_so(cache: Path, values: list[float] | None, remark: str) -> None:
+    base, head = side(cache, [1, 2], code="base"), side(cache, values, code="head", program="bb")
+    known = plan_comparison(base, head, CompareOptions(remeasure=False)).outputs[STOCK.name]
+    assert known.verdict is None
+    assert known.remark.startswith(remark)

@@ -1,0 +1,85 @@
+"""Wrong numbers of the real compiler, without expected files: found before anything is said of their speed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.store.run_directory import load_run
+from harness.toolchain import find_toolchain
+from tests.end_to_end.command import Harness
+
+ROOT = Path(__file__).parents[2]
+
+SUITE = """
+name = "{model}"
+baseline = "stock"
+[models.{model}]
+mlir = "{folder}/{model}.mlir"
+function = "main"
+check = "{check}"
+inputs = [{inputs}]
+[variants.stock]
+flags = [{flags}]
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+compile_flags = [
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=generic",
+]
+"""
+FUSED = '"--iree-dispatch-creation-enable-fuse-padding-into-linalg-producer-ops"'
+
+
+def suite(folder: Path, name: str, model: str, inputs: str, flags: str = "", check: str = "auto") -> str:
+    """A suite of one program of suites/known-issues, without its expected outputs."""
+    programs = (ROOT / "suites/known-issues").as_posix()
+    (folder / name).write_text(SUITE.format(model=model, folder=programs, inputs=inputs, flags=flags, check=check))
+    return name
+
+
+@pytest.fixture(autouse=True)
+def defects() -> None:
+    """The defects are those of some releases."""
+    if find_toolchain().version not in ("3.12.0", "3.13.0"):
+        pytest.skip("the defects are those of IREE 3.12 and 3.13")
+
+
+def test_a_baseline_without_reference_is_held_against_the_interpreter(harness: Harness) -> None:
+    made = suite(harness.folder, "right.toml", "padding", "{ shape = [4] }")
+    assert harness("run", made, "--no-measure").returncode == 0
+    made = suite(harness.folder, "wrong.toml", "padding", "{ shape = [4] }", FUSED)
+    assert harness("run", made, "--no-measure").returncode == 3
+    right, wrong = (check for path in harness.runs() for check in load_run(path).checks)
+    assert right.against == wrong.against == "IREE's interpreter VMVX"
+    assert right.failure is None
+    assert wrong.failure is not None
+    assert wrong.failure.mismatch
+
+
+def test_a_comparison_finds_other_outputs_before_it_times_anything(harness: Harness) -> None:
+    for name, flags in (("base.toml", ""), ("head.toml", FUSED)):
+        made = suite(harness.folder, name, "padding", "{ shape = [4] }", flags, check="none")
+        assert harness("run", made, "--no-measure").returncode == 0
+    base, head = harness.runs()
+    ended = harness("compare", str(base), str(head), "--by-name", "--format=json")
+    assert ended.returncode == 3
+    (row,) = json.loads(ended.stdout)["rows"]
+    assert (row["verdict"], row["ratio"], row["generations"]) == ("outputs differ", None, 0)
+    assert "output 0 differs in 4 of 6 values" in row["reason"]
+
+
+def test_a_result_that_later_calls_change_is_not_timed(harness: Harness) -> None:
+    """The loop sums up in its argument's buffer: its first call gives what any other path of IREE's gives."""
+    square = ", ".join(["{ shape = [4, 4] }"] * 3)
+    made = suite(harness.folder, "loop.toml", "loop", square)
+    assert harness("run", made, "--budget=0.1", "--generations=1").returncode == 3
+    run = load_run(harness.runs()[-1])
+    (lost,) = run.lost
+    assert lost.failure.mismatch
+    assert lost.failure.message.startswith("a later call in one process gives other outputs than the first")
+    assert not run.rounds
