@@ -121,7 +121,7 @@ def test_a_failure_is_expected_by_its_words(suite_with: Change, words: str, stat
 
 
 def test_wrong_outputs_fail_the_case_before_it_is_timed(suite_with: Change) -> None:
-    harness = suite_with((PARAMS, f"{PARAMS}tolerance = {{ relative = 0, absolute = 0 }}\n"))
+    harness = suite_with((PARAMS, f'{PARAMS}tolerance = {{ relative = 0, absolute = 0 }}\ncheck = "none"\n'))
     assert harness("run", "small.toml").returncode == 3
     (wrong,) = [check for check in harness.run().checks if check.failure]
     assert wrong.case == CHANNELS_LAST  # it adds in another order, and the tolerance is zero
