@@ -26,7 +26,8 @@ from harness.store.archive import merge as merge_folders
 from harness.store.check import WRONG
 from harness.store.check import verify as verify_folders
 from harness.store.clock import parse_age
-from harness.store.place import Place, is_url, open_place
+from harness.store.place import Place, is_url
+from harness.store.remote import open_place
 
 results_app = App(name="results", help="Keep many runs: merge, check, compact to Parquet, drop old raw turns.")
 app.command(results_app)

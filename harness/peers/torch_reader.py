@@ -18,7 +18,7 @@ from torch import Tensor
 
 from harness.models.onnx_file import graph_inputs
 from harness.peers import torch_images, torch_ops
-from harness.peers.pytorch import MADE, PLAIN
+from harness.peers.onnx_kinds import MADE, PLAIN
 from harness.peers.torch_ops import Node, Run
 from harness.peers.values import Array
 

@@ -37,9 +37,9 @@ from harness.store.place import (
     Place,
     archive_lock,
     is_url,
-    open_place,
     without_password,
 )
+from harness.store.remote import open_place
 from harness.store.run_directory import HEADER_FILE, require_writable
 from harness.store.tables import STORED, Source, Tables, compacted_sources, require_own_history, rows_in, tables_of
 from harness.text import one_line, shown

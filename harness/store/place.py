@@ -41,7 +41,6 @@ from harness.text import shown
 
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 _LOCK_FILE = ".archive.lock"
-_LOCAL_SCHEMES = ("file://", "local://")
 
 
 def is_url(place: str) -> bool:
@@ -235,28 +234,6 @@ class Place:
         Raises:
             RunError: The place cannot be written.
         """
-
-
-def open_place(place: str, *, mirror: Path | None = None) -> Place:
-    """Open a results folder, wherever it is.
-
-    Args:
-        place: A path, or a URL of fsspec such as `s3://bucket/results` or `zip://::results.zip`.
-        mirror: Where a URL's folders are fetched to; None: a folder of the cache, so that they are fetched once.
-
-    Raises:
-        UsageError: No such protocol, or what reads it is not installed; the message has the command that installs it.
-        RunError: It cannot be listed.
-    """
-    if not is_url(place):
-        return Place(place, Path(place))
-    from harness.store.remote import open_remote
-
-    if "::" not in place and place.startswith(_LOCAL_SCHEMES):
-        from fsspec.implementations.local import LocalFileSystem
-
-        return Place(place, Path(str(LocalFileSystem._strip_protocol(place))))
-    return open_remote(place, mirror)
 
 
 def _is_candidate(entry: os.DirEntry[str]) -> bool:

@@ -26,7 +26,7 @@ from harness.store.folders import (
     is_name,
     kind_of,
 )
-from harness.store.place import Place, archive_lock, in_order, without_password
+from harness.store.place import Place, archive_lock, in_order, is_url, without_password
 from harness.text import one_line, shown
 
 # A hundred thousand links of a hundred bytes, several times over.
@@ -35,6 +35,7 @@ PAGE_LIMIT_BYTES = 64 * 2**20
 _FLAT = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl"})
 _DEPTH = 3  # <run>/logs/<file> and history/<table>/<part>
 _SIZES_FILE = ".fetched.json"
+_LOCAL_SCHEMES = ("file://", "local://")
 
 
 def web_options(place: str) -> dict[str, Any]:
@@ -275,7 +276,27 @@ class RemotePlace(Place):
         return f"{self._root}/{path}" if self._root else path
 
 
-def open_remote(place: str, mirror: Path | None = None) -> RemotePlace:
+def open_place(place: str, *, mirror: Path | None = None) -> Place:
+    """Open a results folder, wherever it is.
+
+    Args:
+        place: A path, or a URL of fsspec such as `s3://bucket/results` or `zip://::results.zip`.
+        mirror: Where a URL's folders are fetched to; None: a folder of the cache, so that they are fetched once.
+
+    Raises:
+        UsageError: No such protocol, or what reads it is not installed; the message has the command that installs it.
+        RunError: It cannot be listed.
+    """
+    if not is_url(place):
+        return Place(place, Path(place))
+    if "::" not in place and place.startswith(_LOCAL_SCHEMES):
+        from fsspec.implementations.local import LocalFileSystem
+
+        return Place(place, Path(str(LocalFileSystem._strip_protocol(place))))
+    return _open_remote(place, mirror)
+
+
+def _open_remote(place: str, mirror: Path | None = None) -> RemotePlace:
     """Open a URL of fsspec.
 
     Args:

@@ -54,7 +54,7 @@ from harness.store.files import (
     require_schema,
 )
 from harness.store.folders import HISTORY_FOLDER, is_name
-from harness.store.place import open_place
+from harness.store.remote import open_place
 from harness.store.run_directory import HEADER_FILE, load_rounds, load_run
 from harness.store.schema import COMPARISON_TABLES, RUN_TABLES, SERIES_VIEW, TABLES, create_tables, insert_rows
 from harness.text import one_line, shown

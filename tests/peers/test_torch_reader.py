@@ -16,7 +16,7 @@ from onnx import helper
 
 from harness.models.onnx_file import run_onnx
 from harness.models.onnx_graph import OPSET
-from harness.peers.pytorch import MADE, PLAIN, unknown_ops
+from harness.peers.onnx_kinds import MADE, PLAIN, unknown_ops
 from harness.peers.values import Array
 from tests.peers.onnx_models import random, write_model
 

@@ -15,7 +15,7 @@ from harness.progress import Silent
 from harness.report.rows import rows_of
 from harness.store.archive import Compacted, compact, drop_turns, merge
 from harness.store.check import check_history
-from harness.store.place import open_place
+from harness.store.remote import open_place
 from tests.history.made import compacted, make_nights, night_id, store
 from tests.store.made import (
     a_comparison,
@@ -127,7 +127,7 @@ from pathlib import Path
 from harness.progress import Silent
 from harness.report.rows import rows_of
 from harness.store import archive
-from harness.store.place import open_place
+from harness.store.remote import open_place
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 setattr(archive, sys.argv[2], die)

@@ -24,7 +24,7 @@ from harness.store.archive import GarbageReport, drop_turns
 from harness.store.check import check_folder
 from harness.store.clock import parse_age
 from harness.store.files import TURNS_FILE
-from harness.store.place import open_place
+from harness.store.remote import open_place
 from harness.store.run_directory import load_run
 from tests.history.made import FIRST_NIGHT, compacted, make_night, night_id, store
 from tests.store.made import a_comparison, a_run, an_old_run, an_unfinished_run, contents, killed_at, runs

@@ -20,7 +20,7 @@ from harness.progress import Silent
 from harness.report.rows import rows_of
 from harness.store import files
 from harness.store.archive import Outcome, compact, merge
-from harness.store.place import open_place
+from harness.store.remote import open_place
 from tests.history.made import compacted, make_night
 from tests.store.made import (
     a_comparison,

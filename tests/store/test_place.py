@@ -15,7 +15,7 @@ from harness.history.open import open_history
 from harness.progress import Silent
 from harness.report.rows import rows_of
 from harness.store.archive import compact
-from harness.store.place import open_place
+from harness.store.remote import open_place
 from tests.store.made import a_comparison, a_run, an_unfinished_run, contents, runs
 
 URL = "memory://bucket/results"

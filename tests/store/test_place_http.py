@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RunError
-from harness.store.place import open_place
+from harness.store.remote import open_place
 from harness.store.run_directory import RunDirectory
 from tests.builders import make_header
 from tests.store.made import a_comparison, a_run, contents
