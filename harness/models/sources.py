@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from harness.models.model import Input, Model
 from harness.models.onnx_file import import_onnx, read_onnx, with_static_inputs
 from harness.models.program import MLIR_NAME, OnnxForm, Program, ProgramStore
 from harness.models.tools import require_file, run_tool
+from harness.text import did_you_mean
 from harness.toolchain.find import Toolchain
 
 _T = TypeVar("_T")
@@ -100,6 +102,9 @@ def from_mlir(
 ) -> Program:
     """The program of an MLIR file, text or bytecode, once iree-opt has read it.
 
+    Where the file has other public functions than the entry function, the program is without them and what only they
+    call: IREE would compile them too, and their code, size and compile time would count as the model's.
+
     Raises:
         SuiteError: There is no such file, or the suite names no entry function.
         CaseError: The file is no MLIR, or does not have the entry function (stage `model`).
@@ -108,7 +113,7 @@ def from_mlir(
         raise SuiteError(f"{where} function is missing; an mlir file needs its entry function")
     require_file(path, (".mlir", ".mlirbc"), f"{where} mlir")
     text = path.read_bytes()
-    key = ("mlir", hashlib.sha256(text).hexdigest(), model.function, toolchain.version)
+    key = ("mlir", "entry", hashlib.sha256(text).hexdigest(), model.function, toolchain.version)
     program = store.recall(key, Program)
     if program is not None:
         return program
@@ -122,9 +127,45 @@ def from_mlir(
             complaint=f"{where} mlir: {path} is no MLIR that IREE {toolchain.version} reads",
             remedy="check the file",
         )
+        if _may_have_more_functions(text):
+            program = _reduced(program, path, store, toolchain, limits, where)
     if model.function.isidentifier() and model.function.encode() not in text:
         raise CaseError("model", f"{where} function: {path} has no function {model.function!r}; correct the name")
     return store.remember(key, program)
+
+
+_ENTRY_CHILD = Path(__file__).with_name("entry_child.py")
+
+
+def _may_have_more_functions(text: bytes) -> bool:
+    """Whether MLIR may have more than one public function: bytecode does not show it."""
+    return text.startswith(b"ML\xefR") or text.count(b"func.func") + text.count(b"util.func") > 1
+
+
+def _reduced(
+    program: Program, path: Path, store: ProgramStore, toolchain: Toolchain, limits: process.Limits, where: str
+) -> Program:
+    """The program without public functions other than its entry function, and what only they need."""
+    with tempfile.TemporaryDirectory(dir=store.root, prefix=".reducing-") as folder:
+        output = Path(folder).resolve() / MLIR_NAME
+        finished = run_tool(
+            [*toolchain.python_command, _ENTRY_CHILD, MLIR_NAME, program.function, output],
+            cwd=store.folder(program.mlir_sha256),
+            limits=limits,
+            complaint=f"{where} function: {path} cannot be reduced to {program.function!r} and what it calls",
+            remedy="keep it as the file's only public function",
+        )
+        functions = json.loads(finished.stdout)["functions"]
+        if program.function not in functions:
+            raise CaseError(
+                "model",
+                f"{where} function: {path} has no public function {program.function!r}"
+                f"{did_you_mean(program.function, functions)}",
+            )
+        if not output.is_file():
+            return program
+        sha256, size = file_sha256(output), output.stat().st_size
+        return store.keep(replace(program, mlir_sha256=sha256, mlir_bytes=size), output)
 
 
 def from_onnx(

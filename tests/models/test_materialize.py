@@ -165,6 +165,47 @@ def test_text_and_bytecode_files_are_taken_as_they_are(
         np.testing.assert_allclose(output, 2 * np.load(artifact.arguments[0].file))
 
 
+SEVERAL = """
+util.global private @unused = dense<2.0> : tensor<4xf32>
+func.func @other(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %w = util.global.load @unused : tensor<4xf32>
+  %r = arith.mulf %a, %w : tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+func.func @called(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %r = arith.addf %a, %a : tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %r = call @called(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("suffix", [".mlir", ".mlirbc"])
+def test_of_several_public_functions_the_entry_function_and_what_it_calls_are_compiled(
+    make: Make, run_main: RunMain, toolchain: Toolchain, tmp_path: Path, suffix: str
+) -> None:
+    path = tmp_path / "several.mlir"
+    path.write_text(SEVERAL)
+    opt = str(toolchain.compiler_tools / "iree-opt")
+    if suffix == ".mlirbc":
+        assert process.run([opt, "--emit-bytecode", str(path), "-o", str(path.with_suffix(suffix))]).ok
+    artifact = make(mlir(path.with_suffix(suffix)))
+    assert artifact.mlir.read_bytes().startswith(b"ML\xefR") == (suffix == ".mlirbc")
+    assert artifact.sha256 == hashlib.sha256(artifact.mlir.read_bytes()).hexdigest()
+    text = process.run([opt, str(artifact.mlir)]).stdout
+    assert "func.func @main" in text
+    assert "func.func private @called" in text
+    assert "unused" not in text
+    assert "other" not in text
+    (output,) = run_main(artifact)
+    np.testing.assert_allclose(output, 2 * np.load(artifact.arguments[0].file))
+    with pytest.raises(CaseError, match=r"has no public function 'mine'; did you mean .main.\?$"):
+        make(mlir(path.with_suffix(suffix), function="mine"))
+
+
 def test_a_file_that_was_read_is_not_parsed_again(make: Make, add: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     artifact = make(mlir(add))
     monkeypatch.setattr(process, "run", lambda *_, **__: pytest.fail("a child was started"))
