@@ -7,6 +7,9 @@
 # restore sets HARNESS_HISTORY for the steps that follow: the URL, or a folder here.
 set -euo pipefail
 
+# shellcheck source=scripts/ci/output.sh
+. "$(dirname "${BASH_SOURCE[0]}")/output.sh"
+
 branch=${HARNESS_HISTORY_BRANCH:-harness-history}
 remote="$GITHUB_SERVER_URL/$GITHUB_REPOSITORY"
 
@@ -25,7 +28,7 @@ restore() {
         place="$RUNNER_TEMP/history/results"
         mkdir -p "$place"
     fi
-    echo "HARNESS_HISTORY=$place" >>"$GITHUB_ENV"
+    output "$GITHUB_ENV" HARNESS_HISTORY "$place"
 }
 
 # fetch_into FOLDER: the branch as it is now; a folder without commits where there is no such branch yet.

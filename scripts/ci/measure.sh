@@ -2,7 +2,8 @@
 # What a change does: base and head compiled on this machine, and measured side by side where they differ.
 # action.yml runs this in the repository's folder; docs/ci.md says what it is for.
 #   HARNESS_SUITE                the suite's file, from the repository's root
-#   HARNESS_RESULTS              folder for runs and comparisons (default: harness-results)
+#   HARNESS_RESULTS              folder that gets a new one for runs and comparisons, below RUNNER_TEMP where it is
+#                                relative (default: harness-results)
 #   HARNESS_BASE                 commit to compare with (default: the merge base with the pull request's base branch)
 #   HARNESS_BASE_TOOLCHAIN, HARNESS_HEAD_TOOLCHAIN    compare these releases of IREE instead of two commits
 #   HARNESS_PREPARE              commands that are run in the base's tree and in the head's before each is compiled, with
@@ -12,25 +13,26 @@
 #   RUNNER_TEMP, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY, GITHUB_BASE_REF    as GitHub sets them
 # Outputs: report (what was made: a comparison's folder, or a run's where there is no base), upload (a folder of data
 # for the job that posts it), verdict (passed, regressed, failed, inconclusive), status (the exit status).
+# All of them are below a folder that is made here, outside the checkout: a change can commit what looks like results.
 # It ends with 0 whatever the verdict is, and with something else only where there is nothing to report.
 set -euo pipefail
 
 # shellcheck source=scripts/ci/base.sh
 . "$(dirname "${BASH_SOURCE[0]}")/base.sh"
+# shellcheck source=scripts/ci/output.sh
+. "$(dirname "${BASH_SOURCE[0]}")/output.sh"
 
 suite=$HARNESS_SUITE
-results=${HARNESS_RESULTS:-harness-results}
 filters=()
 while IFS= read -r pattern; do
     [ -z "$pattern" ] || filters+=(--filter "$pattern")
 done <<<"${HARNESS_FILTER:-}"
-mkdir -p "$results"
-results=$(cd "$results" && pwd)
 log="$RUNNER_TEMP/harness.log"
 
 main() {
-    upload=$(fresh "$results/upload")
     [ -f "$suite" ] || fail "suite $suite: there is no such file in this checkout; correct the input suite"
+    results=$(fresh_folder "${HARNESS_RESULTS:-harness-results}")
+    upload="$results/upload"
     if [ -n "${HARNESS_BASE_TOOLCHAIN:-}${HARNESS_HEAD_TOOLCHAIN:-}" ]; then
         compare_toolchains
     else
@@ -63,15 +65,15 @@ compare_commits() {
         return
     fi
     note "base $(short "$base")"
-    base_run=$(compiled "$RUNNER_TEMP/harness-base" "$(fresh "$results/base-$(short "$base")")") || status=$?
+    base_run=$(compiled "$RUNNER_TEMP/harness-base" "$results/base-$(short "$base")") || status=$?
     [ "$status" -ne 2 ] || fail "$(last_word)"
     if [ "$status" -ne 0 ]; then
         report_alone "$suite cannot be run in the base $(short "$base"): $(last_word)"
         return
     fi
     note "head $(short HEAD)"
-    head_run=$(compiled . "$(fresh "$results/head-$(short HEAD)")") || fail "$(last_word)"
-    compare "$(relative "$base_run")" "$(relative "$head_run")" --by-name || status=$?
+    head_run=$(compiled . "$results/head-$(short HEAD)") || fail "$(last_word)"
+    compare "$base_run" "$head_run" --by-name || status=$?
     if [ "$status" -eq 2 ]; then
         report_alone "base $(short "$base") and head cannot be compared: $(last_word)"
         return
@@ -94,14 +96,14 @@ compiled() {
 }
 
 compare() {
-    logged harness compare "$@" --results "$results" ${filters[@]+"${filters[@]}"} \
+    logged harness compare "$@" --results "$results/compared" ${filters[@]+"${filters[@]}"} \
         --row-budget "${HARNESS_ROW_BUDGET:-15}" --compile-budget "${HARNESS_COMPILE_BUDGET:-30}" \
         --controls "${HARNESS_CONTROLS:-2}"
 }
 
 report_comparison() {
     local folder
-    folder=$(newest_comparison)
+    folder=$(only_folder "$results/compared") || fail "harness compare left no comparison: $(last_word)"
     mkdir "$upload"
     cp "$folder/comparison.json" "$upload/"
     summarise "$folder"
@@ -111,7 +113,7 @@ report_comparison() {
 # Where there is no base: what the head's variants do against its baseline, and why nothing is compared.
 report_alone() {
     local alone folder status=0
-    alone=$(fresh "$results/alone")
+    alone="$results/alone"
     note "$1; the head is measured alone"
     logged harness run "$suite" --results "$alone" ${filters[@]+"${filters[@]}"} || status=$?
     [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || fail "$(last_word)"
@@ -137,13 +139,11 @@ tell() {
     4) verdict=inconclusive ;;
     *) verdict=failed ;;
     esac
-    {
-        echo "report=$(relative "$1")"
-        echo "upload=$(relative "$upload")"
-        echo "verdict=$verdict"
-        echo "status=$2"
-    } >>"$GITHUB_OUTPUT"
-    note "verdict: $verdict (exit status $2), in $(relative "$1")"
+    output "$GITHUB_OUTPUT" report "$1"
+    output "$GITHUB_OUTPUT" upload "$upload"
+    output "$GITHUB_OUTPUT" verdict "$verdict"
+    output "$GITHUB_OUTPUT" status "$2"
+    note "verdict: $verdict (exit status $2), in $1"
 }
 
 # What a command prints goes to the job's log and to a file, in which the sentence stands that says what failed.
@@ -155,33 +155,31 @@ last_word() {
     { grep '^harness: ' "$log" || tail -n 1 "$log"; } | tail -n 1 | sed 's/^harness: //'
 }
 
-# fresh FOLDER: that name, or with a number where it is taken, as where an action is used twice in a job.
-fresh() {
-    local name=$1 number=2
-    while [ -e "$name" ]; do
-        name="$1-$number"
-        number=$((number + 1))
-    done
-    printf '%s\n' "$name"
+# fresh_folder PLACE: a new folder in it, with a name that nobody can have chosen before.
+fresh_folder() {
+    local place=$1
+    case $place in
+    /*) ;;
+    *) place="$RUNNER_TEMP/$place" ;;
+    esac
+    mkdir -p "$place"
+    mktemp -d "$place/$(date -u +%Y%m%d-%H%M%S)-XXXXXXXX"
 }
 
 # only_run FOLDER: the one run in it; a list of suites makes several.
 only_run() {
     local runs=("$1"/*/)
-    if [ "${#runs[@]}" -ne 1 ]; then
+    only_folder "$1" || {
         echo "harness: $suite makes ${#runs[@]} runs; give one suite, not a list of them" >"$log"
         return 2
-    fi
-    printf '%s\n' "${runs[0]%/}"
+    }
 }
 
-newest_comparison() {
-    local found=("$results"/*-compare*/)
-    printf '%s\n' "${found[${#found[@]} - 1]%/}"
-}
-
-relative() {
-    printf '%s\n' "${1#"$PWD"/}"
+# only_folder FOLDER: the one folder in it, which the command made that was given FOLDER; status 2: there are others.
+only_folder() {
+    local found=("$1"/*/)
+    [ "${#found[@]}" -eq 1 ] && [ -d "${found[0]}" ] || return 2
+    printf '%s\n' "${found[0]%/}"
 }
 
 main

@@ -11,6 +11,9 @@
 # something slower lately, or a case fails since then), site (the dashboard's folder).
 set -euo pipefail
 
+# shellcheck source=scripts/ci/output.sh
+. "$(dirname "${BASH_SOURCE[0]}")/output.sh"
+
 measure() {
     local status=0 new="$RUNNER_TEMP/new-runs"
     harness run "$HARNESS_SUITE" --toolchain "$HARNESS_REFERENCE" --toolchain "${HARNESS_TOOLCHAIN:-newest}" \
@@ -24,7 +27,7 @@ measure() {
     if [ -n "${HARNESS_TURNS:-}" ]; then
         harness results gc "$HARNESS_HISTORY" --older-than "$HARNESS_TURNS"
     fi
-    echo "status=$status" >>"$GITHUB_OUTPUT"
+    output "$GITHUB_OUTPUT" status "$status"
 }
 
 report() {
@@ -34,11 +37,9 @@ report() {
     [ "$status" -eq 0 ] || [ "$status" -eq 1 ] || [ "$status" -eq 3 ] || exit "$status"
     cat "$changes" >>"$GITHUB_STEP_SUMMARY"
     harness dashboard "$HARNESS_HISTORY" --out "$site"
-    {
-        echo "changes=$changes"
-        echo "changed=$([ "$status" -ne 0 ] && echo true || echo false)"
-        echo "site=$site"
-    } >>"$GITHUB_OUTPUT"
+    output "$GITHUB_OUTPUT" changes "$changes"
+    output "$GITHUB_OUTPUT" changed "$([ "$status" -ne 0 ] && echo true || echo false)"
+    output "$GITHUB_OUTPUT" site "$site"
 }
 
 case ${1:-} in

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,16 @@ def commit(folder: Path, **texts: str) -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
+def assigned(file: Path) -> dict[str, str]:
+    """What a file of GitHub's says, as the runner reads it: `name=value`, or `name<<END` and lines until `END`."""
+    values: dict[str, str] = {}
+    lines = iter(file.read_text().split("\n")[:-1])
+    for line in lines:
+        name, mark, rest = re.split("(<<|=)", line, maxsplit=1)
+        values[name] = rest if mark == "=" else "\n".join(takewhile(rest.__ne__, lines))
+    return values
+
+
 @dataclass(frozen=True)
 class Job:
     """One job: a checkout, and the files by which its steps and the runner tell each other things."""
@@ -132,8 +144,7 @@ class Job:
     @property
     def outputs(self) -> dict[str, str]:
         """The outputs that the steps gave the runner."""
-        lines = (self.temp / "output").read_text().splitlines()
-        return dict(line.split("=", 1) for line in lines)
+        return assigned(self.temp / "output")
 
     @property
     def summary(self) -> str:
@@ -143,7 +154,12 @@ class Job:
     @property
     def upload(self) -> Path:
         """The folder that the job uploads as an artifact."""
-        return self.checkout / self.outputs["upload"]
+        return Path(self.outputs["upload"])
+
+    @property
+    def results(self) -> Path:
+        """The folder that the job made for what it measured."""
+        return self.upload.parent
 
     @property
     def uploaded(self) -> set[str]:

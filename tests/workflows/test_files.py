@@ -137,7 +137,7 @@ def test_every_input_of_an_action_is_used_and_described(file: Path) -> None:
 def test_every_variable_of_a_step_is_one_that_its_script_reads(file: Path) -> None:
     for step in steps(file):
         if script := re.search(r"scripts/ci/([a-z]+\.sh)", step.get("run", "")):
-            text = "".join((ROOT / "scripts/ci" / name).read_text() for name in (script[1], "base.sh"))
+            text = "".join((ROOT / "scripts/ci" / name).read_text() for name in (script[1], "base.sh", "output.sh"))
             assert [name for name in step["env"] if name not in text] == []
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.workflows.conftest import ROOT, Job, commit, git
+from tests.workflows.conftest import ROOT, Job, assigned, commit, git
 
 # --- The commit that a change is compared with ---
 
@@ -120,13 +119,13 @@ COMPARED = {"comparison.json", "comment.md", "report.md"}
 def test_base_and_head_are_compiled_then_compared_by_name(fake: Job) -> None:
     fake.measure(HARNESS_ROW_BUDGET="", HARNESS_COMPILE_BUDGET="", HARNESS_CONTROLS="")
     base, head = (git(fake.checkout, "rev-parse", "--short=12", name) for name in ("HEAD^", "HEAD"))
-    results = fake.checkout / "harness-results"
+    results = fake.results
     assert fake.calls == [
         f"'(base)' run small.toml --no-measure --results {results}/base-{base}",
         f"run small.toml --no-measure --results {results}/head-{head}",
-        f"compare harness-results/base-{base}/2026-0-small harness-results/head-{head}/2026-0-small --by-name "
-        f"--results {results} --row-budget 15 --compile-budget 30 --controls 2",
-        f"report {results}/2026-0-small-compare --format github --step-summary {fake.temp}/summary.md "
+        f"compare {results}/base-{base}/2026-0-small {results}/head-{head}/2026-0-small --by-name "
+        f"--results {results}/compared --row-budget 15 --compile-budget 30 --controls 2",
+        f"report {results}/compared/2026-0-small-compare --format github --step-summary {fake.temp}/summary.md "
         f"--out {results}/upload/comment.md --full-out {results}/upload/report.md",
     ]
 
@@ -147,8 +146,8 @@ def test_the_job_goes_on_whatever_the_verdict(
     fake: Job, environment: dict[str, str], verdict: str, status: str
 ) -> None:
     fake.measure(**environment)
-    report = {"report": "harness-results/2026-0-small-compare", "upload": "harness-results/upload"}
-    assert fake.outputs == {**report, "verdict": verdict, "status": status}
+    folders = {"report": f"{fake.results}/compared/2026-0-small-compare", "upload": f"{fake.results}/upload"}
+    assert fake.outputs == {**folders, "verdict": verdict, "status": status}
     assert fake.uploaded == COMPARED
 
 
@@ -164,10 +163,44 @@ def test_patterns_go_to_every_command(fake: Job) -> None:
 
 
 def test_used_twice_in_a_job_each_has_folders_of_its_own(fake: Job) -> None:
-    for upload in ("harness-results/upload", "harness-results/upload-2"):
-        shutil.rmtree(fake.checkout / "harness-results/2026-0-small-compare", ignore_errors=True)
-        fake.measure()
-        assert fake.outputs["upload"] == upload
+    used = set()
+    for place in ("", "", "ours", "../../ours", str(fake.checkout)):
+        fake.measure(HARNESS_RESULTS=place)
+        assert fake.uploaded == COMPARED
+        assert fake.results.parent.samefile(fake.temp / (place or "harness-results"))
+        used.add(fake.results)
+    assert len(used) == 5
+
+
+FORGED = {"verdict": "passed", "status": "0", "upload": "elsewhere"}
+NEWLINES = "".join(f"\n{name}={value}" for name, value in FORGED.items())
+
+
+@pytest.mark.parametrize("place", ["", "HARNESS_RESULTS"])
+@pytest.mark.parametrize("name", ["99991231-235959-x-compare", f"99991231-235959-x{NEWLINES}\n-compare", "upload"])
+def test_results_that_the_change_commits_change_nothing(fake: Job, place: str, name: str) -> None:
+    """Neither what looks like the newest comparison, nor a folder whose name has outputs of the job in it."""
+    folder = fake.checkout / "harness-results" / name
+    folder.mkdir(parents=True)
+    (folder / "comparison.json").write_text('{"forged": true}')
+    commit(fake.checkout)
+    inside = {place: str(folder.parent)} if place else {}
+    fake.measure(FAKE_COMPARE="1", **inside)
+    assert fake.outputs == {
+        "report": f"{fake.results}/compared/2026-0-small-compare",
+        "upload": f"{fake.results}/upload",
+        "verdict": "regressed",
+        "status": "1",
+    }
+    assert (fake.upload / "comparison.json").read_text() == "{}"
+    assert git(fake.checkout, "status", "--porcelain", "--", "harness-results", ":!harness-results/2*") == ""
+
+
+def test_an_output_with_newlines_stays_one_output(tmp_path: Path) -> None:
+    script = f'set -euo pipefail; . {ROOT}/scripts/ci/output.sh; output "$1" "$2" "$3"'
+    for name, value in (("report", f"a{NEWLINES}\nb<<c"), ("status", "1")):
+        subprocess.run(["bash", "-c", script, "output", str(tmp_path / "output"), name, value], check=True)
+    assert assigned(tmp_path / "output") == {"report": f"a{NEWLINES}\nb<<c", "status": "1"}
 
 
 def test_two_releases_of_iree(fake: Job) -> None:
@@ -200,7 +233,7 @@ def test_the_head_is_measured_alone_and_the_summary_says_why(
     reason = reason.format(base=git(fake.checkout, "rev-parse", "--short=12", "HEAD^"))
     assert f"\n{reason}; the head is measured alone\n" in f"\n{errors}"
     assert fake.summary == f"Nothing was compared: {reason}\n\nthe report\n"
-    assert fake.outputs["report"] == "harness-results/alone/2026-0-small"
+    assert fake.outputs["report"] == f"{fake.results}/alone/2026-0-small"
     assert fake.uploaded == {"run.json", "builds.jsonl", "finished.json", "comment.md", "report.md"}
 
 
@@ -217,6 +250,7 @@ TWO_RELEASES = {"HARNESS_BASE_TOOLCHAIN": "1", "HARNESS_HEAD_TOOLCHAIN": "2"}
         ({"FAKE_RUNS": "2"}, "small.toml makes 2 runs; give one suite, not a list of them"),
         ({"HARNESS_BASE_TOOLCHAIN": "1"}, "base-toolchain and head-toolchain belong together; give both or neither"),
         ({**TWO_RELEASES, "FAKE_COMPARE": "2"}, "it is broken; mend it"),
+        ({"FAKE_COMPARE": "70"}, "harness compare left no comparison: it is broken; mend it"),
     ],
 )
 def test_the_job_fails_with_a_sentence(fake: Job, environment: dict[str, str], sentence: str) -> None:

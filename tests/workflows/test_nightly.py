@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflows.conftest import Job, git
+from tests.workflows.conftest import Job, assigned, git
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_the_first_night_makes_the_branch_and_the_next_adds_to_it(night: Job, tm
     for number, job in enumerate((night, a_night(tmp_path, "second"))):
         step(job, "history.sh", "restore")
         place = job.temp / "history/results"
-        assert (job.temp / "env").read_text() == f"HARNESS_HISTORY={place}\n"
+        assert assigned(job.temp / "env") == {"HARNESS_HISTORY": str(place)}
         assert len(list(place.iterdir())) == number
         add_run(job, f"run-{number}")
         step(job, "history.sh", "push")
@@ -79,7 +79,7 @@ def test_a_history_that_cannot_be_fetched_is_not_begun_anew(night: Job) -> None:
 def test_a_history_at_a_url_needs_no_branch(night: Job) -> None:
     for action in ("restore", "push"):
         step(night, "history.sh", action, HARNESS_HISTORY_URL="s3://bucket/results")
-    assert (night.temp / "env").read_text() == "HARNESS_HISTORY=s3://bucket/results\n"
+    assert assigned(night.temp / "env") == {"HARNESS_HISTORY": "s3://bucket/results"}
     assert not (night.temp / "history").exists()
 
 
