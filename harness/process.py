@@ -1,6 +1,7 @@
 """Starting, limiting and stopping child processes; the only module that does.
 
-Every child has its own process group, no standard input unless it is a worker, and is stopped with TERM, then KILL.
+Every child has its own process group, no standard input unless it is a worker, and is stopped with TERM, then KILL;
+where the harness itself is killed, its warden kills them.
 Time and resident memory are limited from outside by a watchdog, so that a limit reads as a limit, not as a crash.
 """
 
@@ -23,6 +24,7 @@ from typing import IO
 import psutil
 
 from harness.stillness import Gate
+from harness.warden import Warden
 
 KILL_AFTER_S = 2.0
 _WATCH_EVERY_S = 0.05
@@ -30,6 +32,7 @@ _WATCH_EVERY_S = 0.05
 _children: set[subprocess.Popen[bytes]] = set()
 _children_lock = threading.Lock()
 _gate = Gate()
+_warden = Warden()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,13 +127,15 @@ def spawn(
             env={**os.environ, **env} if env else None,
             start_new_session=True,
         )
+    _warden.watch(child.pid)
     with _children_lock:
         _children.add(child)
     return child
 
 
 def forget(child: subprocess.Popen[bytes]) -> None:
-    """Take an ended child off the list of those that `stop_all` stops."""
+    """Take an ended child off the list of those that `stop_all` stops and that end with the harness."""
+    _warden.release(child.pid)
     with _children_lock:
         _children.discard(child)
 
@@ -253,11 +258,7 @@ def _wait(child: subprocess.Popen[bytes]) -> tuple[int, int | None]:
 @contextmanager
 def hold_still() -> Iterator[None]:
     """Hold all pausable children still, and start none, while something is timed."""
-
-    def spawn_holder(command: list[str]) -> subprocess.Popen[bytes]:
-        return spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-
-    with _gate.hold(spawn_holder, forget):
+    with _gate.hold():
         yield
 
 

@@ -1,39 +1,20 @@
 """Holding children in the background still while something is timed.
 
 A compile may take minutes. What is ready is measured meanwhile, and for that time the compilers are stopped (SIGSTOP),
-since they would take the cores and caches that are being timed. What stops them is a child of its own, which lets them
-go on when its standard input ends: so they do not stand still for ever where the harness is killed.
+since they would take the cores and caches that are being timed. Where the harness is killed meanwhile, its warden
+(warden.py) kills them, stopped or not.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-# Prints a line when all groups of processes are stopped, and lets them go on at the end of its input.
-_HOLDER = """
-import os, signal, sys
-groups = [int(pid) for pid in sys.argv[1:]]
-def send(number):
-    for group in groups:
-        try:
-            os.killpg(group, number)
-        except (ProcessLookupError, PermissionError):
-            pass
-send(signal.SIGSTOP)
-print("held", flush=True)
-try:
-    sys.stdin.read()
-finally:
-    send(signal.SIGCONT)
-"""
-HOLDER_COMMAND = (sys.executable, "-I", "-S", "-c", _HOLDER)
-
-Spawn = Callable[[list[str]], "subprocess.Popen[bytes]"]
 
 
 class Gate:
@@ -68,25 +49,24 @@ class Gate:
             return self._held_ns + (0 if self._since_ns is None else time.perf_counter_ns() - self._since_ns)
 
     @contextmanager
-    def hold(self, spawn: Spawn, forget: Callable[[subprocess.Popen[bytes]], None]) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Hold all of them still, and start none."""
         with self._lock:
             self._open.clear()
-            groups = [str(pid) for pid in self._children]
             self._since_ns = time.perf_counter_ns()
-        holder = spawn([*HOLDER_COMMAND, *groups]) if groups and sys.platform != "win32" else None
+            self._signal(stop=True)
         try:
-            if holder is not None and holder.stdout is not None:
-                holder.stdout.readline()
             yield
         finally:
-            if holder is not None:
-                for pipe in (holder.stdin, holder.stdout):
-                    if pipe is not None:
-                        pipe.close()
-                holder.wait()
-                forget(holder)
             with self._lock:
+                self._signal(stop=False)
                 self._held_ns += time.perf_counter_ns() - (self._since_ns or time.perf_counter_ns())
                 self._since_ns = None
                 self._open.set()
+
+    def _signal(self, *, stop: bool) -> None:
+        if not hasattr(os, "killpg"):
+            return
+        for group in self._children:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGSTOP if stop else signal.SIGCONT)

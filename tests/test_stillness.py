@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -14,7 +12,6 @@ import psutil
 import pytest
 
 from harness.process import Finished, Limits, hold_still, run
-from harness.stillness import HOLDER_COMMAND
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="no groups of processes here")
 
@@ -112,23 +109,3 @@ def test_no_child_starts_while_others_are_held(tmp_path: Path) -> None:
 def test_children_that_are_not_pausable_go_on() -> None:
     with hold_still():
         assert run([sys.executable, "-c", "print(1)"]).stdout == "1\n"
-
-
-def test_the_holder_lets_them_go_when_the_harness_is_killed() -> None:
-    """Its standard input ends with the harness, whatever ended that."""
-    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
-    holder = subprocess.Popen(
-        [*HOLDER_COMMAND, str(sleeper.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-    )
-    assert holder.stdin is not None
-    assert holder.stdout is not None
-    try:
-        assert holder.stdout.readline() == b"held\n"
-        _wait_until_stopped(sleeper.pid)
-        holder.stdin.close()
-        assert holder.wait(timeout=30) == 0
-        assert psutil.Process(sleeper.pid).status() != psutil.STATUS_STOPPED
-    finally:
-        holder.stdout.close()
-        os.killpg(sleeper.pid, signal.SIGKILL)
-        sleeper.wait()

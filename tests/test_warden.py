@@ -1,0 +1,122 @@
+"""A harness that is killed leaves nothing running: not what computes, not what is held still, not their children."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="no groups of processes here")
+
+PATIENCE_S = 60
+
+# A child that has a child, neither of which heeds TERM; prints both.
+_FAMILY = """
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print(os.getpid(), child.pid, flush=True)
+time.sleep(600)
+"""
+# A harness with one such child that is held still and one that is not; prints them and the warden.
+_HARNESS = f"""
+import subprocess, sys, time
+from harness import process
+command = [sys.executable, "-c", {_FAMILY!r}]
+def begin():
+    return process.spawn(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+children = [process._gate.start(begin), begin()]
+words = [child.stdout.readline().decode().strip() for child in children]
+with process.hold_still():
+    print(*words, process._warden.pid, flush=True)
+    for _ in sys.stdin:
+        print(process._warden.pid, flush=True)
+"""
+
+
+class Harness:
+    """A harness with four processes below it, of which two are held still."""
+
+    def __init__(self, child: subprocess.Popen[str]) -> None:
+        self.child = child
+        assert child.stdout is not None
+        *self.family, self.warden = (int(word) for word in child.stdout.readline().split())
+
+    def ask_warden(self) -> int:
+        """The pid of its warden now."""
+        assert self.child.stdin is not None
+        assert self.child.stdout is not None
+        self.child.stdin.write("\n")
+        self.child.stdin.flush()
+        return int(self.child.stdout.readline())
+
+    def left(self) -> list[int]:
+        """What still runs or stands still of its family."""
+        return [pid for pid in self.family if not _is_gone(pid)]
+
+
+@contextmanager
+def _harness() -> Iterator[Harness]:
+    child = subprocess.Popen([sys.executable, "-c", _HARNESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    harness = Harness(child)
+    try:
+        yield harness
+    finally:
+        child.kill()
+        child.communicate()
+        for pid in harness.left():
+            os.kill(pid, signal.SIGKILL)
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+def _is_still(pid: int) -> bool:
+    return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+
+
+def _wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not happened():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.02)
+
+
+def test_what_computes_and_what_is_held_still_ends_with_a_harness_that_is_killed() -> None:
+    with _harness() as harness:
+        _wait_until(lambda: [_is_still(pid) for pid in harness.family] == [True, True, False, False])
+        harness.child.kill()
+        _wait_until(lambda: not harness.left())
+        _wait_until(lambda: _is_gone(harness.warden))
+
+
+def test_a_warden_that_is_killed_or_asked_to_stop_leaves_no_gap() -> None:
+    with _harness() as harness:
+        os.kill(harness.warden, signal.SIGTERM)
+        os.kill(harness.warden, signal.SIGKILL)
+        _wait_until(lambda: harness.ask_warden() != harness.warden)
+        assert len(harness.left()) == 4
+        harness.child.kill()
+        _wait_until(lambda: not harness.left())
+
+
+def test_what_has_ended_is_released_since_its_number_may_become_anothers() -> None:
+    code = """
+        import sys
+        from harness import process
+        process.run([sys.executable, "-c", "pass"])
+        print(process._warden._groups)
+    """
+    done = subprocess.run([sys.executable, "-c", "\n".join(map(str.strip, code.splitlines()))], capture_output=True)
+    assert done.stdout.split() == [b"set()"]
