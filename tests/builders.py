@@ -20,6 +20,7 @@ from harness.models.model import Input, Model, Tolerance
 from harness.peers import Peer, Ready
 from harness.peers.registry import AppliedPeer
 from harness.plugins import Applied, Flags, NoOptions, Plugin, PluginFile, Step, registry
+from harness.progress import Silent
 from harness.records.case import Case
 from harness.records.comparison import Row, Verdict
 from harness.records.run import SCHEMA_VERSION, Header, ModelRecord, Round, ToolchainRecord, Turn
@@ -254,3 +255,14 @@ def make_row(verdict: Verdict = "unchanged", metric: str = "latency", **fields: 
     """A row of net/fast@cpu."""
     place = {"case": "net/fast@cpu", "model": "net", "variant": "fast", "device": "cpu"}
     return Row(**{**place, "metric": metric, "verdict": verdict, **fields})
+
+
+class Notes(Silent):
+    """A progress that keeps its notes."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Keep it."""
+        self.lines.append(text)

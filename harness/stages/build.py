@@ -1,95 +1,23 @@
-"""[Case] -> models' MLIR and inputs -> [Build]."""
+"""[Case] -> [Build]."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from harness.cache import cache_root
 from harness.compile import BuildCache, CompileRequest, Underway, compile_cases
-from harness.errors import CaseError, RunError, SuiteError
-from harness.models.builder import check_params, find_builder
-from harness.models.materialize import ModelArtifact, materialize
-from harness.models.model import Model
-from harness.peers.values import PeerModel
-from harness.plugins.options import as_json
+from harness.models.materialize import ModelArtifact
 from harness.process import Limits
-from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.stages.context import Context
+from harness.stages.failures import dependent_cases
+from harness.stages.models import writing_the_cache
 from harness.stages.prepare import Prepared
-
-
-@contextmanager
-def writing_the_cache(remedy: str = "make room or set HARNESS_CACHE") -> Iterator[None]:
-    """Turn what the system says of a cache that cannot be written into a sentence for the user.
-
-    Raises:
-        RunError: The cache cannot be written.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise RunError(f"{cache_root()}: the cache cannot be written ({error.strerror}); {remedy}") from None
-
-
-def materialize_models(prepared: Prepared, limits: Limits, progress: Progress) -> dict[str, ModelArtifact | Failure]:
-    """Build or import the models of all cases that will run; by name, a failure where one could not be made.
-
-    Raises:
-        RunError: The cache cannot be written.
-    """
-    wanted = {case.model for case in prepared.cases if case.skip is None}
-    models = [model for model in prepared.suite.models if model.name in wanted]
-    progress.stage("Models", len(models))
-    artifacts: dict[str, ModelArtifact | Failure] = {}
-    for model in models:
-        progress.step(model.name, advance=0)
-        try:
-            with writing_the_cache():
-                artifacts[model.name] = materialize(
-                    model,
-                    store=cache_root() / "models",
-                    toolchain=prepared.toolchain,
-                    limits=limits,
-                    with_onnx=bool(prepared.peers) or model.reference == "onnxruntime",
-                )
-        except SuiteError as error:  # such as an ONNX file whose inputs the suite has to give: the others go on
-            artifacts[model.name] = Failure(stage="model", message=f"{prepared.suite.path}: {error}")
-        except CaseError as error:
-            artifacts[model.name] = Failure.of(error)
-        progress.step(model.name)
-    return artifacts
-
-
-def skip_unfit_peers(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]) -> Prepared:
-    """The same plan, the cases of peers that have no program for their model being skipped, with the reason."""
-    models = {model.name: model for model in prepared.suite.models}
-
-    def checked(case: Case) -> Case:
-        artifact = artifacts.get(case.model)
-        if case.peer is None or case.skip is not None or not isinstance(artifact, ModelArtifact):
-            return case
-        applied = prepared.peers[case.variant]
-        reason = applied.refuses(peer_model(models[case.model], artifact))
-        return case if reason is None else replace(case, skip=reason)
-
-    return replace(prepared, cases=tuple(checked(case) for case in prepared.cases))
-
-
-def peer_model(model: Model, artifact: ModelArtifact) -> PeerModel:
-    """A model in the forms that peers read."""
-    params = {}
-    if model.builder is not None:
-        params = as_json(check_params(find_builder(model.builder), model.params))
-    onnx = artifact.onnx.absolute() if artifact.onnx is not None else None  # a peer's process has a folder of its own
-    return PeerModel(name=model.name, builder=model.builder, params=params, onnx=onnx, inputs=artifact.inputs)
-
 
 # Where nothing has been finished for so long, what is ready is measured before waiting on.
 _PATIENCE_S = 15.0
@@ -124,7 +52,7 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
     builds = dict(context.done.builds)
     requests = _requests(context, artifacts, builds, cache)
     models = dict.fromkeys(case.model for case in prepared.cases if case.skip is None)
-    model_of = {case.name: case.model for case in prepared.cases}
+    cases = {case.name: case for case in prepared.cases}
     waiting = Counter(request.case.model for request in requests)
     yielded: set[str] = set()
 
@@ -157,10 +85,14 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
         finished = time.monotonic()
         if build.failure is not None:
             context.directory.log(build.case, stderr)
+            case = cases[build.case]
+            artifact = artifacts[case.model]
+            assert isinstance(artifact, ModelArtifact)  # noqa: S101 (else nothing was compiled)
+            context.failures.case(case, build.failure, dependent_cases(prepared, case, artifact))
         if build.case not in builds:
             context.directory.append(build)
         builds[build.case] = build
-        waiting[model_of[build.case]] -= 1
+        waiting[cases[build.case].model] -= 1
         progress.step(build.case)
     yield batch()
 

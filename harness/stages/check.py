@@ -15,8 +15,10 @@ from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Failure
-from harness.stages.build import Batch, peer_model
+from harness.stages.build import Batch
 from harness.stages.context import Context
+from harness.stages.failures import dependent_cases
+from harness.stages.models import peer_model
 from harness.stages.prepare import Prepared
 from harness.stages.second_opinion import SecondPath
 from harness.verify import AnyRunnable, Runnable, RunnablePeer, check_cases
@@ -110,6 +112,10 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
         if check.case not in checks:
             directory.append(check)
             checks[check.case] = check
+            if check.failure is not None:
+                item = next(item for item in wanted if item.case.name == check.case)
+                others = dependent_cases(prepared, item.case, item.artifact)
+                context.failures.check(item.case, check.failure, others)
         progress.step(check.case)
     return [item for item in runnable if checks[item.case.name].failure is None]
 

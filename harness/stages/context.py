@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.progress import Progress
 from harness.records.run import Build, Check, IrCounts, Peak, Reference, Run
+from harness.stages.failures import FailureNotes
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory
@@ -48,6 +49,7 @@ class Context:
     """One run under way.
 
     Attributes:
+        failures: What is printed of them as they happen.
         peaks: What was measured of this machine, by device; a run that goes on measures again.
         checks: Of all cases that were checked so far, by name.
     """
@@ -57,5 +59,6 @@ class Context:
     directory: RunDirectory
     done: Done
     progress: Progress
+    failures: FailureNotes
     peaks: dict[str, Peak] = field(default_factory=dict)
     checks: dict[str, Check] = field(default_factory=dict)

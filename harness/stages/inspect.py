@@ -12,8 +12,9 @@ from harness.ir.op_counts import Inspected, count_files
 from harness.machine.environment import capture_environment
 from harness.progress import Progress
 from harness.records.run import Failure
-from harness.stages.build import host_cpu_of, materialize_models, request_for, writing_the_cache
+from harness.stages.build import host_cpu_of, request_for
 from harness.stages.count import Compiled
+from harness.stages.models import materialize_models, writing_the_cache
 from harness.stages.options import IrOptions, compile_limits
 from harness.stages.prepare import prepare
 from harness.suite.cases import Selection

@@ -63,7 +63,8 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
                 directory.append(result)
                 if isinstance(result, Lost):
                     alive = [item for item in alive if item.case.name != result.case]
-                    progress.note(f"{result.case}: {result.failure.message}")
+                    lost = next(item for item in members if item.case.name == result.case)
+                    context.failures.case(lost.case, result.failure)
                 else:
                     progress.step(_where(result, generations), advance=0)
             progress.step(name)

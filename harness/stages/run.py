@@ -25,11 +25,13 @@ from harness.progress import Progress
 from harness.records.run import SCHEMA_VERSION, Failure, Header, ModelRecord, ToolchainRecord
 from harness.report import render
 from harness.report.rows import rows_of
-from harness.stages.build import Batch, compile_stage, materialize_models, skip_unfit_peers
+from harness.stages.build import Batch, compile_stage
 from harness.stages.check import lay_out_stage, reference_stage, verify_stage
 from harness.stages.context import Context, Done, done_in
 from harness.stages.count import ir_stage, peak_stage, work_stage
+from harness.stages.failures import FailureNotes
 from harness.stages.measure import measure_stage
+from harness.stages.models import materialize_models, skip_unfit_peers
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared, prepare
 from harness.store.run_directory import RunDirectory, new_run_id, require_writable
@@ -56,7 +58,14 @@ def run_suite(options: RunOptions, progress: Progress, toolchains: Sequence[Tool
     prepared = skip_unfit_peers(prepared, artifacts)
     directory, done = _open(prepared, artifacts, options)
     with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch, _interruptible(directory):
-        context = Context(prepared=prepared, options=options, directory=directory, done=done, progress=progress)
+        context = Context(
+            prepared=prepared,
+            options=options,
+            directory=directory,
+            done=done,
+            progress=progress,
+            failures=FailureNotes(progress),
+        )
         for batch in compile_stage(context, artifacts):
             _check_and_measure(context, artifacts, batch, Path(scratch))
         directory.finish(lambda run: render(run, "markdown", full=True), rows_of)

@@ -16,6 +16,7 @@ from harness.records.case import Case
 from harness.records.run import Build, Run
 from harness.stages.context import Context, Done
 from harness.stages.count import Compiled
+from harness.stages.failures import FailureNotes
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory, load_run
@@ -51,7 +52,12 @@ class UnderWay:
         options = RunOptions(Path("suite.toml"), results=self.directory.path.parent, jobs=2, call_timeout_s=1.0)
         prepared = self.prepared(cases, suite)
         return Context(
-            prepared=prepared, options=options, directory=self.directory, done=done or Done(), progress=Silent()
+            prepared=prepared,
+            options=options,
+            directory=self.directory,
+            done=done or Done(),
+            progress=Silent(),
+            failures=FailureNotes(Silent()),
         )
 
     def compiled(self, build: Build) -> Compiled:

@@ -1,4 +1,4 @@
-"""Models and compiles: what is wrong with one fails its own cases, and long compiles block nothing that is ready."""
+"""Compiles: what is wrong with a model fails its own cases, and long compiles block nothing that is ready."""
 
 from __future__ import annotations
 
@@ -10,76 +10,13 @@ from typing import Any
 import pytest
 
 from harness.compile import CompileRequest, Underway
-from harness.errors import CaseError, SuiteError
-from harness.models.materialize import ModelArtifact
-from harness.models.model import Model
-from harness.process import Limits
-from harness.progress import Silent
 from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.stages import build as room
-from harness.stages.build import Batch, compile_stage, materialize_models
+from harness.stages.build import Batch, compile_stage
 from harness.stages.context import Done
-from tests.builders import a_model, a_peer, a_suite, make_case
+from tests.builders import make_case
 from tests.stages.conftest import UnderWay
-
-# ------------------------------------------------------------------------------------------------------------- models
-
-
-def made(
-    under_way: UnderWay, *models: Model, skipped: str = "", peers: dict[str, Any] | None = None
-) -> dict[str, ModelArtifact | Failure]:
-    cases = [
-        replace(make_case("stock", model=model.name), skip="not here" if model.name == skipped else None)
-        for model in models
-    ]
-    return materialize_models(under_way.prepared(cases, a_suite(models=models), peers), Limits(), Silent())
-
-
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (SuiteError("[models.bad] inputs are missing"), "suite.toml: [models.bad] inputs are missing"),
-        (CaseError("model", "no weights"), "no weights"),
-    ],
-)
-def test_one_model_that_cannot_be_made_does_not_stop_the_others(
-    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
-) -> None:
-    def materialize(model: Model, **_: object) -> ModelArtifact:
-        if model.name == "bad":
-            raise error
-        return under_way.artifact
-
-    monkeypatch.setattr(room, "materialize", materialize)
-    artifacts = made(under_way, a_model("bad"), a_model("good"), a_model("elsewhere"), skipped="elsewhere")
-    assert artifacts == {"bad": Failure(stage="model", message=message), "good": under_way.artifact}
-
-
-@pytest.mark.parametrize(
-    ("model", "peers", "wanted"),
-    [
-        (a_model(), {}, False),
-        (a_model(), {"onnxruntime": a_peer()}, True),
-        (a_model(reference="onnxruntime"), {}, True),
-    ],
-    ids=["neither", "peers", "reference"],
-)
-def test_the_onnx_form_is_written_where_somebody_reads_it(
-    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch, model: Model, peers: dict[str, Any], wanted: bool
-) -> None:
-    asked: list[object] = []
-
-    def materialize(_: Model, *, with_onnx: bool, **__: object) -> ModelArtifact:
-        asked.append(with_onnx)
-        return under_way.artifact
-
-    monkeypatch.setattr(room, "materialize", materialize)
-    made(under_way, model, peers=peers)
-    assert asked == [wanted]
-
-
-# ------------------------------------------------------------------------------------------------------------ batches
 
 QUICK = [make_case(variant, model="quick") for variant in ("stock", "fast")]
 SLOW = [make_case(variant, model="slow") for variant in ("stock", "fast")]

@@ -1,0 +1,228 @@
+"""Models before anything is compiled: what is wrong with one fails its own cases, and is said at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.errors import CaseError, SuiteError
+from harness.models.inputs import Argument
+from harness.models.materialize import ModelArtifact
+from harness.models.model import Model
+from harness.process import Limits
+from harness.records.run import Failure
+from harness.stages import models as room
+from harness.stages.entry import Tensor, check_entry, tensor_of
+from harness.stages.models import materialize_models
+from harness.toolchain import Toolchain
+from tests.builders import Notes, a_model, a_peer, a_suite, make_artifact, make_case
+from tests.stages.conftest import UnderWay
+
+
+def made(
+    under_way: UnderWay,
+    *models: Model,
+    skipped: str = "",
+    peers: dict[str, Any] | None = None,
+    notes: Notes | None = None,
+) -> dict[str, ModelArtifact | Failure]:
+    cases = [
+        replace(make_case(variant, model=model.name), skip="not here" if model.name == skipped else None)
+        for model in models
+        for variant in ("stock", "fast")
+    ]
+    return materialize_models(under_way.prepared(cases, a_suite(models=models), peers), Limits(), notes or Notes())
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (SuiteError("[models.bad] inputs are missing"), "suite.toml: [models.bad] inputs are missing"),
+        (CaseError("model", "no weights"), "no weights"),
+    ],
+)
+def test_one_model_that_cannot_be_made_does_not_stop_the_others(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
+    def materialize(model: Model, **_: object) -> ModelArtifact:
+        if model.name == "bad":
+            raise error
+        return under_way.artifact
+
+    monkeypatch.setattr(room, "materialize", materialize)
+    monkeypatch.setattr(room, "check_entry", lambda *_, **__: None)
+    notes = Notes()
+    artifacts = made(under_way, a_model("bad"), a_model("good"), a_model("elsewhere"), skipped="elsewhere", notes=notes)
+    assert artifacts == {"bad": Failure(stage="model", message=message), "good": under_way.artifact}
+    assert notes.lines == [f"Failed (model): bad: {message}; 2 cases fail with it"]
+
+
+@pytest.mark.parametrize(
+    ("model", "peers", "wanted"),
+    [
+        (a_model(), {}, False),
+        (a_model(), {"onnxruntime": a_peer()}, True),
+        (a_model(reference="onnxruntime"), {}, True),
+    ],
+    ids=["neither", "peers", "reference"],
+)
+def test_the_onnx_form_is_written_where_somebody_reads_it(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch, model: Model, peers: dict[str, Any], wanted: bool
+) -> None:
+    asked: list[object] = []
+
+    def materialize(_: Model, *, with_onnx: bool, **__: object) -> ModelArtifact:
+        asked.append(with_onnx)
+        return under_way.artifact
+
+    monkeypatch.setattr(room, "materialize", materialize)
+    monkeypatch.setattr(room, "check_entry", lambda *_, **__: None)
+    made(under_way, model, peers=peers)
+    assert asked == [wanted]
+
+
+# ------------------------------------------------------------------------------------------------------ entry function
+
+
+@pytest.mark.parametrize(
+    ("text", "tensor"),
+    [
+        ("tensor<4x?xf32>", Tensor(shape=(4, None), dtype="f32")),
+        ("tensor<f16>", Tensor(shape=(), dtype="f16")),
+        ("tensor<2xi1, #encoding>", Tensor(shape=(2,), dtype="i1")),
+        ("tensor<3xui8>", Tensor(shape=(3,), dtype="i8")),
+        ("!torch.vtensor<[1,?],si64>", Tensor(shape=(1, None), dtype="i64")),
+        ("!torch.vtensor<[],bf16>", Tensor(shape=(), dtype="bf16")),
+        ("tensor<*xf32>", None),
+        ("tensor<4xcomplex<f32>>", None),
+        ("i32", None),
+        ("!hal.buffer_view", None),
+    ],
+)
+def test_types_of_arguments(text: str, tensor: Tensor | None) -> None:
+    assert tensor_of(text) == tensor
+
+
+PROGRAM = """
+func.func @main(%a: tensor<4x?xf32>, %b: tensor<2xf64>, %c: tensor<i64>, %d: i32) -> tensor<4x?xf32> {
+  return %a : tensor<4x?xf32>
+}
+func.func private @helper() { return }
+func.func @main_of_torch(%a: !torch.vtensor<[2],f16>) { return }
+func.func @fenced(%a: !hal.fence) { return }
+"""
+RIGHT = ("4x7xf32", "2xf32", "i64", "1xf32")
+
+Check = Callable[..., None]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def check(cache: Path, monkeypatch: pytest.MonkeyPatch, real_toolchain: Toolchain) -> Check:
+    """Check a model of that program with arguments of these types."""
+    monkeypatch.setenv("HARNESS_CACHE", str(cache))
+    mlir = cache / "models" / ("0" * 64) / "model.mlir"
+    mlir.parent.mkdir(parents=True, exist_ok=True)
+    mlir.write_text(PROGRAM)
+
+    def check(function: str, *arguments: str, flags: tuple[str, ...] = (), **model: Any) -> None:
+        given = []
+        for text in arguments:
+            *sizes, dtype = text.split("x")
+            shape = tuple(int(size) for size in sizes)
+            given.append(Argument(file=Path("input.npy"), flag="", shape=shape, dtype=dtype))
+        artifact = replace(make_artifact(mlir, arguments=()), function=function, arguments=tuple(given))
+        check_entry(
+            a_model(**model),
+            artifact,
+            flags,
+            toolchain=real_toolchain,
+            limits=Limits(seconds=60),
+        )
+
+    return check
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "flags"),
+    [
+        ("main", RIGHT, ()),
+        ("main$async", RIGHT, ()),
+        ("main", ("4x7xf32", "2xf64", "i32", "1xf32"), ("--iree-input-demote-i64-to-i32",)),
+        ("main_of_torch", ("2xf32",), ("--iree-input-promote-f16-to-f32",)),
+        ("fenced", (), ()),
+    ],
+)
+def test_an_entry_function_as_the_suite_says(
+    check: Check, function: str, arguments: tuple[str, ...], flags: tuple[str, ...]
+) -> None:
+    check(function, *arguments, flags=flags)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "sentence"),
+    [
+        ("mian", (), "[models.net] function: net.mlir has no function 'mian'; did you mean \"main\"?"),
+        ("helper", (), "[models.net] function: 'helper' of net.mlir is private; make it public there"),
+        (
+            "main",
+            ("4x7xf32",),
+            "[models.net] inputs: main takes 4 arguments (4x?xf32, 2xf64, i64, i32), and 1 is given; "
+            "add what is missing",
+        ),
+        (
+            "main_of_torch",
+            ("2xf16", "2xf16"),
+            "[models.net] inputs: main_of_torch takes 1 argument (2xf16), and 2 are given; remove what is too many",
+        ),
+        (
+            "main",
+            ("5x7xf32", *RIGHT[1:]),
+            "[models.net] inputs[0] shape: main takes 4x?xf32, and 5x7xf32 is given; correct shape",
+        ),
+        (
+            "main",
+            ("4xf32", *RIGHT[1:]),
+            "[models.net] inputs[0] shape: main takes 4x?xf32, and 4xf32 is given; correct shape",
+        ),
+        (
+            "main_of_torch",
+            ("2xf32",),
+            '[models.net] inputs[0] dtype: main_of_torch takes 2xf16, and 2xf32 is given; write dtype = "f16"',
+        ),
+    ],
+)
+def test_an_entry_function_otherwise_than_the_suite_says(
+    check: Check, function: str, arguments: tuple[str, ...], sentence: str
+) -> None:
+    with pytest.raises(SuiteError) as caught:
+        check(function, *arguments)
+    assert str(caught.value) == sentence
+
+
+def test_expected_files_are_whole_and_as_many_as_there_are_results(check: Check, tmp_path: Path) -> None:
+    whole, cut = tmp_path / "whole.npy", tmp_path / "cut.npy"
+    np.save(whole, np.zeros((4, 7), np.float32))
+    cut.write_bytes(whole.read_bytes()[:60])
+    check("main", *RIGHT, expected=(whole,))
+    with pytest.raises(SuiteError, match=r"expected: main gives 1 result, and 2 files are named; name a file for each"):
+        check("main", *RIGHT, expected=(whole, whole))
+    with pytest.raises(SuiteError, match=r"expected: .*cut.npy is no whole .npy file .*; write it again"):
+        check("main", *RIGHT, expected=(cut,))
+
+
+def test_a_program_that_the_bindings_cannot_read_is_left_to_the_compiler(
+    check: Check, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    monkeypatch.setattr("harness.stages.entry.ask", lambda *_, **__: (_ for _ in ()).throw(CaseError("ir", "no")))
+    check("gone")
