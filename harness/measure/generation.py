@@ -11,6 +11,7 @@ import itertools
 import random
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -68,6 +69,19 @@ _WARM_NS = 300_000
 _WARM_BELOW_NS = 10_000_000
 
 
+# A worker that ends before it has begun to load anything, which may be no case's fault, is begun so often.
+_MOST_STARTS = 2
+
+
+class _DiedUnloaded(Exception):
+    """A worker ended before its first load; `home` is its cases'."""
+
+    def __init__(self, home: Hashable, died: WorkerDied) -> None:
+        super().__init__(str(died))
+        self.home = home
+        self.died = died
+
+
 # Is what a later call of a case gave, in these .npy files, still right? A failure says what is not.
 CheckOutputs = Callable[[str, Sequence[Path]], Failure | None]
 
@@ -83,7 +97,9 @@ def measure_generation(
     """Run one generation of a group; rounds come as they end, lost cases as they are noticed.
 
     A case that does not load, or at which a worker dies, is lost; the generation goes on with the others in fresh
-    workers. Nothing is timed while the caller holds a yielded value.
+    workers. A worker that dies before its first load is begun again; where that dies too, its cases are lost.
+
+    Nothing is timed while the caller holds a yielded value.
 
     Args:
         first_round: Number of the first round; above 0 where an interrupted generation goes on.
@@ -92,6 +108,7 @@ def measure_generation(
     cases = {case.name: case for case in group.cases}
     numbers = itertools.count(first_round)
     deadline_s = settings.seconds
+    starts: Counter[Hashable] = Counter()
     while cases:
         try:
             for item in _rounds(group, cases, generation, settings, numbers, deadline_s, check):
@@ -100,9 +117,15 @@ def measure_generation(
                 else:
                     deadline_s -= sum(turn.wall_ns for turn in item.turns) / 1e9
                 yield item
+        except _DiedUnloaded as unloaded:
+            starts[unloaded.home] += 1
+            if starts[unloaded.home] < _MOST_STARTS:
+                continue
+            for name in [name for name, case in cases.items() if case.home == unloaded.home]:
+                cases.pop(name)
+                yield Lost(case=name, generation=generation, failure=Failure.of(unloaded.died))
         except WorkerDied as died:
-            guilty = [died.case] if died.case in cases else list(cases)
-            for name in guilty:
+            for name in [died.case] if died.case in cases else list(cases):
                 cases.pop(name)
                 yield Lost(case=name, generation=generation, failure=Failure.of(died))
         else:
@@ -140,6 +163,10 @@ def _rounds(
             except WorkerRefused as refused:
                 lost.append(Lost(case=case.name, generation=generation, failure=Failure.of(refused)))
                 continue
+            except WorkerDied as died:
+                if died.case:
+                    raise
+                raise _DiedUnloaded(case.home, died) from None
             if check is not None and (wrong := _check_outputs(worker, case.name, check)) is not None:
                 lost.append(Lost(case=case.name, generation=generation, failure=wrong))
                 continue

@@ -132,7 +132,7 @@ _START_LIMIT_S = 120.0
 
 
 class WorkerDied(CaseError):
-    """The worker process ended or had to be stopped; `case` is what it was at work on, or ""."""
+    """The worker process ended or had to be stopped; `case` is what it was at work on, or "" before its first load."""
 
     def __init__(self, message: str, stderr: str, case: str) -> None:
         super().__init__("measure", message, stderr)

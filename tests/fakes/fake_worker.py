@@ -2,7 +2,8 @@
 
 The script is the first of the `uris` of the `open` request, as JSON:
 {"log": file to append each request to, "per_call_ns": {case: ns}, "refuse_load": [cases], "refuse_open": "...",
- "die_in_round": {case: round number}, "die_at_load": [cases], "hang_in_round": case}
+ "die_in_round": {case: round number}, "die_at_load": [cases], "hang_in_round": case,
+ "die_at_open": {flags: how many workers}}
 """
 
 import json
@@ -29,6 +30,11 @@ def main() -> None:
             return
         if request["op"] == "open" and "refuse_open" in script:
             answer = {"ok": False, "error": script["refuse_open"]}
+        elif request["op"] == "open":
+            opened = [json.loads(line) for line in Path(script["log"]).read_text().splitlines()]
+            like_this = [other for other in opened if other["op"] == "open" and other["flags"] == request["flags"]]
+            if len(like_this) <= script.get("die_at_open", {}).get(" ".join(request["flags"]), 0):
+                os.abort()
         elif request["op"] == "load":
             _mark(marker, request["case"])
             if request["case"] in script.get("die_at_load", []):

@@ -259,6 +259,23 @@ def test_a_call_that_hangs_is_stopped_at_the_limit(script: Script) -> None:
     assert _rounds(items)
 
 
+def test_a_worker_that_dies_before_its_first_load_is_begun_again(script: Script) -> None:
+    script.answers["die_at_open"] = {"": 1}
+    items = list(measure_generation(script.group("a", "b"), 0, _NO_TIME))
+    assert not _lost(items)
+    assert [len(round_.turns) for round_ in _rounds(items)] == [2, 2]
+
+
+def test_workers_that_always_die_before_their_first_load_lose_their_cases_alone(script: Script) -> None:
+    script.answers["die_at_open"] = {"--bad": 100}
+    group = replace(script.group(), cases=(_case("a"), _case("b", ("--bad",)), _case("c", ("--bad",))))
+    items = list(measure_generation(group, 0, _NO_TIME))
+    reason = "the worker was ended by SIGABRT while it opened the device"
+    assert _lost(items) == {"b": reason, "c": reason}
+    assert {turn.case for round_ in _rounds(items) for turn in round_.turns} == {"a"}
+    assert [request["flags"] for request in script.requests("open")].count(["--bad"]) == 2
+
+
 def test_a_device_that_does_not_open_loses_every_case_with_the_reason(script: Script) -> None:
     script.answers["refuse_open"] = "NOT_FOUND; no device"
     items = list(measure_generation(script.group("a", "b"), 0, _NO_TIME))
