@@ -14,6 +14,7 @@ from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
 from harness.compile.iree_compile import compile_request
+from harness.compile.program import printed_in
 from harness.compile.request import MODEL_FILE, MODULE_FILE, CompileRequest, cache_key
 from harness.records.run import Build
 
@@ -27,7 +28,7 @@ class BuildCache:
     """Compiled modules by cache key, in a folder.
 
     A build's folder holds the module, the program where plugins rewrote it (model.mlir), the files that plugins gave
-    to the tools, and the facts.
+    to the tools, what rewrites printed, and the facts.
     """
 
     def __init__(self, root: Path) -> None:
@@ -46,6 +47,10 @@ class BuildCache:
     def files(self, build: Build) -> tuple[Path, ...]:
         """The files that plugins gave to the tools."""
         return tuple(self._folder(build.cache_key) / name for name in build.files)
+
+    def printed(self, build: Build) -> str:
+        """What the rewrites of a build that is kept printed, each below its plugin's name."""
+        return printed_in(self._folder(build.cache_key))
 
     def find(self, key: str, case: str) -> Build | None:
         """The build with that key, if it is there and whole."""

@@ -10,7 +10,7 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-from harness.compile.program import effects_of_flags, rewrite_model
+from harness.compile.program import effects_of_flags, printed_in, rewrite_model
 from harness.compile.request import MODEL_FILE, MODULE_FILE, STATISTICS_FILE, CompileRequest, compile_command
 from harness.compile.tool import run_compiler, what_went_wrong
 from harness.errors import CaseError
@@ -86,7 +86,8 @@ def compile_request(request: CompileRequest, key: str, folder: Path) -> tuple[Bu
     """Compile a case in an empty folder.
 
     Returns:
-        The build, `failure` set where it failed, and what the compiler printed on stderr.
+        The build, `failure` set where it failed, and what the compiler printed on stderr; of a failed one, behind what
+        rewrites printed.
 
     Raises:
         OSError: The folder cannot be written.
@@ -110,7 +111,7 @@ def _compile(request: CompileRequest, key: str, folder: Path) -> tuple[Build, st
     try:
         program = rewrite_model(request, folder)
     except CaseError as error:
-        return replace(started, failure=Failure.of(error)), error.stderr
+        return replace(started, failure=Failure.of(error)), printed_in(folder)
     command = compile_command((*request.case.compile_flags, *program.flags))
     started = replace(started, command=command, rewritten=program.rewritten, effects=program.effects)
     try:
@@ -121,7 +122,7 @@ def _compile(request: CompileRequest, key: str, folder: Path) -> tuple[Build, st
     complaint = what_went_wrong(request, finished, wrote=(folder / MODULE_FILE).is_file())
     if complaint is not None:
         failure = Failure(stage="compile", message=complaint, stderr=tail(finished.stderr))
-        return replace(build, failure=failure), finished.stderr
+        return replace(build, failure=failure), f"{printed_in(folder)}{finished.stderr}"
     try:
         outputs = _count_outputs(request, folder)
     except CaseError as error:

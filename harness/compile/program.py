@@ -35,6 +35,9 @@ from harness.plugins.plugin import PassPipeline, PdlSpec, TransformLibrary, Tran
 from harness.records.run import PluginEffect
 from harness.toolchain.tools import COMPILE_MORE, flag_name, run_tool, tail
 
+# In a build's folder: what its rewrites printed.
+PRINTED_FILE = "printed.txt"
+_MOST_PRINTED = 1_000_000  # characters of one rewrite, the last ones
 _EARLY = ("input", "abi")
 CHILD = Path(harness.__file__).parent / "plugins" / "child.py"
 
@@ -71,7 +74,12 @@ def rewrite_model(request: CompileRequest, folder: Path) -> Program:
             early = (source if source != MODEL_FILE else str(request.model.resolve()), _begin(reached))
         if call.phase != reached:
             lowered = _step(folder, f"{number}-{call.phase}")
-            compile_to(request, source, lowered, call.phase, (*request.case.compile_flags, *_begin(reached)), folder)
+            flags = (*request.case.compile_flags, *_begin(reached))
+            try:
+                compile_to(request, source, lowered, call.phase, flags, folder)
+            except CaseError as error:
+                _keep(folder, f"iree-compile to {call.phase}", error.stderr)
+                raise
             source, reached = lowered, call.phase
         rewritten = _step(folder, f"{number}-{call.plugin}")
         effect = _rewrite(request, call, source, rewritten, folder)
@@ -83,6 +91,20 @@ def rewrite_model(request: CompileRequest, folder: Path) -> Program:
         (folder / source).replace(folder / MODEL_FILE)
     flags = _begin(reached) if changed else ()
     return Program(flags=flags, rewritten=changed, effects=tuple(effects), early=early or (MODEL_FILE, flags))
+
+
+def printed_in(folder: Path) -> str:
+    """What the rewrites printed that ran in a folder or for the build that lies there, each below its plugin's name."""
+    try:
+        return (folder / PRINTED_FILE).read_text(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _keep(folder: Path, owner: str, printed: str) -> None:
+    if printed.strip():
+        with (folder / PRINTED_FILE).open("a", errors="replace") as file:
+            file.write(f"# {owner}\n{printed.rstrip()[-_MOST_PRINTED:]}\n")
 
 
 def _begin(phase: str) -> tuple[str, ...]:
@@ -114,6 +136,7 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
     command = [*request.toolchain.python_command, str(CHILD), str(question)]
     finished = run_tool("compile", where, command, cwd=folder, limits=request.limits, pausable=True)
     printed = tail(finished.stderr)
+    _keep(folder, where, finished.stderr)
     if not finished.ok or not answer_file.is_file():
         how = finished.how_it_ended(request.limits)
         if finished.limit is not None:

@@ -8,6 +8,7 @@ It is started by path with the path of a request, a JSON file:
      "sites": [folder, ...]}                     where packages of the harness's own Python lie, looked at last
 
 and writes the changed module as bytecode, and an answer: {"matched": n, "changed": bool}, or {"error": "one phrase"}.
+What the rewrite prints on either stream goes to stderr, in order; of an exception, the rewrite's own frames follow.
 Standard library and iree.compiler only.
 """
 
@@ -16,11 +17,13 @@ from __future__ import annotations
 import importlib
 import json
 import operator
+import os
 import re
 import site
 import sys
 import traceback
 from pathlib import Path
+from types import FunctionType, TracebackType
 from typing import Any
 
 
@@ -31,6 +34,30 @@ class Refused(Exception):
 def _one_line(error: BaseException) -> str:
     text = " ".join(str(error).split()) or "no reason given"
     return text.encode(errors="replace").decode()[:500]  # a path may have been no text
+
+
+def where_raised(error: BaseException, package: str) -> str:
+    """The last place in a package that an exception came through: ` (example_plugins/rewrites.py:23)`; "" for none."""
+    found = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        name = str(frame.f_globals.get("__name__"))
+        if name.partition(".")[0] == package:
+            found = _place(name, frame.f_code.co_filename, line)
+    return found
+
+
+def _place(module: str, file: str, line: int) -> str:
+    parts, name = module.split("."), Path(file).name
+    folders = parts if name == "__init__.py" else parts[:-1]
+    return f" ({'/'.join([*folders, name])}:{line})"
+
+
+def _outside_harness(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback from the first frame that is neither of this file nor of Python's import system."""
+    ours = (__file__, importlib.__file__, "<frozen importlib")
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(ours):
+        trace = trace.tb_next
+    return trace
 
 
 def _first_error(error: BaseException) -> str:
@@ -44,7 +71,8 @@ def _load(name: str) -> Any:
     try:
         return getattr(importlib.import_module(module), attribute)
     except Exception as error:
-        raise Refused(f"cannot be imported ({type(error).__name__}: {_one_line(error)})") from error
+        place = where_raised(error, module.partition(".")[0])
+        raise Refused(f"cannot be imported ({type(error).__name__}: {_one_line(error)}){place}") from error
 
 
 def _bytecode(module: Any) -> bytes:
@@ -84,7 +112,10 @@ def rewrite(request: dict[str, Any]) -> dict[str, Any]:
         try:
             matched = function(module, **request["options"])
         except Exception as error:
-            raise Refused(f"raised {type(error).__name__}: {_one_line(error)}") from error
+            place = where_raised(error, request["function"].partition(":")[0].partition(".")[0])
+            if not place and isinstance(function, FunctionType):  # it was not even entered
+                place = _place(function.__module__, function.__code__.co_filename, function.__code__.co_firstlineno)
+            raise Refused(f"raised {type(error).__name__}: {_one_line(error)}{place}") from error
         matched = _count(matched)
         if request["entry"] in names and request["entry"] not in _names(module):
             raise Refused(f"removed or renamed the entry function {request['entry']!r}")
@@ -101,6 +132,8 @@ def rewrite(request: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Read the request, answer it."""
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     request = json.loads(Path(sys.argv[1]).read_text())
     here = str(Path(__file__).parent)
     sys.path[:] = [entry for entry in sys.path if entry != here]  # its modules are not top-level ones
@@ -110,7 +143,8 @@ def main() -> None:
         answer = rewrite(request)
     except Refused as refused:
         if refused.__cause__ is not None:
-            traceback.print_exception(refused.__cause__)
+            cause = refused.__cause__
+            traceback.print_exception(type(cause), cause, _outside_harness(cause.__traceback__))
         answer = {"error": str(refused)}
     Path(request["answer"]).write_text(json.dumps(answer))
 

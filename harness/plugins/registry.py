@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from harness.errors import SuiteError
+from harness.plugins.child import where_raised
 from harness.plugins.options import as_json, check_options
 from harness.plugins.plugin import REWRITE_PHASES, Applied, Plugin, Rewrite, Step
 from harness.text import did_you_mean
@@ -52,6 +53,10 @@ class Registry(Generic[_T]):
     def _points(self) -> EntryPoints:
         return installed(self.group, tuple(sys.path))
 
+    def package_of(self, name: str) -> str:
+        """The package that registers a name."""
+        return _package(next(iter(self._points.select(name=name))).value)
+
     def find(self, name: str, where: str = "") -> _T:
         """What is registered by that name; only its package is imported.
 
@@ -75,8 +80,10 @@ class Registry(Generic[_T]):
         try:
             found = next(iter(chosen)).load()
         except Exception as error:
+            place = where_raised(error, _package(values[0]))
             raise SuiteError(
-                f"{label}: {values[0]} cannot be loaded ({error}); repair or remove the package that registers it"
+                f"{label}: {values[0]} cannot be loaded ({_one_line(error)}){place}; "
+                "repair or remove the package that registers it"
             ) from error
         if not isinstance(found, self.kind):
             raise SuiteError(f"{label}: {values[0]} is not a {self.kind_name}; ask its package's author")
@@ -123,8 +130,8 @@ def apply_plugin(name: str, options: Mapping[str, Any], where: str = "plugins") 
         ) from None
     except Exception as error:
         raise SuiteError(
-            f"{where}: {label} refuses these options ({type(error).__name__}: {_one_line(error)}); "
-            "change them or repair it"
+            f"{where}: {label} refuses these options ({type(error).__name__}: {_one_line(error)})"
+            f"{where_raised(error, PLUGINS.package_of(name))}; change them or repair it"
         ) from error
     return Applied(plugin=plugin, options=values, steps=steps, sources_sha256=sources)
 
@@ -179,6 +186,11 @@ def _sources_of(function: str) -> Iterator[Path]:
     yield Path(spec.origin)
     for folder in root.submodule_search_locations or ():
         yield from Path(folder).rglob("*.py")
+
+
+def _package(function: str) -> str:
+    """`example_plugins.rewrites:one_exp` -> `example_plugins`."""
+    return function.partition(":")[0].partition(".")[0]
 
 
 def _one_line(error: Exception) -> str:

@@ -18,6 +18,7 @@ from harness.stages.context import Context
 from harness.stages.failures import dependent_cases
 from harness.stages.models import writing_the_cache
 from harness.stages.prepare import Prepared
+from harness.text import printable
 
 # Where nothing has been finished for so long, what is ready is measured before waiting on.
 _PATIENCE_S = 15.0
@@ -89,6 +90,10 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
             artifact = artifacts[case.model]
             assert isinstance(artifact, ModelArtifact)  # noqa: S101 (else nothing was compiled)
             context.failures.case(case, build.failure, dependent_cases(prepared, case, artifact))
+        elif printed := cache.printed(build):
+            context.directory.log(build.case, printed, "plugins")
+        if context.options.verbose and (printed := stderr if build.failure is not None else cache.printed(build)):
+            progress.note(f"{build.case} printed:\n{printable(printed).rstrip()}")
         if build.case not in builds:
             context.directory.append(build)
         builds[build.case] = build

@@ -40,6 +40,7 @@ class RunOptions:
         compile_timeout_s: Seconds after which a compile is stopped.
         compile_memory_gib: GiB of memory at which a compile is stopped (default: 80 % of the machine's).
         call_timeout_s: Seconds after which a turn, or one call through iree-run-module, is stopped.
+        verbose: Show what rewrites of plugins print, and all that a compiler prints that fails.
     """
 
     suite: Path | None = None
@@ -57,6 +58,7 @@ class RunOptions:
     compile_timeout_s: CompileTimeout = 900.0
     compile_memory_gib: Annotated[Positive | None, Parameter(name="--compile-memory")] = None
     call_timeout_s: Annotated[Positive, Parameter(name="--call-timeout")] = 300.0
+    verbose: Annotated[bool, Parameter(name=("--verbose", "-v"), negative="")] = False
 
     @property
     def compilers(self) -> int:

@@ -4,7 +4,7 @@
         run.json           the header, written first and once
         builds.jsonl       one JSON line a record; and ir.jsonl, checks.jsonl, references.jsonl, rounds.jsonl,
                            lost.jsonl, work.jsonl, peaks.jsonl
-        logs/              what iree-compile printed for builds that failed
+        logs/              what iree-compile printed for builds that failed, and rewrites for those that did not
         report.md          the full report
         tables/            its rows of a results folder's tables, see harness.store.tables
         finished.json      there once the run has finished, with the hash of every file; nothing is written after it
@@ -25,7 +25,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
@@ -213,9 +213,9 @@ class RunDirectory:
         with _continuable(self.path):
             append_line(self.path / _FILES[type(record)], line)
 
-    def log(self, case: str, text: str) -> Path:
-        """Keep what a tool printed for a case; the file's path inside the run."""
-        path = self.path / LOGS_FOLDER / f"{re.sub(r'[^A-Za-z0-9._+@-]', ',', case)}.stderr.txt"
+    def log(self, case: str, text: str, kind: Literal["stderr", "plugins"] = "stderr") -> Path:
+        """Keep what tools, or only the rewrites of plugins, printed for a case; the file's path inside the run."""
+        path = self.path / LOGS_FOLDER / f"{re.sub(r'[^A-Za-z0-9._+@-]', ',', case)}.{kind}.txt"
         with _continuable(self.path):
             write_atomically(path, text.encode())
         return path

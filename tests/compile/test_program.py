@@ -30,10 +30,12 @@ from harness.process import Limits, run
 from harness.records.run import Build, PluginEffect
 from tests.builders import PRODUCT, a_plugin, applied, example_file
 from tests.compile.conftest import RealCompiler
+from tests.fakes import fake_rewrites
 from tests.programs import program
 
 SCALE = program("main x:4\nscale = constant 3.0\ny = each mulf x scale\nreturn y")
 FOUR = "4xf32=1 2 3 4"
+RAISED = Path(fake_rewrites.__file__).read_text().split("raise KeyError")[0].count("\n") + 1
 
 
 @pytest.fixture(autouse=True)
@@ -175,13 +177,33 @@ def test_packages_that_are_only_on_the_search_path_are_found(
     assert effect == PluginEffect(name="fold", matched=0, changed=False, wall_ns=effect.wall_ns)
 
 
+def test_what_rewrites_print_is_kept_with_the_build_by_plugin(real: RealCompiler) -> None:
+    build = real.build(rewrite("talks"), rewrite("plus"), rewrite("talks", phase="flow"), text=SCALE)
+    assert real.cache.printed(build) == "# plugin talks\none\ntwo\nthree\n" * 2
+    assert real.cache.printed(real.build(text=SCALE)) == ""
+
+
+def test_of_a_build_that_fails_what_all_rewrites_printed_is_its_log(real: RealCompiler) -> None:
+    request = real.request(rewrite("talks"), rewrite("prints"), rewrite("raises"), text=SCALE)
+    build, log = real.cache.compile(request)
+    assert build.failure is not None
+    assert log.startswith("# plugin talks\none\ntwo\nthree\n# plugin prints\n")
+    assert log.splitlines()[-1] == "KeyError: 'two\\nlines'"
+    wrong = by("wrong", PassPipeline(text="builtin.module(util.func(bogus))"))
+    _, log = real.cache.compile(real.request(rewrite("talks"), wrong, text=SCALE))
+    assert log.startswith("# plugin talks\none\ntwo\nthree\n")
+    assert "'bogus' does not refer" in log
+    _, log = real.cache.compile(real.request(rewrite("talks"), wrong, rewrite("nothing", phase="flow"), text=SCALE))
+    assert "three\n# iree-compile to flow\n" in log
+
+
 # -------------------------------------------------------------------------------------------- what can go wrong there
 
 
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("raises", "plugin raises raised KeyError: 'two\\nlines'"),
+        ("raises", f"plugin raises raised KeyError: 'two\\nlines' (fake_rewrites.py:{RAISED})"),
         ("returns_none", "plugin returns_none returned None, and not how many places it matched"),
         ("denies", "plugin denies changed the module, and says that it matched nothing"),
         ("exits", "plugin exits exited with status 0, but gave no module back"),

@@ -255,3 +255,15 @@ def test_an_interrupted_ablation_says_how_to_go_on(counted: Counted) -> None:
         f"harness: interrupted; go on with `harness run --resume {run.relative_to(counted.folder)}`"
     )
     assert (ended.returncode, ended.stdout) == (130, "")
+
+
+def test_what_a_rewrite_prints_is_kept_and_shown_where_it_is_asked_for(counted: Counted) -> None:
+    """Also of a build that comes from the cache."""
+    rewrites = counted.folder / "packages/switches/rewrites.py"
+    rewrites.write_text(rewrites.read_text().replace("    return 1\n", "    print('marked one')\n    return 1\n"))
+    quiet = counted("run", "counted.toml", "--filter", "twice/marked@vm", "--no-measure")
+    assert "marked one" not in quiet.stderr + quiet.stdout
+    log = counted.runs()[0] / "logs" / "twice,marked@vm.plugins.txt"
+    assert log.read_text() == "# plugin switches\nmarked one\n"
+    loud = counted("run", "counted.toml", "--filter", "twice/marked@vm", "--no-measure", "-v")
+    assert "twice/marked@vm printed:\n# plugin switches\nmarked one\n" in loud.stderr

@@ -124,6 +124,14 @@ def prints(module: ir.Module) -> int:
     return times(module)
 
 
+def talks(module: ir.Module) -> int:
+    """Print a little, on one stream and the other."""
+    print("one")
+    print("two", file=sys.stderr)
+    print("three")
+    return times(module)
+
+
 def hangs(module: ir.Module) -> int:
     time.sleep(600)
     return 0

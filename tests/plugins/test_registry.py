@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -31,6 +32,9 @@ from tests.plugins.conftest import PACKAGE
 SHARE = flag_plugin("share-concat", "--iree-share", version="2")
 TILE, OTHER_TILE = ("tile", "a_package:TILE"), ("tile", "b_package:TILE")
 NO_PLUGIN = "is not a harness.plugins.Plugin; ask its package's author"
+OWN_PLUGIN = (
+    "own_plugin = lambda steps: Plugin(name='own', version='1', description='', options=NoOptions, steps=steps)"
+)
 BROKEN = "repair or remove the package that registers it"
 
 
@@ -82,6 +86,23 @@ def test_a_name_that_stands_for_no_plugin(
     with pytest.raises(SuiteError) as caught:
         PLUGINS.find(name, "s.toml")
     assert (caught.value.exit_code, str(caught.value)) == (ExitCode.USAGE, f"s.toml: {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("import no_such_dependency", rf"\(No module named 'no_such_dependency'\) \({PACKAGE}/own.py:3\); repair"),
+        ("PLUGIN = own_plugin(lambda _: {}['sizes'])", rf"\(KeyError: 'sizes'\) \({PACKAGE}/own.py:3\); change them"),
+    ],
+)
+def test_an_exception_of_a_package_has_its_file_and_line(
+    code: str, error: str, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (package / "own.py").write_text(f"from harness.plugins import NoOptions, Plugin\n{OWN_PLUGIN}\n{code}\n")
+    register(monkeypatch, PLUGINS.group, ("own", f"{PACKAGE}.own:PLUGIN"))
+    with pytest.raises(SuiteError, match=error):
+        apply_plugin("own", {})
+    sys.modules.pop(f"{PACKAGE}.own", None)
 
 
 # --------------------------------------------------------------------------------------------------------- with options
