@@ -91,7 +91,7 @@ def _arguments(side: Side, case: Case, model: ModelRecord, cache: Path) -> list[
     if len(model.arguments) != len(model.inputs):
         raise Gone(f"{side.label} was made by a harness that did not keep what {case.name} is called with")
     arguments = [
-        Argument(file=cache / record.file, flag="", shape=record.shape, dtype=record.dtype)
+        Argument(file=cache / record.file, flag="", shape=record.shape, dtype=record.dtype, scalar=record.scalar)
         for record in model.arguments
     ]
     if not all(argument.file.is_file() for argument in arguments):

@@ -51,7 +51,7 @@ class LoadableModule:
 
     Attributes:
         arguments: One mapping an argument: {"file": path} of an .npy, or of raw bytes with "raw", "shape" and
-            "element_type" for types that numpy lacks.
+            "element_type" for types that numpy lacks; with "scalar" the number is passed by value.
         parameters: External weights by scope.
         run_flags: Runtime flags; cases with other flags live in another worker.
     """

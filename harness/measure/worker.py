@@ -69,8 +69,13 @@ class Loaded:
         self.arguments = rt.VmVariantList(len(request["arguments"]))
         self._keep = [session.put(argument) for argument in request["arguments"]]
         self._fetch = session.fetch
-        for view in self._keep:
-            self.arguments.push_ref(view)
+        for value in self._keep:
+            if isinstance(value, float):
+                self.arguments.push_float(value)
+            elif isinstance(value, int):
+                self.arguments.push_int(int(value))
+            else:
+                self.arguments.push_ref(value)
         self._new_results = rt.VmVariantList
 
     def call(self, calls: int) -> int:
@@ -181,10 +186,15 @@ class Session(Turns):
         self.hal_module = rt.create_hal_module(self.instance, devices=self.devices)
 
     def put(self, argument: dict[str, Any]) -> Any:
-        """Copy one argument, an .npy file or the raw bytes of a type that numpy lacks, to the first device."""
+        """Copy one argument, an .npy file or the raw bytes of a type that numpy lacks, to the first device.
+
+        A scalar is no buffer but a number of Python.
+        """
         import numpy as np
 
         rt = self.runtime
+        if argument.get("scalar"):
+            return np.load(argument["file"]).item()
         if argument.get("raw"):
             shape = tuple(argument["shape"])
             array = np.fromfile(argument["file"], dtype=np.uint16).reshape(shape)
@@ -203,7 +213,13 @@ class Session(Turns):
 
     def fetch(self, results: Any, position: int) -> Any:
         """Copy one result to the host."""
+        import numpy as np
+
         rt = self.runtime
+        if isinstance(results.get_variant(position), (int, float)):
+            value = results.get_serialized_trace_value(position)  # {"type": "value", "f32": 1.5}
+            ((element, number),) = ((key, value[key]) for key in value if key != "type")
+            return np.asarray(number, dtype={"i": "int", "f": "float"}[element[0]] + element[1:])
         view = results.get_as_object(position, rt.HalBufferView)
         return rt.DeviceArray(self.devices[0], view).to_host().copy()
 

@@ -1,7 +1,8 @@
 """Arguments of entry functions: from what a suite says to files that IREE's tools and iree.runtime read.
 
 iree-run-module and iree-benchmark-module take a .npy file as `--input=@input0.npy`. numpy has no bf16, so a bf16
-argument is a file of raw little-endian elements, and the flag says what they are: `--input=4x8xbf16=@input0.bin`.
+argument is a file of raw little-endian elements, and the flag says what they are: `--input=4x8xbf16=@input0.bin`. A
+scalar that is passed by value is written out, `--input=1.5`; a file keeps it for workers.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ _HELD_AS: dict[str, np.dtype[Any]] = {
     "i16": np.dtype("<i2"),
     "i32": np.dtype("<i4"),
     "i64": np.dtype("<i8"),
+    "index": np.dtype("<i8"),
 }
+# The element type of an .npy file by what it holds.
+_TYPE_OF = {held: name for name, held in _HELD_AS.items() if name not in ("bf16", "index")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +48,17 @@ class Argument:
 
     Attributes:
         file: A .npy file; for bf16 a .bin file of raw little-endian elements.
-        flag: What follows `--input=` when a tool runs in the file's folder: `@input0.npy` or `4x8xbf16=@input0.bin`.
+        flag: What follows `--input=` when a tool runs in the file's folder: `@input0.npy`, `4x8xbf16=@input0.bin`, or
+            a scalar's value.
         dtype: MLIR's name of the element type.
+        scalar: Whether it is passed by value.
     """
 
     file: Path
     flag: str
     shape: tuple[int, ...]
     dtype: str
+    scalar: bool = False
 
     @property
     def npy(self) -> Path | None:
@@ -61,12 +68,21 @@ class Argument:
     def for_worker(self) -> dict[str, Any]:
         """As a worker's `load` takes it, see harness.measure.worker."""
         if self.npy is not None:
-            return {"file": str(self.file.absolute())}
+            return {"file": str(self.file.absolute()), **({"scalar": True} if self.scalar else {})}
         return {"file": str(self.file.absolute()), "raw": True, "shape": list(self.shape), "element_type": "BFLOAT_16"}
 
 
 def describe(value: Input) -> str:
-    """One line as a person would write it: `1x64x90x62xf32 random seed 0`, `f32 constant 1.5`, `4xi8 from x.npy`."""
+    """One line as a person would write it: `1x64x90x62xf32 random seed 0`, `f32 constant 1.5`, `4xi8 from x.npy`.
+
+    A number that is passed by value is `i32 3`.
+    """
+    if value.scalar:
+        return (
+            f"{value.dtype} {value.value:g}"
+            if _HELD_AS[value.dtype].kind == "f"
+            else f"{value.dtype} {int(value.value)}"
+        )
     if value.fill == "random":
         source = f"random seed {value.seed}"
     elif value.fill == "constant":
@@ -77,7 +93,7 @@ def describe(value: Input) -> str:
 
 
 def resolve(value: Input, where: str = "input") -> Input:
-    """The same input with its shape known: an .npy file's own shape where the suite says none.
+    """The same input with its shape and type known: an .npy file's own where the suite says none.
 
     Args:
         where: Table and key of the input, for error messages: `[models.rdb] inputs[0]`.
@@ -85,9 +101,12 @@ def resolve(value: Input, where: str = "input") -> Input:
     Raises:
         SuiteError: The element type is unknown, or the .npy file is missing, broken, or of another shape or type.
     """
-    if value.dtype not in _HELD_AS:
+    if value.dtype not in _HELD_AS and not (value.fill == "npy" and not value.dtype):
         raise SuiteError(f"{where} dtype: {value.dtype!r} is not supported; use one of {', '.join(_HELD_AS)}")
-    return replace(value, shape=_load_npy(value, where).shape) if value.fill == "npy" else value
+    if value.fill != "npy":
+        return value
+    array = _load_npy(value, where)
+    return replace(value, shape=array.shape, dtype=value.dtype or _TYPE_OF[array.dtype])
 
 
 def make_array(value: Input, where: str = "input") -> Array:
@@ -122,7 +141,7 @@ def write_arguments(inputs: Sequence[Input], folder: Path, where: str = "inputs"
         SuiteError: As `make_array`.
         OSError: A file cannot be written.
     """
-    content = "\n".join(f"{_type(value)} {_content(value)}" for value in inputs)
+    content = "\n".join(f"{'scalar ' * value.scalar}{_type(value)} {_content(value)}" for value in inputs)
     own_folder = folder / f"inputs-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
     return tuple(
         _write_argument(value, own_folder / f"input{position}", f"{where}[{position}]")
@@ -168,7 +187,10 @@ def _write_argument(value: Input, stem: Path, where: str) -> Argument:
             np.save(buffer, array, allow_pickle=False)
         write_atomically(file, buffer.getvalue())
     flag = f"{_type(value)}=@{file.name}" if is_bf16 else f"@{file.name}"
-    return Argument(file=file, flag=flag, shape=value.shape, dtype=value.dtype)
+    if value.scalar:
+        number = np.load(file, allow_pickle=False).item()
+        flag = f"{int(number) if isinstance(number, bool) else number}"
+    return Argument(file=file, flag=flag, shape=value.shape, dtype=value.dtype, scalar=value.scalar)
 
 
 def _random(value: Input, held: np.dtype[Any]) -> Array:
@@ -213,11 +235,15 @@ def _load_npy(value: Input, where: str) -> Array:
         array: Array = np.lib.format.open_memmap(value.path, mode="r")
     except (OSError, ValueError, EOFError) as error:
         raise SuiteError(f"{where} npy: {value.path} is not a whole .npy file ({error}); write it again") from None
-    held = _HELD_AS[value.dtype]
-    if array.dtype != held:
+    if not value.dtype and array.dtype not in _TYPE_OF:
+        raise SuiteError(
+            f"{where} npy: {value.path} holds {array.dtype}, which no argument is; convert it to one of "
+            f"{', '.join(str(held) for held in _TYPE_OF)}"
+        )
+    if value.dtype and array.dtype != (held := _HELD_AS[value.dtype]):
         raise SuiteError(
             f"{where} npy: {value.path} holds {array.dtype} where {value.dtype} needs {held}; "
-            "correct dtype, or convert the file"
+            "leave dtype out, or convert the file"
         )
     if value.shape and array.shape != value.shape:
         shapes = [" x ".join(map(str, shape)) or "a scalar" for shape in (array.shape, value.shape)]

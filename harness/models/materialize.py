@@ -103,7 +103,12 @@ def record(artifact: ModelArtifact, *, cache: Path, suite_folder: Path) -> Model
         parameters=tuple(sorted(artifact.parameters)),
         mlir=_relative(artifact.mlir, cache),
         arguments=tuple(
-            ArgumentRecord(file=_relative(argument.file, cache), shape=argument.shape, dtype=argument.dtype)
+            ArgumentRecord(
+                file=_relative(argument.file, cache),
+                shape=argument.shape,
+                dtype=argument.dtype,
+                scalar=argument.scalar,
+            )
             for argument in artifact.arguments
         ),
         parameter_files={scope: _relative(file, suite_folder) for scope, file in artifact.parameters.items()},
@@ -142,7 +147,9 @@ def model_id(model: Model, suite: Path) -> str:
 
 
 def _definition(value: Input) -> dict[str, object]:
-    definition: dict[str, object] = {"shape": value.shape, "dtype": value.dtype, "fill": value.fill}
+    definition: dict[str, object] = {"shape": value.shape, "dtype": value.dtype or "f32", "fill": value.fill}
+    if value.scalar:  # only where it is one, so that the cases of older suites keep their identity
+        definition["scalar"] = True
     match value.fill:
         case "random":
             definition["seed"] = value.seed

@@ -15,11 +15,14 @@ class Input:
 
     Attributes:
         shape: Static sizes, outermost first; () is a scalar tensor.
-        dtype: MLIR's name of the element type: f32, f16, bf16, f64, i1, i8, i16, i32, i64.
+        scalar: Whether the argument is a number that is passed by value, `%n: i32`, and no tensor.
+        dtype: MLIR's name of the element type: f32, f16, bf16, f64, i1, i8, i16, i32, i64; of a scalar also index;
+            "" where an .npy file says it.
         fill: `random` (standard normal, or integers 0..9, from `seed`), `constant` (`value`), or `npy` (`path`).
     """
 
     shape: tuple[int, ...] = ()
+    scalar: bool = False
     dtype: str = "f32"
     fill: Fill = "random"
     seed: int = 0

@@ -324,11 +324,13 @@ class ArgumentRecord:
     Attributes:
         file: Relative to the cache folder.
         dtype: MLIR's name of the element type.
+        scalar: Whether it is passed by value.
     """
 
     file: str
     shape: tuple[int, ...]
     dtype: str
+    scalar: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

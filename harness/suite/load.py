@@ -448,6 +448,7 @@ def _file(suite: Path, where: str, name: str) -> Path:
 
 def _input(path: Path, where: str, table: InputTable, position: int) -> Input:
     fills = [key for key in ("seed", "value", "npy") if getattr(table, key) is not None]
+    is_scalar = table.shape is None and table.npy is None
     _refuse(
         where,
         (len(fills) > 1, f"has {' and '.join(fills)}; keep one of them"),
@@ -455,11 +456,19 @@ def _input(path: Path, where: str, table: InputTable, position: int) -> Input:
             table.npy is not None and table.shape is not None,
             "has shape and npy; the .npy file says its shape, so remove shape",
         ),
-        (table.npy is None and table.shape is None, "shape is missing; add it, or values from an npy file"),
+        (
+            table.shape is None and table.npy is None and table.value is None,
+            "shape is missing; add it, values from an npy file, or the value of an argument that is no tensor",
+        ),
+        (
+            is_scalar and table.dtype in ("f16", "bf16"),
+            f"is a number of {table.dtype}, which IREE takes in tensors only",
+        ),
+        (table.dtype == "index" and not is_scalar, "dtype: index is for an argument that is no tensor; take i64"),
     )
     if table.npy is not None:
-        return Input(dtype=table.dtype, fill="npy", path=_file(path, f"{where} npy", table.npy))
-    shape = tuple(table.shape or ())
+        return Input(dtype=table.dtype or "", fill="npy", path=_file(path, f"{where} npy", table.npy))
+    shape, dtype = tuple(table.shape or ()), table.dtype or "f32"
     if table.value is not None:
-        return Input(shape=shape, dtype=table.dtype, fill="constant", value=table.value)
-    return Input(shape=shape, dtype=table.dtype, seed=position if table.seed is None else table.seed)
+        return Input(shape=shape, scalar=is_scalar, dtype=dtype, fill="constant", value=table.value)
+    return Input(shape=shape, dtype=dtype, seed=position if table.seed is None else table.seed)

@@ -18,7 +18,7 @@ LONGEST_NAME = 100
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
 Op = Annotated[str, Field(pattern=OP_PATTERN, min_length=1, max_length=LONGEST_NAME)]
-Dtype = Literal["f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "i1"]
+Dtype = Literal["f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "i1", "index"]
 Flag = Annotated[
     str, Field(pattern=r"^--?[A-Za-z]", description="One flag as the tool takes it, e.g. --iree-opt-level=O3.")
 ]
@@ -50,9 +50,14 @@ class InputTable(_Table):
     """One argument of the entry function."""
 
     shape: list[Annotated[int, Field(ge=0, le=2**40)]] | None = Field(
-        None, description="Static sizes, outermost first; [] is a scalar tensor. May be left out with npy."
+        None,
+        description="Static sizes, outermost first; [] is a tensor of one element. Left out with npy, and with value "
+        "where the argument is a number and no tensor: { dtype = 'i32', value = 3 } for %n: i32.",
     )
-    dtype: Dtype = Field("f32", description="MLIR's name of the element type.")
+    dtype: Dtype | None = Field(
+        None,
+        description="MLIR's name of the element type, by default f32 or what npy holds; index is for numbers.",
+    )
     seed: int | None = Field(
         None,
         ge=0,

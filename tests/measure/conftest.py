@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,17 @@ def on_two_devices(real_toolchain: Toolchain, tmp_path_factory: pytest.TempPathF
     """A sum on a first local device, and its square on a second."""
     folder, devices = tmp_path_factory.mktemp("on-two"), ["dev_a=local[0]", "dev_b=local[1]"]
     return _compiled("on-two", _ON_TWO_DEVICES, devices, folder, real_toolchain)
+
+
+@pytest.fixture(scope="session")
+def on_numbers(real_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> LoadableModule:
+    """f32 2.5 and i32 3, by value, which it gives back."""
+    text = "func.func @main(%x: f32, %n: i32) -> (i32, f32) { return %n, %x : i32, f32 }"
+    folder = tmp_path_factory.mktemp("numbers")
+    module = _compiled("numbers", text, ["local"], folder, real_toolchain)
+    np.save(folder / "x.npy", np.float32(2.5))
+    np.save(folder / "n.npy", np.int32(3))
+    return replace(module, arguments=tuple({"file": str(folder / name), "scalar": True} for name in ("x.npy", "n.npy")))
 
 
 def _compiled(name: str, text: str, devices: list[str], folder: Path, real_toolchain: Toolchain) -> LoadableModule:

@@ -60,6 +60,17 @@ def test_turns_of_a_real_module_are_timed_in_the_order_asked_for(
     assert long["calls"] > short["calls"] >= 1
 
 
+def test_numbers_are_passed_and_given_back_by_value(
+    real_toolchain: Toolchain, on_numbers: LoadableModule, tmp_path: Path
+) -> None:
+    with _session(real_toolchain) as worker:
+        worker.load(on_numbers.name, on_numbers.request())
+        assert worker.ask(op="outputs", case=on_numbers.name, folder=str(tmp_path))["outputs"] == 2
+    outputs = [np.load(tmp_path / f"output{position}.npy") for position in range(2)]
+    assert outputs == [3, 2.5]
+    assert [output.dtype for output in outputs] == [np.int32, np.float32]
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system has no affinities")
 def test_the_worker_stays_on_its_core(real_toolchain: Toolchain, matmul: LoadableModule) -> None:
     core = frozenset({max(os.sched_getaffinity(0))})

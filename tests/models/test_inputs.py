@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,14 +123,48 @@ def test_every_type_reaches_a_module_unchanged(make: Make, run_main: RunMain, tm
         np.testing.assert_array_equal(output.astype(doubled.dtype), doubled, err_msg=value.dtype)
 
 
+def test_numbers_reach_a_module_by_value_and_come_back(make: Make, run_main: RunMain, tmp_path: Path) -> None:
+    values = {
+        "f32": 0.1,
+        "f64": 0.25,
+        "i64": -(2.0**40),
+        "i32": -7.0,
+        "i16": 300.0,
+        "i8": -2.0,
+        "i1": 1.0,
+        "index": 3.0,
+    }
+    names = [f"%a{n}" for n in range(len(values))]
+    arguments = ", ".join(f"{name}: {dtype}" for name, dtype in zip(names, values, strict=True))
+    path = tmp_path / "numbers.mlir"
+    path.write_text(
+        f"func.func @main({arguments}) -> ({', '.join(values)}) {{ return {', '.join(names)} : {', '.join(values)} }}"
+    )
+    inputs = tuple(Input(scalar=True, dtype=dtype, fill="constant", value=value) for dtype, value in values.items())
+    artifact = make(Model(name="numbers", mlir=path, function="main", inputs=inputs, params={}, parameters={}))
+    assert [describe(value) for value in artifact.inputs][1:3] == ["f64 0.25", "i64 -1099511627776"]
+    assert artifact.arguments[2].flag == "-1099511627776"
+    outputs = run_main(artifact, len(values))
+    np.testing.assert_array_equal(np.array(outputs, np.float64), [np.float32(0.1), *list(values.values())[1:]])
+
+
 @pytest.mark.parametrize(
-    "array", [np.arange(6, dtype=np.float32).reshape(2, 3).T, np.float32(1.5), np.zeros((0, 3), "f4")]
+    ("array", "dtype"),
+    [
+        (np.arange(6, dtype=np.float32).reshape(2, 3).T, "f32"),
+        (np.float32(1.5), "f32"),
+        (np.zeros((0, 3), "f8"), "f64"),
+        (np.ones(2, "f2"), "f16"),
+        (np.ones(2, "i8"), "i64"),
+        (np.ones(2, "i1"), "i8"),
+        (np.ones(2, "?"), "i1"),
+    ],
 )
-def test_an_npy_file_says_its_shape(tmp_path: Path, array: NDArray[Any]) -> None:
+def test_an_npy_file_says_its_shape_and_type(tmp_path: Path, array: NDArray[Any], dtype: str) -> None:
     path = tmp_path / "x.npy"
     np.save(path, array)
-    value = resolve(Input(fill="npy", path=path))
-    assert value.shape == np.shape(array)
+    value = resolve(Input(dtype="", fill="npy", path=path))
+    assert value == Input(shape=np.shape(array), dtype=dtype, fill="npy", path=path)
     (argument,) = write_arguments([value], tmp_path)
     np.testing.assert_array_equal(load_argument(argument), array)
     assert make_array(value).flags.c_contiguous
@@ -149,8 +184,14 @@ def test_wrong_npy_files_are_named(tmp_path: Path) -> None:
     ):
         resolve(value, where)
     np.save(path, np.zeros((2, 3), np.float64))
-    with pytest.raises(SuiteError, match=r"holds float64 where f32 needs float32; correct dtype"):
+    with pytest.raises(
+        SuiteError, match=r"holds float64 where f32 needs float32; leave dtype out, or convert the file$"
+    ):
         resolve(value, where)
+    np.save(path, np.zeros(2, np.uint16))
+    with pytest.raises(SuiteError, match=r"holds uint16, which no argument is; convert it to one of float16, float32"):
+        resolve(replace(value, dtype=""), where)
+    np.save(path, np.zeros((2, 3), np.float64))
     with pytest.raises(SuiteError, match=r"is 2 x 3, not 3 x 2; correct shape"):
         resolve(Input(shape=(3, 2), dtype="f64", fill="npy", path=path), where)
     whole = path.read_bytes()

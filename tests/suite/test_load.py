@@ -96,7 +96,12 @@ WRONG_MEANING = [
     Mistake("right outputs that are not there", INPUT, f'{INPUT}\nexpected = ["y.npy"]',
         "[models.net] expected: there is no file y.npy beside the suite; check the path"),
     Mistake("an input without shape", INPUT, "inputs = [{ shape = [4] }, { seed = 1 }]",
-        "[models.net] inputs[1] shape is missing; add it, or values from an npy file"),
+        "[models.net] inputs[1] shape is missing; add it, values from an npy file, or the value of an argument that is "
+        "no tensor"),
+    Mistake("a number of a type that IREE has in tensors only", INPUT, 'inputs = [{ dtype = "bf16", value = 2 }]',
+        "[models.net] inputs[0] is a number of bf16, which IREE takes in tensors only"),
+    Mistake("a tensor of index", INPUT, 'inputs = [{ dtype = "index", shape = [2] }]',
+        "[models.net] inputs[0] dtype: index is for an argument that is no tensor; take i64"),
     Mistake("an input of two kinds", INPUT, "inputs = [{ shape = [4], seed = 1, value = 2 }]",
         "[models.net] inputs[0] has seed and value; keep one of them"),
     Mistake("a shape that the file says too", INPUT, 'inputs = [{ shape = [4], npy = "net.mlir" }]',
@@ -150,7 +155,13 @@ description = "from a framework"
 onnx = "net.onnx"
 opset = 17
 function = "run"
-inputs = [{ shape = [], dtype = "i64", value = 3 }, { shape = [2], seed = 7 }, { npy = "x.npy", dtype = "f16" }]
+inputs = [
+    { dtype = "i64", value = 3 },
+    { shape = [], value = 3 },
+    { shape = [2], seed = 7 },
+    { npy = "x.npy", dtype = "f16" },
+    { npy = "x.npy" },
+]
 parameters = { weights = "weights.irpa" }
 expected = ["y.npy"]
 reference = "onnxruntime"
@@ -256,9 +267,11 @@ def test_a_suite_that_says_everything(tmp_path: Path) -> None:
                 opset=17,
                 function="run",
                 inputs=(
-                    Input(shape=(), dtype="i64", fill="constant", value=3.0),
+                    Input(scalar=True, dtype="i64", fill="constant", value=3.0),
+                    Input(fill="constant", value=3.0),
                     Input(shape=(2,), dtype="f32", fill="random", seed=7),
                     Input(shape=(), dtype="f16", fill="npy", path=tmp_path / "x.npy"),
+                    Input(dtype="", fill="npy", path=tmp_path / "x.npy"),
                 ),
                 parameters={"weights": tmp_path / "weights.irpa"},
                 expected=(tmp_path / "y.npy",),

@@ -80,7 +80,7 @@ WRONG_FORM = [
         "[variants.stock] flags[0]: 'O3' must start with a dash and a letter, like --iree-opt-level=O3"),
     Mistake("an element type of another language", INPUT, 'inputs = [{ shape = [4], dtype = "float32" }]',
         "[models.net] inputs[0].dtype: 'float32' must be one of 'f64', 'f32', 'f16', 'bf16', 'i64', 'i32', 'i16', "
-        "'i8', 'i1'"),
+        "'i8', 'i1', 'index'"),
     Mistake("a negative size", INPUT, "inputs = [{ shape = [-1] }]",
         "[models.net] inputs[0].shape[0]: -1 must be at least 0"),
     Mistake("a size beyond all memory", INPUT, f"inputs = [{{ shape = [{2**41}] }}]",
