@@ -56,6 +56,8 @@ class PostOptions:
 
     Attributes:
         report: The comparison's directory or its comparison.json; where there is no base, a run's directory.
+        checkout: A checkout of the base: of flags that the figures name, those of its suite may stand in commands
+            (default: the working folder).
         pr: The pull request's number.
         event: The payload of the workflow's event, which tells the pull request ($GITHUB_EVENT_PATH).
         images_branch: Keep the pictures on this branch of the repository.
@@ -69,6 +71,7 @@ class PostOptions:
     report: Path
     _: KW_ONLY
     repo: Repo = None
+    checkout: Path | None = None
     pr: Annotated[int | None, Parameter(validator=Number(gte=1))] = None
     event: Path | None = None
     images_branch: str | None = None
@@ -110,7 +113,8 @@ def post(options: PostOptions) -> int:
     The token is read from GITHUB_TOKEN. The exit status is 2 if the comment could not be posted; it is kept then.
     """
     destination = _destination(options)
-    figures = posting.read_figures(options.report)
+    wanted = options.checkout is not None
+    figures = posting.read_figures(options.report, options.checkout or Path(), tell if wanted else lambda _: None)
     if options.dry_run:
         sys.stdout.write(posting.rehearse(figures, destination, tell))
         return ExitCode.OK

@@ -2,22 +2,22 @@
 
 A reader copies them into a shell because the comment has them. They were put together by a job that ran a pull
 request's code, so only those are kept that can do nothing but compile, run and measure in the folder where they are
-pasted: the harness's own and IREE's, which repeat what was measured.
+pasted: the harness's own and IREE's, which repeat what was measured. A tool's flag stands in one only where the harness
+gives it to every case, or where the suite has it that the base's checkout holds (harness.github.suite_flags).
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from harness.compile.request import REPRODUCIBLE_FLAGS, STATISTICS_FLAGS
 from harness.records.comparison import Comparison
 from harness.report.portable import portable_comparison
 from harness.report.run_report import Report
-from harness.suite.flags import runs_code
 from harness.text import one_line
-from harness.toolchain.tools import flag_name
 
 _IREE_TOOLS = ("iree-benchmark-module", "iree-compile", "iree-opt", "iree-run-module")
 # Those that repeat or show something; the others post, delete, or ask a database.
@@ -28,18 +28,22 @@ _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
 _PLAIN_NAME = re.compile(_NAME)
 _PLAIN_PATH = re.compile(rf"{_NAME}(?:/{_NAME})*")
 _MODULE_FILE = re.compile(rf"{_NAME}(?:/{_NAME})*\.vmfb")
-_OUTPUT_FILE = re.compile(rf"@{_NAME}(?:/{_NAME})*\.(?:npy|bin)")
 
-# The one file besides the module that the harness has iree-compile write.
-_STATISTICS = re.compile(rf"--iree-scheduling-dump-statistics-file={_NAME}\.json")
+_ALWAYS = frozenset((*REPRODUCIBLE_FLAGS, *STATISTICS_FLAGS))
+# Flags that the harness gives by itself: where to stop and to go on, what to run with what, and where outputs go.
+_GIVEN = re.compile(
+    r"--compile-(?:from|to)=[a-z-]+|--emit-mlir-bytecode"
+    rf"|--module=(?:{_NAME}/)*{_NAME}\.vmfb|--function=[\w.$-]+"
+    r"|--device=[a-z][a-z0-9-]*(?:://[\w.:/?=&-]*)?|--task_topology_group_count=\d+"
+    rf"|--(?:input|expected_output)=[^@]*(?:@(?:{_NAME}/)*{_NAME}\.(?:npy|bin))?"
+    rf"|--parameters=(?:[\w.-]+=)?(?:{_NAME}/)*{_NAME}"
+    rf"|--output=(?:@(?:{_NAME}/)*{_NAME}\.(?:npy|bin))?"
+    r"|--benchmark_(?:repetitions|min_time)=\w+(?:\.\w+)?|--time_unit=[mun]s|--print_statistics=true"
+)
 
 # Where a word may name a file: after `=`, `@` and the like, as in --parameters=scope=x.irpa or --input=4xf32=@x.npy.
 _BETWEEN = re.compile(r"[=@:,\s]")
 _LEADS_AWAY = re.compile(r"[/\\~]|[A-Za-z]:[/\\]")
-
-# Options of IREE's tools that write where they are told, by the end of their names; `compile-to` stops early instead.
-_WRITES = ("-to", "-dir", "-directory", "-file", "-output", "-out", "-prefix")
-_LOADS = ("flagfile", "load")
 
 # Drivers of a Vulkan device, where packages of a system put them.
 _DRIVER = r"(?:/usr/share|/etc/vulkan)/[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*"
@@ -56,8 +60,11 @@ _TOOLS_OF = re.compile(
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def with_allowed_commands(comparison: Comparison) -> Comparison:
+def with_allowed_commands(comparison: Comparison, flags: Collection[str] = ()) -> Comparison:
     """The comparison as a comment has it, with those of its commands that repeat something and can do nothing else.
+
+    Args:
+        flags: Those that the base's suite gives IREE's tools.
 
     Its suite and its name become words of commands too; such as would be options or other folders do not.
     """
@@ -67,18 +74,22 @@ def with_allowed_commands(comparison: Comparison) -> Comparison:
         id=_id(portable.id),
         base=replace(portable.base, suite=_argument(portable.base.suite)),
         head=replace(portable.head, suite=_argument(portable.head.suite)),
-        rows=tuple(replace(row, repro=_allowed(row.repro)) for row in portable.rows),
+        rows=tuple(replace(row, repro=_allowed(row.repro, flags)) for row in portable.rows),
         command=_whole(portable.command),
     )
 
 
-def report_with_allowed_commands(report: Report) -> Report:
-    """A run's report, with those of its commands that repeat something and can do nothing else."""
+def report_with_allowed_commands(report: Report, flags: Collection[str] = ()) -> Report:
+    """A run's report, with those of its commands that repeat something and can do nothing else.
+
+    Args:
+        flags: Those that the base's suite gives IREE's tools.
+    """
     facts = report.facts
     # Where the command names releases, a step names those of the rows.
     is_plain = not any(version.startswith("-") for section in report.sections for version in section.toolchains)
     sections = (
-        replace(section, rows=tuple(replace(row, repro=_allowed(row.repro)) for row in section.rows))
+        replace(section, rows=tuple(replace(row, repro=_allowed(row.repro, flags)) for row in section.rows))
         for section in report.sections
     )
     return replace(
@@ -93,44 +104,47 @@ def report_with_allowed_commands(report: Report) -> Report:
     )
 
 
-def is_allowed(line: str) -> bool:
+def is_allowed(line: str, flags: Collection[str] = ()) -> bool:
     """Whether the harness writes such a line, and whoever pastes it only measures again.
 
     It is one of the harness's comments; or one of its commands, or of IREE's tools, with words that a shell leaves
-    alone, that load no code, and that write nothing but a module or an exported model below the reader's folder.
+    alone, that load no code, and that write nothing but a module or an exported model below the reader's folder. A tool
+    gets flags that the harness gives to all, and these.
     """
-    return _kept(line) == line
+    return _kept(line, flags) == line
 
 
-def _allowed(lines: Iterable[str]) -> tuple[str, ...]:
-    kept = (_kept(line) for line in lines)
-    return tuple(line for line in kept if line is not None)
+def _allowed(lines: Sequence[str], flags: Collection[str]) -> tuple[str, ...]:
+    """The lines that may stand; the tools' lines belong together, since each takes what the one before it made."""
+    kept = [(line, _kept(line, flags)) for line in lines]
+    broken = any(left is None and line.startswith(_IREE_TOOLS) for line, left in kept)
+    return tuple(left for _, left in kept if left is not None and not (broken and left.startswith(_IREE_TOOLS)))
 
 
-def _kept(line: str) -> str | None:
+def _kept(line: str, flags: Collection[str]) -> str | None:
     """The line, or as much of it as may stand; None: nothing."""
     if line != one_line(line) or not line.isprintable():
         return None
     if not line.startswith("#"):
-        return line if _is_command(line) else None
+        return line if _is_command(line, flags) else None
     if _NO_MODULE.fullmatch(line):
         return line
     if (tools := _TOOLS_OF.fullmatch(line)) is not None:
         return line if tools[1] == tools[2] == tools[3] else None
     if (module := _MODULE.fullmatch(line)) is not None:
         compiled = module[2] or ""
-        return line if compiled.startswith("iree-compile ") and _is_command(compiled) else module[1]
+        return line if compiled.startswith("iree-compile ") and _is_command(compiled, flags) else module[1]
     return None
 
 
-def _is_command(line: str) -> bool:
+def _is_command(line: str, flags: Collection[str] = ()) -> bool:
     try:
         words = shlex.split(line)
     except ValueError:
         return False
     while words and _VARIABLE.fullmatch(words[0]):
         line = line.removeprefix(words.pop(0)).lstrip(" ")
-    return _are_harmless(words) and shlex.join(words) == line
+    return _are_harmless(words, flags) and shlex.join(words) == line
 
 
 def _whole(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -148,15 +162,15 @@ def _id(name: str) -> str:
     return name if _ID.fullmatch(name) else ""
 
 
-def _are_harmless(words: Sequence[str]) -> bool:
+def _are_harmless(words: Sequence[str], flags: Collection[str]) -> bool:
     """Whether these words, as one command, are the harness's or IREE's, load no code and write nowhere unexpected."""
-    if len(words) < 2 or any(_leads_away(word) or word.startswith("@") or runs_code(word) for word in words):
+    if len(words) < 2 or any(_leads_away(word) or word.startswith("@") for word in words):
         return False
     if words[0] == "harness":
         return words[1] in _SUBCOMMANDS and all(
             _may_stand(name, value, words[1]) for name, value in _options(words[2:])
         )
-    return words[0] in _IREE_TOOLS and _are_of_a_tool(words[1:])
+    return words[0] in _IREE_TOOLS and _are_of_a_tool(words[1:], flags)
 
 
 def _leads_away(word: str) -> bool:
@@ -184,24 +198,13 @@ def _may_stand(name: str, value: str, subcommand: str) -> bool:
     return not name.endswith("-out") and name not in ("step-summary", "api-url")
 
 
-def _are_of_a_tool(words: Sequence[str]) -> bool:
+def _are_of_a_tool(words: Sequence[str], flags: Collection[str]) -> bool:
+    """Whether these are a model, a module to write, and flags that the harness or the base's suite gives."""
     for position, word in enumerate(words):
         if word == "-o":
             following = words[position + 1] if position + 1 < len(words) else ""
             if not _MODULE_FILE.fullmatch(following):
                 return False
-        elif word.startswith("-") and not _is_harmless(word):
+        elif word.startswith("-") and not (word in _ALWAYS or word in flags or _GIVEN.fullmatch(word)):
             return False
     return True
-
-
-def _is_harmless(flag: str) -> bool:
-    """Whether a flag of IREE's tools, other than `-o FILE`, loads nothing and writes nothing unexpected."""
-    name, value = flag_name(flag).replace("_", "-").lower(), flag.partition("=")[2]
-    if name == "module":
-        return value.endswith(".vmfb")
-    if name == "output":
-        return not value or _OUTPUT_FILE.fullmatch(value) is not None
-    if name == "compile-to" or _STATISTICS.fullmatch(flag):
-        return True
-    return name != "o" and not name.startswith(_LOADS) and not name.endswith(_WRITES)

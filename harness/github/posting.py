@@ -19,6 +19,7 @@ from harness.github.commands import report_with_allowed_commands, with_allowed_c
 from harness.github.comments import Comment, OwnComments, marker_of, own_login
 from harness.github.event import Event, base_commit_of, pull_request_of
 from harness.github.pictures import Shelf, publish
+from harness.github.suite_flags import suite_flags
 from harness.plots.pictures import kind_of_comment, pictures_of, published
 from harness.records.comparison import Comparison
 from harness.report.comparison_words import finite, headline
@@ -81,8 +82,12 @@ class Figures:
         return published(self.source, url)
 
 
-def read_figures(path: Path) -> Figures:
+def read_figures(path: Path, checkout: Path | None = None, say: Callable[[str], None] = lambda _: None) -> Figures:
     """Those of a comparison's folder or its comparison.json, or of a run's folder where there was no base.
+
+    Args:
+        checkout: The base's tree, whose suite's flags may stand in commands; None: only flags of the harness.
+        say: Gets a sentence where the suite cannot be read.
 
     Raises:
         RunError: It is neither, is damaged, or is larger than any.
@@ -90,16 +95,18 @@ def read_figures(path: Path) -> Figures:
     folder = path.parent if path.name == COMPARISON_FILE else path
     file = folder / COMPARISON_FILE
     if (folder / "run.json").is_file() and not file.exists():
-        return _figures_of_run(folder)
+        return _figures_of_run(folder, checkout, say)
     if file.is_symlink():
         raise RunError(f"{file}: is a link; give the comparison's own folder")
     if not file.is_file():
         raise RunError(f"{folder}: holds neither {COMPARISON_FILE} nor run.json; give what `harness compare` made")
     key = hashlib.sha256(read_document(file, _COMPARISON_BYTES)).hexdigest()[:12]
-    return Figures(key=key, source=with_allowed_commands(finite(load_comparison(folder))))
+    comparison = finite(load_comparison(folder))
+    flags = suite_flags(checkout, comparison.base.suite, say) if checkout is not None else frozenset()
+    return Figures(key=key, source=with_allowed_commands(comparison, flags))
 
 
-def _figures_of_run(folder: Path) -> Figures:
+def _figures_of_run(folder: Path, checkout: Path | None, say: Callable[[str], None]) -> Figures:
     files = sorted(file for file in folder.iterdir() if not file.is_dir() or file.is_symlink())
     if any(file.is_symlink() for file in files):
         raise RunError(f"{folder}: holds links; give a run's own folder")
@@ -111,10 +118,11 @@ def _figures_of_run(folder: Path) -> Figures:
             while part := stream.read(2**20):
                 digest.update(part)
     try:
-        report = report_with_allowed_commands(build_report(load_run(folder)))
+        report = build_report(load_run(folder))
     except RecursionError:
         raise RunError(f"{folder}: is damaged; take the run from a backup") from None
-    return Figures(key=digest.hexdigest()[:12], source=report)
+    flags = suite_flags(checkout, report.facts.suite, say) if checkout is not None else frozenset()
+    return Figures(key=digest.hexdigest()[:12], source=report_with_allowed_commands(report, flags))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from harness.cli import run_command_line
 from harness.github.commands import is_allowed, report_with_allowed_commands, with_allowed_commands
+from harness.github.suite_flags import suite_flags
 from harness.records.comparison import Comparison
 from harness.report.comparison_words import next_steps
 from harness.report.github import render_comment
@@ -23,8 +24,11 @@ from harness.store.comparison_directory import load_comparison
 from harness.store.run_directory import load_run
 from tests.report.builders import make_comparison, make_timed
 
-PUBLISHED = Path(__file__).parents[2] / "results/published/esrgan"
+ROOT = Path(__file__).parents[2]
+PUBLISHED = ROOT / "results/published/esrgan"
 HASH = "0123456789ab"
+PASSES = "--iree-preprocessing-pass-pipeline=builtin.module(util.func(canonicalize))"
+FLAGS_OF_SUITE = frozenset(("--iree-opt-level=O3", "--iree-opt-data-tiling", PASSES))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +38,7 @@ HASH = "0123456789ab"
         "harness compare iree==3.12.0 iree==3.13.0 --suite suites/mlp.toml --filter '*/stock@*' --row-budget 4",
         "harness run 'suites/a b.toml' --results harness-results",
         "harness export suites/esrgan.toml rdb --variant nhwc --device cpu --out rdb.nhwc.cpu",
-        "iree-compile net/model.mlir -o net/stock.cpu.vmfb --iree-opt-level=O3",
+        "iree-compile net/model.mlir -o net/stock.cpu.vmfb --iree-opt-data-tiling --iree-opt-level=O3",
         "iree-compile net/model.mlir -o module.vmfb --compile-from=flow --compile-to=vm",
         "iree-compile m.mlir '--iree-preprocessing-pass-pipeline=builtin.module(util.func(canonicalize))'",
         "iree-benchmark-module --module=a/b.vmfb --function=main --input=@a/input0.npy --input=4x8xbf16=@a/input1.bin",
@@ -51,8 +55,8 @@ HASH = "0123456789ab"
         "iree-compile 'a;b$(c)'",
     ],
 )
-def test_what_the_harness_writes_stays(line: str) -> None:
-    assert is_allowed(line)
+def test_what_the_harness_writes_stays_with_flags_of_the_suite(line: str) -> None:
+    assert is_allowed(line, FLAGS_OF_SUITE)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +100,17 @@ def test_what_the_harness_writes_stays(line: str) -> None:
         "harness run https://evil.example/x.toml",
         "harness run '~/x.toml'",
         "harness run C:/x.toml",
+        # Flags that neither the harness gives nor the suite has: those of the issue, others, and other values.
+        "iree-compile model.mlir -o m.vmfb --exec-on-ir-change=suites/x.sh --iree-parameter-splat=Makefile",
+        f"# base: module {HASH}, iree-compile model.mlir --exec-on-ir-change=x",
+        "iree-compile model.mlir -o m.vmfb --print-changed=dot-cfg --print-changed-dot-path=x",
+        "iree-compile model.mlir --x86-lvi-load-opt-plugin=x.so",
+        "iree-compile model.mlir --iree-opt-level=O0",
+        "iree-compile model.mlir --iree-opt-level=O3=",
+        "iree-compile model.mlir ---iree-opt-level=O3",
+        "iree-run-module --module=a.vmfb --vulkan_libvulkan_search_path=x",
+        "iree-run-module --module=a.vmfb --hip_dylib_path=file:x.so",
+        "iree-run-module --module=a.vmfb --device=local-task --trace_execution",
         # Files that hold further options, and code.
         "iree-compile @evil.rsp",
         "iree-run-module --flagfile=evil.flags",
@@ -143,7 +158,7 @@ def test_what_the_harness_writes_stays(line: str) -> None:
     ],
 )
 def test_anything_else_is_left_out(line: str) -> None:
-    assert not is_allowed(line)
+    assert not is_allowed(line, FLAGS_OF_SUITE)
 
 
 @given(st.lists(st.text(max_size=12), min_size=1, max_size=4), st.sampled_from(["iree-compile", "harness run", "#"]))
@@ -163,6 +178,15 @@ REGRESSED = make_timed("net/tuned@cpu", 2.0, 1.1, "regressed")
     ("lines", "kept"),
     [
         (("curl x | sh", "harness compare a b"), ("harness compare a b",)),
+        # Without what compiles it, a module is not there to be run.
+        (
+            (
+                "harness export a.toml net --out net",
+                "iree-compile a.mlir --print-changed",
+                "iree-run-module --module=a.vmfb",
+            ),
+            ("harness export a.toml net --out net",),
+        ),
         # A module keeps its hash where its flags may not stand.
         ((f"# base: module {HASH}, iree-compile @x",), (f"# base: module {HASH}",)),
     ],
@@ -226,7 +250,7 @@ def report() -> Report:
 
 
 def test_every_command_of_a_real_run_is_allowed(report: Report) -> None:
-    assert report_with_allowed_commands(report) == report
+    assert report_with_allowed_commands(report, suite_flags(ROOT, report.facts.suite, pytest.fail)) == report
 
 
 def test_the_steps_of_a_run_quote_what_is_in_its_record(report: Report) -> None:
@@ -256,7 +280,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 def test_every_command_of_a_real_comparison_is_allowed(comparison: Comparison) -> None:
-    kept = with_allowed_commands(comparison)
+    kept = with_allowed_commands(comparison, suite_flags(ROOT, comparison.base.suite, pytest.fail))
     assert kept == portable_comparison(comparison)
     assert any(len(row.repro) == 3 for row in kept.rows)
     assert kept.command[:3] == ("harness", "compare", "--within")

@@ -73,6 +73,27 @@ def test_no_command_of_an_artifact_is_taken_over_but_the_harnesss_own(folder: Pa
     assert "harness compare a b" in comment
 
 
+def test_a_flag_stands_where_the_suite_of_the_base_has_it_and_nowhere_else(folder: Path) -> None:
+    """What an artifact says of flags is what the change wants to be pasted."""
+    compiled = "# base: module 0123456789ab, iree-compile model.mlir -o module.vmfb"
+    forged = f"{compiled} --exec-on-ir-change=suites/x.sh --iree-parameter-splat=Makefile"
+    row = replace(COMPARISON.rows[0], repro=("harness compare a b", f"{compiled} --iree-opt-level=O3", forged))
+    (folder / "comparison.json").write_text(render(replace(COMPARISON, rows=(row,)), "json"))
+    (folder / "tree/suites").mkdir(parents=True)
+    suite = folder / "tree" / COMPARISON.base.suite
+    sentences: list[str] = []
+    for flags, stands in (("", False), ('"--iree-opt-level=O3"', True)):
+        suite.write_text(
+            'name = "s"\nbaseline = "stock"\n[models.net]\nbuilder = "matmul"\n'
+            f'[variants.stock]\nflags = [{flags}]\n[devices.cpu]\nuri = "local-sync"\nbackend = "llvm-cpu"\n'
+        )
+        comment = read_figures(folder, folder / "tree", sentences.append).comment((), Links())
+        assert ("--iree-opt-level=O3" in comment) is stands
+        assert "exec-on-ir-change" not in comment
+        assert "Makefile" not in comment
+    assert sentences == []
+
+
 def test_the_key_stands_for_the_figures(folder: Path) -> None:
     before = read_figures(folder).key
     (folder / "report.md").write_text("changed")

@@ -120,6 +120,12 @@ def test_the_job_that_may_comment_runs_nothing_of_the_pull_request() -> None:
     assert post["uses"] == "./post"
     assert not any(THEIRS.search(str(step)) for step in job["steps"])
     assert not any("cache" in step.get("uses", "") for step in steps(ROOT / "post/action.yml"))
+    (suites,) = (
+        step for step in steps(ROOT / "post/action.yml") if step.get("uses", "").startswith("actions/checkout@")
+    )
+    assert suites["with"]["ref"] == "${{ github.event.repository.default_branch }}"
+    assert suites["with"]["persist-credentials"] is False
+    assert "--checkout" in (ROOT / "scripts/ci/post.sh").read_text()
 
 
 # --- Inputs, variables and scripts ---
@@ -194,6 +200,7 @@ def test_messages_that_are_explained_are_said() -> None:
         "have the same head",
         "comments of this suite",
         "No artifact holds a comparison",
+        "its flags are in no command, since it cannot be read there",
         "and this harness reads",
         "have no commit in common here",
         "The history cannot be fetched",
