@@ -19,6 +19,10 @@ COMMANDS = {
         "inspect:ablate",
         "Run a model with no option of a plugin, with each alone, all but each, and all, and show what each does.",
     ),
+    "check": (
+        "check:check",
+        "Say what is wrong with a suite, or has no effect in it, without compiling anything.",
+    ),
     "compare": (
         "compare:compare",
         "Say of every case whether head is slower, faster or as fast as base, by measuring both side by side.",

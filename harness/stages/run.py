@@ -27,6 +27,7 @@ from harness.report import render
 from harness.report.rows import rows_of
 from harness.stages.build import Batch, compile_stage
 from harness.stages.check import lay_out_stage, reference_stage, verify_stage
+from harness.stages.checking import contradictions
 from harness.stages.context import Context, Done, done_in
 from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.failures import FailureNotes
@@ -54,6 +55,8 @@ def run_suite(options: RunOptions, progress: Progress, toolchains: Sequence[Tool
     require_writable(options.results)
     selection = Selection(patterns=options.patterns, tags=options.tags)
     prepared = prepare(options.suite, selection, toolchains)
+    for finding in contradictions(prepared):
+        progress.note(f"{options.suite}: {finding.text}")
     artifacts = materialize_models(prepared, options.compile_limits, progress)
     prepared = skip_unfit_peers(prepared, artifacts)
     directory, done = _open(prepared, artifacts, options)

@@ -1,0 +1,264 @@
+"""The line of `harness check`: a suite -> its cases, its models, and what is wrong with it; nothing is compiled."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from harness.models.materialize import ModelArtifact
+from harness.progress import Progress
+from harness.records.case import Case
+from harness.records.run import Failure
+from harness.stages.models import materialize_models, skip_unfit_peers
+from harness.stages.options import compile_limits
+from harness.stages.prepare import Prepared, prepare
+from harness.store.evidence import is_expected
+from harness.suite.cases import Selection
+from harness.suite.load import Device, Suite
+from harness.suite.schema import FlagSetFile
+from harness.suite.toml_file import read_content, read_toml
+from harness.text import did_you_mean
+from harness.toolchain import Toolchain
+from harness.toolchain.tools import flag_name
+
+Kind = Literal["contradiction", "failed", "no effect", "unused"]
+
+# Backends whose code a driver runs; all but local devices have one, which --iree-hal-target-device chooses.
+_RUNS = {
+    "local-sync": ("llvm-cpu", "vmvx", "vmvx-inline"),
+    "local-task": ("llvm-cpu", "vmvx", "vmvx-inline"),
+    "vulkan": ("vulkan-spirv",),
+    "cuda": ("cuda",),
+    "hip": ("rocm",),
+    "amdgpu": ("rocm",),
+    "metal": ("metal-spirv",),
+    "webgpu": ("webgpu-spirv",),
+}
+BACKENDS = tuple(dict.fromkeys(backend for backends in _RUNS.values() for backend in backends))
+# Flags that only one backend, or one driver, reads, by how their names begin.
+_OF_BACKEND = {"iree-llvmcpu-": "llvm-cpu", "iree-cuda-": "cuda", "iree-rocm-": "rocm", "iree-vulkan-": "vulkan-spirv"}
+_OF_DRIVER = {"task_": "local-task", "vulkan_": "vulkan", "cuda_": "cuda", "hip_": "hip"}
+_TARGET = re.compile(r"^(?:\w+=)?(?P<device>[a-z]+)(?:\[\d+\])?$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing about a suite, as a sentence that names table and key."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What can be said of a suite without compiling.
+
+    Attributes:
+        cases: All of them, those of peers that refuse their model being skipped.
+    """
+
+    suite: Path
+    toolchains: tuple[str, ...]
+    cases: tuple[Case, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """How many cases are skipped here for which reason, the commonest first."""
+        return Counter(dict(Counter(case.skip for case in self.cases if case.skip is not None).most_common()))
+
+
+def check_suite(path: Path, toolchains: Sequence[Toolchain], progress: Progress) -> Checked:
+    """Load a suite, hold it against the tools and devices that are here, and make its models.
+
+    Raises:
+        HarnessError: As `prepare`: the suite cannot be run at all.
+    """
+    prepared = prepare(path, Selection(), toolchains)
+    findings = [*contradictions(prepared), *_without_effect(prepared), *_unused(prepared)]
+    artifacts = materialize_models(prepared, compile_limits(), progress)
+    findings += [
+        Finding(kind="failed", text=f"model {name}: {artifact.message}")
+        for name, artifact in artifacts.items()
+        if not isinstance(artifact, ModelArtifact) and not _is_expected(prepared, name, artifact)
+    ]
+    return Checked(
+        suite=path,
+        toolchains=tuple(toolchain.version for toolchain in prepared.toolchains),
+        cases=skip_unfit_peers(prepared, artifacts).cases,
+        findings=tuple(sorted(findings, key=lambda finding: finding.kind)),
+    )
+
+
+def _is_expected(prepared: Prepared, model: str, failure: Failure) -> bool:
+    return all(is_expected(case, failure) for case in prepared.cases if case.model == model and case.skip is None)
+
+
+# ------------------------------------------------------------------------------------------------------ contradictions
+
+
+def contradictions(prepared: Prepared) -> Iterator[Finding]:
+    """Backends that there are not, that a device cannot run, or that compile flags do not choose."""
+    suite = prepared.suite
+    for device in suite.devices:
+        where = f"[devices.{device.name}] backend"
+        if device.backend not in BACKENDS:
+            yield _contradiction(
+                f"{where}: there is no backend {device.backend!r}{did_you_mean(device.backend, BACKENDS)}"
+            )
+            continue
+        drivers = [uri.partition("://")[0] for uri in device.uris]
+        runs = [backend for driver in drivers for backend in _RUNS.get(driver, BACKENDS)]
+        if device.backend not in runs:
+            yield _contradiction(
+                f"{where}: {device.uri} runs code of {_or(runs)}, not of {device.backend}; change uri or backend"
+            )
+        chosen = target_backends(device.compile_flags)
+        if chosen and device.backend not in chosen:
+            yield _contradiction(
+                f"{where}: is {device.backend}, and compile_flags choose {_or(chosen)}; change one of them"
+            )
+            continue
+        for case in prepared.cases:
+            chosen = target_backends(case.compile_flags)
+            if case.device == device.name and chosen and device.backend not in chosen:
+                yield _contradiction(
+                    f"[variants.{case.variant}] on device {device.name}: its flags choose {_or(chosen)}, and backend "
+                    f"is {device.backend}; remove the flags, or give them to a device of their own"
+                )
+                break
+    for flag_set in {flag_set.name: flag_set for variant in suite.variants for flag_set in variant.flag_sets}.values():
+        for backend in flag_set.backends:
+            if backend not in BACKENDS:
+                hint = did_you_mean(backend, BACKENDS)
+                yield _contradiction(f"[flagsets.{flag_set.name}] backends: there is no backend {backend!r}{hint}")
+
+
+def _contradiction(text: str) -> Finding:
+    return Finding(kind="contradiction", text=text)
+
+
+def target_backends(flags: Iterable[str]) -> tuple[str, ...]:
+    """The backends that flags of iree-compile choose; () where they choose none, or one that is not clear."""
+    values: dict[str, list[str]] = {}
+    for flag in flags:
+        values.setdefault(flag_name(flag), []).extend(flag.partition("=")[2].split(","))
+    backends = values.get("iree-hal-target-backends", [])
+    for value in values.get("iree-hal-target-device", []):
+        found = _TARGET.match(value)
+        if found is None:
+            return ()
+        if found["device"] == "local":
+            backends += values.get("iree-hal-local-target-device-backends", _RUNS["local-sync"])
+        elif found["device"] in _RUNS:
+            backends += _RUNS[found["device"]]
+        else:
+            return ()
+    return tuple(dict.fromkeys(backends))
+
+
+# -------------------------------------------------------------------------------------------------- what has no effect
+
+
+def _without_effect(prepared: Prepared) -> Iterator[Finding]:
+    suite = prepared.suite
+    devices = {device.name: device for device in suite.devices}
+    for device in suite.devices:
+        if device.threads and not prepared.peers and "local-task" not in _drivers(device):
+            yield _no_effect(f"[devices.{device.name}] threads: is for local-task and peers; remove it")
+    ids: dict[tuple[str, str, str], str] = {}
+    texts: dict[str, None] = {}
+    for case in prepared.cases:
+        if case.peer is not None:
+            continue
+        device = devices[case.device]
+        first = ids.setdefault((case.group, case.toolchain, case.id), case.variant)
+        if first != case.variant:
+            texts[
+                f"[variants.{case.variant}] on device {case.device}: is compiled and run as {first} is; "
+                "remove one of them, or its flags"
+            ] = None
+        deaf = _deaf_flags(case, device)
+        texts |= {
+            f"[devices.{device.name}]: nothing reads {flag} for {device.backend} on {device.uri}; remove it": None
+            for flag in deaf
+            if flag in (*device.compile_flags, *device.run_flags)
+        }
+        own = {*case.compile_flags, *case.run_flags} - {*device.compile_flags, *device.run_flags}
+        if own and own <= deaf and not case.plugins:
+            texts[
+                f"[variants.{case.variant}] on device {device.name}: nothing reads {' or '.join(sorted(own))} for "
+                f"{device.backend} on {device.uri}; exclude */{case.variant}@{device.name} in [matrix]"
+            ] = None
+    yield from map(_no_effect, texts)
+
+
+def _no_effect(text: str) -> Finding:
+    return Finding(kind="no effect", text=text)
+
+
+def _deaf_flags(case: Case, device: Device) -> set[str]:
+    """Flags for a backend or a driver that the case does not have."""
+    backends = {device.backend, *target_backends(case.compile_flags)}
+    sides = ((_OF_BACKEND, case.compile_flags, backends), (_OF_DRIVER, case.run_flags, _drivers(device)))
+    return {
+        flag
+        for readers, flags, here in sides
+        for flag in flags
+        for start, reader in readers.items()
+        if flag_name(flag).startswith(start) and reader not in here
+    }
+
+
+def _drivers(device: Device) -> set[str]:
+    return {uri.partition("://")[0] for uri in device.uris}
+
+
+# ----------------------------------------------------------------------------------------------------------- not used
+
+
+def _unused(prepared: Prepared) -> Iterator[Finding]:
+    suite = prepared.suite
+    kinds = (
+        ("models", "model", [model.name for model in suite.models]),
+        ("variants", "variant", [variant.name for variant in suite.variants]),
+        ("devices", "device", [device.name for device in suite.devices]),
+    )
+    for table, attribute, names in kinds:
+        for name in names:
+            cases = [case for case in prepared.cases if getattr(case, attribute) == name and case.peer is None]
+            here = [case for case in cases if case.device in prepared.devices]
+            if not cases:
+                yield _not_used(f"[{table}.{name}]: [matrix] leaves no case of it")
+            elif here and all(case.skip is not None for case in here):
+                yield _not_used(f"[{table}.{name}]: all of its cases are skipped: {here[0].skip}")
+    labels = {case.variant for case in prepared.cases if case.peer is not None}
+    for label in prepared.peers:
+        if label not in labels:
+            yield _not_used(f"peers: {label}: no case is for it, since peers run beside llvm-cpu on one device")
+    yield from _unused_flag_sets(suite)
+
+
+def _unused_flag_sets(suite: Suite) -> Iterator[Finding]:
+    """Those of the suite's files that no variant names, a line for each file, which may be for several suites."""
+    used = {flag_set.name for variant in suite.variants for flag_set in variant.flag_sets}
+    content, _ = read_content(suite.path)
+    for name in content.get("flagset_files", []):
+        file, _ = read_toml(suite.path.parent / name, FlagSetFile)
+        left = [flag_set for flag_set in file.flagsets if flag_set not in used]
+        if len(left) == len(file.flagsets):
+            yield _not_used(f"flagset_files: {name}: no variant names a flag set of it; remove it")
+        elif left:
+            yield _not_used(f"flagset_files: {name}: no variant names {', '.join(left)}")
+
+
+def _not_used(text: str) -> Finding:
+    return Finding(kind="unused", text=text)
+
+
+def _or(words: Sequence[str]) -> str:
+    return " or ".join(dict.fromkeys(words))
