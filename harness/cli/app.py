@@ -50,6 +50,10 @@ COMMANDS = {
     ),
     "list": ("run:list_cases", "Show a suite's cases, and which of them would be skipped here and why."),
     "plot": ("plot:plot", "Draw a run, a comparison, or a series of a results folder."),
+    "plugins": (
+        "inspect:plugins",
+        "Show the plugins, builders and peers that installed packages register, with their options.",
+    ),
     "report": (
         "report:report",
         "Print the report of a run or a comparison again, or of a run against another one.",

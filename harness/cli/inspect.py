@@ -1,4 +1,4 @@
-"""Commands that look at a suite or a machine: `ir`, `export`, `schema`, `doctor`; and `ablate`, which runs a suite."""
+"""Commands that look at a suite or at what is here: `ir`, `export`, `schema`, `plugins`, `doctor`; and `ablate`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from harness.progress import Terminal
 from harness.report.inspected import TELLING_OPS, render_counts, render_counts_json
 from harness.report.markdown import to_markdown
 from harness.report.outcome import exit_code
+from harness.report.registered_page import find_registered, registered_json, registered_page
 from harness.report.run_page import ablation_page
 from harness.report.run_report import build_report
 from harness.stages.ablating import write_ablation
@@ -98,6 +99,22 @@ def schema(kind: Literal["suite", "list", "flagset"]) -> int:
         kind: Which of the three.
     """
     print_text(json.dumps(json_schema(kind), indent=2))
+    return ExitCode.OK
+
+
+@app.command
+def plugins(*names: str, format: Literal["terminal", "json"] = "terminal") -> int:  # noqa: A002 (the option's name)
+    """Show the plugins, builders and peers that installed packages register, with their options.
+
+    Args:
+        names: Only these.
+        format: How to print them.
+    """
+    found = find_registered(names)
+    if format == "json":
+        print_text(registered_json(found))
+    else:
+        print_page(registered_page(found), "terminal")
     return ExitCode.OK
 
 

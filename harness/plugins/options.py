@@ -57,6 +57,74 @@ def check_options(kind: type[_T], values: Mapping[str, Any], *, where: str, owne
         raise SuiteError(f"{where}: {error}") from None
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Option:
+    """One option of a plugin or a peer, or one parameter of a builder.
+
+    Attributes:
+        schema: What it takes, as JSON Schema.
+        required: Whether it has no default.
+        default: As a value of JSON.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    required: bool
+    default: Any = None
+
+    @property
+    def takes(self) -> str:
+        """What it takes, in words: `integer, at least 1`."""
+        return _words(self.schema, self.schema.get("$defs", {}))
+
+
+def options_of(kind: type[Any], owner: str) -> tuple[Option, ...]:
+    """The options that a dataclass describes, in order.
+
+    Raises:
+        SuiteError: The class is none to check values by.
+    """
+    adapters = _adapters_of(kind, owner, owner, "option")
+    found = []
+    for field in dataclasses.fields(kind):
+        adapter, default = adapters[field.name], field.default
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        required = default is dataclasses.MISSING
+        shown = None if required else adapter.dump_python(default, mode="json")
+        found.append(Option(name=field.name, schema=adapter.json_schema(), required=required, default=shown))
+    return tuple(found)
+
+
+_BOUNDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "more than",
+    "maximum": "at most",
+    "exclusiveMaximum": "less than",
+    "pattern": "that matches",
+}
+
+
+def _words(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    """JSON Schema as a phrase."""
+    if "$ref" in schema:
+        return _words(definitions.get(str(schema["$ref"]).rpartition("/")[2], {}), definitions)
+    if "enum" in schema or "const" in schema:
+        return " | ".join(json.dumps(value) for value in schema.get("enum", [schema.get("const")]))
+    if "anyOf" in schema:
+        return " or ".join(_words(choice, definitions) for choice in schema["anyOf"])
+    kind = str(schema.get("type", "any value"))
+    if kind == "array" and "prefixItems" in schema:
+        return f"list of {', '.join(_words(item, definitions) for item in schema['prefixItems'])}"
+    if kind == "array":
+        return f"list of {_words(schema.get('items', {}), definitions)}"
+    if kind == "object":
+        values = schema.get("additionalProperties")
+        return f"table of {_words(values, definitions)}" if isinstance(values, Mapping) else "table"
+    bounds = [f"{words} {schema[key]}" for key, words in _BOUNDS.items() if key in schema]
+    return ", ".join([kind, *bounds])
+
+
 def as_json(options: Any) -> dict[str, Any]:
     """Checked options as values of JSON, as they identify what is done with them and go to other processes.
 

@@ -53,6 +53,11 @@ class Registry(Generic[_T]):
     def _points(self) -> EntryPoints:
         return installed(self.group, tuple(sys.path))
 
+    def distribution_of(self, name: str) -> str:
+        """The package that registers a name, with its version: `iree-harness 0.1.0`; "" where that is unknown."""
+        found = next(iter(self._points.select(name=name))).dist
+        return f"{found.name} {found.version}" if found is not None else ""
+
     def package_of(self, name: str) -> str:
         """The package that registers a name."""
         return _package(next(iter(self._points.select(name=name))).value)

@@ -1,0 +1,120 @@
+"""What `harness plugins` shows: names, options with types and defaults, and what is broken."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field
+
+from harness.errors import UsageError
+from harness.models.builder import BUILDERS
+from harness.peers.registry import PEERS
+from harness.plugins import PLUGINS, Plugin
+from harness.plugins.options import options_of
+from harness.report.registered_page import find_registered, registered_json, registered_page
+from harness.report.terminal import to_terminal
+from tests.builders import a_peer, register
+
+
+class Order(Enum):
+    """Two values."""
+
+    ROWS = "rows"
+    COLUMNS = "columns"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """One of every type."""
+
+    size: Annotated[int, Field(ge=1, le=64)]
+    scale: Annotated[float, Field(gt=0)] = 1.0
+    deep: bool = True
+    side: Literal["lhs", "rhs"] = "lhs"
+    order: Order = Order.ROWS
+    tiles: tuple[int, int] = (4, 8)
+    names: list[str] = field(default_factory=lambda: ["a"])
+    weights: dict[str, int] = field(default_factory=dict)
+    limit: int | None = None
+    anything: Any = None
+
+
+TILE = Plugin(
+    name="tile",
+    version="3",
+    description="Tiles products",
+    options=Options,
+    steps=lambda _: (),
+    backends=("llvm-cpu",),
+    toolchains=">=3.12",
+)
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, PLUGINS.group, ("tile", TILE), ("broken", "no_such_package:BROKEN"))
+
+
+def shown(*names: str) -> str:
+    return to_terminal(registered_page(find_registered(names)), width=160, color=False)
+
+
+def test_each_type_in_words() -> None:
+    assert {option.name: (option.takes, option.default) for option in options_of(Options, "plugin")} == {
+        "size": ("integer, at least 1, at most 64", None),
+        "scale": ("number, more than 0", 1.0),
+        "deep": ("boolean", True),
+        "side": ('"lhs" | "rhs"', "lhs"),
+        "order": ('"rows" | "columns"', "rows"),
+        "tiles": ("list of integer, integer", [4, 8]),
+        "names": ("list of string", ["a"]),
+        "weights": ("table of integer", {}),
+        "limit": ("integer or null", None),
+        "anything": ("any value", None),
+    }
+
+
+def test_a_plugin_with_its_options() -> None:
+    lines = [" ".join(line.split()) for line in shown("tile").splitlines()]
+    assert lines[0] == "1 plugin, 0 builders and 0 peers."
+    assert "tile llvm-cpu, IREE >=3.12 - Tiles products" in lines
+    assert "tile size integer, at least 1, at most 64 none: give it" in lines
+    assert "tile tiles list of integer, integer [4, 8]" in lines
+
+
+def test_a_package_that_is_broken_is_named_and_hides_no_other() -> None:
+    (found,) = find_registered(["broken"])
+    assert "no_such_package:BROKEN cannot be loaded" in found.unavailable
+    assert {row.name for row in find_registered() if row.kind == "plugins"} == {"broken", "tile"}
+
+
+def test_all_builders_and_peers_are_there() -> None:
+    found = find_registered()
+    assert tuple(row.name for row in found if row.kind == "builders") == BUILDERS.names
+    assert tuple(row.name for row in found if row.kind == "peers") == PEERS.names
+    assert all(row.package.startswith("iree-harness ") for row in found if row.kind != "plugins")
+
+
+def test_a_peer_that_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, PEERS.group, ("lost", replace(a_peer("lost").peer, missing=lambda: "it is lost")))
+    (found,) = find_registered(["lost"])
+    assert found.unavailable == "it is lost; pip install lost"
+
+
+def test_a_name_that_nothing_has() -> None:
+    with pytest.raises(UsageError, match=r"^there is no plugin, builder or peer 'tiel'; did you mean \"tile\"\?$"):
+        find_registered(["tiel"])
+
+
+def test_the_document_has_schemas_and_defaults() -> None:
+    document = json.loads(registered_json(find_registered(["tile"])))
+    assert (document["schema_version"], document["builders"], document["peers"]) == (1, [], [])
+    (tile,) = document["plugins"]
+    assert (tile["name"], tile["version"], tile["backends"], tile["unavailable"]) == ("tile", "3", ["llvm-cpu"], "")
+    size = {"name": "size", "type": "integer, at least 1, at most 64", "required": True, "default": None}
+    schema = {"type": "integer", "minimum": 1, "maximum": 64}
+    assert tile["options"][0] == {**size, "schema": schema}
