@@ -6,7 +6,7 @@ Everything a suite names is checked here against what is on this machine: builde
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.errors import SuiteError, UsageError
@@ -78,8 +78,8 @@ def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = 
         toolchains: What to run it under, of different versions; (): the one that is installed beside the harness.
 
     Raises:
-        SuiteError: The suite is wrong, or names flags that one of the toolchains does not know, or builders or
-            plugins that are not here.
+        SuiteError: The suite is wrong, or names flags that none of the toolchains knows, or builders or plugins that
+            are not here.
         ToolchainError: There is no usable toolchain.
         UsageError: The selection matches no case.
     """
@@ -105,8 +105,7 @@ def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = 
             missing_peers=missing_peers,
             selection=selection,
         )
-        _check_flags(suite, cases, toolchain, plugins)
-        plans.append(cases)
+        plans.append(_with_known_flags(suite, cases, toolchain, toolchains, plugins))
         devices = {name: device.facts for name, device in found.items() if device.missing is None} | devices
         names = {name: device.name for name, device in found.items() if device.name} | names
     return Prepared(
@@ -144,39 +143,62 @@ def _plugins(suite: Suite) -> dict[str, tuple[Applied, ...]]:
     }
 
 
-def _check_flags(
-    suite: Suite, cases: Sequence[Case], toolchain: Toolchain, plugins: Mapping[str, Sequence[Applied]]
-) -> None:
-    """Refuse flags that the tools do not know, but for those that are meant for other releases."""
+def _with_known_flags(
+    suite: Suite,
+    cases: Sequence[Case],
+    toolchain: Toolchain,
+    toolchains: Sequence[Toolchain],
+    plugins: Mapping[str, Sequence[Applied]],
+) -> tuple[Case, ...]:
+    """The cases, without those whose flags only others of the toolchains know: they are skipped.
+
+    Cases that are meant for other releases may have any flag.
+    """
     variants = {variant.name: variant for variant in suite.variants}
-    cases = [case for case in cases if case.peer is None]
-    cases = [
-        case
-        for case in cases
-        if all(suits(flag_set, toolchain.version) for flag_set in variants[case.variant].flag_sets)
-    ]
+    checked = []
     for case in cases:
-        for at_run, flags in ((False, case.compile_flags), (True, case.run_flags)):
-            for flag in flags:
-                giver = _giver(suite, variants[case.variant], case.device, plugins, flag)
-                if (why := refusal(flag, at_run=at_run)) and " plugins: " not in giver:
-                    raise SuiteError(f"{suite.path}: {giver}: --{flag_name(flag)} {why}; remove it")
-    compiler_names, runtime_names = compiler_flags(toolchain), runtime_flags(toolchain)
-    unknown = [
-        ("iree-compile", "--help-hidden", case, flag, compiler_names)
-        for case, flag in unknown_flags(cases, compiler_names)
-    ] + [
-        ("iree-benchmark-module", "--help", case, flag, runtime_names)
-        for case in cases
-        for flag in case.run_flags
-        if flag_name(flag) not in runtime_names
+        if case.peer is not None or not suits(variants[case.variant], toolchain.version):
+            checked.append(case)
+            continue
+        _refuse_flags(suite, case, variants[case.variant], plugins)
+        lacking = ""
+        for tool, flag in _unknown_flags(case, toolchain):
+            name = flag_name(flag)
+            if not any(name in _names(tool, other) for other in toolchains):
+                hint = did_you_mean(name, sorted(_names(tool, toolchain)), f"; see {tool} {_HELP[tool]}")
+                raise SuiteError(
+                    f"{suite.path}: {_giver(suite, variants[case.variant], case.device, plugins, flag)}: "
+                    f"{tool} {toolchain.version} knows no flag --{name}{hint}"
+                )
+            lacking = lacking or f"{tool} {toolchain.version} knows no flag --{name}"
+        checked.append(replace(case, skip=case.skip or lacking or None))
+    return tuple(checked)
+
+
+_COMPILER, _RUNTIME = "iree-compile", "iree-benchmark-module"
+_HELP = {_COMPILER: "--help-hidden", _RUNTIME: "--help"}
+
+
+def _names(tool: str, toolchain: Toolchain) -> frozenset[str]:
+    return compiler_flags(toolchain) if tool == _COMPILER else runtime_flags(toolchain)
+
+
+def _unknown_flags(case: Case, toolchain: Toolchain) -> list[tuple[str, str]]:
+    """The flags of a case that a toolchain's tools do not know, each with its tool."""
+    names = runtime_flags(toolchain)
+    return [
+        *((_COMPILER, flag) for flag in unknown_flags(case, compiler_flags(toolchain))),
+        *((_RUNTIME, flag) for flag in case.run_flags if flag_name(flag) not in names),
     ]
-    for tool, help_flag, case, flag, names in unknown:
-        hint = did_you_mean(flag_name(flag), sorted(names), f"; see {tool} {help_flag}")
-        raise SuiteError(
-            f"{suite.path}: {_giver(suite, variants[case.variant], case.device, plugins, flag)}: "
-            f"{tool} {toolchain.version} knows no flag --{flag_name(flag)}{hint}"
-        )
+
+
+def _refuse_flags(suite: Suite, case: Case, variant: Variant, plugins: Mapping[str, Sequence[Applied]]) -> None:
+    """Refuse flags that a suite may not give."""
+    for at_run, flags in ((False, case.compile_flags), (True, case.run_flags)):
+        for flag in flags:
+            giver = _giver(suite, variant, case.device, plugins, flag)
+            if (why := refusal(flag, at_run=at_run)) and " plugins: " not in giver:
+                raise SuiteError(f"{suite.path}: {giver}: --{flag_name(flag)} {why}; remove it")
 
 
 def _giver(suite: Suite, variant: Variant, device: str, plugins: Mapping[str, Sequence[Applied]], flag: str) -> str:

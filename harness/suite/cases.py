@@ -214,17 +214,9 @@ def _select(suite: Suite, cases: Sequence[Case], selection: Selection) -> tuple[
     return tuple(case for case in cases if case.name in wanted or (case.baseline and case.group in groups))
 
 
-def unknown_flags(cases: Iterable[Case], known: frozenset[str]) -> list[tuple[Case, str]]:
-    """Compile flags that the compiler does not know, with the first case of each variant that gives them.
-
-    Cases that load a compiler plugin do not count: plugins bring flags of their own.
-    """
-    unknown: dict[tuple[str, str], tuple[Case, str]] = {}
-    for case in cases:
-        names = [flag_name(flag) for flag in case.compile_flags]
-        if "iree-load-plugin" in names and "iree-load-plugin" in known:
-            continue
-        for name, flag in zip(names, case.compile_flags, strict=True):
-            if name not in known:
-                unknown.setdefault((case.variant, name), (case, flag))
-    return list(unknown.values())
+def unknown_flags(case: Case, known: frozenset[str]) -> list[str]:
+    """A case's compile flags that the compiler does not know; [] where a compiler plugin brings flags of its own."""
+    names = [flag_name(flag) for flag in case.compile_flags]
+    if "iree-load-plugin" in names and "iree-load-plugin" in known:
+        return []
+    return [flag for name, flag in zip(names, case.compile_flags, strict=True) if name not in known]

@@ -14,7 +14,7 @@ from harness.plugins import Applied
 from harness.plugins.chain import Arranged, arrange
 from harness.records.case import ID_DIGITS, Case
 from harness.suite.flags import normalised
-from harness.suite.load import Device, FlagSet, Suite, Variant
+from harness.suite.load import Device, Suite, Variant
 from harness.suite.present import Presence
 from harness.toolchain.tools import merge_flags
 
@@ -107,9 +107,10 @@ def _own_flags(variant: Variant, device: Device) -> tuple[str, ...]:
     )
 
 
-def suits(flag_set: FlagSet, toolchain: str) -> bool:
-    """Whether a flag set is for this release of IREE."""
-    return _covers(flag_set.toolchains, toolchain)
+def suits(variant: Variant, toolchain: str) -> bool:
+    """Whether a variant, with its flag sets, is for this release of IREE."""
+    specifiers = [variant.toolchains, *(flag_set.toolchains for flag_set in variant.flag_sets)]
+    return all(_covers(specifier, toolchain) for specifier in specifiers)
 
 
 def _covers(toolchains: str, toolchain: str) -> bool:
@@ -117,7 +118,8 @@ def _covers(toolchains: str, toolchain: str) -> bool:
 
 
 def _not_applicable(variant: Variant, device: Device, toolchain: str, plugins: Sequence[Applied]) -> str | None:
-    limits = [(f"flag set {flag_set.name}", flag_set.backends, flag_set.toolchains) for flag_set in variant.flag_sets]
+    limits: list[tuple[str, Sequence[str], str]] = [(f"variant {variant.name}", (), variant.toolchains)]
+    limits += [(f"flag set {flag_set.name}", flag_set.backends, flag_set.toolchains) for flag_set in variant.flag_sets]
     limits += [(f"plugin {use.name}", use.plugin.backends, use.plugin.toolchains) for use in plugins]
     for what, backends, toolchains in limits:
         if backends and device.backend not in backends:

@@ -60,7 +60,11 @@ class FlagSet:
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """A named way to compile and run: flag sets first, then its own flags, then plugins."""
+    """A named way to compile and run: flag sets first, then its own flags, then plugins.
+
+    Attributes:
+        toolchains: A PEP 440 specifier of the releases it applies to ("" means all).
+    """
 
     name: str
     description: str = ""
@@ -68,6 +72,7 @@ class Variant:
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
     plugins: tuple[PluginTable, ...] = ()
+    toolchains: str = ""
     tags: tuple[str, ...] = ()
 
 
@@ -236,13 +241,15 @@ def _load_flag_sets(files: Iterable[Path], add_to_hash: Callable[[bytes], None])
 
 
 def _flag_set(name: str, table: FlagSetTable) -> FlagSet:
-    try:
-        SpecifierSet(table.toolchains)
-    except InvalidSpecifier:
-        raise SuiteError(
-            f"[flagsets.{name}] toolchains: {table.toolchains!r} is not a version specifier; write it like '>=3.8,<4'"
-        ) from None
+    _require_specifier(f"[flagsets.{name}] toolchains", table.toolchains)
     return _value(FlagSet, table, name=name)
+
+
+def _require_specifier(where: str, text: str) -> None:
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
+        raise SuiteError(f"{where}: {shown(text)} is not a version specifier; write it like '>=3.8,<4'") from None
 
 
 def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Suite:
@@ -292,6 +299,7 @@ def _refuse(where: str, *mistakes: tuple[bool, str]) -> None:
 
 def _variant(name: str, table: VariantTable, flag_sets: Mapping[str, FlagSet]) -> Variant:
     _require_known(f"[variants.{name}] flagsets", "flag set", table.flagsets, flag_sets)
+    _require_specifier(f"[variants.{name}] toolchains", table.toolchains)
     return _value(
         Variant,
         table,

@@ -38,6 +38,7 @@ _NAMED: dict[str, JsonValue] = {"additionalProperties": False, "propertyNames": 
 # What editors offer and underline; loading checks these names itself, since it can say what was meant.
 _METRIC: dict[str, JsonValue] = {"anyOf": [{"enum": [*METRICS]}, {"pattern": f"^({'|'.join(PHASES)})/."}]}
 _PHASES: dict[str, JsonValue] = {"propertyNames": {"enum": [*PHASES]}}
+_RELEASES = "Releases it is for, as a version specifier: '>=3.8,<4'; empty: all."
 _EXPECT: dict[str, JsonValue] = {"anyOf": [{"const": "mismatch"}, {"pattern": "^fail: ."}, {"type": "null"}]}
 _FLOORED: dict[str, JsonValue] = {"propertyNames": {"enum": [metric.name for metric in STATISTICAL]}}
 
@@ -167,6 +168,7 @@ class VariantTable(_Table):
         description="Registered preprocessing plugins, in order: names, or { name = ..., options = { ... } }.",
         json_schema_extra=_or_bare_name,
     )
+    toolchains: str = Field("", description=_RELEASES)
     tags: list[Name] = Field(default_factory=list)
 
 
@@ -312,7 +314,7 @@ class FlagSetTable(_Table):
     compile: list[Flag] = Field(default_factory=list, description="Flags for iree-compile.")
     run: list[Flag] = Field(default_factory=list, description="Flags for the runtime.")
     backends: list[str] = Field(default_factory=list, description="Compiler backends it is for; empty: all.")
-    toolchains: str = Field("", description="Releases it is for, as a version specifier: '>=3.8,<4'; empty: all.")
+    toolchains: str = Field("", description=_RELEASES)
 
 
 class FlagSetFile(_Table):

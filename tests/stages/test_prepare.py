@@ -195,22 +195,33 @@ def test_a_suite_is_planned_for_each_toolchain(
     assert prepared.devices == {"cpu": "this CPU, on the thread that calls"}
 
 
-def test_a_flag_that_one_of_them_does_not_know_is_an_error_that_names_it(
+def test_a_flag_that_one_of_them_does_not_know_skips_its_cases(
     prepare_with: Prepare, real_toolchain: Toolchain, older: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare_with()
     names = compiler_flags(real_toolchain)
     fewer = names - {"iree-opt-data-tiling"}
     monkeypatch.setattr(room, "compiler_flags", lambda tools: fewer if tools == older else names)
-    with pytest.raises(SuiteError) as caught:
-        prepare(Path("suite.toml"), Selection(), (real_toolchain, older))
-    assert str(caught.value).startswith(
-        "suite.toml: [variants.tiled] flagsets: [flagsets.tiling] compile: iree-compile 3.1.0 knows no flag "
-        "--iree-opt-data-tiling; "
-    )
+    skipped = {"net/tiled@cpu:3.1.0": "iree-compile 3.1.0 knows no flag --iree-opt-data-tiling"}
+    for toolchains in ((real_toolchain, older), (older, real_toolchain)):
+        prepared = prepare(Path("suite.toml"), Selection(), toolchains)
+        assert {case.name: case.skip for case in prepared.cases if case.skip} == skipped
+    with pytest.raises(
+        SuiteError, match=r"compile: iree-compile 3\.1\.0 knows no flag --iree-opt-data-tiling; did you"
+    ):
+        prepare(Path("suite.toml"), Selection(), (older,))
+    for_newer = "flag set tiling is for IREE >=3.2, and this is 3.1.0"
     prepare_with("", "", flags=FLAGS + 'toolchains = ">=3.2"\n')
     prepared = prepare(Path("suite.toml"), Selection(), (real_toolchain, older))
-    assert {case.name for case in prepared.cases if case.skip} == {"net/tiled@cpu:3.1.0"}
+    assert {case.name: case.skip for case in prepared.cases if case.skip} == {"net/tiled@cpu:3.1.0": for_newer}
+
+
+def test_a_variant_may_be_for_some_releases(prepare_with: Prepare, real_toolchain: Toolchain, older: Toolchain) -> None:
+    prepare_with("[variants.tiled]\n", '[variants.tiled]\nflags = ["--iree-of-99"]\ntoolchains = ">=99"\n')
+    cases = prepare(Path("suite.toml"), Selection(), (real_toolchain, older)).cases
+    assert [case.skip for case in cases if case.variant == "tiled"] == [
+        f"variant tiled is for IREE >=99, and this is {release}" for release in (real_toolchain.version, "3.1.0")
+    ]
 
 
 # ----------------------------------------------------------------------------------------------- plugins and builders

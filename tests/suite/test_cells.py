@@ -100,7 +100,8 @@ def test_only_the_cases_of_a_missing_device_are_skipped() -> None:
     ],
 )
 def test_releases_are_version_specifiers_and_nightly_builds_count(specifier: str, release: str, suited: bool) -> None:
-    assert suits(FlagSet(name="tiling", toolchains=specifier), release) is suited
+    assert suits(a_variant(toolchains=specifier), release) is suited
+    assert suits(a_variant(flag_sets=(FlagSet(name="tiling", toolchains=specifier),)), release) is suited
 
 
 # ------------------------------------------------------------------------------------------------------------- identity

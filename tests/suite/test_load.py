@@ -122,6 +122,13 @@ def test_releases_that_are_no_version_specifier(write_suite: WriteSuite) -> None
     )
 
 
+def test_releases_of_a_variant_that_are_no_version_specifier(write_suite: WriteSuite) -> None:
+    path = write_suite("[variants.stock]\n", '[variants.stock]\ntoolchains = "3.x"\n')
+    assert refusal(path) == (
+        "suite.toml: [variants.stock] toolchains: '3.x' is not a version specifier; write it like '>=3.8,<4'"
+    )
+
+
 def test_a_flag_set_that_two_files_define(write_suite: WriteSuite) -> None:
     path = write_suite('["flags.toml"]', '["flags.toml", "more.toml"]')
     Path("more.toml").write_text(FLAGS)
