@@ -1,0 +1,70 @@
+"""The signatures in docs/plugins.md and docs/peers.md are those of the code, and none is left out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from harness import peers, plugins
+
+REPOSITORY = Path(__file__).parents[2]
+PLUGIN_NAMES = {"Plugin", "package_file", "written_file", *(kind.__name__ for kind in get_args(plugins.Step))}
+INTERFACES = {
+    "plugins.md": ("harness/plugins/plugin.py", PLUGIN_NAMES),
+    "peers.md": ("harness/peers/values.py", set(peers.__all__)),
+}
+
+
+def signatures(code: str) -> dict[str, list[str]]:
+    """Of each class its fields with types and defaults, of each function its arguments and result."""
+    found = {}
+    for node in ast.parse(code).body:
+        if isinstance(node, ast.ClassDef):
+            found[node.name] = [ast.unparse(line) for line in node.body if isinstance(line, ast.AnnAssign)]
+        elif isinstance(node, ast.FunctionDef):
+            found[node.name] = [ast.unparse(node.args), ast.unparse(node.returns) if node.returns else ""]
+    return found
+
+
+def documented(page: str) -> str:
+    """The code below the heading Signatures."""
+    text = (REPOSITORY / "docs" / page).read_text()
+    block = re.search(r"\n## Signatures\n.*?```python\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    return block[1]
+
+
+@pytest.mark.parametrize("page", INTERFACES)
+def test_documented_signatures_are_those_of_the_code(page: str) -> None:
+    source, names = INTERFACES[page]
+    there = signatures((REPOSITORY / source).read_text())
+    assert signatures(documented(page)) == {name: there[name] for name in there if name in names}
+
+
+def test_the_table_of_steps_has_their_fields_in_order() -> None:
+    text = (REPOSITORY / "docs" / "plugins.md").read_text()
+    table = dict(re.findall(r"^\| `(\w+)\(([^)]*)\)` \|", text, re.MULTILINE))
+    code = signatures(documented("plugins.md"))
+    assert {name: fields.split(", ") for name, fields in table.items()} == {
+        kind.__name__: [field.partition(":")[0] for field in code[kind.__name__]] for kind in get_args(plugins.Step)
+    }
+
+
+def test_the_options_of_the_built_in_plugins_are_all_in_the_table() -> None:
+    text = (REPOSITORY / "docs" / "plugins.md").read_text()
+    for name, options in re.findall(r"^\| `([\w-]+)` \| [^|]+ \|([^|]*)\|$", text, re.MULTILINE):
+        if name in plugins.PLUGINS.names:
+            fields = plugins.PLUGINS.find(name).options.__dataclass_fields__
+            assert set(fields) <= set(re.findall(r"`([\w-]+)`", options)), name
+
+
+@pytest.mark.parametrize("page", INTERFACES)
+def test_what_the_examples_import_is_there(page: str) -> None:
+    for names in re.findall(
+        r"^from harness\.(?:plugins|peers) import (.+)$", (REPOSITORY / "docs" / page).read_text(), re.M
+    ):
+        assert set(names.split(", ")) <= {*plugins.__all__, *peers.__all__}
