@@ -12,9 +12,12 @@ from harness.records.case import Case
 from harness.records.comparison import Verdict
 from harness.records.run import Failure, Run, ToolchainRecord
 from harness.store.evidence import Evidence, find_failure, gather, is_expected, stand_ins
+from harness.store.files import log_path
 from harness.store.run_directory import load_rounds
 
 TOOLCHAIN_PREFIX = "iree=="
+# Begins the line below an excerpt of the compiler's words that names the log with all of them.
+WHERE_ALL_IS = "All that iree-compile said: "
 
 
 def is_toolchain(side: str) -> bool:
@@ -231,11 +234,19 @@ def what_is_known(pair: Pair, base: Side, head: Side) -> Known | str | None:
         return Known(
             verdict="failed",
             reason=f"fails at {head_failure.stage}: {head_failure.message}{also}",
-            stderr=head_failure.stderr,
+            stderr=_what_was_said(pair.head, head_failure, head),
         )
     if base_failure is not None:
         return Known(verdict="new", reason=f"works, where the base failed at {base_failure.stage}")
     return _by_module(pair.base, pair.head, base, head)
+
+
+def _what_was_said(case: Case, failure: Failure, side: Side) -> str:
+    """What a tool printed; of the compiler's words an excerpt, and where all of them are."""
+    build = side.evidence.builds.get(case.name)
+    if not failure.stderr or failure.stage != "compile" or build is None or build.failure is None:
+        return failure.stderr
+    return f"{failure.stderr}\n\n{WHERE_ALL_IS}results/{side.run.header.id}/{log_path(case.name)}"
 
 
 def _one_sided(pair: Pair, base: Side, head: Side) -> Known | str:
@@ -250,7 +261,7 @@ def _one_sided(pair: Pair, base: Side, head: Side) -> Known | str:
         if is_expected(case, failure):
             return f"expected to fail: {failure.message}"
         reason = f"fails at {failure.stage}: {failure.message} (the base has no such case)"
-        return Known(verdict="failed", reason=reason, stderr=failure.stderr)
+        return Known(verdict="failed", reason=reason, stderr=_what_was_said(case, failure, there))
     other = gone.cases.get(case.name)
     where = "head" if pair.head is None else "base"
     if other is None:

@@ -16,7 +16,7 @@ from harness.compile.tool import run_compiler, what_went_wrong
 from harness.errors import CaseError
 from harness.process import Limits
 from harness.records.run import Build, Failure, Sizes, Statistics
-from harness.toolchain.tools import run_tool, status_text, tail, warning_lines
+from harness.toolchain.tools import excerpt, run_tool, status_text, warning_lines
 
 # Members of the zip that a module is (IREE's polyglot form); every other member is an executable.
 _VM_MEMBER = "module.fb"
@@ -121,7 +121,7 @@ def _compile(request: CompileRequest, key: str, folder: Path) -> tuple[Build, st
     build = replace(started, compile_ns=finished.wall_ns, peak_rss_bytes=finished.peak_rss_bytes)
     complaint = what_went_wrong(request, finished, wrote=(folder / MODULE_FILE).is_file())
     if complaint is not None:
-        failure = Failure(stage="compile", message=complaint, stderr=tail(finished.stderr))
+        failure = Failure(stage="compile", message=complaint, stderr=excerpt(finished.stderr))
         return replace(build, failure=failure), f"{printed_in(folder)}{finished.stderr}"
     try:
         outputs = _count_outputs(request, folder)
@@ -151,10 +151,10 @@ def _count_outputs(request: CompileRequest, folder: Path) -> int:
     if not dump.ok:
         reason = status_text(dump.stderr)
         how = f"it {dump.how_it_ended(_DUMP_LIMITS)}{f': {reason}' if reason else ''}"
-        raise CaseError("compile", f"iree-dump-module cannot read the compiled module: {how}", tail(dump.stderr))
+        raise CaseError("compile", f"iree-dump-module cannot read the compiled module: {how}", excerpt(dump.stderr))
     exports = exported_functions(dump.stdout)
     if request.function not in exports:
         names = ", ".join(sorted(exports)) or "none"
         message = f"the module exports no function {request.function!r}; name one that it exports: {names}"
-        raise CaseError("compile", message, tail(dump.stderr))
+        raise CaseError("compile", message, excerpt(dump.stderr))
     return exports[request.function]

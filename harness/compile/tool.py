@@ -11,7 +11,7 @@ from harness.errors import CaseError
 from harness.plugins.chain import pipelines_of
 from harness.plugins.plugin import CompilerPlugin, Step, TransformLibrary, TransformSpec, TuningSpec
 from harness.process import Finished, Limits
-from harness.toolchain.tools import COMPILE_MORE, error_lines, run_tool, tail
+from harness.toolchain.tools import COMPILE_MORE, error_lines, excerpt, run_tool
 
 
 def run_compiler(request: CompileRequest, arguments: Sequence[str], folder: Path) -> Finished:
@@ -43,7 +43,7 @@ def compile_to(
         request, finished, wrote=(folder / output).is_file(), what=f"iree-compile --compile-to={phase}"
     )
     if complaint is not None:
-        raise CaseError("compile", complaint, tail(finished.stderr))
+        raise CaseError("compile", complaint, excerpt(finished.stderr))
 
 
 def what_went_wrong(

@@ -13,7 +13,7 @@ import numpy as np
 from harness.dashboard.figures import metric_title, spark_path, sparkline
 from harness.dashboard.gather import Gathered
 from harness.history.changes import Change
-from harness.history.failures import CaseNews, case_news
+from harness.history.failures import CaseNews, case_news, failure_groups
 
 LATELY_DAYS = 30  # before the newest run
 SPARK_WIDTH, SPARK_HEIGHT = 120.0, 20.0
@@ -64,7 +64,11 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteFacts:
-    """A suite, its last run as a row of the table `runs`, and what changed lately, newest first."""
+    """A suite, its last run as a row of the table `runs`, and what changed lately, newest first.
+
+    Attributes:
+        failing: Cases that fail, those with the same cause together.
+    """
 
     name: str
     last: dict[str, Any]
@@ -72,7 +76,7 @@ class SuiteFacts:
     series: int
     groups: tuple[Group, ...]
     more_groups: int
-    failing: tuple[CaseNews, ...]
+    failing: tuple[tuple[CaseNews, ...], ...]
     more_failing: int
 
 
@@ -95,8 +99,8 @@ def suites(gathered: Gathered) -> list[SuiteFacts]:
             series=int(series.get(name, 0)),
             groups=tuple(groups[name][:_MOST_GROUPS]),
             more_groups=max(0, len(groups[name]) - _MOST_GROUPS),
-            failing=tuple(failing[name][:_MOST_FAILING]),
-            more_failing=max(0, len(failing[name]) - _MOST_FAILING),
+            failing=tuple(failure_groups(failing[name])[:_MOST_FAILING]),
+            more_failing=sum(map(len, failure_groups(failing[name])[_MOST_FAILING:])),
         )
         for name, rows in runs.items()
     ]

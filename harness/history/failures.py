@@ -5,6 +5,7 @@ A case that fails has no figures, so its series end and no change is found in th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -79,6 +80,15 @@ class CaseNews:
     stage: str
     message: str
     recent: bool
+
+
+def failure_groups(failing: Sequence[CaseNews]) -> list[tuple[CaseNews, ...]]:
+    """Cases that began to fail in the same run, at the same stage and with the same message: most likely one cause."""
+    groups: dict[tuple[str, ...], list[CaseNews]] = {}
+    for case in failing:
+        key = (case.suite, case.machine_class, case.since, case.toolchain, case.stage, case.message)
+        groups.setdefault(key, []).append(case)
+    return list(map(tuple, groups.values()))
 
 
 def case_news(history: History, last: int) -> list[CaseNews]:

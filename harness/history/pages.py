@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.history.changes import Change
 from harness.history.events import ChangeEvent
-from harness.history.failures import CaseNews, State
+from harness.history.failures import CaseNews, State, failure_groups
 from harness.history.open import NOTHING_YET
 from harness.metrics import metric_title
 from harness.report.page import Column, Page, Table
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # levels that are each kept for about ten runs; docs/history.md measures both.
 _USUAL_ALARMS, _MOST_ALARMS = 1, 14
 _NAMED = 3
+_NAMED_OF_A_CAUSE = 5
 _MOST_ROWS = 100
 _MOST_LETTERS = 300  # what a tool printed may be long
 _CAUSES = (
@@ -254,10 +255,13 @@ def failures_verdict(news: Sequence[CaseNews]) -> str:
     failing = [case for case in news if case.state == "fails"]
     if not failing:
         return ""
+    causes = failure_groups(failing)
     first = "; ".join(
-        f"{case.case} since {case.since} ({case.toolchain}): {_failure(case)}" for case in failing[:_NAMED]
+        f"{_first_of(group)} since {group[0].since} ({group[0].toolchain}): {_failure(group[0])}"
+        for group in causes[:_NAMED]
     )
-    more = f"; and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
+    left = sum(map(len, causes[_NAMED:]))
+    more = f"; and {left} more" if left else ""
     return f"{len(failing)} case{' fails' if len(failing) == 1 else 's fail'}: {first}{more}".rstrip(".") + "."
 
 
@@ -278,12 +282,24 @@ def _failure(case: CaseNews) -> str:
     return ": ".join(part for part in (case.stage, text) if part) or "planned, but not measured"
 
 
+def _case_names(group: Sequence[CaseNews]) -> tuple[str, ...]:
+    names = tuple(case.case for case in group[:_NAMED_OF_A_CAUSE])
+    left = len(group) - len(names)
+    return (*names, f"and {plural(left, 'more case')}") if left else names
+
+
+def _first_of(group: Sequence[CaseNews]) -> str:
+    return f"{group[0].case} and {plural(len(group) - 1, 'other')}" if len(group) > 1 else group[0].case
+
+
 def _cases_table(state: State, news: Sequence[CaseNews]) -> list[Table]:
-    """The cases of one state; none where there are none."""
-    cases = [case for case in news if case.state == state]
-    if not cases:
+    """The cases of one state, those that fail for one cause in one row; none where there are none."""
+    found = [case for case in news if case.state == state]
+    if not found:
         return []
-    columns = [Column("case", [case.case for case in cases], kind="name")]
+    groups = failure_groups(found) if state == "fails" else [(case,) for case in found]
+    cases = [group[0] for group in groups]
+    columns = [Column("case", list(map(_case_names, groups)), kind="name")]
     if len({case.suite for case in cases}) > 1:
         columns.append(Column("suite", [case.suite for case in cases]))
     if len({case.machine_class for case in cases}) > 1:

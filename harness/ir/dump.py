@@ -16,7 +16,7 @@ from harness.ir.tools import failure
 from harness.metrics import BUFFERIZED, ENCODINGS, PHASES, START
 from harness.process import Limits
 from harness.toolchain import Toolchain
-from harness.toolchain.tools import error_lines, run_tool, tail
+from harness.toolchain.tools import error_lines, excerpt, run_tool
 
 MODEL_FILE = "model.mlir"
 _OUTPUT_FILE = "output.mlir"
@@ -135,7 +135,7 @@ def _compile(flags: Sequence[str], phases: Sequence[str], toolchain: Toolchain, 
         raise failure("iree-compile", finished, limits, where=where, remedy=remedy)
     if unwritten := _UNWRITTEN.search(finished.stderr):
         message = f"the IR of a dispatch cannot be written ({unwritten['why']}); give the model's function a short name"
-        raise CaseError("ir", message, stderr=tail(finished.stderr))
+        raise CaseError("ir", message, stderr=excerpt(finished.stderr))
 
 
 def _dumped(phase: str, folder: Path) -> Path | None:

@@ -21,7 +21,7 @@ from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Failure, Peak, Work
 from harness.toolchain import Toolchain
-from harness.toolchain.tools import run_tool, tail
+from harness.toolchain.tools import excerpt, run_tool
 
 _WORKER = Path(__file__).with_name("peak_worker.py")
 _LIMITS = Limits(seconds=120)
@@ -192,7 +192,7 @@ def _output(command: list[str], env: dict[str, str] | None = None) -> str:
     name = Path(command[1] if command[1].endswith(".py") else command[0]).name
     finished = run_tool("measure", name, command, limits=_LIMITS, environment=env)
     if not finished.ok:
-        raise CaseError("measure", f"{name} {finished.how_it_ended(_LIMITS)}", stderr=tail(finished.stderr))
+        raise CaseError("measure", f"{name} {finished.how_it_ended(_LIMITS)}", stderr=excerpt(finished.stderr))
     return finished.stdout
 
 

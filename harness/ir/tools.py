@@ -10,7 +10,7 @@ from typing import Any
 from harness.errors import CaseError
 from harness.process import Finished, Limits
 from harness.toolchain import Toolchain
-from harness.toolchain.tools import COMPILE_MORE, error_lines, run_tool, tail
+from harness.toolchain.tools import COMPILE_MORE, error_lines, excerpt, run_tool
 
 _CHILD = Path(__file__).with_name("child.py")
 _LONGEST_REASON = 300
@@ -67,7 +67,7 @@ def failure(tool: str, finished: Finished, limits: Limits, *, where: str, remedy
     else:
         reason = _shortened(_reason(finished))
         message = f"{tool} {ended}{where}{f': {reason}' if reason else ''}; {remedy}"
-    return CaseError("ir", message, stderr=tail(finished.stderr))
+    return CaseError("ir", message, stderr=excerpt(finished.stderr))
 
 
 def _shortened(reason: str) -> str:

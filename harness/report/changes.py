@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from harness.compare.pairs import WHERE_ALL_IS
 from harness.metrics import INSTRUCTIONS, LATENCY, TIMED, metric_named
 from harness.records.comparison import Row, Verdict
+from harness.report.causes import Cause, Fate, cause_table, causes_of
 from harness.report.markdown import size_bytes
 from harness.report.markdown_text import name as code
 from harness.report.page import Code, Column, Fold, Heading, Inline, Name, Paragraph, Part, Table
@@ -210,7 +212,7 @@ def new_parts(rows: Sequence[Row], layout: Layout) -> list[Part]:
 
 
 def lost_table(rows: Sequence[Row]) -> list[Part]:
-    """Rows whose outputs differ, then those that failed or are missing: never folded, never cut."""
+    """Rows whose outputs differ, then those that failed or are missing, a line a cause: never folded, never cut."""
     different = of_verdict(rows, "outputs differ")
     lost = [row for row in rows if row not in different]
     titled = ((DIFFERENT_TITLE, different), (LOST_TITLE, lost))
@@ -218,23 +220,40 @@ def lost_table(rows: Sequence[Row]) -> list[Part]:
 
 
 def _table_of_lost(title: str, rows: Sequence[Row]) -> Table:
+    causes = causes_of(fates_of(rows))
+    table = cause_table(causes, title=title)
+    tones = {marked(row.verdict): TONES[row.verdict] for row in rows}
+    return replace(table, tones=[tones[cause.fates[0].verdict] for cause in causes])
+
+
+def fates_of(rows: Sequence[Row]) -> list[Fate]:
+    """What happened to rows without figures."""
     several = len(by_metric(rows)) > 1
-    columns = [
-        Column("Benchmark Name", [row.case for row in rows], kind="name"),
-        *([Column("Figure", [figure_title(row.metric) for row in rows])] if several else []),
-        Column("Verdict", [marked(row.verdict) for row in rows]),
-        Column(
-            "What happened",
-            [f"{'A/A control: ' if row.control else ''}{row.reason}" for row in rows],
-            kind="sentence",
-        ),
+    return [
+        Fate(
+            case=row.case,
+            model=row.model,
+            sentence=f"{'A/A control: ' if row.control else ''}{row.reason}",
+            verdict=marked(row.verdict),
+            figure=figure_title(row.metric) if several else "",
+        )
+        for row in rows
     ]
-    return Table(title=title, columns=columns, tones=[TONES[row.verdict] for row in rows])
 
 
-def tool_output(outputs: Mapping[str, str]) -> list[Part]:
-    """What the tools printed of cases that failed."""
-    return [Code(text, "log", f"What the tools said of {case}") for case, text in outputs.items() if text.strip()]
+def tool_output(causes: Sequence[Cause], outputs: Mapping[str, str]) -> list[Part]:
+    """What the tools printed of the first case of each cause, by the case's name."""
+    parts: list[Part] = []
+    for cause in causes:
+        text = next((outputs[case] for case in cause.cases if outputs.get(case)), "")
+        said, _, log = text.rpartition("\n\n")
+        if not log.startswith(WHERE_ALL_IS):
+            said, log = text, ""
+        if said.strip():
+            parts.append(Code(said, "log", f"What the tools said of {cause.who}"))
+        if log:
+            parts.append(Paragraph((WHERE_ALL_IS, Name(log.removeprefix(WHERE_ALL_IS)))))
+    return parts
 
 
 def lost_names(rows: Sequence[Row]) -> list[Part]:

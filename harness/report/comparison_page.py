@@ -16,9 +16,11 @@ from typing import get_args
 
 from harness.metrics import COMPILE_TIME, LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Kind, Row
+from harness.report.causes import causes_of
 from harness.report.changes import (
     Layout,
     change_parts,
+    fates_of,
     figure_table,
     folded_part,
     gate_parts,
@@ -119,7 +121,7 @@ def terminal_page(comparison: Comparison) -> Page:
             Paragraph(headline(comparison), "strong"),
             Warnings([note for note in (warning(comparison), *comparison.notes) if note]),
             *lost_table(lost[:_MOST_LISTED]),
-            *(part for row in lost[:_MOST_LISTED] for part in _lost_details(row)),
+            *_lost_details(lost[:_MOST_LISTED]),
             *tables,
             Paragraph(f"Not listed: {counted} rows. --format markdown --full has every row." if counted else "", "dim"),
             *map(Paragraph, _trust(comparison)),
@@ -139,9 +141,15 @@ def _concern(row: Row) -> tuple[int, float]:
     return (-1 if row.gate == "violated" else order.index(row.verdict), -change_size(row))
 
 
-def _lost_details(row: Row) -> list[Part]:
-    repro = Code("\n".join(row.repro), "sh", row.case)
-    return [*tool_output({row.case: row.stderr}), *([repro] if row.repro else [])]
+def _lost_details(rows: Sequence[Row]) -> list[Part]:
+    """What the tools said, and the commands that repeat it, of the first case of each cause."""
+    first: dict[str, Row] = {row.case: row for row in reversed(rows)}
+    parts: list[Part] = []
+    for cause in causes_of(fates_of(rows)):
+        repro = first[cause.cases[0]].repro
+        parts += tool_output([cause], {case: row.stderr for case, row in first.items()})
+        parts += [Code("\n".join(repro), "sh", cause.cases[0])] if repro else []
+    return parts
 
 
 def content_of(comparison: Comparison, around: Surroundings, *, full: bool) -> Content:
@@ -188,7 +196,7 @@ def _lists(comparison: Comparison, around: Surroundings, *, full: bool) -> list[
     levels: Sequence[int | None] = (None,) if full else around.levels
     layouts = [_layout(comparison, level) for level in levels]
     lost = of_verdict(comparison.rows, *LOST)
-    outputs = tool_output({row.case: row.stderr for row in lost})
+    outputs = tool_output(causes_of(fates_of(lost)), {row.case: row.stderr for row in lost if row.stderr})
     compiles = of_metric(rows, COMPILE_TIME.name)
     others = of_verdict(counted_rows(rows), *CHANGED)
     no_metric = _no_metric_changed(rows, compiles)

@@ -41,6 +41,7 @@ from harness.report.page import (
     lines_of,
 )
 from harness.text import one_line, printable
+from harness.toolchain.tools import excerpt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ class Limits:
         page_bytes: Of the whole page in UTF-8.
         cell: Characters of a name, a reason or a note: nobody reads on, and a thousand of them would not fit.
         sentence: Characters of a paragraph; of one that takes thrice as many bytes in Markdown, as many as of a cell.
-        log: Characters of a tool's output; the last words say what went wrong.
+        log: Characters of a tool's output.
         command_bytes: Of a command line; a longer one is left out, since half a command is worse than none.
     """
 
@@ -62,6 +63,7 @@ class Limits:
     command_bytes: int = 2_000
 
 
+_LOG_LINES = 60
 _EXPONENT = re.compile(r"(?<=\de)-(?=\d)")
 
 # GitHub's own message says 65,536 characters; what its API stored when people tried was 262,144 bytes of UTF-8
@@ -218,11 +220,11 @@ class _Writer:
         return line if len(line) <= most else f"{line[: most - 3]}..."
 
     def _log(self, text: str) -> str:
-        """The end of a tool's output; `...` says that there was more before it."""
+        """A tool's output from its first error on, as far as there is room."""
         whole = printable(text).rstrip()
         if self._limits is None or len(whole) <= self._limits.log:
             return whole
-        return f"...\n{whole[-self._limits.log :]}"
+        return excerpt(whole, _LOG_LINES, self._limits.log)
 
 
 def _unbroken(figure: str) -> str:

@@ -163,7 +163,7 @@ class Code:
     """Lines that nothing may wrap.
 
     Attributes:
-        language: `sh` for commands to copy; `log` for what a tool printed, whose last lines matter; "" for a drawing.
+        language: `sh` for commands to copy; `log` for what a tool printed, which may be cut; "" for a drawing.
         title: What Markdown folds it away behind; "": it is not folded.
     """
 

@@ -6,9 +6,11 @@ The lists of changes are those of a comparison, with the baseline variant as the
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
+from harness.compare.pairs import WHERE_ALL_IS
 from harness.errors import ExitCode
+from harness.report.causes import Cause, Fate, cause_table, causes_of
 from harness.report.changes import MOST_SHOWN, names_by_fate, tool_output
 from harness.report.outcome import exit_code
 from harness.report.page import (
@@ -45,6 +47,7 @@ from harness.report.run_words import (
 )
 from harness.report.run_words import verdict as outcome
 from harness.report.verdicts import LOST, TONES
+from harness.store.files import log_path
 
 _MOST_NOTES = 8
 # Columns of the main table that an ablation leaves out: it is about what each step does to code and latency.
@@ -62,7 +65,7 @@ def terminal_page(report: Report) -> Page:
             Paragraph(run_line(facts, report.sections), "dim"),
             Warnings(report.notes),
             *(part for section in report.sections for part in _terminal_section(section)),
-            *(part for row in report.rows() if row.status == "failed" for part in _failure(row)),
+            *_failures(report),
             Paragraph(legend(report), "dim"),
             Paragraph(outcome(report), "strong"),
             *(Paragraph(line) for line in closing),
@@ -102,14 +105,34 @@ def _tone(row: Row) -> Tone:
     return TONES[verdict]
 
 
-def _failure(row: Row) -> list[Part]:
-    if row.failure is None:
-        return []
-    return [
-        Heading(f"{row.case} failed at {row.failure.stage}"),
-        Code(row.failure.stderr or row.failure.message, "log"),
-        Code("\n".join(row.repro), "sh"),
-    ]
+def _failures(report: Report) -> list[Part]:
+    """A cause once: its cases, what the tools said of the first, and the commands that repeat that one."""
+    rows = {row.case: row for row in report.rows() if row.status == "failed"}
+    parts: list[Part] = []
+    for cause in _causes(rows.values()):
+        row = rows[cause.cases[0]]
+        if row.failure is not None:
+            others = f"{', '.join(cause.cases)}; of the first:" if len(cause.cases) > 1 else ""
+            parts += [
+                Heading(f"{cause.who} failed at {row.failure.stage}"),
+                Paragraph(others, "dim"),
+                Code(row.failure.stderr or row.failure.message, "log"),
+                Paragraph(_log_line(row, report), "dim"),
+                Code("\n".join(row.repro), "sh"),
+            ]
+    return parts
+
+
+def _causes(rows: Iterable[Row]) -> list[Cause]:
+    """Rows without figures by what happened; what else there is to say of them stands beside their figures."""
+    return causes_of(Fate(case=row.case, model=row.model, sentence=next(iter(row.remarks), "")) for row in rows)
+
+
+def _log_line(row: Row, report: Report) -> str:
+    """Where all is that iree-compile said of a case; "" where it said nothing."""
+    if row.build is None or row.build.failure is None or not row.failure or row.failure.stage != "compile":
+        return ""
+    return f"{WHERE_ALL_IS}results/{report.facts.id}/{log_path(row.case)}"
 
 
 def content_of(report: Report, around: Surroundings, *, full: bool) -> Content:
@@ -164,22 +187,18 @@ def _failed_cases(report: Report) -> list[Part]:
     rows = [row for row in report.rows() if row.status in LOST]
     if not rows:
         return []
-    outputs = {row.case: row.failure.stderr for row in rows if row.failure is not None}
-    return [Heading("Failed Cases 🚨"), _why_table(rows, "What happened"), *tool_output(outputs)]
-
-
-def _why_table(rows: Sequence[Row], title: str) -> Table:
-    return Table(
-        columns=(
-            Column("Benchmark Name", [row.case for row in rows], kind="name"),
-            Column(title, [row.remarks for row in rows], kind="sentence"),
-        )
-    )
+    outputs = {
+        row.case: "\n\n".join(text for text in (row.failure.stderr, _log_line(row, report)) if text)
+        for row in rows
+        if row.failure is not None
+    }
+    causes = _causes(rows)
+    return [Heading("Failed Cases 🚨"), cause_table(causes), *tool_output(causes, outputs)]
 
 
 def _folded_cases(title: str, report: Report, status: Status) -> list[Part]:
     rows = [row for row in report.rows() if row.status == status]
-    return [Fold(f"{title} ({len(rows)})", (_why_table(rows, "Why"),))] if rows else []
+    return [Fold(f"{title} ({len(rows)})", (cause_table(_causes(rows), why="Why"),))] if rows else []
 
 
 def _results(report: Report, *, full: bool) -> list[Part]:

@@ -140,9 +140,7 @@ def next_steps(report: Report) -> list[Step]:
         steps.append(Step("go on with this run", f"harness run --resume {shlex.quote(f'results/{facts.id}')}"))
     if summary.failed:
         steps.append(
-            Step(
-                "the last words of the tools on failures are above, and all that iree-compile said is in the run's logs"
-            )
+            Step("what the tools said of failures is above, and all that iree-compile said is in the run's logs")
         )
     if summary.missing:
         steps.append(Step("what is missing left no record at all: run it again, and report it as a defect"))

@@ -31,6 +31,7 @@ from harness.report.page import (
     plain,
 )
 from harness.text import one_line, printable
+from harness.toolchain.tools import excerpt
 
 _GAP = 2
 _LONGEST_CELL = 160
@@ -128,7 +129,7 @@ class _Writer:
             self._print(code.title, "bold")
         lines = [line.rstrip() for line in printable(code.text).splitlines()]
         if code.language == "log":
-            for line in [line for line in lines if line][-_LOG_LINES:]:
+            for line in excerpt("\n".join(line for line in lines if line), _LOG_LINES).splitlines():
                 self._console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2)))
             return
         # One long line each: a wrapped command cannot be copied, and a wrapped drawing shows nothing.
@@ -152,7 +153,8 @@ class _Writer:
         columns = [column for column in table.columns if column.kind != "sentence"]
         sentences = [column for column in table.columns if column.kind == "sentence" and any(column.cells)]
         fit = _fitting(columns, self._console.width)
-        beside = [column for column in sentences if _width(column) <= _room(fit, self._console.width)][:1]
+        room = _room(fit, self._console.width)
+        beside = [column for column in sentences if _width(column) <= room and not _repeats(column)][:1]
         drawing = RichTable(
             box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold"
         )
@@ -188,6 +190,12 @@ class _Writer:
         self._console.print()
         self._print(f"{column.title}:", "bold")
         self._console.print(drawing)
+
+
+def _repeats(column: Column) -> bool:
+    """Whether several rows say the same, which is told once below them."""
+    sentences = [sentence for cell in column.cells for sentence in lines_of(cell)]
+    return len(set(sentences)) < len(sentences)
 
 
 def _is_empty(part: Part) -> bool:

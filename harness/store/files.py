@@ -17,6 +17,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -24,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
 
 from filelock import Timeout
 from pydantic import Field, TypeAdapter
@@ -228,6 +229,14 @@ class Dropped:
 @dataclass(frozen=True)
 class _Finished:
     files: dict[Annotated[str, Field(pattern=_PATH)], FileRecord] | None = None
+
+
+LogKind = Literal["stderr", "plugins"]
+
+
+def log_path(case: str, kind: LogKind = "stderr") -> str:
+    """Where a run's folder keeps what tools, or only the rewrites of plugins, printed for a case."""
+    return f"{LOGS_FOLDER}/{re.sub(r'[^A-Za-z0-9._+@-]', ',', case)}.{kind}.txt"
 
 
 def describe_file(file: Path) -> FileRecord:

@@ -25,7 +25,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
@@ -37,11 +37,12 @@ from harness.store.database import RowsOf, try_to_write_tables
 from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
-    LOGS_FOLDER,
     TURNS_FILE,
+    LogKind,
     adapter,
     describe_folder,
     finished_document,
+    log_path,
     parsing,
     read_document,
     read_dropped,
@@ -213,9 +214,9 @@ class RunDirectory:
         with _continuable(self.path):
             append_line(self.path / _FILES[type(record)], line)
 
-    def log(self, case: str, text: str, kind: Literal["stderr", "plugins"] = "stderr") -> Path:
+    def log(self, case: str, text: str, kind: LogKind = "stderr") -> Path:
         """Keep what tools, or only the rewrites of plugins, printed for a case; the file's path inside the run."""
-        path = self.path / LOGS_FOLDER / f"{re.sub(r'[^A-Za-z0-9._+@-]', ',', case)}.{kind}.txt"
+        path = self.path / log_path(case, kind)
         with _continuable(self.path):
             write_atomically(path, text.encode())
         return path

@@ -108,6 +108,11 @@ _TRACE = re.compile(r"; (?:while (?:invoking|calling)|invoking function|`\w+ fun
 _TARGET = re.compile(r'(#hal\.executable\.target<"[^"]*", "[^"]*"), \{[^{}]*\}')
 
 
+# Colours; and what no tool says in words: control characters but tabs, and bytes that are no UTF-8.
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
+
+
 def _short(text: str) -> str:
     return _TARGET.sub(r"\1, {...}", text)
 
@@ -142,5 +147,26 @@ def status_text(stderr: str) -> str:
 
 
 def tail(stderr: str, lines: int = 20, characters: int = 4000) -> str:
-    """The last lines of what a tool printed, for a failure's record; targets without their CPU's features."""
+    """The last lines of what a Python program printed, where the exception is."""
     return "\n".join(_short(stderr).rstrip().splitlines()[-lines:])[-characters:]
+
+
+def excerpt(stderr: str, lines: int = 20, characters: int = 4000) -> str:
+    """What of a tool's output says why it failed: from the first error on; the last lines where none is marked.
+
+    Errors that come after that are kept as far as there is room, since a later one may be what a suite expects. Left
+    out are lines that cannot be read, such as bytes of a file, and the features of a target's CPU.
+    """
+    readable = _short(readable_lines(stderr)).rstrip().splitlines()
+    first = next((place for place, line in enumerate(readable) if _ERROR_LINE.match(line)), None)
+    if first is None:
+        return "\n".join(readable[-lines:])[-characters:]
+    kept, rest = readable[first : first + lines], readable[first + lines :]
+    if errors := list(dict.fromkeys(line for line in rest if _ERROR_LINE.match(line)))[-(lines // 4) :]:
+        kept = [*kept[: lines - len(errors) - 1], "...", *errors]
+    return "\n".join(kept)[:characters]
+
+
+def readable_lines(text: str) -> str:
+    """The lines of a text that people can read, without colours."""
+    return "\n".join(line for line in _ESCAPE.sub("", text).splitlines() if not _UNREADABLE.search(line))

@@ -21,7 +21,7 @@ from harness.errors import CaseError
 from harness.models.model import Tolerance
 from harness.process import Finished, Limits
 from harness.toolchain import Toolchain
-from harness.toolchain.tools import run_tool, status_text, tail
+from harness.toolchain.tools import excerpt, run_tool, status_text
 
 _SEARCH = re.compile(rb"HAL device `([^`]+)` not found or unavailable: ([\x20-\x7e]+)")
 # What follows the kind up to the list of executable targets holds the ordinal, where there is one.
@@ -162,7 +162,7 @@ def require_success(stage: str, finished: Finished, limits: Limits) -> None:
         message += "; give it more with --call-timeout"
     elif reason := status_text(finished.stderr):
         message += f": {reason}"
-    raise CaseError(stage, message, tail(finished.stderr))
+    raise CaseError(stage, message, excerpt(finished.stderr))
 
 
 def run_command(call: ModuleCall, outputs: int) -> tuple[str, ...]:

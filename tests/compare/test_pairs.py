@@ -37,6 +37,12 @@ def fate(base: Side, head: Side, name: str = STOCK.name) -> Known | str | None:
     return what_is_known(pair, base, head)
 
 
+def said_of(case: Case) -> str:
+    """An excerpt of what the compiler said of a case, and where all of it is."""
+    log = f"results/20261121-035012-small/logs/{case.name.replace('/', ',')}.stderr.txt"
+    return f"{LAST_WORDS}\n\nAll that iree-compile said: {log}"
+
+
 def known(verdict: Verdict, reason: str, stderr: str = "") -> Known:
     return Known(verdict=verdict, reason=reason, stderr=stderr)
 
@@ -223,7 +229,7 @@ def test_one_name_with_two_definitions_is_missing_and_new(
         (
             FAST,
             True,
-            known("failed", "fails at compile: iree-compile crashed (the base has no such case)", LAST_WORDS),
+            known("failed", "fails at compile: iree-compile crashed (the base has no such case)", said_of(FAST)),
         ),
         (replace(FAST, expected_failure="crashed"), True, "expected to fail: iree-compile crashed"),
     ],
@@ -257,11 +263,11 @@ def failing(expected: str | None = None) -> Side:
         (SKIPPED, SKIPPED, "skipped: no GPU"),
         (PLAIN, SKIPPED, known("missing", "measured in the base, and skipped in the head: no GPU")),
         (SKIPPED, PLAIN, known("new", "skipped in the base: no GPU")),
-        (PLAIN, failing(), known("failed", FAILS, LAST_WORDS)),
-        (failing(), failing(), known("failed", f"{FAILS} (and so does the base)", LAST_WORDS)),
+        (PLAIN, failing(), known("failed", FAILS, said_of(STOCK))),
+        (failing(), failing(), known("failed", f"{FAILS} (and so does the base)", said_of(STOCK))),
         (failing(), PLAIN, known("new", "works, where the base failed at compile")),
         (PLAIN, failing("crashed"), "expected to fail: iree-compile crashed"),
-        (PLAIN, failing("ran out of memory"), known("failed", FAILS, LAST_WORDS)),
+        (PLAIN, failing("ran out of memory"), known("failed", FAILS, said_of(STOCK))),
         (PLAIN, UNCOMPILED, known("missing", "the head was never compiled")),
         (UNCOMPILED, PLAIN, known("new", "the base was never compiled")),
         (PLAIN, PLAIN, known("identical", "same module bytes, same runtime")),

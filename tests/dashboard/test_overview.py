@@ -67,7 +67,7 @@ def test_what_fails_in_the_last_run_is_told_with_since_when(tmp_path: Path) -> N
     ] + [make_case(runs[5], "rdb/stock@cpu")]
     made = Made(runs=runs, cases=cases)
     (suite,) = suites(made.gathered)
-    (news,) = suite.failing
+    ((news,),) = suite.failing
     assert (news.case, news.since, news.runs, news.stage) == ("mlp/stock@cpu", run_id(3), 3, "compile")
     html = (make_site(tmp_path / "site", made) / "index.html").read_text()
     assert '<span class="worse">failed at compile</span>: iree-compile ran into &lt;it&gt;' in html

@@ -149,10 +149,24 @@ def test_a_table_of_cases_has_suites_and_machines_where_they_differ() -> None:
 
 def test_the_verdict_on_cases_names_some_and_counts_the_rest() -> None:
     assert failures_verdict([make_news(state="new"), make_news(state="works again")]) == ""
-    many = failures_verdict([make_news(case=f"net/{number}@cpu", stage="", message="") for number in range(5)])
-    assert many.startswith("5 cases fail: net/0@cpu since run07 (3.13.0): planned, but not measured; net/1@cpu since")
+    many = failures_verdict([make_news(case=f"net/{number}@cpu", stage="", message=f"{number}") for number in range(5)])
+    assert many.startswith("5 cases fail: net/0@cpu since run07 (3.13.0): 0; net/1@cpu since")
     assert many.endswith("; and 2 more.")
     assert len(failures_verdict([make_news(message="A" * 9_000)])) < 500
+
+
+def test_cases_that_fail_for_one_cause_are_one_row() -> None:
+    alike = [make_news(case=f"net/{number}@cpu", stage="", message="") for number in range(8)]
+    news = [*alike, make_news(case="net/late@cpu", stage="", message="", since="run08")]
+    assert failures_verdict(news) == (
+        "9 cases fail: net/0@cpu and 7 others since run07 (3.13.0): planned, but not measured; "
+        "net/late@cpu since run08 (3.13.0): planned, but not measured."
+    )
+    (table,) = tables(add_failures(Page(), news, last=10))
+    assert [list(cell) for cell in table.columns[0].cells] == [
+        [*(f"net/{number}@cpu" for number in range(5)), "and 3 more cases"],
+        ["net/late@cpu"],
+    ]
 
 
 def test_an_overview_has_a_line_for_each_suite_and_class_of_machines() -> None:

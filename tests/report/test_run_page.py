@@ -18,7 +18,16 @@ from harness.report.pages import Links
 from harness.report.run_changes import side_by_side
 from harness.report.run_page import ablation_page
 from harness.report.run_report import build_report
-from tests.report.builders import make_build, make_case, make_header, make_nasty_run, make_rounds, with_turns, without
+from tests.report.builders import (
+    make_build,
+    make_case,
+    make_failed_build,
+    make_header,
+    make_nasty_run,
+    make_rounds,
+    with_turns,
+    without,
+)
 from tests.report.rendered import Page, require_ours
 
 
@@ -73,6 +82,25 @@ def test_failures_are_never_folded_and_keep_what_the_tools_said(full_run: Run) -
     terminal = render(full_run, "terminal", width=120)
     assert "rdb/wide-vectors@local-sync failed at compile\n  model.mlir:14:12: error" in terminal
     assert "iree-compile rdb/model.mlir" in terminal
+    log = f"results/{full_run.header.id}/logs/rdb,wide-vectors@local-sync.stderr.txt"
+    assert f"All that iree-compile said: {log}" in terminal and f"All that iree-compile said: `{log}`" in failed
+
+
+def test_one_cause_is_told_once(full_run: Run) -> None:
+    """Twelve cases of one model that fail alike are one row, with one excerpt and the commands of the first."""
+    cases = tuple(make_case("magika", f"v{number}") for number in range(12))
+    builds = tuple(
+        make_failed_build(case, message="it exited with 1: no", stderr="x\nm.mlir:1:2: error: no\n") for case in cases
+    )
+    run = Run(header=make_header(cases), builds=builds, finished=True)
+    names = "<br>".join(f"`{case.name}`" for case in cases)
+    markdown = render(run, "markdown")
+    assert f"| {names} | 12 cases of magika: failed at compile: it exited with 1: no |" in markdown
+    assert markdown.count("<summary>What the tools said of") == 1
+    terminal = render(run, "terminal", width=120)
+    assert terminal.count("failed at compile\n") == 1
+    assert "12 cases of magika failed at compile\nmagika/v0@local-sync, magika/v1@local-sync, " in terminal
+    assert "\n  m.mlir:1:2: error: no\n" in terminal and "\n  x\n" not in terminal
 
 
 def test_largest_changes_come_first_and_the_rest_is_cut_in_the_comment_only(full_run: Run) -> None:
@@ -130,7 +158,7 @@ def test_nothing_changed_and_nothing_measured_are_said(small_run: Run) -> None:
     assert "No action needed." in text
     text = render(replace(small_run, builds=(), rounds=()), "markdown")
     assert "3 cases: nothing was measured, 3 missing.**" in text
-    assert text.count("missing: planned, but neither measured nor failed") == 6
+    assert text.count("missing: planned, but neither measured nor failed") == 4
     text = render(without(small_run, "mm/stock@local-sync"), "markdown")
     assert "| `mm/fast@local-sync` | 4.227 |" in part(text, "Raw Latencies")  # there is no baseline
 

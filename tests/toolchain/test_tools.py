@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness import process
 from harness.errors import ToolchainError
 from harness.toolchain import Toolchain, compiler_flags, runtime_flags
-from harness.toolchain.tools import error_lines, flag_name, merge_flags, status_text, tail, warning_lines
+from harness.toolchain.tools import error_lines, excerpt, flag_name, merge_flags, status_text, tail, warning_lines
 from tests.toolchain.conftest import ScriptTool
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the tools are shell scripts")
@@ -224,15 +224,35 @@ def test_the_reason_of_a_runtime_tool_is_its_status(printed: str, reason: str) -
 
 
 @given(st.text())
-def test_the_tail_ends_the_text_and_is_short(text: str) -> None:
-    kept = tail(text, lines=3, characters=50)
+def test_an_excerpt_is_short_and_can_be_read(text: str) -> None:
+    kept = excerpt(text, lines=3, characters=50)
     assert len(kept) <= 50
     assert len(kept.splitlines()) <= 3
+    assert not set(kept) & {"\x00", "\x1b", "\ufffd"}
 
 
-def test_the_tail_keeps_the_last_lines() -> None:
-    assert tail("a\nb\nc\n\n", lines=2) == "b\nc"
-    assert tail("abcdef", characters=3) == "def"
+@pytest.mark.parametrize(
+    ("printed", "lines", "kept"),
+    [
+        ("a\nb\nc\n\n", 2, "b\nc"),  # without an error the last words say what went wrong
+        ("m.mlir:1:2: warning: a\nm.mlir:3:4: error: b\nc\nd\ne\n", 3, "m.mlir:3:4: error: b\nc\nd"),
+        # A later error may be the one that a suite expects.
+        ("error: a\nb\nc\nd\ne\nf\nerror: g\nh\nerror: g\n", 4, "error: a\nb\n...\nerror: g"),
+        ("\x1b[31merror: a\x1b[0m\n\x7fELF\x00\ufffd\n\tb\n", 4, "error: a\n\tb"),
+    ],
+)
+def test_an_excerpt_begins_at_the_first_error_and_leaves_out_what_nobody_can_read(
+    printed: str, lines: int, kept: str
+) -> None:
+    assert excerpt(printed, lines=lines) == kept
+
+
+def test_the_tail_of_what_python_printed_has_the_exception() -> None:
+    assert tail("error: a\nb\nValueError: c\n", lines=2) == "b\nValueError: c"
+
+
+def test_an_excerpt_without_an_error_ends_where_the_text_does() -> None:
+    assert excerpt("abcdef", characters=3) == "def"
 
 
 def test_a_target_is_named_without_the_features_of_its_cpu() -> None:
@@ -242,4 +262,4 @@ def test_a_target_is_named_without_the_features_of_its_cpu() -> None:
     printed = f"m.mlir:1:2: error: failed to run translation for backend {target}\n"
     short = f"failed to run translation for backend {kept}{{...}}>"
     assert error_lines(printed) == (short,)
-    assert tail(printed) == f"m.mlir:1:2: error: {short}"
+    assert excerpt(printed) == f"m.mlir:1:2: error: {short}"
