@@ -30,8 +30,8 @@ from harness.records.comparison import Comparison, Row, Verdict
 from harness.stats.rule import Rule
 from harness.suite.cases import matching
 
-# What is smaller in a module that gives other outputs is no improvement.
-_WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"identical", "outputs differ"})
+# What is smaller in a module that fails, or gives other outputs, is no improvement.
+_WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"identical", "outputs differ", "failed"})
 # Cases that a note has room for.
 _MOST_NAMES = 5
 
@@ -201,7 +201,7 @@ def _is_identical(fate: Known | str | None) -> bool:
 
 
 def _has_figures(fate: Known | str | None) -> bool:
-    """Whether a pair's counted figures are compared: not where it is left out, `identical`, or gives other outputs.
+    """Whether a pair's counted figures are compared: not where it is left out, fails, is equal or gives other outputs.
 
     Equal modules under the same runtime have equal sizes, counts and memory, so their one row stands for all of them.
     Peaks of memory that differ all the same are noise of iree-benchmark-module, and ops that are only in an earlier

@@ -12,9 +12,13 @@ from pathlib import Path
 
 from harness.compare.pairs import Known, Pair, Side
 from harness.models.model import Tolerance
-from harness.records.run import ModelRecord
+from harness.records.case import Case
+from harness.records.run import Check, ModelRecord
 from harness.verify.kept import kept_outputs
 from harness.verify.outputs import compare_outputs
+
+# What is right to within the tolerance on both sides differs by up to twice as much.
+_BOTH_WAYS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +26,7 @@ class OutputsOfPair:
     """What is known of the outputs of both sides of a pair.
 
     Attributes:
-        same_program: Whether both sides compile the same text.
+        same_program: Whether both sides compile the same text, or what two releases make of the same file.
         difference: In which way head's outputs are not base's, as a phrase; None: they agree, or nothing is known.
         unknown: Why they could not be compared, as a phrase; None: they were.
     """
@@ -62,9 +66,11 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
     checks = base.evidence.checks.get(base_case.name), head.evidence.checks.get(head_case.name)
     if models[0] is None or models[1] is None or checks[0] is None or checks[1] is None:
         return OutputsOfPair(same_program=True, unknown="a run is not finished")
-    same_program = models[0].mlir_sha256 == models[1].mlir_sha256
+    same_program = base_case.id == head_case.id or models[0].mlir_sha256 == models[1].mlir_sha256
     if _inputs(models[0]) != _inputs(models[1]):
         return OutputsOfPair(same_program=same_program, unknown="the two sides are called with other inputs")
+    if not _gives_any(base_case, base) and not _gives_any(head_case, head):
+        return OutputsOfPair(same_program=same_program)
     if not checks[0].outputs or not checks[1].outputs:
         return OutputsOfPair(same_program=same_program, unknown="a run is of a harness that kept none")
     if checks[0].outputs == checks[1].outputs:
@@ -72,9 +78,26 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
     base_outputs, head_outputs = (kept_outputs(check.outputs, cache) for check in checks if check is not None)
     if base_outputs is None or head_outputs is None:
         return OutputsOfPair(same_program=same_program, unknown="they are no longer in the cache")
-    tolerance = Tolerance(relative=checks[1].relative_tolerance, absolute=checks[1].absolute_tolerance)
+    tolerance = _tolerance(checks[0], checks[1], of_case=checks[1].against in head.cases)
     problem = compare_outputs(head_outputs, base_outputs, tolerance, whose="base's", same_elements=True).problem
     return OutputsOfPair(same_program=same_program, difference=problem)
+
+
+def _gives_any(case: Case, side: Side) -> bool:
+    """Whether a case's function has results."""
+    build = side.evidence.builds.get(case.name)
+    return build is None or build.outputs != 0
+
+
+def _tolerance(base: Check, head: Check, *, of_case: bool) -> Tolerance:
+    """The tolerance of the head's suite; twice that where both sides were held against the same thing.
+
+    Args:
+        of_case: Whether the head was held against another case, which is not the same thing in another run.
+    """
+    same = base.against == head.against and base.max_relative is not None and not of_case
+    factor = _BOTH_WAYS if same else 1.0
+    return Tolerance(relative=factor * head.relative_tolerance, absolute=factor * head.absolute_tolerance)
 
 
 def _inputs(model: ModelRecord) -> list[tuple[str, ...]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 
 from harness.cache import cache_root
 from harness.measure import Group, Loadable, LoadableModule, Settings, measure_generation
-from harness.measure.generation import load_order
+from harness.measure.generation import CheckOutputs, load_order
 from harness.models.bench_folder import MODULE_FILE
-from harness.records.run import Failure, Lost, Round
+from harness.records.run import Lost, Round
 from harness.stages.check import distinct
 from harness.stages.context import Context
 from harness.verify import AnyRunnable, RunnablePeer
@@ -17,6 +17,8 @@ from harness.verify.kept import later_problem
 
 # A generation's rounds take nearly all of its seconds; one with less was cut short, and goes on in fresh workers.
 _COMPLETE = 0.5
+# A generation without rounds: each case is loaded and called once before the call whose outputs are looked at.
+_ONE_CALL = Settings(seconds=0.0, target_turn_ns=1, least_rounds=0)
 
 
 def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_elsewhere: int = 0) -> None:
@@ -33,9 +35,6 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
     if not groups:
         return
     progress.stage("Measure", generations * len(groups))
-
-    def check(case: str, files: Sequence[Path]) -> Failure | None:
-        return later_problem(context.checks[case], files, cache_root())
 
     seconds = float(settings["budget_s"]) / (generations * (len(groups) + groups_elsewhere))
     for generation in range(generations):
@@ -57,7 +56,7 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
             )
             first = generation == 0 and not earlier_rounds
             results = measure_generation(
-                group, generation, limits, first_round=earlier_rounds, check=check if first else None
+                group, generation, limits, first_round=earlier_rounds, check=_check_of(context) if first else None
             )
             for result in results:
                 directory.append(result)
@@ -68,6 +67,30 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
                 else:
                     progress.step(_where(result, generations), advance=0)
             progress.step(name)
+
+
+def call_again_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
+    """Hold a later call of each case against its first, in a run that times nothing; the cases that agree."""
+    distinct_cases = [item for item in distinct(runnable) if item.case.name not in context.done.lost]
+    members: dict[str, list[AnyRunnable]] = {}
+    for item in distinct_cases:
+        members.setdefault(item.case.group, []).append(item)
+    context.progress.stage("Call again", len(members))
+    limits = replace(_ONE_CALL, call_limit_s=context.options.call_timeout_s)
+    lost = set(context.done.lost)
+    for name, items in members.items():
+        context.progress.step(name, advance=0)
+        for result in measure_generation(_group(name, items), 0, limits, check=_check_of(context)):
+            if isinstance(result, Lost):
+                context.directory.append(result)
+                context.progress.note(f"{result.case}: {result.failure.message}")
+                lost.add(result.case)
+        context.progress.step(name)
+    return [item for item in runnable if item.case.name not in lost]
+
+
+def _check_of(context: Context) -> CheckOutputs:
+    return lambda case, files: later_problem(context.checks[case], files, cache_root())
 
 
 def _where(timed: Round, generations: int) -> str:

@@ -31,7 +31,7 @@ from harness.stages.checking import contradictions
 from harness.stages.context import Context, Done, done_in
 from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.failures import FailureNotes
-from harness.stages.measure import measure_stage
+from harness.stages.measure import call_again_stage, measure_stage
 from harness.stages.models import materialize_models, skip_unfit_peers
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared, prepare
@@ -85,6 +85,8 @@ def _check_and_measure(
         work_stage(context, artifacts, batch.models)
     runnable = lay_out_stage(context.prepared, artifacts, batch, scratch, peers=options.measure)
     right = verify_stage(context, runnable, scratch)
+    if not options.measure:
+        right = call_again_stage(context, right)
     with (
         only_one_measures(lambda: progress.note("Another harness is measuring on this machine; waiting for it")),
         hold_still(),

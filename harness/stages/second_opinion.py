@@ -6,6 +6,7 @@ and the runtime. What both ways do alike is not found: a wrong reading of ONNX o
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +26,8 @@ _LEVEL = "iree-opt-level"
 # What `auto` spends on a compile, and again on a call.
 _AUTO_LIMIT_S = 10.0
 # Sums may be rounded to these types on the way or not, so two right programs differ by more than any useful tolerance.
-_ROUGH = ("bf16", "f16")
+_ROUGH = b"f16"
+_ADVICE = '; where that is what is wrong, give expected files, or set check = "none"'
 _SOURCES = {"vmvx": "IREE's interpreter VMVX", "plain": "IREE without optimisation, for any processor"}
 
 
@@ -53,7 +55,7 @@ class SecondPath:
         if check == "none":
             return None
         if check == "auto":
-            if any(argument.dtype in _ROUGH for argument in runnable.artifact.arguments):
+            if _is_rough(runnable.artifact.mlir):
                 return None
             limits = _at_most(self.compile_limits), _at_most(self.call_limits)
             return self._run(runnable, "vmvx", *limits) or self._run(runnable, "plain", *limits)
@@ -87,7 +89,13 @@ class SecondPath:
             outputs = replace(runnable, case=case, build=build, bench=bench).outputs(call_limits)
         except CaseError:
             return None
-        return Right(source=_SOURCES[way], outputs=outputs)
+        return Right(source=_SOURCES[way], outputs=outputs, advice=_ADVICE)
+
+
+def _is_rough(mlir: Path) -> bool:
+    """Whether a program has values of f16 or bf16 anywhere."""
+    with mlir.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        return text.find(_ROUGH) >= 0
 
 
 def _flags(runnable: Runnable, way: str) -> tuple[str, ...]:

@@ -124,11 +124,13 @@ class Right:
 
     Attributes:
         of_case: Whether the source is another of IREE's cases, by name.
+        advice: What to do where the source is what is wrong, as the end of a sentence.
     """
 
     source: str
     outputs: Sequence[Array]
     of_case: bool = False
+    advice: str = ""
 
 
 SecondOpinion = Callable[[Runnable], Right | None]
@@ -237,7 +239,7 @@ def _check(
             difference = compare_outputs(outputs, right.outputs, model.tolerance, same_elements=same)
             max_absolute, max_relative = difference.max_absolute, difference.max_relative
             if difference.problem:
-                message = f"its {difference.problem}, compared with {against}"
+                message = f"its {difference.problem}, compared with {against}{right.advice}"
                 failure = Failure(stage="verify", message=message, mismatch=True)
         if failure is None:
             kept = keep_outputs(outputs, cache)

@@ -94,7 +94,7 @@ Array = npt.NDArray[np.generic]
 
 _OUTPUT_FLAG = "--output="
 _NO_NPY_FORM = "unsupported data encoding"
-_BF16_OUTPUT = re.compile(r"%output(\d+): tensor<((?:\d+x)*)bf16>")
+_BF16_OUTPUT = re.compile(r"%output(\d+): tensor<((?:[\d?]+x)*)bf16>")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,9 +198,14 @@ def run_once(call: ModuleCall, outputs: int, limits: Limits) -> list[Array]:
 
 
 def _bf16_outputs(stderr: str) -> dict[str, tuple[int, ...]]:
-    """Shapes of the bf16 outputs by their --output= flag, from the declaration in the tool's own message."""
+    """Shapes of the bf16 outputs by their --output= flag, from the declaration in the tool's own message.
+
+    One size may be open, which is -1 here: the file's length tells it.
+    """
     return {
-        f"{_OUTPUT_FLAG}@output{position}.npy": tuple(int(size) for size in sizes.split("x")[:-1])
+        f"{_OUTPUT_FLAG}@output{position}.npy": tuple(
+            -1 if size == "?" else int(size) for size in sizes.split("x")[:-1]
+        )
         for position, sizes in _BF16_OUTPUT.findall(stderr)
     }
 

@@ -83,3 +83,13 @@ def test_a_result_that_later_calls_change_is_not_timed(harness: Harness) -> None
     assert lost.failure.mismatch
     assert lost.failure.message.startswith("a later call in one process gives other outputs than the first")
     assert not run.rounds
+
+
+def test_a_run_that_times_nothing_holds_later_calls_against_the_first_too(harness: Harness) -> None:
+    """So `harness compare` of two releases, whose runs time nothing, knows of it before it times anything."""
+    square = ", ".join(["{ shape = [4, 4] }"] * 3)
+    made = suite(harness.folder, "loop.toml", "loop", square)
+    assert harness("run", made, "--no-measure").returncode == 3
+    (lost,) = load_run(harness.runs()[-1]).lost
+    assert lost.failure.message.startswith("a later call in one process gives other outputs than the first")
+    assert not load_run(harness.runs()[-1]).references

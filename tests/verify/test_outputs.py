@@ -124,11 +124,12 @@ func.func @main(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>) -> (tensor<2x3xf32>, t
 }
 """
 TWICE_IN_BF16 = """
-func.func @main(%a: tensor<2x2xbf16>) -> (tensor<2x2xf32>, tensor<2x2xbf16>, tensor<bf16>) {
+func.func @main(%a: tensor<2x2xbf16>) -> (tensor<2x2xf32>, tensor<?x2xbf16>, tensor<bf16>) {
   %wide = arith.extf %a : tensor<2x2xbf16> to tensor<2x2xf32>
   %twice = arith.addf %a, %a : tensor<2x2xbf16>
   %scalar = arith.constant dense<-0.5> : tensor<bf16>
-  return %wide, %twice, %scalar : tensor<2x2xf32>, tensor<2x2xbf16>, tensor<bf16>
+  %open = tensor.cast %twice : tensor<2x2xbf16> to tensor<?x2xbf16>
+  return %wide, %open, %scalar : tensor<2x2xf32>, tensor<?x2xbf16>, tensor<bf16>
 }
 """
 MINUTE = Limits(seconds=60)
