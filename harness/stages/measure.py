@@ -83,7 +83,8 @@ def call_again_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[
         for result in measure_generation(_group(name, items), 0, limits, check=_check_of(context)):
             if isinstance(result, Lost):
                 context.directory.append(result)
-                context.progress.note(f"{result.case}: {result.failure.message}")
+                failed = next(item.case for item in items if item.case.name == result.case)
+                context.failures.case(failed, result.failure)
                 lost.add(result.case)
         context.progress.step(name)
     return [item for item in runnable if item.case.name not in lost]

@@ -7,6 +7,7 @@ and the runtime. What both ways do alike is not found: a wrong reading of ONNX o
 from __future__ import annotations
 
 import mmap
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,7 +85,9 @@ class SecondPath:
         build, _ = cache.compile(request)
         if build.failure is not None or build.module_sha256 == runnable.build.module_sha256:
             return None
-        bench = lay_out(self.scratch / f"{way}-{build.cache_key}", cache.module(build), runnable.artifact)
+        bench = lay_out(
+            Path(tempfile.mkdtemp(prefix=way, dir=self.scratch)) / "bench", cache.module(build), runnable.artifact
+        )
         try:
             outputs = replace(runnable, case=case, build=build, bench=bench).outputs(call_limits)
         except CaseError:

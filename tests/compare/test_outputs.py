@@ -135,7 +135,7 @@ def test_what_two_releases_make_of_one_file_is_one_program(cache: Path) -> None:
 def test_what_is_right_on_both_sides_differs_by_up_to_twice_the_tolerance(
     cache: Path, against: str, values: list[float], differ: bool
 ) -> None:
-    held = {"against": against, "max_relative": 0.01}
+    held: dict[str, Any] = {"against": against, "max_relative": 0.01}
     base, head = side(cache, [1, 2], code="base", **held), side(cache, values, code="head", **held)
     known = plan_comparison(base, head, CompareOptions(remeasure=False)).outputs[STOCK.name]
     assert (known.difference is not None) == differ

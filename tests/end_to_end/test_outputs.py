@@ -61,6 +61,16 @@ def test_a_baseline_without_reference_is_held_against_the_interpreter(harness: H
     assert wrong.failure.mismatch
 
 
+def test_each_device_whose_baseline_is_wrong_asks_for_a_second_opinion(harness: Harness) -> None:
+    made = Path(harness.folder / suite(harness.folder, "two.toml", "padding", "{ shape = [4] }", FUSED))
+    text = made.read_text()
+    made.write_text(text + text[text.index("[devices.cpu]") :].replace("cpu]", "task]").replace("-sync", "-task"))
+    assert harness("run", made.name, "--no-measure").returncode == 3
+    checks = load_run(harness.runs()[-1]).checks
+    assert [check.against for check in checks] == ["IREE's interpreter VMVX"] * 2
+    assert all(check.failure is not None for check in checks)
+
+
 def test_a_comparison_finds_other_outputs_before_it_times_anything(harness: Harness) -> None:
     for name, flags in (("base.toml", ""), ("head.toml", FUSED)):
         made = suite(harness.folder, name, "padding", "{ shape = [4] }", flags, check="none")
