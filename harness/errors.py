@@ -14,6 +14,7 @@ HarnessError                 base; carries the process's exit code
 from __future__ import annotations
 
 from enum import IntEnum
+from pathlib import Path
 
 
 class ExitCode(IntEnum):
@@ -85,6 +86,14 @@ class CaseError(HarnessError):
 
 
 class Interrupted(HarnessError):
-    """The user stopped it."""
+    """The user stopped it.
+
+    Attributes:
+        run: The directory of the run that it was in the middle of; None: there is none.
+    """
 
     exit_code = ExitCode.INTERRUPTED
+
+    def __init__(self, message: str, *, run: Path | None = None) -> None:
+        super().__init__(message)
+        self.run = run

@@ -81,6 +81,7 @@ def _application() -> App:
         name="harness",
         help="Measure what ML compilers do: models x compiler-flag variants x devices, through IREE's own tools.",
         version=__version__,
+        suppress_keyboard_interrupt=False,  # run_command_line says what was interrupted, and stops the children
     )
 
 

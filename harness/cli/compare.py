@@ -14,12 +14,13 @@ from harness.compare.sides import require_two, resolve, toolchains_here
 from harness.errors import ExitCode, UsageError
 from harness.machine.environment import capture_environment
 from harness.options import Flag, Format
+from harness.process import stop_all
 from harness.progress import Progress, Terminal
 from harness.records.comparison import Comparison
 from harness.report import render
 from harness.report.outcome import comparison_exit_code
 from harness.report.selfcheck import render_selfcheck
-from harness.stages.comparing import compare_sides
+from harness.stages.comparing import InterruptedComparison, compare_sides
 from harness.stages.options import RunOptions, compile_limits
 from harness.stages.run import run_suite
 from harness.store.run_directory import load_run
@@ -38,6 +39,7 @@ def compare(
     """Say of every case whether head is slower, faster or as fast as base, by measuring both side by side.
 
     The exit status is 1 for a regression, 3 for a failed or missing row, and with --strict 4 for an inconclusive one.
+    What is stopped with Ctrl-C prints the rows that are decided.
 
     Args:
         strict: Exit with 4 where rows stay inconclusive.
@@ -51,8 +53,14 @@ def compare(
     labels = require_two(options.sides, options.toolchains, options.within)
     if not options.remeasure and any(is_toolchain(label) for label in labels):
         raise UsageError("a toolchain has no recorded numbers to compare; leave --no-remeasure out, or give two runs")
-    with Terminal() as progress:
-        comparison, path = _compare(labels, options, progress)
+    try:
+        with Terminal() as progress:
+            comparison, path = _compare(labels, options, progress)
+    except InterruptedComparison as error:
+        stop_all()
+        print_text(render(error.comparison, format, full=full, **terminal_form(out)), out)
+        sys.stdout.flush()
+        raise
     print_text(render(comparison, format, full=full, **terminal_form(out)), out)
     tell_where(path)
     return int(comparison_exit_code(comparison, strict=strict))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from harness.cli.app import app
 from harness.cli.output import print_text, tell, tell_where, terminal_form
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
 from harness.options import Format, Patterns, Tags, Toolchains
+from harness.process import stop_all
 from harness.progress import Terminal
 from harness.records.case import Case
 from harness.report import render
@@ -40,7 +42,8 @@ _NOTHING = "what was asked for matches no case"
 def run(options: RunOptions | None = None, *, format: Format = "terminal") -> int:  # noqa: A002 (the option's name)
     """Compile, check and measure every case of a suite, and print the report.
 
-    The exit status is 3 if a case failed or is missing; of a list of suites, the weightiest of theirs.
+    The exit status is 3 if a case failed or is missing; of a list of suites, the weightiest of theirs. What is stopped
+    with Ctrl-C prints what there is so far, and how to go on.
 
     Args:
         format: How to print the report.
@@ -48,7 +51,11 @@ def run(options: RunOptions | None = None, *, format: Format = "terminal") -> in
     options = options or RunOptions()
     if options.suite is not None and options.resume is None and (suites := find_list(options.suite)) is not None:
         return run_list(suites, options, format)
-    path = run_one(options)
+    try:
+        path = run_one(options)
+    except Interrupted as error:
+        print_interrupted(error, format)
+        raise
     status = print_run(path, format)
     tell_where(path)
     return status
@@ -111,6 +118,16 @@ def print_run(path: Path, output_format: Format) -> int:
     return int(exit_code(build_report(found).summary))
 
 
+def print_interrupted(error: Interrupted, output_format: Format) -> None:
+    """Print the report of the run that was interrupted, as far as it came."""
+    stop_all()  # before rendering, which takes a moment
+    if error.run is None:
+        return
+    with contextlib.suppress(HarnessError, OSError):  # it may be too young, and the terminal gone
+        print_text(render(load_run(error.run), output_format, **terminal_form()))
+        sys.stdout.flush()
+
+
 def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> int:
     """Run each suite of a list in turn, print their reports, and a table of what became of each.
 
@@ -132,13 +149,15 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
     )
     outcomes: list[SuiteOutcome] = []
     reports: list[dict[str, Any]] = []
+    interrupted: Interrupted | None = None
     for number, suite in enumerate(suites.suites, start=1):
         tell(f"{suite}: suite {number} of {len(suites.suites)}")
         try:
             outcome = _run_of_list(replace(options, suite=suite), suite)
         except Interrupted as error:
             left = ", ".join(str(later) for later in suites.suites[number:])
-            raise Interrupted(f"{error}{f'; not begun were {left}' if left else ''}") from None
+            interrupted = Interrupted(f"{error}{f'; not begun were {left}' if left else ''}")
+            outcome = _interrupted_outcome(error, suite)
         outcomes.append(outcome)
         if outcome.run is None:
             tell(outcome.note)
@@ -148,7 +167,9 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
             print_text(f"{render(load_run(outcome.run), output_format, **terminal_form()).rstrip()}\n\n")
             sys.stdout.flush()
             tell_where(outcome.run)
-    if all(outcome.run is None and outcome.status == ExitCode.OK for outcome in outcomes):
+        if interrupted is not None:
+            break
+    if interrupted is None and all(outcome.run is None and outcome.status == ExitCode.OK for outcome in outcomes):
         raise UsageError(f"{suites.path}: {_NOTHING} of any of its suites; `harness list {suites.path}` shows them all")
     if output_format == "json":
         records = [outcome_record(outcome) for outcome in outcomes]
@@ -157,6 +178,8 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
         print_text(outcomes_markdown(outcomes))
     else:
         print_text(outcomes_terminal(outcomes, **terminal_form()))
+    if interrupted is not None:
+        raise interrupted
     return int(max((outcome.status for outcome in outcomes), key=_WEIGHT.index))
 
 
@@ -173,6 +196,17 @@ def _run_of_list(options: RunOptions, suite: Path) -> SuiteOutcome:
         note = str(error) if str(suite) in str(error) else f"{suite}: {error}"
         return SuiteOutcome(suite=suite, status=error.exit_code, note=note)
     return SuiteOutcome(suite=suite, status=exit_code(summary), run=path, summary=summary)
+
+
+def _interrupted_outcome(error: Interrupted, suite: Path) -> SuiteOutcome:
+    """What there is of the suite in whose run the user stopped the list."""
+    stop_all()
+    summary = None
+    if error.run is not None:
+        with contextlib.suppress(HarnessError):
+            summary = build_report(load_run(error.run)).summary
+    run = error.run if summary is not None else None
+    return SuiteOutcome(suite=suite, status=error.exit_code, run=run, summary=summary, note=f"{suite}: interrupted")
 
 
 # --- list ---

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -150,6 +150,17 @@ class _Row:
 
 OnSample = Callable[[str, Generation], None]
 
+# Why a row of an interrupted comparison is not decided.
+STOPPED = "it was interrupted before it was decided"
+
+
+class StoppedEarly(KeyboardInterrupt):
+    """The user stopped measuring; `outcomes` say what there is: what was found and not confirmed is not decided."""
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        super().__init__()
+        self.outcomes = tuple(outcomes)
+
 
 def decide(tasks: Sequence[Task], on_sample: OnSample) -> Iterator[Outcome]:
     """Decide all rows together; outcomes come at the end, in the order of the tasks.
@@ -157,15 +168,21 @@ def decide(tasks: Sequence[Task], on_sample: OnSample) -> Iterator[Outcome]:
     Look by look over all rows that are still open, so that each row's generations are spread over the comparison and
     not over one stretch of the machine's weather. After each pass the p-values of all rows are corrected for their
     number; rows that were found to differ are confirmed when all looking is over, later and in fresh processes.
+
+    Raises:
+        StoppedEarly: On KeyboardInterrupt.
     """
     rows = [_Row(task=task) for task in tasks]
-    while pending := [row for row in rows if row.wants_more]:
-        for row in pending:
-            _go_to_next_look(row, len(rows), on_sample)
-        _settle(rows)
-    for row in rows:
-        if row.state in ("higher", "lower"):
-            _confirm(row, on_sample)
+    try:
+        while pending := [row for row in rows if row.wants_more]:
+            for row in pending:
+                _go_to_next_look(row, len(rows), on_sample)
+            _settle(rows)
+        for row in rows:
+            if row.state in ("higher", "lower"):
+                _confirm(row, on_sample)
+    except KeyboardInterrupt:
+        raise StoppedEarly([_stopped(row, p) for row, p in zip(rows, _adjusted(rows), strict=True)]) from None
     for row, p in zip(rows, _adjusted(rows), strict=True):
         yield _outcome(row, combine_p(float(p), row.confirmation_p) if row.confirmed else float(p))
 
@@ -271,6 +288,13 @@ def _outcome(row: _Row, p: float) -> Outcome:
         confirming=row.confirming,
         failure=row.failure,
     )
+
+
+def _stopped(row: _Row, p: float) -> Outcome:
+    """A row of a comparison that was interrupted: only what needs nothing more stands."""
+    outcome = _outcome(row, combine_p(p, row.confirmation_p) if row.confirmed else p)
+    is_decided = row.failure is not None or row.state == "equal" or row.confirmed
+    return outcome if is_decided else replace(outcome, decision="inconclusive", reason=STOPPED)
 
 
 def _words(row: _Row) -> tuple[Decision, str]:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from harness.compare.comparison import Plan
-from harness.compare.engine import Generation, Outcome, Task, decide
+from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, decide
 from harness.compare.pairs import Known, Pair
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
 from harness.compare.samplers import Gone, Module, find_module, latency_task, sample_compiles
@@ -59,10 +59,19 @@ class _Work:
     control: bool
 
 
+class StoppedWithRows(KeyboardInterrupt):
+    """The user stopped a comparison; its rows are those of a whole one, as far as they were decided."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        super().__init__()
+        self.rows = tuple(rows)
+
+
 def remeasure(plan: Plan, bench: Bench) -> list[Row]:
     """Latency, instructions and compile-time rows of a plan's open pairs and of its controls.
 
     Raises:
+        StoppedWithRows: On KeyboardInterrupt, once measuring has begun.
         RunError: No module of any pair is here, so that the comparison cannot be made; or the disk is full.
     """
     rows: list[Row] = []
@@ -87,10 +96,14 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
     tasks = [_latency_task(work, plan, rounds[work.name], bench.directory) for work in works]
     note = "Another harness is measuring on this machine; waiting for it"
     with only_one_measures(lambda: bench.progress.note(note)):
-        latency = _decide(tasks, "Compare", bench.progress)
-        compiled = _compile_times(works, plan, bench)
+        latency, is_stopped = _decide(tasks, "Compare", bench.progress)
+        compiled: Mapping[str, Outcome] = {}
+        if not is_stopped:
+            compiled, is_stopped = _compile_times(works, plan, bench)
     for work in works:
         rows += _rows_of(work, latency[work.name], compiled.get(work.name), rounds[work.name], plan.rules)
+    if is_stopped:
+        raise StoppedWithRows(rows)
     return rows
 
 
@@ -135,11 +148,15 @@ def _latency_task(work: _Work, plan: Plan, rounds: list[Round], directory: Compa
     return latency_task(work.name, work.base, work.head, rule, seed=options.seed, on_round=keep, **limits)
 
 
-def _compile_times(works: Sequence[_Work], plan: Plan, bench: Bench) -> dict[str, Outcome]:
-    """Only of builds that changed: equal modules were compiled to equal code, and their time is nobody's news."""
+def _compile_times(works: Sequence[_Work], plan: Plan, bench: Bench) -> tuple[dict[str, Outcome], bool]:
+    """Only of builds that changed: equal modules were compiled to equal code, and their time is nobody's news.
+
+    Returns:
+        Outcomes by name, and whether the user stopped them.
+    """
     options = plan.options
     if not options.compile_budget:
-        return {}
+        return {}, False
     limits = Limits(seconds=options.compile_timeout, memory_bytes=bench.memory_bytes)
     tasks = [
         Task(
@@ -151,15 +168,16 @@ def _compile_times(works: Sequence[_Work], plan: Plan, bench: Bench) -> dict[str
         for work in works
         if not work.control and work.base.build.module_sha256 != work.head.build.module_sha256
     ]
-    outcomes = _decide(tasks, "Compile times", bench.progress)
+    outcomes, is_stopped = _decide(tasks, "Compile times", bench.progress)
     for name, outcome in outcomes.items():
         for number, generation in enumerate(outcome.generations):
             fields = {"generation": number, "base_ns": generation.base, "head_ns": generation.head}
             bench.directory.keep_compile(name, fields)
-    return outcomes
+    return outcomes, is_stopped
 
 
-def _decide(tasks: Sequence[Task], title: str, progress: Progress) -> dict[str, Outcome]:
+def _decide(tasks: Sequence[Task], title: str, progress: Progress) -> tuple[dict[str, Outcome], bool]:
+    """Outcomes by name, and whether the user stopped them."""
     seconds, shown = 0.0, 0
     budget = int(sum(task.budget_s for task in tasks))
     progress.stage(f"{title} (s at most)", budget)
@@ -171,9 +189,12 @@ def _decide(tasks: Sequence[Task], title: str, progress: Progress) -> dict[str, 
         progress.step(name, advance=now - shown)
         shown = now
 
-    outcomes = {outcome.name: outcome for outcome in decide(tasks, show)}
+    try:
+        outcomes: Sequence[Outcome] = list(decide(tasks, show))
+    except StoppedEarly as stopped:
+        return {outcome.name: outcome for outcome in stopped.outcomes}, True
     progress.step("", advance=budget - shown)
-    return outcomes
+    return {outcome.name: outcome for outcome in outcomes}, False
 
 
 def _rows_of(

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 from harness.cache import cache_root
 from harness.compare.comparison import conclude, plan_comparison, recorded
+from harness.compare.engine import STOPPED
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side
-from harness.compare.remeasure import Bench, remeasure
+from harness.compare.remeasure import Bench, StoppedWithRows, remeasure
+from harness.errors import Interrupted
 from harness.machine.environment import capture_environment
 from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.report import render
 from harness.report.comparison import json_document
 from harness.store.comparison_directory import ComparisonDirectory
+from harness.text import plural
 from harness.toolchain import Toolchain
+
+
+class InterruptedComparison(Interrupted):
+    """The user stopped a comparison; `comparison` says what there is of it, and is not kept."""
+
+    def __init__(self, message: str, comparison: Comparison) -> None:
+        super().__init__(message)
+        self.comparison = comparison
 
 
 def compare_sides(
@@ -39,6 +52,7 @@ def compare_sides(
 
     Raises:
         HarnessError: The sides cannot be compared, or the results folder cannot be written.
+        InterruptedComparison: The user stopped it while rows were measured.
     """
     plan = plan_comparison(base, head, options)
     environment = capture_environment()
@@ -52,9 +66,23 @@ def compare_sides(
                 progress=progress,
                 memory_bytes=memory_bytes,
             )
-            rows = remeasure(plan, bench)
+            try:
+                rows = remeasure(plan, bench)
+            except StoppedWithRows as stopped:
+                there = conclude(plan, stopped.rows, environment, created=now, command=command)
+                raise _interrupted(there, directory.path, command) from None
         else:
             rows = recorded(plan)
         comparison = conclude(plan, rows, environment, created=now, name=directory.path.name, command=command)
         directory.finish(json_document(comparison), render(comparison, "markdown", full=True), comparison)
     return comparison, directory.path
+
+
+def _interrupted(comparison: Comparison, path: Path, command: tuple[str, ...]) -> InterruptedComparison:
+    number = sum(row.reason.startswith(STOPPED) for row in comparison.rows)
+    note = f"Interrupted: {plural(number, 'row is', 'rows are')} not decided, and this comparison is not kept"
+    again = f"`{shlex.join(command)}` begins again, and with --filter takes single cases"
+    return InterruptedComparison(
+        f"interrupted; {again}; the turns so far are in {path}",
+        replace(comparison, notes=(note, *comparison.notes)),
+    )

@@ -102,7 +102,8 @@ def _interruptible(directory: RunDirectory) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; go on with `harness run --resume {directory.path}`") from None
+        sentence = f"interrupted; go on with `harness run --resume {directory.path}`"
+        raise Interrupted(sentence, run=directory.path) from None
 
 
 def _open(

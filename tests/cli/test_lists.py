@@ -130,13 +130,40 @@ def test_no_rows_of_several_suites_in_one_csv(monkeypatch: pytest.MonkeyPatch) -
     assert scripted.asked == []
 
 
-def test_who_stops_it_is_told_how_to_go_on_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped = Interrupted("interrupted; go on with `harness run --resume results/one`")
-    scripted = Scripted(monkeypatch, one=stopped, two=SMALL, three=SMALL)
+@pytest.mark.parametrize("has_run", [True, False])
+def test_who_stops_it_sees_what_there_is_and_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], has_run: bool
+) -> None:
+    stopped = Interrupted(
+        "interrupted; go on with `harness run --resume results/two`", run=Path("results/two") if has_run else None
+    )
+    scripted = Scripted(monkeypatch, one=SMALL, two=stopped, three=SMALL)
     with pytest.raises(Interrupted) as caught:
+        scripted.ends["two"] = stopped
+        monkeypatch.setattr(lists, "load_run", lambda _: SMALL)
         run_list(scripted.suites(), OPTIONS, "terminal")
-    assert str(caught.value) == f"{stopped}; not begun were two.toml, three.toml"
-    assert len(scripted.asked) == 1
+    assert str(caught.value) == f"{stopped}; not begun were three.toml"
+    assert len(scripted.asked) == 2
+    shown = capsys.readouterr().out
+    assert shown.count("mm on local-sync") == (2 if has_run else 1)
+    table = shown[shown.index("\nSuites") :]
+    assert ("results/two" in table) == has_run
+    assert "two.toml: interrupted" in table
+    assert "three.toml" not in table
+
+
+def test_who_stops_a_run_sees_its_report_so_far(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(_: RunOptions) -> Path:
+        raise Interrupted("interrupted", run=Path("results/one"))
+
+    monkeypatch.setattr(lists, "run_one", stop)
+    monkeypatch.setattr(lists, "find_list", lambda _: None)
+    monkeypatch.setattr(lists, "load_run", lambda _: SMALL)
+    with pytest.raises(Interrupted):
+        lists.run(OPTIONS)
+    assert "mm on local-sync" in capsys.readouterr().out
 
 
 def test_newest_is_asked_once_for_all_suites(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,25 @@ def test_a_signal_interrupts(
     assert capsys.readouterr().err == "harness: interrupted\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "stage"),
+    [
+        (("list", "suite.toml"), "harness.cli.run.find_list"),
+        (("compare", "base", "head"), "harness.cli.compare.require_two"),
+        (("selfcheck", "suite.toml"), "harness.cli.compare.run_suite"),
+    ],
+)
+def test_an_interrupted_command_says_so(
+    arguments: tuple[str, ...], stage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(stage, interrupt)
+    assert run_command_line(arguments) == 130
+    assert capsys.readouterr().err == "harness: interrupted\n"
+
+
 def test_an_interrupt_that_other_code_turned_into_another_error_is_still_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

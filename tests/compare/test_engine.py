@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.compare.engine import MOST_GENERATIONS, Decision, Generation, Outcome, decide
+from harness.compare.engine import MOST_GENERATIONS, STOPPED, Decision, Generation, Outcome, StoppedEarly, decide
 from harness.stats.rule import combine_p, take_look
 from tests.compare.scripted import (
     EQUAL,
@@ -48,6 +48,32 @@ def test_every_generation_is_told_and_kept_in_order() -> None:
     seen: list[Generation] = []
     (outcome,) = decide([a_task("row", steps)], lambda _, generation: seen.append(generation))
     assert list(outcome.generations) == seen == [*steps, *steps[:8]]  # found at 8, and not confirmed by two times 8
+
+
+@pytest.mark.parametrize(
+    ("generations_until_then", "decisions"),
+    [
+        (4, ["inconclusive", "inconclusive", "inconclusive"]),  # in the first row's first look
+        (25, ["inconclusive", "inconclusive", "unchanged"]),  # the slower one is found, and not confirmed yet
+        (71, ["inconclusive", "inconclusive", "unchanged"]),  # in the middle of confirming
+    ],
+)
+def test_who_stops_it_gets_what_is_decided(generations_until_then: int, decisions: list[Decision]) -> None:
+    rows = {"noisy": generations(*NOISY), "slower": generations(*SLOWER), "equal": generations(*EQUAL)}
+    seen: list[str] = []
+
+    def stop(name: str, _: Generation) -> None:
+        seen.append(name)
+        if len(seen) == generations_until_then:
+            raise KeyboardInterrupt
+
+    with pytest.raises(StoppedEarly) as stopped:
+        list(decide([a_task(name, steps, budget_s=32) for name, steps in rows.items()], stop))
+    outcomes = stopped.value.outcomes
+    assert [outcome.name for outcome in outcomes] == list(rows)
+    assert [outcome.decision for outcome in outcomes] == decisions
+    assert [outcome.reason == STOPPED for outcome in outcomes] == [word == "inconclusive" for word in decisions]
+    assert sum(len(outcome.generations) for outcome in outcomes) == generations_until_then
 
 
 # --- What it says ---

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,19 @@ BASE, HEAD = "results/base", "results/head"
 ONE_GENERATION = ("--row-budget", "0.01", "--compile-budget", "0")
 
 # --- Within a run ---
+
+
+def test_an_interrupted_comparison_prints_what_is_decided_and_how_to_repeat_it(runs: Harness) -> None:
+    command = ("compare", "--within", BASE, "--row-budget", "60")
+    ended, path = runs.killed(signal.SIGINT, "rounds.jsonl", *command)
+    assert ended.returncode == 130
+    assert "Interrupted: 1 row is not decided, and this comparison is not kept" in ended.words
+    assert "product/inert@cpu" in ended.stdout
+    assert ended.stderr.splitlines()[-1] == (
+        f"harness: interrupted; `harness {' '.join(command)}` begins again, and with --filter takes single cases; the "
+        f"turns so far are in {path.relative_to(runs.folder)}"
+    )
+    assert not (path / "comparison.json").exists()
 
 
 @pytest.mark.timing

@@ -203,6 +203,7 @@ def test_an_interrupted_run_says_how_to_go_on(harness: Harness) -> None:
     ended, path = harness.killed(signal.SIGINT, "rounds.jsonl", "run", "small.toml", "--budget", "60")
     assert ended.returncode == 130
     assert "Traceback" not in ended.stderr
+    assert "This run is not finished" in ended.stdout
     assert f"harness run --resume {path.relative_to(harness.folder)}" in ended.stderr
     assert not load_run(path).finished
 
