@@ -56,6 +56,11 @@ ORDER BY runs.suite, runs.machine_class
 """
 
 
+def _day(time: object) -> str:
+    """The day of a time; "" where every run's clock was wrong."""
+    return time[:10] if isinstance(time, str) else ""
+
+
 def overview_page(suites: pd.DataFrame, events: Sequence[ChangeEvent], *, last: int, notes: Sequence[str]) -> Page:
     """A line for each suite and class of machines.
 
@@ -74,8 +79,8 @@ def overview_page(suites: pd.DataFrame, events: Sequence[ChangeEvent], *, last: 
         *([Column("machines", list(suites["machine_class"]), rank=rank)] if len(machine_classes) > 1 else []),
         Column("runs", [f"{count:,}" for count in suites["runs"]], kind="number"),
         Column("series", [f"{int(count):,}" for count in suites["series"].fillna(0)], kind="number"),
-        Column("first", [time[:10] for time in suites["first"]], rank=3),
-        Column("last", [time[:10] for time in suites["last"]]),
+        Column("first", [_day(time) for time in suites["first"]], rank=3),
+        Column("last", [_day(time) for time in suites["last"]]),
         Column("toolchain", list(suites["toolchain"]), rank=1),
         Column(
             "changed",

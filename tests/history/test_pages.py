@@ -169,6 +169,13 @@ def test_cases_that_fail_for_one_cause_are_one_row() -> None:
     ]
 
 
+def test_an_overview_has_no_days_where_the_clock_of_every_run_was_wrong() -> None:
+    row = {"suite": "nightly", "machine_class": "EPYC", "runs": 2, "first": None, "series": 38, "last": None,
+           "last_run": "run2", "toolchain": "3.13.0"}  # fmt: skip
+    (table,) = tables(overview_page(pd.DataFrame([row]), (), last=10, notes=()))
+    assert [list(column.cells) for column in table.columns if column.title in ("first", "last")] == [[""], [""]]
+
+
 def test_an_overview_has_a_line_for_each_suite_and_class_of_machines() -> None:
     row = {"suite": "nightly", "machine_class": "EPYC", "runs": 60, "first": "2026-01-01T02:00", "series": 38,
            "last": "2026-03-01T02:00", "last_run": "run29", "toolchain": "3.13.0"}  # fmt: skip
