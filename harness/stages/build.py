@@ -6,10 +6,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from harness.cache import cache_root
 from harness.compile import BuildCache, CompileRequest, Underway, compile_cases
+from harness.errors import RunError
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.records.case import Case
@@ -19,6 +21,29 @@ from harness.stages.failures import dependent_cases
 from harness.stages.models import writing_the_cache
 from harness.stages.prepare import Prepared
 from harness.text import printable
+
+
+def require_cache(path: Path, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]) -> None:
+    """Refuse failures that are the cache's, which somebody deleted while the run used it.
+
+    Args:
+        path: The run's directory.
+        builds: Those that were in the cache.
+
+    Raises:
+        RunError: A model or a module is no longer there.
+    """
+    cache = BuildCache(cache_root())
+    models = [artifact for artifact in artifacts.values() if isinstance(artifact, ModelArtifact)]
+    compiled = [build for build in builds.values() if build.failure is None and build.cache_key]
+    gone = [model.name for model in models if not model.mlir.is_file()]
+    gone += [build.case for build in compiled if cache.find(build.cache_key, build.case) is None]
+    if gone:
+        raise RunError(
+            f"{cache_root()}: what was made of {gone[0]} is no longer in the cache, which this run needs to its end; "
+            f"go on with `harness run --resume {path}`, which makes it again"
+        )
+
 
 # Where nothing has been finished for so long, what is ready is measured before waiting on.
 _PATIENCE_S = 15.0

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from harness.progress import Progress
 from harness.records.run import SCHEMA_VERSION, Failure, Header, ModelRecord, ToolchainRecord
 from harness.report import render
 from harness.report.rows import rows_of
-from harness.stages.build import Batch, compile_stage
+from harness.stages.build import Batch, compile_stage, require_cache
 from harness.stages.check import lay_out_stage, reference_stage, verify_stage
 from harness.stages.checking import contradictions
 from harness.stages.context import Context, Done, done_in
@@ -69,7 +70,9 @@ def run_suite(options: RunOptions, progress: Progress, toolchains: Sequence[Tool
             progress=progress,
             failures=FailureNotes(progress),
         )
+        directory.before_failure = partial(require_cache, directory.path, artifacts, {})
         for batch in compile_stage(context, artifacts):
+            directory.before_failure = partial(require_cache, directory.path, artifacts, batch.builds)
             _check_and_measure(context, artifacts, batch, Path(scratch))
         directory.finish(lambda run: render(run, "markdown", full=True), rows_of)
     return directory.path

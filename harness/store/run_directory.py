@@ -142,11 +142,16 @@ def append_line(file: Path, line: bytes) -> None:
 
 
 class RunDirectory:
-    """A run being written. Use `create` or `resume`, as a context manager."""
+    """A run being written. Use `create` or `resume`, as a context manager.
+
+    Attributes:
+        before_failure: Called before a failure is recorded; raises where it is not the case's own.
+    """
 
     def __init__(self, path: Path, header: Header) -> None:
         self.path = path
         self.header = header
+        self.before_failure: Callable[[], None] = lambda: None
         self._lock = FileLock(path / _LOCK_FILE)
 
     @classmethod
@@ -208,8 +213,10 @@ class RunDirectory:
         """Write one record as one line; on failure the file is as it was before.
 
         Raises:
-            RunError: The disk is full or the file cannot be written.
+            RunError: The disk is full or the file cannot be written, or `before_failure` raises it.
         """
+        if getattr(record, "failure", None) is not None:
+            self.before_failure()
         line = adapter(type(record)).dump_json(record) + b"\n"
         with _continuable(self.path):
             append_line(self.path / _FILES[type(record)], line)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.compile import CompileRequest, Underway
+from harness.errors import RunError
+from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.stages import build as room
-from harness.stages.build import Batch, compile_stage
+from harness.stages.build import Batch, compile_stage, require_cache
 from harness.stages.context import Done
 from tests.builders import make_case
 from tests.stages.conftest import UnderWay
@@ -104,3 +107,18 @@ def test_what_an_interrupted_run_had_compiled_is_measured_at_once(compiling: Com
     first, second = compiling.run([*SLOW, *QUICK], [..., *SLOW_NAMES], done=done)
     assert compiling.asked == SLOW_NAMES
     assert (set(first.models), set(second.models)) == ({"quick"}, {"slow"})
+
+
+def test_a_cache_that_was_deleted_meanwhile_is_no_failure_of_a_case(under_way: UnderWay) -> None:
+    artifacts: dict[str, ModelArtifact | Failure] = {"net": under_way.artifact, "broken": BROKEN}
+    failed = Build(case="net/stock@cpu", command=(), cache_key="never kept", failure=BROKEN)
+    gone = Build(case="net/fast@cpu", command=(), cache_key="deleted")
+    peer = Build(case="net/peer@cpu", command=(), cache_key="")
+    under_way.artifact.mlir.touch()
+    require_cache(Path("run"), artifacts, {build.case: build for build in (failed, peer)})
+    words = "net/fast@cpu is no longer in the cache, .* go on with `harness run --resume run`, which makes it again"
+    with pytest.raises(RunError, match=words):
+        require_cache(Path("run"), artifacts, {gone.case: gone})
+    under_way.artifact.mlir.unlink()
+    with pytest.raises(RunError, match="what was made of net is no longer in the cache"):
+        require_cache(Path("run"), artifacts, {})

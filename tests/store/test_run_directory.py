@@ -214,6 +214,21 @@ def test_finishing_writes_the_report_of_the_finished_run_and_drops_the_lock(tmp_
     assert seen[0].finished
 
 
+def test_a_failure_that_is_not_the_cases_own_is_not_recorded(tmp_path: Path) -> None:
+    failure = Failure(stage="measure", message="the module cannot be opened")
+
+    def refuse() -> None:
+        raise RunError("the cache is gone")
+
+    with RunDirectory.create(tmp_path, make_header()) as directory:
+        directory.before_failure = refuse
+        directory.append(make_round(0))
+        with pytest.raises(RunError, match="the cache is gone"):
+            directory.append(Lost(case="a", generation=0, failure=failure))
+    run = load_run(directory.path)
+    assert (len(run.rounds), run.lost) == (1, ())
+
+
 def test_a_report_that_fails_leaves_the_run_open(tmp_path: Path) -> None:
     def report(_: Run) -> str:
         raise ZeroDivisionError
