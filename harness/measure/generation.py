@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import itertools
+import os
 import random
 import tempfile
 import time
@@ -28,7 +29,15 @@ def only_one_measures(on_wait: Callable[[], None]) -> AbstractContextManager[Non
     Args:
         on_wait: Called once if another one is measuring now.
     """
-    return held(Path(tempfile.gettempdir()) / f"iree-harness-{getpass.getuser()}-measures.lock", on_wait)
+    return held(Path(tempfile.gettempdir()) / f"iree-harness-{_user()}-measures.lock", on_wait)
+
+
+def _user() -> str:
+    """The user's name, or number where it has none, as in a container that is run under any number."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def load_order(cases: Sequence[str], seed: str) -> tuple[str, ...]:

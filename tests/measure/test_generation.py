@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -62,6 +63,18 @@ def test_one_that_was_killed_holds_nobody_up(holder: subprocess.Popen[str]) -> N
     holder.communicate()
     with only_one_measures(lambda: pytest.fail("waited")):
         pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="users have no numbers there")
+@pytest.mark.parametrize("error", [KeyError("getpwuid(): uid not found: 12345"), OSError("No username set")])
+def test_a_user_without_a_name_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def unknown() -> str:
+        raise error
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("getpass.getuser", unknown)
+    with only_one_measures(lambda: pytest.fail("waited")):
+        assert (tmp_path / f"iree-harness-{os.getuid()}-measures.lock").exists()
 
 
 # --------------------------------------------------------------------------------------------------------------- orders
