@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from harness.cache import held
+from harness.cache import held, write_atomically
 from harness.errors import ToolchainError
 from harness.process import Limits, run
 from harness.toolchain.find import (
@@ -195,6 +197,7 @@ def _why(printed: str, package: str) -> str:
 # 200 MB over a slow line; a start that takes minutes will not get better.
 _INSTALL_LIMITS = Limits(seconds=3600)
 _START_LIMITS = Limits(seconds=120)
+_LARGEST_SCRIPT = 1 << 20
 _START = "import numpy, iree.runtime"
 # Users set this one for their own shells; in an environment, pip refuses to go on with it.
 _VARIABLES = {"PIP_USER": "0"}
@@ -272,6 +275,8 @@ def install_toolchain(release: str, *, root: Path, on_install: Callable[[str], N
     """
     folder = environment_folder(root, release)
     if toolchain := _or_none(lambda: find_in_environment(folder)):
+        with suppress(OSError):  # of a cache that others own
+            _name_python(folder, folder)  # earlier harnesses did not
         return toolchain
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -297,7 +302,7 @@ def _or_none(find: Callable[[], Toolchain]) -> Toolchain | None:
 
 
 def _make(release: str, folder: Path) -> None:
-    """Make the environment next to its place and move it there; its Python finds its packages wherever it lies."""
+    """Make the environment next to its place and move it there, and have its programs start the Python there."""
     installer = choose_installer()
     with tempfile.TemporaryDirectory(
         dir=folder.parent, prefix=f".making-{folder.name}-", ignore_cleanup_errors=True
@@ -312,7 +317,25 @@ def _make(release: str, folder: Path) -> None:
         _require_that_it_works(release, made)
         if folder.exists():  # one that `find_in_environment` refused
             shutil.rmtree(folder)
+        _name_python(made, folder)
         made.replace(folder)
+
+
+def _name_python(environment: Path, folder: Path) -> None:
+    """Have the scripts of an environment, and what activates it, name the folder where it lies, or is going to lie.
+
+    pip and uv write the interpreter's whole path into them, and that of the folder where the environment was made is
+    gone once it was moved.
+    """
+    made_at = re.compile(re.escape(os.fsencode(folder.parent)) + rb"/\.making-[^/\s]+/environment")
+    for script in (environment / "bin").glob("*"):
+        if script.is_symlink() or not script.is_file() or script.stat().st_size > _LARGEST_SCRIPT:
+            continue
+        text = script.read_bytes()
+        if made_at.search(text):
+            mode = script.stat().st_mode
+            write_atomically(script, made_at.sub(lambda _: os.fsencode(folder), text))
+            script.chmod(mode)
 
 
 def _require_that_it_works(release: str, made: Path) -> None:

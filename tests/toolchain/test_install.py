@@ -205,6 +205,11 @@ class QuickInstaller(Installer):
             *((wait,) if self.wait_for is not None else ()),
             (sys.executable, "-m", "venv", "--without-pip", str(folder)),
             (sys.executable, "-c", _UNPACK, str(folder), str(self.wheels)),
+            (
+                "sh",
+                "-c",
+                f"printf '#!{folder}/bin/python -I\\nprint(28)\\n' > {folder}/bin/tool; chmod +x {folder}/bin/tool",
+            ),
         )
 
 
@@ -370,6 +375,17 @@ def test_those_that_are_here(quick: type[QuickInstaller], root: Path, get: Get) 
     (environment,) = installed_environments(root)
     assert (environment.version, environment.folder) == (RELEASE, environment_folder(root, RELEASE))
     assert environment.disk_bytes > 1000
+
+
+@posix
+def test_its_programs_run_when_they_are_called_by_path(quick: type[QuickInstaller], root: Path, get: Get) -> None:
+    tool = get().python.with_name("tool")
+    assert run([str(tool)]).stdout == "28\n"
+    assert tool.stat().st_mode & 0o111
+    made_by_an_earlier_harness = root / f".making-{tool.parents[1].name}-x8" / "environment" / "bin" / "python"
+    tool.write_text(f"#!{made_by_an_earlier_harness} -I\nprint(496)\n")
+    get()
+    assert run([str(tool)]).stdout == "496\n"
 
 
 # -------------------------------------------------------------------------------------------------- the real installers
