@@ -24,6 +24,7 @@ from harness.verify.outputs import load_array
 # `tensor<4x?xf32>`, with or without an encoding, and `!torch.vtensor<[4,?],f32>`.
 _TENSOR = re.compile(r"tensor<(?P<shape>(?:(?:\d+|\?)x)*)(?P<dtype>[a-z]+\d+)(?:,.*)?>")
 _TORCH = re.compile(r"!torch\.vtensor<\[(?P<shape>[\d?,]*)\],(?P<dtype>[a-z]+\d+)>")
+_NUMBER = re.compile(r"[if]\d+|index")
 # Flags that make a function take another element type than it declares. IREE demotes f64 unless it is told otherwise.
 _CONVERSION = re.compile(r"^--?iree-input-(?:demote|promote)-(\w+)-to-(\w+)")
 _ALWAYS = frozenset({("f64", "f32"), ("i1", "i8")})
@@ -91,12 +92,24 @@ def check_entry(
         )
     conversions = _ALWAYS | {match.groups() for flag in flags if (match := _CONVERSION.match(flag))}
     for position, (text, argument) in enumerate(zip(arguments, given, strict=True)):
+        _check_kind(f"{where} inputs[{position}]", name, text, argument)
         _check_argument(f"{where} inputs[{position}]", name, tensor_of(text), argument, conversions)
     results: list[str] = functions[name]["results"]
     if expected and len(expected) != len(results):
         raise SuiteError(
             f"{where} expected: {name} gives {plural(len(results), 'result')}, and {len(expected)} "
             f"{'file is' if len(expected) == 1 else 'files are'} named; name a file for each"
+        )
+
+
+def _check_kind(where: str, function: str, declared: str, given: Argument) -> None:
+    """Refuse a number for a tensor, and a tensor for a number."""
+    if given.scalar and (tensor := tensor_of(declared)):
+        raise SuiteError(f"{where} shape: {function} takes {tensor}, and a number is given; add shape")
+    if not given.scalar and _NUMBER.fullmatch(declared):
+        raise SuiteError(
+            f"{where} shape: {function} takes a number of {declared}, and a tensor is given; write "
+            f'{{ dtype = "{declared}", value = ... }} without shape'
         )
 
 

@@ -116,7 +116,8 @@ func.func private @helper() { return }
 func.func @main_of_torch(%a: !torch.vtensor<[2],f16>) { return }
 func.func @fenced(%a: !hal.fence) { return }
 """
-RIGHT = ("4x7xf32", "2xf32", "i64", "1xf32")
+BY_VALUE = " by value"
+RIGHT = ("4x7xf32", "2xf32", "i64", f"i32{BY_VALUE}")
 
 Check = Callable[..., None]
 
@@ -137,9 +138,10 @@ def check(cache: Path, monkeypatch: pytest.MonkeyPatch, real_toolchain: Toolchai
     def check(function: str, *arguments: str, flags: tuple[str, ...] = (), **model: Any) -> None:
         given = []
         for text in arguments:
-            *sizes, dtype = text.split("x")
+            *sizes, dtype = text.removesuffix(BY_VALUE).split("x")
             shape = tuple(int(size) for size in sizes)
-            given.append(Argument(file=Path("input.npy"), flag="", shape=shape, dtype=dtype))
+            scalar = text.endswith(BY_VALUE)
+            given.append(Argument(file=Path("input.npy"), flag="", shape=shape, dtype=dtype, scalar=scalar))
         artifact = replace(make_artifact(mlir, arguments=()), function=function, arguments=tuple(given))
         check_entry(
             a_model(**model),
@@ -157,7 +159,7 @@ def check(cache: Path, monkeypatch: pytest.MonkeyPatch, real_toolchain: Toolchai
     [
         ("main", RIGHT, ()),
         ("main$async", RIGHT, ()),
-        ("main", ("4x7xf32", "2xf64", "i32", "1xf32"), ("--iree-input-demote-i64-to-i32",)),
+        ("main", ("4x7xf32", "2xf64", "i32", RIGHT[3]), ("--iree-input-demote-i64-to-i32",)),
         ("main_of_torch", ("2xf32",), ("--iree-input-promote-f16-to-f32",)),
         ("fenced", (), ()),
     ],
@@ -193,6 +195,17 @@ def test_an_entry_function_as_the_suite_says(
             "main",
             ("4xf32", *RIGHT[1:]),
             "[models.net] inputs[0] shape: main takes 4x?xf32, and 4xf32 is given; correct shape",
+        ),
+        (
+            "main",
+            (*RIGHT[:3], "1xi32"),
+            "[models.net] inputs[3] shape: main takes a number of i32, and a tensor is given; write "
+            '{ dtype = "i32", value = ... } without shape',
+        ),
+        (
+            "main_of_torch",
+            ("f16 by value",),
+            "[models.net] inputs[0] shape: main_of_torch takes 2xf16, and a number is given; add shape",
         ),
         (
             "main_of_torch",
