@@ -43,6 +43,24 @@ _NO_RESOURCES = re.compile(r"\n\{-#\s*#-\}\n")  # what is left of the weights
 _UNWRITTEN = re.compile(r"^Error while (?:creating|opening).+: (?P<why>.+)$", re.MULTILINE)
 
 
+# How LLVM's command line refuses the name of a pass, or of a phase, that this release does not have.
+_NO_SUCH = re.compile(
+    r"for the --?(?:mlir-print-ir-after|compile-to) option: Cannot find option named '(?P<name>[^']+)'"
+)
+
+
+class LacksPhase(CaseError):
+    """The compiler's release has no such phase (stage `ir`).
+
+    Attributes:
+        phase: One of `PHASES`.
+    """
+
+    def __init__(self, phase: str, toolchain: Toolchain) -> None:
+        super().__init__("ir", f"IREE {toolchain.version} has no phase {phase!r}; take another")
+        self.phase = phase
+
+
 def check_phases(phases: Iterable[str]) -> None:
     """Refuse a phase that there is not.
 
@@ -80,6 +98,7 @@ def dump_phases(
 
     Raises:
         UsageError: There is no such phase.
+        LacksPhase: The release does not have one of them.
         CaseError: There is no IR of a phase: iree-compile failed before it, was stopped by a limit, or cannot be
             started (stage `ir`).
     """
@@ -94,7 +113,7 @@ def dump_phases(
         for file in files:
             (folder / file.name).symlink_to(file.resolve())
         _compile(flags, later, toolchain, folder, limits)
-        dumps |= {phase: _file_of(phase, folder) for phase in later}
+        dumps |= {phase: _file_of(phase, folder, toolchain) for phase in later}
     return dumps
 
 
@@ -119,14 +138,30 @@ def print_ir(file: Path, *, toolchain: Toolchain, limits: Limits) -> str:
     return _NO_RESOURCES.sub("\n", finished.stdout).strip() + "\n"
 
 
-def _compile(flags: Sequence[str], phases: Sequence[str], toolchain: Toolchain, folder: Path, limits: Limits) -> None:
+def _compile(
+    flags: Sequence[str],
+    phases: Sequence[str],
+    toolchain: Toolchain,
+    folder: Path,
+    limits: Limits,
+    *,
+    scripts: bool = True,
+) -> None:
+    """Run the compiler to the last of the phases; without `scripts` for a release that has not `_AFTER_SCRIPT`."""
     last = _OURS[phases[-1]][0] if phases[-1] in _OURS else phases[-1]
     command = [str(toolchain.iree_compile), MODEL_FILE, "-o", _OUTPUT_FILE, *flags, *ELIDE_FLAGS]
     command += [f"--compile-to={last}", f"--dump-compilation-phases-to={_PHASES_FOLDER}"]
-    if passes := [name for phase, (_, names) in _OURS.items() if phase in phases for name in names]:
+    passes = [name for phase, (_, names) in _OURS.items() if phase in phases for name in names]
+    if passes := [name for name in passes if scripts or name != _AFTER_SCRIPT]:
         command += [f"--mlir-print-ir-after={','.join(passes)}", f"--mlir-print-ir-tree-dir={_PASSES_FOLDER}"]
     finished = run_tool("ir", "iree-compile", command, cwd=folder, limits=limits)
     if not finished.ok or error_lines(finished.stderr):
+        if lacking := _NO_SUCH.search(finished.stderr):
+            named = lacking["name"]
+            if named == _AFTER_SCRIPT and scripts:
+                _compile(flags, phases, toolchain, folder, limits, scripts=False)
+                return
+            raise LacksPhase(next((phase for phase, (_, names) in _OURS.items() if named in names), named), toolchain)
         where = f", on its way to phase {last!r}"
         reached = [phase for phase in PHASES[: PHASES.index(last)] if _dumped(phase, folder)]
         if reached and not finished.ok:  # with status 0 it went on after the error
@@ -144,12 +179,12 @@ def _dumped(phase: str, folder: Path) -> Path | None:
     return next((file for file in (folder / _PHASES_FOLDER).rglob("*.mlir") if name.fullmatch(file.name)), None)
 
 
-def _file_of(phase: str, folder: Path) -> Path:
+def _file_of(phase: str, folder: Path, toolchain: Toolchain) -> Path:
     if phase == BUFFERIZED:
         return _join_dispatches(folder)
     file = _chosen_layouts(folder) if phase == ENCODINGS else _dumped(phase, folder)
     if file is None:
-        raise CaseError("ir", f"iree-compile wrote no IR at phase {phase!r}; run its command line by hand")
+        raise LacksPhase(phase, toolchain)
     return file
 
 

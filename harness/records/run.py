@@ -161,11 +161,13 @@ class IrCounts:
 
     Attributes:
         counts: By `phase/op`, as in `flow/flow.tensor.update`; {} where `failure` is set.
+        lacking: Phases that the suite names and the case's release of IREE does not have.
         storage: None where the suite did not ask, and where `storage_failure` is set.
     """
 
     case: str
     counts: dict[str, int] = field(default_factory=dict)
+    lacking: tuple[str, ...] = ()
     failure: Failure | None = None
     storage: Storage | None = None
     storage_failure: Failure | None = None

@@ -134,7 +134,10 @@ def _wrong_anchor(case: Case) -> str:
 
 
 def counting_remarks(counted: IrCounts | None) -> Iterator[str]:
-    """That the ops of a case could not be counted, or its encoded tensors not be sized."""
+    """That the ops of a case could not be counted, or at some phases, or its encoded tensors not be sized."""
+    if counted is not None and counted.lacking:
+        phases = ", ".join(counted.lacking)
+        yield f"its release of IREE does not have the {'phases' if len(counted.lacking) > 1 else 'phase'} {phases}"
     if counted is not None and counted.failure is not None:
         yield f"its ops were not counted: {counted.failure.message}"
     if counted is not None and counted.storage_failure is not None:

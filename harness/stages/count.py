@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from packaging.version import Version
 from pydantic import TypeAdapter, ValidationError
 
 from harness.cache import cache_root, read_memo, write_memo
 from harness.compile import BuildCache
 from harness.errors import CaseError
-from harness.ir.dump import dump_phases, entry_phase
+from harness.ir.dump import LacksPhase, dump_phases, entry_phase
 from harness.ir.op_counts import OpCounts, count_files, select_counts
 from harness.ir.roofline import measure_peak, peak_threads
 from harness.ir.storage import read_storage
@@ -86,7 +87,18 @@ class Compiled:
             )
 
 
-_Found = tuple[dict[str, OpCounts] | Failure, Storage | Failure | None]
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What was found in a build's IR.
+
+    Attributes:
+        counts: By phase.
+        lacking: Phases that the release does not have.
+    """
+
+    counts: dict[str, OpCounts] | Failure
+    lacking: tuple[str, ...] = ()
+    storage: Storage | Failure | None = None
 
 
 def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]) -> None:
@@ -115,7 +127,8 @@ def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure],
     def look(alike: list[Compiled]) -> _Found:
         compiled = alike[0]
         sized = suite.storage and compiled.reached([ENCODINGS])
-        return _counts(compiled, compiled.reached(suite.ir)), storage_of(compiled) if sized else None
+        found = _counts(compiled, compiled.reached(suite.ir))
+        return replace(found, storage=storage_of(compiled)) if sized else found
 
     with _pool(context) as pool:
         for alike, found in zip(todo.values(), pool.map(look, todo.values()), strict=True):
@@ -135,9 +148,10 @@ def _pool(context: Context) -> Iterator[ThreadPoolExecutor]:
 
 
 def _record(case: str, found: _Found, wanted: Mapping[str, tuple[str, ...]]) -> IrCounts:
-    counts, storage = found
+    counts, storage = found.counts, found.storage
     record = IrCounts(
         case=case,
+        lacking=found.lacking,
         storage=storage if isinstance(storage, Storage) else None,
         storage_failure=storage if isinstance(storage, Failure) else None,
     )
@@ -147,17 +161,26 @@ def _record(case: str, found: _Found, wanted: Mapping[str, tuple[str, ...]]) -> 
     return replace(record, counts=select_counts(counts, reached))
 
 
-def _counts(compiled: Compiled, phases: list[str]) -> dict[str, OpCounts] | Failure:
-    """All ops of a build's IR at these phases; kept in the cache, since most suites ask for the same ones again."""
+def _counts(compiled: Compiled, phases: list[str]) -> _Found:
+    """All ops of a build's IR at those of these phases that its release has.
+
+    They are kept in the cache, since most suites ask for the same ones again.
+    """
     memo = cache_root() / "ir" / f"{compiled.build.cache_key}.json"
     counts = _kept(memo, _COUNTS) or {}
-    if missing := [phase for phase in phases if phase not in counts]:
+    lacking: list[str] = []
+    while missing := [phase for phase in phases if phase not in counts and phase not in lacking]:
         try:
             counts |= count_build(compiled, missing)
+        except LacksPhase as error:
+            if error.phase not in missing:
+                return _Found(counts=Failure.of(error))
+            lacking.append(error.phase)
         except CaseError as error:
-            return Failure.of(error)
-        write_memo(memo, _COUNTS.dump_python(counts))
-    return {phase: counts[phase] for phase in phases}
+            return _Found(counts=Failure.of(error))
+        else:
+            write_memo(memo, _COUNTS.dump_python(counts))
+    return _Found(counts={phase: counts[phase] for phase in phases if phase in counts}, lacking=tuple(lacking))
 
 
 def count_build(compiled: Compiled, phases: list[str]) -> dict[str, OpCounts]:
@@ -195,7 +218,9 @@ def _kept(memo: Path, adapter: TypeAdapter[_T]) -> _T | None:
 
 
 def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], models: Collection[str]) -> None:
-    """Count the arithmetic and the bytes of these models, under the first toolchain, which made them.
+    """Count the arithmetic and the bytes of these models, under the newest toolchain that can.
+
+    The counter knows the newest releases' IR best; a program that the first toolchain imported may be too old for them.
 
     Raises:
         RunError: The run's directory cannot be written.
@@ -210,20 +235,25 @@ def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure
 
     def count(baseline: tuple[ModelArtifact, tuple[str, ...]]) -> Work:
         artifact, compile_flags = baseline
-        try:
-            return count_work(
-                artifact.name,
-                artifact.mlir,
-                artifact.function,
-                [argument.shape for argument in artifact.inputs],
-                sha256=artifact.sha256,
-                flags=compile_flags,
-                toolchain=context.prepared.toolchain,
-                limits=context.options.compile_limits,
-                memos=cache_root() / "work",
-            )
-        except CaseError as error:
-            return Work(model=artifact.name, failure=Failure.of(error))
+        failure = None
+        for toolchain in sorted(
+            context.prepared.toolchains, key=lambda toolchain: Version(toolchain.version), reverse=True
+        ):
+            try:
+                return count_work(
+                    artifact.name,
+                    artifact.mlir,
+                    artifact.function,
+                    [argument.shape for argument in artifact.inputs],
+                    sha256=artifact.sha256,
+                    flags=compile_flags,
+                    toolchain=toolchain,
+                    limits=context.options.compile_limits,
+                    memos=cache_root() / "work",
+                )
+            except CaseError as error:
+                failure = failure or Failure.of(error)
+        return Work(model=artifact.name, failure=failure)
 
     with _pool(context) as pool:
         for work in pool.map(count, todo):

@@ -10,11 +10,11 @@ import pytest
 
 import harness
 from harness.errors import CaseError, UsageError
-from harness.ir.dump import dump_phases, print_ir
+from harness.ir.dump import LacksPhase, dump_phases, print_ir
 from harness.metrics import PHASES
 from harness.process import Limits, run
 from harness.toolchain import Toolchain
-from tests.fakes.fake_toolchain import make_fake_toolchain
+from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 from tests.ir.conftest import HASWELL_FLAGS, LIMITS, WEIGHT, Count, Dump
 from tests.programs import program
 
@@ -191,9 +191,8 @@ def test_phases_before_a_failure_are_written(dump: Dump) -> None:
             LIMITS,
             "was ended by SIGABRT, on its way to phase 'flow'; take an earlier phase, or make the case compile",
         ),
-        ("--fake-exit=0", LIMITS, "wrote no IR at phase 'flow'; run its command line by hand"),
     ],
-    ids=["time", "memory", "crash", "no output"],
+    ids=["time", "memory", "crash"],
 )
 def test_the_error_says_how_the_compiler_ended(
     flag: str, limits: Limits, message: str, model: Path, tmp_path: Path
@@ -203,6 +202,38 @@ def test_the_error_says_how_the_compiler_ended(
     with pytest.raises(CaseError) as failed:
         dump_phases(flags, model, ["flow"], toolchain=fake, folder=tmp_path, limits=limits)
     assert str(failed.value) == f"iree-compile {message}"
+
+
+NO_SUCH = "--fake-stderr=iree-compile: for the --{} option: Cannot find option named '{}'!"
+
+
+@pytest.mark.parametrize(
+    ("flags", "phase"),
+    [
+        (("--fake-exit=0",), "flow"),  # it wrote nothing there
+        (("--fake-exit=1", NO_SUCH.format("compile-to", "flow")), "flow"),
+        (("--fake-exit=1", NO_SUCH.format("mlir-print-ir-after", "iree-stream-specialize-encodings")), "encodings"),
+    ],
+)
+def test_a_phase_that_the_release_does_not_have_is_named(
+    flags: tuple[str, ...], phase: str, model: Path, tmp_path: Path
+) -> None:
+    fake = make_fake_toolchain(tmp_path / "toolchain")
+    with pytest.raises(LacksPhase, match=rf"^IREE 0\.0\.0 has no phase '{phase}'; take another$") as failed:
+        dump_phases(flags, model, ["encodings", "flow"], toolchain=fake, folder=tmp_path, limits=LIMITS)
+    assert failed.value.phase == phase
+
+
+def test_a_release_without_transform_scripts_has_its_buffers_all_the_same(model: Path, tmp_path: Path) -> None:
+    flags = ("--fake-exit=1", NO_SUCH.format("mlir-print-ir-after", "iree-transform-dialect-drop-schedule"))
+    fake = make_fake_toolchain(tmp_path / "toolchain")
+    with pytest.raises(CaseError):
+        dump_phases(flags, model, ["bufferized"], toolchain=fake, folder=tmp_path, limits=LIMITS)
+    asked = [flag for call in calls(fake) for flag in call.arguments if flag.startswith("--mlir-print-ir-after")]
+    assert asked == [
+        "--mlir-print-ir-after=iree-codegen-iree-comprehensive-bufferize,iree-transform-dialect-drop-schedule",
+        "--mlir-print-ir-after=iree-codegen-iree-comprehensive-bufferize",
+    ]
 
 
 def test_an_unknown_phase_is_refused(model: Path, real_toolchain: Toolchain, tmp_path: Path) -> None:

@@ -12,11 +12,13 @@ import pytest
 
 from harness.errors import CaseError
 from harness.ir import roofline
+from harness.ir.dump import LacksPhase
 from harness.ir.op_counts import OpCounts
 from harness.models.inputs import Argument
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Build, EncodedTensor, Failure, IrCounts, Peak, Storage, Work
+from harness.report.remarks import counting_remarks
 from harness.stages import count as room
 from harness.stages.context import Done
 from harness.stages.count import Compiled, ir_stage, peak_stage, storage_of, work_stage
@@ -222,6 +224,25 @@ def test_what_encodings_cost_is_kept_for_these_inputs(
     assert read == [[[1, 8]], [[2, 8]], [[3, 8]]]
 
 
+def test_a_phase_that_the_release_lacks_costs_that_column_only(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def count(compiled: Compiled, phases: list[str]) -> dict[str, OpCounts]:
+        asked.append(phases)
+        if "input" in phases:
+            raise LacksPhase("input", compiled.toolchain)
+        return {phase: FOUND[phase] for phase in phases}
+
+    monkeypatch.setattr(room, "count_build", count)
+    counts = {key: count for key, count in COUNTS.items() if key.startswith("flow/")}
+    lacking = IrCounts(case=STOCK.name, counts=counts, lacking=("input",))
+    assert counted(under_way, a_build(STOCK))[STOCK.name] == lacking
+    assert asked == [["input", "flow"], ["flow"]]
+    assert list(counting_remarks(lacking)) == ["its release of IREE does not have the phase input"]
+
+
 # ----------------------------------------------------------------------------------------------------- work and peaks
 
 WORK = Work(model="net", operations=10, compulsory_bytes=5)
@@ -260,6 +281,27 @@ def test_a_models_work(
     artifacts: dict[str, ModelArtifact | Failure] = {"net": artifact or replace(under_way.artifact, name="net")}
     work_stage(under_way.context([STOCK, FAST], done=done), artifacts, {"net"})
     assert under_way.run.work == expected
+
+
+@pytest.mark.parametrize("broken", ["", "3.13.0"])
+def test_the_newest_release_that_can_counts_a_models_work(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    asked = []
+
+    def count(*_: object, toolchain: Toolchain, **__: object) -> Work:
+        asked.append(toolchain.version)
+        if toolchain.version == broken:
+            raise CaseError("ir", "no")
+        return WORK
+
+    monkeypatch.setattr(room, "count_work", count)
+    context = under_way.context([STOCK])
+    releases = tuple(replace(under_way.toolchain, version=release) for release in ("3.9.0", "3.13.0"))
+    several = replace(context, prepared=replace(context.prepared, toolchains=releases))
+    work_stage(several, {"net": replace(under_way.artifact, name="net")}, {"net"})
+    assert under_way.run.work == (WORK,)
+    assert asked == (["3.13.0", "3.9.0"] if broken else ["3.13.0"])
 
 
 def test_each_number_of_threads_is_measured_once_and_each_device_has_its_peak(
