@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 
@@ -23,7 +24,18 @@ from harness.stats.estimate import Estimate, ratio_of
 
 # One and many of what a metric counts; sizes count bytes.
 _NOUNS = {"dispatches": ("dispatch", "dispatches"), "copies": ("copy", "copies"), "fills": ("fill", "fills")}
+# Verdicts whose ratio is known; of others it may be anything.
+_DECIDED: frozenset[Verdict] = frozenset({"regressed", "improved", "unchanged", "identical"})
 _HASH_DIGITS = 12  # as many as people compare by eye
+
+
+class MeanFacts(TypedDict):
+    """A geometric mean of ratios: how many are behind it, and its interval where all of them have one."""
+
+    ratio: float
+    rows: int
+    low: float | None
+    high: float | None
 
 
 def blank_row(pair: Pair, metric: Metric, verdict: Verdict, floor: float = 0.0) -> Row:
@@ -209,22 +221,42 @@ def summarise(rows: Sequence[Row]) -> dict[Verdict, int]:
 
 
 def geometric_means(rows: Sequence[Row]) -> tuple[GeometricMean, ...]:
-    """Of latency ratios, for each model, device and variant; identical rows count with 1, failed ones not at all."""
+    """Of latency ratios, for each model, device and variant."""
     kinds: tuple[tuple[Kind, Callable[[Row], str]], ...] = (
         ("model", lambda row: row.model),
         ("device", lambda row: row.device),
         ("variant", lambda row: row.variant),
     )
-    timed = [row for row in rows if row.metric == LATENCY.name]
+    timed = [row for row in rows if row.metric == LATENCY.name and not row.control]
     means = []
     for kind, name_of in kinds:
-        ratios: dict[str, list[float]] = {name_of(row): [] for row in timed}
-        for row in timed:
-            ratio = 1.0 if row.verdict == "identical" else row.ratio
-            if ratio and not row.control and row.verdict != "failed":
-                ratios[name_of(row)].append(ratio)
-        for name, found in ratios.items():
-            if found:
-                mean = math.exp(float(np.mean(np.log(found))))
-                means.append(GeometricMean(kind=kind, name=name, ratio=mean, rows=len(found)))
+        for name in dict.fromkeys(map(name_of, timed)):
+            mean = geometric_mean([row for row in timed if name_of(row) == name])
+            if mean is not None:
+                means.append(GeometricMean(kind=kind, name=name, **mean))
     return tuple(means)
+
+
+def geometric_mean(rows: Iterable[Row]) -> MeanFacts | None:
+    """Of the ratios of decided rows of one metric, equal modules counting with 1; None where no row is decided.
+
+    The ends of its interval are the geometric means of the rows' own ends. That holds at their confidence whatever
+    rows have in common, such as a baseline, since the standard deviation of a mean is at most the mean of the standard
+    deviations; of rows that are independent it is too wide.
+    """
+    ratios, lows, highs = [], [], []
+    for row in rows:
+        ratio, low, high = (1.0, 1.0, 1.0) if row.verdict == "identical" else (row.ratio, row.ci_low, row.ci_high)
+        if row.verdict in _DECIDED and ratio is not None and ratio > 0:
+            ratios.append(ratio)
+            lows.append(low)
+            highs.append(high)
+    if not ratios:
+        return None
+    return {"ratio": _mean(ratios) or math.nan, "rows": len(ratios), "low": _mean(lows), "high": _mean(highs)}
+
+
+def _mean(ratios: Sequence[float | None]) -> float | None:
+    """None where one of them has none, or none that has a logarithm."""
+    found = [ratio for ratio in ratios if ratio is not None and 0 < ratio < math.inf]
+    return math.exp(math.fsum(map(math.log, found)) / len(found)) if len(found) == len(ratios) else None

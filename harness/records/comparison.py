@@ -137,17 +137,21 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class GeometricMean:
-    """Of the latency ratios of all rows of one model, device or variant.
+    """Of the latency ratios of the decided rows of one model, device or variant.
 
     Attributes:
         kind: `model`, `device` or `variant`.
-        rows: How many ratios are behind it; identical rows count with 1.
+        rows: How many ratios are behind it: changed, unchanged and identical rows, these with 1. Version 0.1.0 took
+            inconclusive rows too.
+        low: Lower end of its interval, the geometric mean of the rows' own; None where a row has none.
     """
 
     kind: Kind
     name: str
     ratio: float
     rows: int
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

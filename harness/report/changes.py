@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.compare.pairs import WHERE_ALL_IS
+from harness.compare.rows import geometric_mean
 from harness.metrics import INSTRUCTIONS, LATENCY, TIMED, metric_named
 from harness.records.comparison import Row, Verdict
 from harness.report.causes import Cause, Fate, cause_table, causes_of
@@ -60,14 +61,11 @@ class Layout:
     Attributes:
         intervals: What the brackets beside a ratio hold, by metric.
         folded: How many rows of a list stand folded away below those that are always seen; None: all rows are seen.
-        percentages: Whether two medians without an interval make a change: medians of different generations may
-            differ the other way than turns that ran side by side.
         spans: Latencies of the fastest and the slowest generation of a case in ns, where the page shows them.
     """
 
     intervals: Callable[[str], str]
     folded: int | None = None
-    percentages: bool = False
     spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
@@ -97,7 +95,7 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
         Column("Benchmark Name", [row.case for row in rows], kind="name"),
         Column(
             figure_title(metric),
-            [_value(row, unit, layout) for row in rows],
+            [_value(row, unit) for row in rows],
             kind="number",
             unit=unit.name,
             rank=3,
@@ -133,11 +131,13 @@ def _span(span: tuple[float, float] | None, unit: Unit) -> str:
     return f"{unit.text(span[0])} to {unit.text(span[1])}" if span is not None else ""
 
 
-def _value(row: Row, unit: Unit, layout: Layout) -> str:
+def _value(row: Row, unit: Unit) -> str:
+    """Both figures and by how much they differ: by the row's ratio, which stands beside them and decides."""
     if row.base_value is None or row.head_value is None:
         return unit.text(row.head_value if row.base_value is None else row.base_value)
-    comparable = row.metric not in TIMED or row.ci_low is not None or layout.percentages
-    ratio = row.head_value / row.base_value if comparable and row.base_value > 0 else None
+    ratio = row.ratio
+    if ratio is None and row.metric not in TIMED and row.base_value > 0:
+        ratio = row.head_value / row.base_value
     finite = ratio if ratio is not None and math.isfinite(ratio) else None
     return change_text(unit.text(row.head_value), unit.text(row.base_value), finite)
 
@@ -315,7 +315,7 @@ def figure_table(rows: Sequence[Row], *, first: bool) -> list[Part]:
     groups = {
         metric: _standing_for(metric, group, rows)
         for metric, group in by_metric(rows).items()
-        if (metric in _FIRST) == first and (of_verdict(group, *CHANGED) or (metric in TIMED and _compared(group)))
+        if (metric in _FIRST) == first and (of_verdict(group, *CHANGED) or (metric in TIMED and _has_ratios(group)))
     }
     if not groups:
         return []
@@ -337,6 +337,10 @@ def figure_table(rows: Sequence[Row], *, first: bool) -> list[Part]:
         most=_MOST_LINES,
     )
     return [table]
+
+
+def _has_ratios(rows: Sequence[Row]) -> bool:
+    return any(row.ratio is not None or row.verdict == "identical" for row in rows)
 
 
 def _standing_for(metric: str, group: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
@@ -372,24 +376,19 @@ def _number(number: int) -> str:
     return f"{number:,}" if number else ""
 
 
-def _compared(rows: Sequence[Row]) -> list[float]:
-    """Their ratios; equal modules have 1."""
-    ratios = [1.0 if row.verdict == "identical" else row.ratio for row in rows if row.verdict != "failed"]
-    return [ratio for ratio in ratios if ratio is not None and ratio > 0]
-
-
 def _mean(rows: Sequence[Row]) -> str:
-    """Of all rows that were compared, not only those that changed.
+    """Of all decided rows, not only those that changed: `+2.1 % [+1.9 %, +2.3 %] of 12`.
 
     Nothing where it would mislead: most rows are not decided, or a change from 0 or to 0 would not be in it.
     """
-    ratios = _compared(rows)
-    if not ratios or not says_something(len(ratios), len(of_verdict(rows, "inconclusive"))):
+    mean = geometric_mean(rows)
+    if mean is None or not says_something(mean["rows"], len(of_verdict(rows, "inconclusive"))):
         return ""
     if any(0 in (row.base_value, row.head_value) for row in of_verdict(rows, *CHANGED)):
         return ""
-    mean = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
-    return f"{_percent(mean)} of {len(ratios):,}" if mean < _LARGEST_RATIO else ""
+    ratio, low, high = mean["ratio"], mean["low"], mean["high"]
+    interval = f" [{_percent(low)}, {_percent(high)}]" if low is not None and high is not None and low < high else ""
+    return f"{_percent(ratio)}{interval} of {mean['rows']:,}" if ratio < _LARGEST_RATIO else ""
 
 
 def _percent(ratio: float) -> str:
@@ -397,6 +396,6 @@ def _percent(ratio: float) -> str:
     return percent(ratio, decimals=1).replace(" ", "\u00a0")
 
 
-def says_something(rows: int, undecided: int) -> bool:
-    """Whether a mean does: one of rows of which most are not decided only looks like a figure."""
-    return 2 * undecided <= rows
+def says_something(decided: int, undecided: int) -> bool:
+    """Whether a mean of decided rows does: where most are not decided, these are not like the others."""
+    return undecided <= decided

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import get_args
 
+from harness.compare.rows import geometric_means
 from harness.metrics import COMPILE_TIME, LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Kind, Row
 from harness.report.causes import causes_of
@@ -61,7 +62,7 @@ from harness.report.page import (
     Warnings,
 )
 from harness.report.pages import Content, Surroundings, capital, choice, commit_name, pictures_of, values_table
-from harness.report.units import percent, ratio_text
+from harness.report.units import interval_text, percent
 from harness.report.verdicts import (
     CHANGED,
     LOST,
@@ -186,7 +187,6 @@ def _layout(comparison: Comparison, folded: int | None) -> Layout:
     return Layout(
         intervals=lambda metric: interval_title(comparison, metric),
         folded=folded,
-        percentages=comparison.rule == "upstream",
     )
 
 
@@ -313,23 +313,31 @@ def _unchanged_tables(rows: Sequence[Row], layout: Layout) -> list[Part]:
 
 
 def _means(comparison: Comparison) -> list[Part]:
-    """Geometric means of the latency ratios, folded away; not those of rows of which most are not decided."""
+    """Geometric means of the latency ratios, folded away; not where most rows are not decided."""
     open_rows = of_verdict(of_metric(real_rows(comparison), LATENCY.name), "inconclusive")
     undecided = Counter((kind, getattr(row, kind)) for row in open_rows for kind in get_args(Kind))
-    means = [mean for mean in comparison.means if says_something(mean.rows, undecided[mean.kind, mean.name])]
+    every = geometric_means(comparison.rows)
+    means = [mean for mean in every if says_something(mean.rows, undecided[mean.kind, mean.name])]
     if not means:
         return []
-    left_out = len(comparison.means) - len(means)
+    left_out = len(every) - len(means)
     rest = f" {plural(left_out, 'mean')} left out, since most rows are inconclusive." if left_out else ""
     table = Table(
         columns=(
-            Column("Of all rows of", [mean.kind for mean in means]),
+            Column("Of decided rows of", [mean.kind for mean in means]),
             Column("Name", [mean.name for mean in means], kind="name"),
-            Column("Latency ratio", [ratio_text(mean.ratio) for mean in means], kind="number"),
+            Column(
+                f"Latency ratio [{interval_title(comparison, LATENCY.name)}]",
+                [interval_text(mean.ratio, mean.low, mean.high) for mean in means],
+                kind="number",
+            ),
             Column("Change", [percent(mean.ratio, decimals=1) for mean in means], kind="number"),
             Column("Rows", [str(mean.rows) for mean in means], kind="number"),
         ),
-        after=(f"Identical rows count with 1.{rest}",),
+        after=(
+            "Identical rows count with 1, and inconclusive ones not at all. An interval is the geometric mean of those "
+            f"of its rows, which holds whatever they have in common.{rest}",
+        ),
     )
     return [Fold("Geometric means by model, device and variant", (table,))]
 

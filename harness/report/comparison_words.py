@@ -40,7 +40,8 @@ _FIGURES = ("ratio", "ci_low", "ci_high", "p", "base_value", "head_value")
 
 def finite(comparison: Comparison) -> Comparison:
     """The comparison with None, or 0 where there has to be a number, in place of NaN and infinities."""
-    means = tuple(mean for mean in comparison.means if math.isfinite(mean.ratio))
+    ends = ("ratio", "low", "high")
+    means = tuple(mean for mean in comparison.means if all(math.isfinite(getattr(mean, end) or 0.0) for end in ends))
     return replace(comparison, rows=tuple(map(_finite_row, comparison.rows)), means=means)
 
 
@@ -147,11 +148,11 @@ def _toolchains(side: SideFacts) -> str:
 
 
 def reading(comparison: Comparison) -> str:
-    """How the two percentages of a row go together."""
-    text = "Percentages compare the two medians shown; the ratio decides"
+    """How the figures of a row go together."""
+    text = "The ratio decides, and percentages are taken from it"
     if comparison.mode == "remeasured" or comparison.within:
-        return f"{text}, and is taken between turns that ran side by side."
-    return f"{text}, and is that of the generations of two runs."
+        return f"{text}. It is that of turns that ran side by side, so the two medians may differ by more or less."
+    return f"{text}. It is that of the generations of two runs, so the two medians may differ by more or less."
 
 
 def rule_line(comparison: Comparison) -> str:

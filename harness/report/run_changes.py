@@ -12,7 +12,7 @@ from harness.metrics import LATENCY, METRICS, Metric
 from harness.records.case import VariantGroup
 from harness.records.comparison import Row as ChangeRow
 from harness.records.comparison import Verdict
-from harness.report.changes import MOST_SHOWN, Layout, change_parts, list_parts
+from harness.report.changes import MOST_SHOWN, Layout, change_parts, list_parts, says_something
 from harness.report.forest import USUAL_ROWS, Forest, Wording, blocks_of, chosen, rest_text
 from harness.report.names import tidy
 from harness.report.page import Column, Fold, Heading, Paragraph, Part, Table
@@ -26,8 +26,8 @@ from harness.stats import CONFIDENCE
 
 _INTERVAL = f"{CONFIDENCE * 100:.0f} % interval"
 _RULE_OF_RATIOS = (
-    "Percentages compare the two medians shown. The ratio decides what is listed: it is taken between turns that ran "
-    "side by side, its median over rounds for each generation, and the mean of those."
+    "The ratio decides what is listed, and percentages are taken from it. It is that of turns that ran side by side, "
+    "its median over rounds for each generation, and the mean of those; the two medians may differ by more or less."
 )
 _RULE_OF_METRICS = (
     "Listed against the baseline variant: compilation times that differ by more than 100 % (each case was compiled "
@@ -61,7 +61,10 @@ def side_by_side(group: VariantGroup, report: Report, *, full: bool) -> list[Par
         mean = [means.get(variant, "")] if last else []
         title = f"{first} (baseline)" if variant == first else variant
         columns.append(Column(title, [*cells, *mean], kind="number"))
-    legend = Paragraph(f"X: how many times as fast as {first}, from turns that ran side by side.", "dim")
+    explained = f"X: how many times as fast as {first}, from turns that ran side by side."
+    if last:
+        explained += " Means are of what is decided; the ends of their intervals are the means of the rows' own."
+    legend = Paragraph(explained, "dim")
     return [
         Heading(f"{group.title} Comparison Table"),
         Fold("Click to show", (Table(columns=columns), legend), open=full),
@@ -77,9 +80,20 @@ def _speedup_text(rows: Mapping[str, Row], variant: str, first: str, unit: Unit)
 
 
 def _mean_speedup(places: Mapping[str, Mapping[str, Row]], variant: str, first: str) -> str:
-    """Over all models and devices that have both; "" where that is one or none."""
-    speedups = [_speedup(rows[first], rows[variant]) for rows in places.values() if first in rows and variant in rows]
-    return f"{statistics.geometric_mean(speedups):.2f}X of {len(speedups)}" if len(speedups) > 1 else ""
+    """Over all models and devices where both are decided: `1.12X [1.08, 1.15] of 2`; "" where that is one or none."""
+    both = [(rows[first], rows[variant]) for rows in places.values() if first in rows and variant in rows]
+    decided = [(above, below) for above, below in both if "unclear" not in (above.kind, below.kind)]
+    if len(decided) < 2 or not says_something(len(decided), len(both) - len(decided)):
+        return ""
+    speedups = [_speedup(above, below) for above, below in decided]
+    ends = [(_ends(above), _ends(below)) for above, below in decided]
+    text = f"{statistics.geometric_mean(speedups):.2f}X"
+    known = [(above, below) for above, below in ends if above is not None and below is not None]
+    if len(known) == len(decided):
+        low = statistics.geometric_mean(above[0] / below[1] for above, below in known)
+        high = statistics.geometric_mean(above[1] / below[0] for above, below in known)
+        text += f" [{low:.2f}, {high:.2f}]"
+    return f"{text} of {len(decided)}"
 
 
 def _speedup(first: Row, row: Row) -> float:
@@ -88,6 +102,14 @@ def _speedup(first: Row, row: Row) -> float:
     if above is not None and below is not None:
         return above / below
     return (first.latency_ns or 1.0) / (row.latency_ns or 1.0)
+
+
+def _ends(row: Row) -> tuple[float, float] | None:
+    """The interval of a row's ratio to the baseline; None where it has none."""
+    if row.estimate is not None:
+        low, high = row.estimate.low, row.estimate.high
+        return None if low is None or high is None else (low, high)
+    return (1.0, 1.0) if row.baseline or row.kind == "same" else None
 
 
 def _ratio_to_baseline(row: Row) -> float | None:
@@ -136,7 +158,6 @@ def latency_changes(report: Report, *, full: bool) -> list[Part]:
     layout = Layout(
         intervals=lambda _: _INTERVAL,
         folded=None if full else 0,
-        percentages=True,
         spans={row.case: (row.latency.low_ns, row.latency.high_ns) for row in report.rows() if row.latency is not None},
     )
     changes = change_parts(rows, layout)
@@ -179,7 +200,7 @@ def metric_changes(report: Report, *, full: bool) -> list[Part]:
         for row, base in pairs
         if (judged := _metric_row(metric, row, base)) is not None
     ]
-    layout = Layout(intervals=lambda _: _INTERVAL, folded=None if full else 0, percentages=True)
+    layout = Layout(intervals=lambda _: _INTERVAL, folded=None if full else 0)
     parts = change_parts(rows, layout)
     if parts:
         parts.append(Paragraph(_RULE_OF_METRICS, "dim"))

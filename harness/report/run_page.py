@@ -38,6 +38,7 @@ from harness.report.run_rows import Row, Section, Status
 from harness.report.run_words import (
     common_fate,
     correctness,
+    first_look,
     legend,
     next_steps,
     run_line,
@@ -57,7 +58,7 @@ _NOT_ABLATED = ("instr/call", "module", "compile")
 def terminal_page(report: Report) -> Page:
     """A table for each model on each device, what the tools said of failures, and the verdict."""
     facts = report.facts
-    closing = [correctness(report), trust(report)]
+    closing = [first_look(report), correctness(report), trust(report)]
     return Page(
         parts=(
             Heading(facts.suite_name, aside=f"{facts.started}, run {facts.id}"),
@@ -176,7 +177,7 @@ def _lists(report: Report, around: Surroundings, *, full: bool) -> list[Part]:
                 *_folded_cases("Skipped Cases", report, "skipped"),
             ],
         ),
-        Bullets([line for line in (correctness(report), trust(report)) if line]),
+        Bullets([line for line in (first_look(report), correctness(report), trust(report)) if line]),
         choice("the commands", 9, _commands(report)),
         *(_environment(report) if full else []),
     ]

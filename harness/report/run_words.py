@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from harness.compare.judge import WORDS, Change
 from harness.compare.sides import selfcheck_of
 from harness.records.comparison import Verdict
-from harness.report.page import Step
+from harness.report.page import Name, Sentence, Step
 from harness.report.run_report import Facts, Report, Summary
 from harness.report.run_rows import Row, Section
 from harness.report.units import interval_text, ratio_text, share
 from harness.report.verdicts import MARKS, machine_line
 from harness.stats import CONFIDENCE
+from harness.stats.rule import Rule
 from harness.text import plural
 
 _VERDICTS: Mapping[Change, Verdict] = {words.change: words.verdict for words in WORDS.values()}
@@ -79,7 +80,25 @@ def verdict(report: Report) -> str:
     ]
     if not any(compared):
         compared = [f"{summary.measured} measured, with nothing to compare"]
-    return _sentence(summary, [*_lost_counts(summary), *compared, *_quiet_counts(summary)])
+    text = _sentence(summary, [*_lost_counts(summary), *compared, *_quiet_counts(summary)])
+    return f"{text.removesuffix('.')} (a first look)." if is_first_look(report) else text
+
+
+def is_first_look(report: Report) -> bool:
+    """Whether ratios rest on fewer generations than the judge asks for before it looks at all."""
+    return report.compares and any(0 < len(section.rounds) < Rule().first_look for section in report.sections)
+
+
+def first_look(report: Report) -> Sentence:
+    """What makes a run a first look, and what decides its rows; "" where it is none."""
+    if not is_first_look(report):
+        return ""
+    fewest = min(len(section.rounds) for section in report.sections if section.rounds)
+    return (
+        f"A first look: {plural(fewest, 'generation')}, where a verdict takes {Rule().first_look} and a confirmation "
+        "in fresh processes. To measure until each row is decided: ",
+        Name(f"harness compare --within results/{report.facts.id}"),
+    )
 
 
 def _lost_counts(summary: Summary) -> list[str]:

@@ -168,6 +168,7 @@ def test_geometric_means_by_model_device_and_variant() -> None:
         make_row("regressed", ratio=2.0),
         make_row("identical", variant="inert"),
         make_row("improved", ratio=0.5, model="other", device="gpu"),
+        make_row("inconclusive", ratio=9.0),
     ]
     means = {(mean.kind, mean.name): (mean.ratio, mean.rows) for mean in geometric_means(rows)}
     assert means == {
@@ -180,16 +181,28 @@ def test_geometric_means_by_model_device_and_variant() -> None:
     }
 
 
+def test_the_interval_of_a_mean_is_the_mean_of_the_intervals() -> None:
+    rows = [
+        make_row("regressed", ratio=2.0, ci_low=1.6, ci_high=2.5),
+        make_row("unchanged", ratio=1.0, ci_low=0.9, ci_high=1.6),
+    ]
+    (mean, *_) = geometric_means(rows)
+    assert (mean.ratio, mean.low, mean.high) == pytest.approx((math.sqrt(2), 1.2, 2.0))
+    (mean, *_) = geometric_means([*rows, make_row("improved", ratio=0.5)])  # by a rule without intervals
+    assert (mean.low, mean.high) == (None, None)
+
+
 @pytest.mark.parametrize(
     "row",
     [
         make_row("new"),
+        make_row("inconclusive", ratio=3.0),
         make_row("failed", ratio=3.0),
         make_row("regressed", "compile-time", ratio=3.0),
         make_row("regressed", ratio=3.0, control=True),
         make_row("unchanged", ratio=0.0),
     ],
-    ids=["without a ratio", "failed on the way", "another metric", "a control", "a ratio of zero"],
+    ids=["without a ratio", "not decided", "failed on the way", "another metric", "a control", "a ratio of zero"],
 )
 def test_rows_that_no_mean_is_of(row: Row) -> None:
     assert geometric_means([row]) == ()

@@ -26,7 +26,7 @@ NAMES = {
     "row": "case model variant device metric verdict ratio ci_low ci_high p floor base_value head_value unit "
     "generations rounds seconds reason gate change control repro",
     "output": "row stderr",
-    "mean": "kind name ratio rows",
+    "mean": "kind name ratio rows low high",
 }
 FORMATS: tuple[Format, ...] = ("terminal", "markdown", "json", "csv")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
+from harness.records.comparison import VERDICTS, Comparison, Row, RuleName, Verdict
 from harness.report import render
 from harness.report.github import render_comment
 from harness.report.page import Picture
@@ -135,8 +135,8 @@ def test_each_figure_has_its_counts_and_its_largest_change() -> None:
         make_timed("h/v@d", 1.0, 9.0, "regressed", control=True),
     ]
     assert overview(*rows) == {
-        "Latency": ["2, worst +10.0 %", "1, -50.0 %", "2, 1 identical", "1", "-8.9 % of 6"],
-        "Compilation Time": ["", "", "1", "", "+0.0 % of 1"],
+        "Latency": ["2, worst +10.0 %", "1, -50.0 %", "2, 1 identical", "1", "-10.6 % [-10.9 %, -10.2 %] of 5"],
+        "Compilation Time": ["", "", "1", "", "+0.0 % [-0.5 %, +0.5 %] of 1"],
         "Copies": ["1, from 0", "", "1", "", ""],
     }
     assert overview(make_timed("d/v@d", 1.0, 1.0, "unchanged")) == {}
@@ -159,7 +159,7 @@ def test_each_figure_has_its_counts_and_its_largest_change() -> None:
         (
             [make_timed("a/v@d", 1.0, 1.3, "regressed"), *OPEN, *CLOSED],
             "Compilation Time",
-            ["", "", "6", "6", "+30.0 % of 12"],
+            ["", "", "6", "6", "+30.0 % [+29.4 %, +30.6 %] of 6"],
         ),
     ],
 )
@@ -167,12 +167,22 @@ def test_lines_of_the_table_of_figures(rows: list[Row], figure: str, cells: list
     assert overview(*rows)[figure] == cells
 
 
-def test_percentages_stand_only_where_two_medians_make_a_change() -> None:
-    measured = make_timed("m/v@d", 1.0, 1.1, "regressed")
-    bare = replace(measured, ci_low=None, ci_high=None)
-    assert "1.100 (vs. 1.000, 10.00%↑)" in comment(measured)
-    assert "1.100 (vs. 1.000)" in comment(bare)
-    assert "1.100 (vs. 1.000, 10.00%↑)" in render_comment(make_comparison([bare], rule="upstream"))
+@pytest.mark.parametrize("rule", ["generations", "upstream"])
+def test_percentages_are_those_of_the_ratio_beside_them(rule: RuleName) -> None:
+    """The medians of 5.117 ms and 4.305 ms are of different generations than the ratio."""
+    row = replace(make_timed("m/v@d", 4.305, 1.041, "regressed"), head_value=5.117e6)
+    for made in (row, replace(row, ci_low=None, ci_high=None)):
+        assert "| 5.117 (vs. 4.305, 4.10%↑) | 1.041" in render_comment(make_comparison([made], rule=rule))
+
+
+def test_geometric_means_are_of_decided_rows_and_have_their_interval() -> None:
+    rows = [
+        replace(make_timed("m/v@d", 1.0, 1.2, "regressed"), ci_low=1.1, ci_high=1.3),
+        replace(make_timed("m/w@d", 1.0, 1.0, "unchanged"), ci_low=0.99, ci_high=1.01),
+        make_timed("m/x@d", 1.0, 7.0, "inconclusive"),
+    ]
+    assert "| model | `m` | 1.095 [1.044, 1.146] | +9.5 % | 2 |" in comment(*rows)
+    assert overview(*rows)["Latency"][-1] == "+9.5 % [+4.4 %, +14.6 %] of 2"
 
 
 def test_ops_are_figures_like_any_other() -> None:

@@ -25,6 +25,7 @@ from tests.report.builders import (
     make_header,
     make_nasty_run,
     make_rounds,
+    make_small_run,
     with_turns,
     without,
 )
@@ -116,11 +117,11 @@ def test_largest_changes_come_first_and_the_rest_is_cut_in_the_comment_only(full
 
 def test_latency_cells_can_be_checked_by_hand(full_run: Run) -> None:
     full = render(full_run, "markdown", full=True)
-    cells = re.findall(r"\| ([\d.]+) \(vs\. ([\d.]+), ([\d.]+)%([↑↓])\) \| [\d.]+ \[.*\] \| [\d.]+ to [\d.]+ \|", full)
+    cells = re.findall(r"\(vs\. [\d.]+, ([\d.]+)%([↑↓])\) \| ([\d.]+) \[.*\] \| [\d.]+ to [\d.]+ \|", full)
     assert len(cells) == 7
-    for now, before, change, arrow in cells:
-        assert float(change) == pytest.approx(100 * abs(float(now) / float(before) - 1), abs=0.06)
-        assert now == before or (arrow == "↑") == (float(now) > float(before))
+    for change, arrow, ratio in cells:
+        assert float(change) == pytest.approx(100 * abs(float(ratio) - 1), abs=0.06)
+        assert ratio == "1.000" or (arrow == "↑") == (float(ratio) > 1)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,7 @@ def test_latency_cells_can_be_checked_by_hand(full_run: Run) -> None:
             ("stock", "im2col", "channels-last", "wide-vectors"),
             ["| `rdb@local-sync` | 221.625 (1.00X) | 220.129 (1.00X) | 132.590 (1.67X) | N/A |"],
         ),
-        (("stock", "data-tiling"), ["| `geometric mean` |  | 1.12X of 2 |"]),
+        (("stock", "data-tiling"), ["| `geometric mean` |  | 1.12X ["]),
         # Where the first is missing there is nothing to compare with.
         (
             ("channels-last", "stock", "data-tiling"),
@@ -154,13 +155,23 @@ def test_nothing_changed_and_nothing_measured_are_said(small_run: Run) -> None:
     text = render(slowed(small_run, "mm/fast@local-sync", 4.7 / 4.2), "markdown")
     assert "\nNo improved or regressed benchmarks 🏖️\n" in text
     assert "\nNo improved or regressed compilation metrics 🏖️\n" in text
-    assert "**3 cases: 1 the same within 1 %, 1 with the module of another.**" in text
+    assert "**3 cases: 1 the same within 1 %, 1 with the module of another (a first look).**" in text
     assert "No action needed." in text
     text = render(replace(small_run, builds=(), rounds=()), "markdown")
     assert "3 cases: nothing was measured, 3 missing.**" in text
     assert text.count("missing: planned, but neither measured nor failed") == 4
     text = render(without(small_run, "mm/stock@local-sync"), "markdown")
     assert "| `mm/fast@local-sync` | 4.227 |" in part(text, "Raw Latencies")  # there is no baseline
+
+
+def test_a_run_of_too_few_generations_for_the_judge_is_a_first_look() -> None:
+    few, enough = make_small_run(generations=7), make_small_run(generations=8)
+    for text in (render(few, "terminal", width=300), render(few, "markdown")):
+        assert "(a first look)" in text
+        assert "A first look: 7 generations, where a verdict takes 8 and a confirmation in fresh processes." in text
+        assert f"harness compare --within results/{few.header.id}" in text
+    assert "first look" not in render(enough, "terminal")
+    assert "first look" not in render(replace(few, rounds=()), "terminal")
 
 
 def test_many_sections_are_folded_in_the_comment_only(full_run: Run) -> None:
@@ -182,7 +193,7 @@ def test_a_comment_on_a_run_says_that_there_is_no_base(
     assert f"@ commit [`0a1b2c3d4e`]({links.head_commit_url}), run `" in text
     assert "harness report results/" not in text
     assert "is printed where it was measured by `harness report" in render_comment(report)
-    assert "taken between turns that ran side by side" in text
+    assert "It is that of turns that ran side by side" in text
     assert "<summary>Commands of each case</summary>" in text
     for pictured in (render_comment(report, pictures=pictures), render_step_summary(report, pictures=pictures)):
         assert Page(pictured).images[1] == "https://org.github.io/repo/pr-1/forest-light.png"
