@@ -23,6 +23,10 @@ COMMANDS = {
         "check:check",
         "Say what is wrong with a suite, or has no effect in it, without compiling anything.",
     ),
+    "bench": (
+        "inspect:bench",
+        "Time a model's file under several sets of flags side by side, and say which is faster; no suite is needed.",
+    ),
     "compare": (
         "compare:compare",
         "Say of every case whether head is slower, faster or as fast as base, by measuring both side by side.",

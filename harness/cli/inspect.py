@@ -1,4 +1,4 @@
-"""Commands that look at a suite or at what is here: `ir`, `export`, `schema`, `plugins`, `doctor`; and `ablate`."""
+"""Commands around a suite and what is here: `ir`, `export`, `schema`, `plugins`, `doctor`, `bench`, `ablate`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Literal
 from harness.cache import environments_root
 from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell, tell_where, terminal_form
-from harness.cli.run import print_run, run_one
+from harness.cli.run import print_interrupted, print_run, run_one
 from harness.doctor import diagnose, diagnosis_page, render_json
-from harness.errors import ExitCode, ToolchainError, UsageError
+from harness.errors import ExitCode, Interrupted, ToolchainError, UsageError
 from harness.ir.op_counts import check_ops
 from harness.process import Limits
 from harness.progress import Terminal
@@ -23,6 +23,7 @@ from harness.report.registered_page import find_registered, registered_json, reg
 from harness.report.run_page import ablation_page
 from harness.report.run_report import build_report
 from harness.stages.ablating import write_ablation
+from harness.stages.benching import BenchOptions, write_bench
 from harness.stages.exporting import export_program
 from harness.stages.inspect import inspect_case
 from harness.stages.options import AblateOptions, IrOptions, RunOptions
@@ -63,6 +64,25 @@ def ablate(options: AblateOptions) -> int:
         status = int(exit_code(report.summary))
     else:
         status = print_run(path, options.format)
+    tell_where(path)
+    return status
+
+
+@app.command
+def bench(options: BenchOptions) -> int:
+    """Time a model's file under several sets of flags side by side, and say which is faster; no suite is needed.
+
+    harness bench model.mlir --flags "--iree-opt-level=O2" --flags "--iree-opt-level=O3"
+    """
+    suite = write_bench(options)
+    tell(f"{suite}: each set of flags as a variant; `harness run {shlex.quote(str(suite))}` repeats this")
+    chosen = RunOptions(suite, toolchains=options.toolchains, generations=options.generations, results=options.results)
+    try:
+        path = run_one(chosen)
+    except Interrupted as error:
+        print_interrupted(error, options.format)
+        raise
+    status = print_run(path, options.format)
     tell_where(path)
     return status
 

@@ -63,10 +63,10 @@ def write_ablation(options: AblateOptions) -> Path:
     given = [option for use in _uses(base) if use["name"] == plugin for option in use.get("options", {})]
     steps = ablation_steps(switches(PLUGINS.find(plugin), given))
     content_of_ablation = {
-        "name": _joined_name([table.name, "ablate", plugin]),
+        "name": joined_name([table.name, "ablate", plugin]),
         "description": f"What each option of {plugin} does: added to {on} alone, left out alone, and all",
         "baseline": WITHOUT,
-        "flagset_files": [_moved(file, suite, folder) for file in table.flagset_files],
+        "flagset_files": [moved_path(file, suite, folder) for file in table.flagset_files],
         "models": {name: _moved_model(content["models"][name], suite, folder) for name in models},
         "variants": {name: _variant(base, plugin, switched) for name, switched in steps.items()},
         "devices": {name: content["devices"][name] for name in devices},
@@ -75,7 +75,7 @@ def write_ablation(options: AblateOptions) -> Path:
     }
     # Two ablations of one plugin and model may differ by these.
     chosen = [*([options.on] if options.on else []), *(devices if options.devices else [])]
-    path = folder / f"{_joined_name([table.name, 'ablate', plugin, *models, *chosen])}.toml"
+    path = folder / f"{joined_name([table.name, 'ablate', plugin, *models, *chosen])}.toml"
     with writing(path, "choose another folder with --results"):
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(tomli_w.dumps(content_of_ablation), encoding="utf-8")
@@ -140,12 +140,12 @@ def _uses(variant: Mapping[str, Any]) -> list[dict[str, Any]]:
     return uses
 
 
-def _joined_name(parts: Sequence[str]) -> str:
+def joined_name(parts: Sequence[str]) -> str:
     """A name as suites may have it, of names that may hold anything."""
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", "-".join(parts))[:LONGEST_NAME]
 
 
-def _moved(file: str, suite: Path, folder: Path) -> str:
+def moved_path(file: str, suite: Path, folder: Path) -> str:
     """A path that is relative to the suite, relative to another folder; where that is a link, to what it leads to."""
     path = suite.parent / file
     return Path(os.path.relpath(path.parent.resolve() / path.name, folder.resolve())).as_posix()
@@ -155,14 +155,14 @@ def _moved_model(model: Mapping[str, Any], suite: Path, folder: Path) -> dict[st
     moved = dict(model)
     for key in ("mlir", "onnx"):
         if key in moved:
-            moved[key] = _moved(moved[key], suite, folder)
+            moved[key] = moved_path(moved[key], suite, folder)
     if "expected" in moved:
-        moved["expected"] = [_moved(file, suite, folder) for file in moved["expected"]]
+        moved["expected"] = [moved_path(file, suite, folder) for file in moved["expected"]]
     if "parameters" in moved:
-        moved["parameters"] = {scope: _moved(file, suite, folder) for scope, file in moved["parameters"].items()}
+        moved["parameters"] = {scope: moved_path(file, suite, folder) for scope, file in moved["parameters"].items()}
     if "inputs" in moved:
         moved["inputs"] = [
-            {**table, "npy": _moved(table["npy"], suite, folder)} if "npy" in table else table
+            {**table, "npy": moved_path(table["npy"], suite, folder)} if "npy" in table else table
             for table in moved["inputs"]
         ]
     return moved
