@@ -1,0 +1,76 @@
+"""The script that watches what a release's flags do: what it reads from help texts and logs, and what it has found."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from harness.suite.flags import refusal
+
+ROOT = Path(__file__).parents[2]
+FOUND = sorted((ROOT / "scripts/traced-flags").glob("*.tsv"))
+
+_spec = importlib.util.spec_from_file_location("trace_flags", ROOT / "scripts/trace_flags.py")
+assert _spec is not None
+assert _spec.loader is not None
+trace_flags = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(trace_flags)
+
+COMPILER = """\
+OPTIONS:
+  --a-number=<uint>          - A number
+  --a-switch                 - A switch
+  --a-choice=<value>         - One of
+    =none                    -   none
+  --a-path=<string>          - A path
+  --load=<pluginfilename>    - Load it
+  --maybe[=<string>]         - May have one
+"""
+RUNTIME = """\
+# Says how.
+# --help
+--a_switch=true
+--a_number=-1.5
+--a_mode="preload"
+# --a_list=...
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "flags"),
+    [
+        ("iree-compile", COMPILER, ["a-path", "load", "maybe"]),
+        ("iree-run-module", RUNTIME, ["a_mode", "a_list"]),
+    ],
+)
+def test_flags_whose_value_may_be_a_path(tool: str, text: str, flags: list[str]) -> None:
+    assert list(trace_flags.flags_of(tool, text)) == flags
+
+
+@pytest.mark.parametrize(
+    ("line", "did"),
+    [
+        ('7 execve("/x/iree-compile", ["iree-compile", "--a=/t/hprobe/x"], 0x0) = 0', set()),
+        ('7 execve("/bin/sh", ["sh", "-c", "/t/hprobe/x.sh"], 0x0) = 0', {"runs"}),
+        ('7 openat(AT_FDCWD, "/t/hprobe/x", O_RDONLY|O_CLOEXEC) = 3', {"reads"}),
+        ('7 openat(AT_FDCWD, "/t/hprobe/x", O_WRONLY|O_CREAT, 0666) = 3', {"writes"}),
+        ('7 mkdir("/t/hprobe/x", 0777) = 0', {"writes"}),
+        ('7 mkdir("hprobe-was-loaded", 0700) = 0', {"loads"}),
+        ('7 openat(AT_FDCWD, "/t/else", O_WRONLY|O_CREAT, 0666) = 3', set()),
+        ("7 +++ exited with 0 +++", set()),
+    ],
+)
+def test_what_a_log_shows(line: str, did: set[str]) -> None:
+    assert trace_flags.done_by(line, "iree-compile") == did
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: str(path.stem))
+def test_what_was_found_to_run_load_or_write_is_no_suites_to_give(path: Path) -> None:
+    rows = [line.split("\t") for line in path.read_text().splitlines() if not line.startswith("#")]
+    harmful = [(tool, flag) for tool, flag, did, _ in rows if {"runs", "loads", "writes"} & set(did.split("+"))]
+    assert len(harmful) > 20
+    for tool, flag in harmful:
+        for value in ("/home/me/x", "net=/home/me/x.irpa", "../x"):
+            assert refusal(f"{flag}={value}", at_run=tool != "iree-compile") is not None, flag
