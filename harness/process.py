@@ -27,6 +27,8 @@ from harness.stillness import Gate
 from harness.warden import Warden
 
 KILL_AFTER_S = 2.0
+# What is said of a child that took too long.
+PAST_TIME = "ran past its limit of"
 _WATCH_EVERY_S = 0.05
 
 _children: set[subprocess.Popen[bytes]] = set()
@@ -74,7 +76,7 @@ class Finished:
     def how_it_ended(self, limits: Limits = Limits()) -> str:
         """A phrase: `exited with status 1`, `was ended by SIGABRT`, `ran past its limit of 600 s`."""
         if self.limit == "time":
-            return f"ran past its limit of {limits.seconds:g} s"
+            return f"{PAST_TIME} {limits.seconds:g} s"
         if self.limit == "memory":
             return f"used more than its limit of {(limits.memory_bytes or 0) / 2**30:.4g} GiB of memory"
         if self.returncode < 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 from harness.compile.iree_compile import compile_request
 from harness.compile.program import printed_in
 from harness.compile.request import MODEL_FILE, MODULE_FILE, CompileRequest, cache_key
-from harness.records.run import Build
+from harness.records.case import Case
+from harness.records.run import Build, Failure
 
 _FACTS_FILE = "build.json"
 _STDERR_FILE = "stderr.txt"
@@ -126,10 +127,16 @@ def compile_cases(
     requests: Sequence[CompileRequest],
     cache: BuildCache,
     jobs: int,
+    refusal: Callable[[Case], Failure | None] = lambda _: None,
+    on_end: Callable[[Case, Failure | None], object] = lambda *_: None,
 ) -> Iterator[tuple[Build, str] | Underway]:
     """Compile cases in up to `jobs` processes at once; builds come as they end, while the caller is busy too.
 
     Cases with the same cache key (one module for several devices, say) share one compile.
+
+    Args:
+        refusal: Asked in another thread when a compile would begin: why the case is not compiled; None: it is.
+        on_end: Called in that thread when it has ended, before the next one begins.
 
     Yields:
         Each case's build, and all that its compiler printed on stderr; between them, about twice a second, what is
@@ -141,9 +148,18 @@ def compile_cases(
     by_key: dict[str, list[CompileRequest]] = {}
     for request in requests:
         by_key.setdefault(cache_key(request), []).append(request)
+
+    def begin(key: str, alike: Sequence[CompileRequest]) -> tuple[Build, str]:
+        refusals = [failure for request in alike if (failure := refusal(request.case)) is not None]
+        if len(refusals) == len(alike) and cache.find(key, alike[0].case.name) is None:
+            return Build(case=alike[0].case.name, command=(), cache_key="", failure=refusals[0]), ""
+        build, stderr = cache.compile(alike[0])
+        on_end(alike[0].case, build.failure)
+        return build, stderr
+
     pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="compile")
     try:
-        sharing = {pool.submit(cache.compile, alike[0]): alike for alike in by_key.values()}
+        sharing = {pool.submit(begin, key, alike): alike for key, alike in by_key.items()}
         pending: set[Future[tuple[Build, str]]] = set(sharing)
         while pending:
             done, pending = wait(pending, timeout=_TICK_S, return_when=FIRST_COMPLETED)

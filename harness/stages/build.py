@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,12 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
             case = cases[build.case]
             artifact = artifacts[case.model]
             assert isinstance(artifact, ModelArtifact)  # noqa: S101 (else nothing was compiled)
-            context.failures.case(case, build.failure, dependent_cases(prepared, case, artifact))
+            others = dependent_cases(prepared, case, artifact)
+            if context.given_up.note(case, build.failure):
+                alike = (case.group, case.toolchain)
+                untried = [left for name, left in cases.items() if name not in builds and name != case.name]
+                others = max(others, sum((left.group, left.toolchain) == alike for left in untried))
+            context.failures.case(case, build.failure, others)
         elif printed := cache.printed(build):
             context.directory.log(build.case, printed, "plugins")
         if context.options.verbose and (printed := stderr if build.failure is not None else cache.printed(build)):
@@ -161,7 +167,8 @@ def _compiled(
 ) -> Iterator[tuple[Build, str] | Underway]:
     go_on = f"then go on with `harness run --resume {context.directory.path}`"
     with writing_the_cache(f"make room or set HARNESS_CACHE, {go_on}"):
-        yield from compile_cases(requests, cache, context.options.compilers)
+        refusal = partial(context.given_up.refusal, stage="compile")
+        yield from compile_cases(requests, cache, context.options.compilers, refusal, context.given_up.note)
 
 
 def request_for(

@@ -14,10 +14,10 @@ from harness.models.materialize import ModelArtifact
 from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.case import Case
-from harness.records.run import Failure
+from harness.records.run import Check, Failure
 from harness.stages.build import Batch
 from harness.stages.context import Context
-from harness.stages.failures import dependent_cases
+from harness.stages.failures import dependent_cases, unchecked
 from harness.stages.models import peer_model
 from harness.stages.prepare import Prepared
 from harness.stages.second_opinion import SecondPath
@@ -96,7 +96,8 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
     wanted = [
         item
         for item in runnable
-        if item.case.name not in checks or (item.case.baseline and item.case.model in open_models)
+        if item.case.name not in checks
+        or (item.case.baseline and item.case.model in open_models and checks[item.case.name].failure is None)
     ]
     progress.stage("Verify", len(wanted))
     models = {model.name: model for model in prepared.suite.models}
@@ -108,13 +109,29 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
     def begin(case: str) -> None:
         progress.step(case, advance=0)
 
-    for check in check_cases(wanted, models, limits, begin, cache_root(), second):
+    def keep(check: Check) -> None:
+        directory.append(check)
+        checks[check.case] = check
+
+    def tried() -> Iterator[AnyRunnable]:
+        for item in wanted:
+            failure = None if item.case.name in checks else context.given_up.refusal(item.case, "verify")
+            if failure is None:
+                yield item
+            else:
+                keep(unchecked(item.case, failure))
+                progress.step(item.case.name)
+
+    for check in check_cases(tried(), models, limits, begin, cache_root(), second):
         if check.case not in checks:
-            directory.append(check)
-            checks[check.case] = check
+            keep(check)
+            item = next(item for item in wanted if item.case.name == check.case)
+            others = dependent_cases(prepared, item.case, item.artifact)
+            if context.given_up.note(item.case, check.failure):
+                alike = (item.case.group, item.case.toolchain)
+                left = [other.case for other in wanted if other.case.name not in checks]
+                others = max(others, sum((case.group, case.toolchain) == alike for case in left))
             if check.failure is not None:
-                item = next(item for item in wanted if item.case.name == check.case)
-                others = dependent_cases(prepared, item.case, item.artifact)
                 context.failures.check(item.case, check.failure, others)
         progress.step(check.case)
     return [item for item in runnable if checks[item.case.name].failure is None]

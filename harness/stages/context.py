@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.progress import Progress
 from harness.records.run import Build, Check, IrCounts, Peak, Reference, Run
-from harness.stages.failures import FailureNotes
+from harness.stages.failures import FailureNotes, GivenUp
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory
@@ -50,6 +50,7 @@ class Context:
 
     Attributes:
         failures: What is printed of them as they happen.
+        given_up: What is not tried since another case timed out.
         peaks: What was measured of this machine, by device; a run that goes on measures again.
         checks: Of all cases that were checked so far, by name.
     """
@@ -60,5 +61,6 @@ class Context:
     done: Done
     progress: Progress
     failures: FailureNotes
+    given_up: GivenUp
     peaks: dict[str, Peak] = field(default_factory=dict)
     checks: dict[str, Check] = field(default_factory=dict)

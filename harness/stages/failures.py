@@ -1,18 +1,21 @@
-"""What a run says of a failure when it happens: one line on stderr, and how many cases go with it."""
+"""What a failure brings with it: a line on stderr when it happens, and cases that are not tried after it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from harness.models.materialize import ModelArtifact
+from harness.process import PAST_TIME
 from harness.progress import Progress
 from harness.records.case import Case
-from harness.records.run import Failure
+from harness.records.run import Check, Failure
 from harness.stages.prepare import Prepared
 from harness.store.evidence import is_expected
 from harness.text import one_line, plural
 
 _LONGEST = 400
+# How the message of a failure begins where another case timed out; that one's note counts it.
+NOT_TRIED = "not tried, since "
 
 
 def dependent_cases(prepared: Prepared, case: Case, artifact: ModelArtifact) -> int:
@@ -50,7 +53,7 @@ class FailureNotes:
         """
         if others:
             self._without_baseline.add(case.group)
-        if not is_expected(case, failure):
+        if not is_expected(case, failure) and not failure.message.startswith(NOT_TRIED):
             self._note(case.name, failure, f"; {plural(others, 'case fails', 'cases fail')} with it" if others else "")
 
     def check(self, case: Case, failure: Failure, others: int) -> None:
@@ -62,3 +65,41 @@ class FailureNotes:
         first = self._first.setdefault((failure.stage, failure.message), name)
         message = one_line(failure.message)[:_LONGEST] if first == name else f"as {first}"
         self._progress.note(f"Failed ({failure.stage}): {name}: {message}{consequence}")
+
+
+def is_timeout(failure: Failure) -> bool:
+    """Whether a tool was stopped because it took too long."""
+    return PAST_TIME in failure.message
+
+
+class GivenUp:
+    """Cases that are not tried since another variant of their model, device and toolchain timed out."""
+
+    def __init__(self, *, keep_going: bool) -> None:
+        self._keep_going = keep_going
+        self._first: dict[tuple[str, str], str] = {}
+
+    def note(self, case: Case, failure: Failure | None) -> bool:
+        """Take notice of how a case ended; whether the others of its model and device are given up from now on."""
+        if self._keep_going or failure is None or not is_timeout(failure):
+            return False
+        self._first.setdefault((case.group, case.toolchain), case.name)
+        return True
+
+    def refusal(self, case: Case, stage: str) -> Failure | None:
+        """Why a case is not tried at this stage; None: it is."""
+        first = self._first.get((case.group, case.toolchain))
+        if first is None or first == case.name:
+            return None
+        option = "--compile-timeout" if stage == "compile" else "--call-timeout"
+        return Failure(
+            stage=stage,
+            message=f"{NOT_TRIED}{first} timed out; give it more with {option}, or try every case with --keep-going",
+        )
+
+
+def unchecked(case: Case, failure: Failure) -> Check:
+    """The check of a case that was not run for it."""
+    return Check(
+        case=case.name, against="", command=(), relative_tolerance=0.0, absolute_tolerance=0.0, failure=failure
+    )

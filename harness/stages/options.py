@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import psutil
 from cyclopts import Parameter
 
-from harness.options import Count, Format, Patterns, Positive, Tags, Toolchains
+from harness.options import Count, Flag, Format, Patterns, Positive, Tags, Toolchains
 from harness.process import Limits
 
 # Of the machine's memory: where a compile is stopped when nobody says otherwise.
@@ -28,6 +28,7 @@ class RunOptions:
     Attributes:
         suite: The suite's TOML file.
         resume: Go on with this interrupted run; finished work is not repeated.
+        skip: With --resume: give cases up whose name matches; shell patterns; repeatable.
         toolchains: Under these releases.
         patterns: Only these cases.
         tags: Only cases with these tags.
@@ -40,12 +41,14 @@ class RunOptions:
         compile_timeout_s: Seconds after which a compile is stopped.
         compile_memory_gib: GiB of memory at which a compile is stopped (default: 80 % of the machine's).
         call_timeout_s: Seconds after which a turn, or one call through iree-run-module, is stopped.
+        keep_going: Try the other variants of a model and device too where one of them timed out.
         verbose: Show what rewrites of plugins print, and all that a compiler prints that fails.
     """
 
     suite: Path | None = None
     _: KW_ONLY
     resume: Path | None = None
+    skip: Annotated[tuple[str, ...], Parameter(name="--skip", negative="", show_default=False)] = ()
     toolchains: Toolchains = ()
     patterns: Patterns = ()
     tags: Tags = ()
@@ -58,6 +61,7 @@ class RunOptions:
     compile_timeout_s: CompileTimeout = 900.0
     compile_memory_gib: Annotated[Positive | None, Parameter(name="--compile-memory")] = None
     call_timeout_s: Annotated[Positive, Parameter(name="--call-timeout")] = 300.0
+    keep_going: Flag = False
     verbose: Annotated[bool, Parameter(name=("--verbose", "-v"), negative="")] = False
 
     @property

@@ -31,11 +31,12 @@ from harness.stages.check import lay_out_stage, reference_stage, verify_stage
 from harness.stages.checking import contradictions
 from harness.stages.context import Context, Done, done_in
 from harness.stages.count import ir_stage, peak_stage, work_stage
-from harness.stages.failures import FailureNotes
+from harness.stages.failures import FailureNotes, GivenUp
 from harness.stages.measure import call_again_stage, measure_stage
 from harness.stages.models import materialize_models, skip_unfit_peers
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared, prepare
+from harness.stages.skipping import give_up
 from harness.store.run_directory import RunDirectory, new_run_id, require_writable
 from harness.suite.cases import Selection
 from harness.toolchain import Toolchain
@@ -69,8 +70,12 @@ def run_suite(options: RunOptions, progress: Progress, toolchains: Sequence[Tool
             done=done,
             progress=progress,
             failures=FailureNotes(progress),
+            given_up=GivenUp(keep_going=options.keep_going),
         )
         directory.before_failure = partial(require_cache, directory.path, artifacts, {})
+        for case in prepared.cases:
+            for record in (done.builds.get(case.name), done.checks.get(case.name)):
+                context.given_up.note(case, record.failure if record is not None else None)
         for batch in compile_stage(context, artifacts):
             directory.before_failure = partial(require_cache, directory.path, artifacts, batch.builds)
             _check_and_measure(context, artifacts, batch, Path(scratch))
@@ -124,7 +129,8 @@ def _open(
         )
     if run.header.suite_sha256 != prepared.loaded.text_sha256:
         raise RunError(f"{options.resume}: {options.suite} has changed since this run began; start a new run")
-    return directory, done_in(run)
+    done = done_in(run)
+    return directory, give_up(directory, run, done, options.skip) if options.skip else done
 
 
 def _require_same_toolchains(begun_with: Sequence[ToolchainRecord], prepared: Prepared, path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -190,7 +190,7 @@ def _load_expected(path: Path) -> Array:
 
 
 def check_cases(
-    cases: Sequence[AnyRunnable],
+    cases: Iterable[AnyRunnable],
     models: Mapping[str, Model],
     limits: Limits,
     on_start: Callable[[str], None],

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from harness.compile import BuildCache, CompileRequest, Underway, cache_key, compile_cases
-from harness.records.run import Build
+from harness.records.run import Build, Failure
 from tests.compile.conftest import FakeCompiler
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
@@ -190,6 +190,17 @@ def test_builds_come_as_they_end_and_between_them_what_is_being_compiled(fake: F
     builds = [(item[0].case, item[1]) for item in items if not isinstance(item, Underway)]
     assert builds == [("net/quick@cpu", "done\n"), ("net/slow@cpu", "")]
     assert Underway(cases=("net/slow@cpu",)) in items
+
+
+def test_what_is_refused_is_not_compiled_but_is_taken_from_the_cache(fake: FakeCompiler) -> None:
+    requests = [fake.request(variant="stock"), fake.request("--fake-code=z", variant="last")]
+    compile_all(requests[:1], fake, jobs=1)
+    no, ended = Failure(stage="compile", message="no"), list[tuple[str, Failure | None]]()
+    on_end = lambda case, failure: ended.append((case.name, failure))  # noqa: E731
+    items = list(compile_cases(requests, fake.cache, 1, lambda _: no, on_end))
+    builds = {item[0].case: item[0].failure for item in items if not isinstance(item, Underway)}
+    assert builds == {"net/stock@cpu": None, "net/last@cpu": no}
+    assert (fake.compiles, ended) == (1, [("net/stock@cpu", None)])
 
 
 def test_nothing_to_compile_is_no_error(fake: FakeCompiler) -> None:

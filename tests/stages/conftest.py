@@ -16,7 +16,7 @@ from harness.records.case import Case
 from harness.records.run import Build, Run
 from harness.stages.context import Context, Done
 from harness.stages.count import Compiled
-from harness.stages.failures import FailureNotes
+from harness.stages.failures import FailureNotes, GivenUp
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory, load_run
@@ -58,6 +58,7 @@ class UnderWay:
             done=done or Done(),
             progress=Silent(),
             failures=FailureNotes(Silent()),
+            given_up=GivenUp(keep_going=False),
         )
 
     def compiled(self, build: Build) -> Compiled:

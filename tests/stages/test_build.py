@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,8 @@ from harness.records.run import Build, Failure
 from harness.stages import build as room
 from harness.stages.build import Batch, compile_stage, require_cache
 from harness.stages.context import Done
-from tests.builders import make_case
+from harness.stages.failures import FailureNotes
+from tests.builders import Notes, a_model, a_suite, make_case
 from tests.stages.conftest import UnderWay
 
 QUICK = [make_case(variant, model="quick") for variant in ("stock", "fast")]
@@ -122,3 +123,33 @@ def test_a_cache_that_was_deleted_meanwhile_is_no_failure_of_a_case(under_way: U
     under_way.artifact.mlir.unlink()
     with pytest.raises(RunError, match="what was made of net is no longer in the cache"):
         require_cache(Path("run"), artifacts, {})
+
+
+def test_a_compile_that_timed_out_takes_the_other_variants_along(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compile_cases(
+        requests: Iterable[CompileRequest],
+        _: object,
+        __: object,
+        refusal: Callable[[Case], Failure | None],
+        ___: object,
+    ) -> Iterator[tuple[Build, str]]:
+        for request in requests:
+            late = Failure(stage="compile", message="iree-compile ran past its limit of 1 s")
+            failure = refusal(request.case) or (late if request.case.name == SLOW_NAMES[0] else None)
+            yield Build(case=request.case.name, command=(), cache_key="", failure=failure), ""
+
+    monkeypatch.setattr(room, "compile_cases", compile_cases)
+    monkeypatch.setattr(room, "request_for", lambda _, case, *__: SimpleNamespace(case=case))
+    notes = Notes()
+    suite = a_suite(models=(a_model("quick"), a_model("slow")))
+    context = replace(under_way.context([*QUICK, *SLOW], suite), failures=FailureNotes(notes))
+    artifacts: dict[str, Any] = {"quick": under_way.sized(10), "slow": under_way.sized(1000)}
+    (batch,) = compile_stage(context, artifacts)
+    failed = {name: build.failure.message for name, build in batch.builds.items() if build.failure is not None}
+    assert list(failed) == SLOW_NAMES
+    assert failed[SLOW_NAMES[1]].startswith(f"not tried, since {SLOW_NAMES[0]} timed out; ")
+    assert notes.lines == [
+        f"Failed (compile): {SLOW_NAMES[0]}: iree-compile ran past its limit of 1 s; 1 case fails with it"
+    ]

@@ -9,7 +9,7 @@ import pytest
 
 from harness.models.model import Model
 from harness.records.run import Failure
-from harness.stages.failures import FailureNotes, dependent_cases
+from harness.stages.failures import FailureNotes, GivenUp, dependent_cases, is_timeout
 from tests.builders import Notes, a_model, a_suite, make_artifact, make_case
 from tests.stages.conftest import UnderWay
 
@@ -69,3 +69,39 @@ def test_who_depends_on_a_baseline(
     prepared = under_way.prepared([STOCK, FAST, skipped], a_suite(models=(model,)))
     artifact = replace(make_artifact(tmp_path / "net.mlir", arguments=()), onnx=onnx)
     assert [dependent_cases(prepared, case, artifact) for case in (STOCK, FAST)] == [number, 0]
+
+
+# ----------------------------------------------------------------------------------------- beside a case that timed out
+
+TIMEOUT = Failure(
+    stage="compile", message="iree-compile ran past its limit of 900 s; give it more with --compile-timeout"
+)
+ELSEWHERE = make_case("fast", device="gpu")
+OTHER_RELEASE = replace(FAST, toolchain="3.1.0")
+
+
+def test_the_other_variants_of_that_model_and_device_are_not_tried() -> None:
+    given_up = GivenUp(keep_going=False)
+    assert not given_up.note(STOCK, BROKEN)
+    assert given_up.note(STOCK, TIMEOUT)
+    assert given_up.note(TILED, TIMEOUT)  # was under way
+    refused = given_up.refusal(FAST, "compile")
+    assert refused == Failure(
+        stage="compile",
+        message="not tried, since net/stock@cpu timed out; give it more with --compile-timeout, or try every case with "
+        "--keep-going",
+    )
+    assert not is_timeout(refused)
+    assert [given_up.refusal(case, "compile") for case in (STOCK, ELSEWHERE, OTHER_RELEASE)] == [None] * 3
+    at_call = given_up.refusal(FAST, "verify")
+    assert at_call is not None
+    assert "with --call-timeout, or" in at_call.message
+    notes = Notes()
+    FailureNotes(notes).case(FAST, refused)
+    assert notes.lines == []  # it was counted with the one that timed out
+
+
+def test_all_are_tried_where_the_user_says_so() -> None:
+    given_up = GivenUp(keep_going=True)
+    assert not given_up.note(STOCK, TIMEOUT)
+    assert given_up.refusal(FAST, "compile") is None
