@@ -23,6 +23,9 @@ else:
 _Model = TypeVar("_Model", bound=BaseModel)
 
 _LONGEST_SHOWN = 60
+# Between the parts of one key. The time to read a key grows with the square of their number.
+_MOST_DOTS = 64
+_NO_PART_OF_A_KEY = re.compile(r"[^\w.\s\"'-]+")
 _HEADER = re.compile(r"^[ \t]*(\[\[?[^\[\]\n]+\]\]?)[ \t]*(?:#.*)?$", re.MULTILINE)
 _KEY = re.compile(r"""^[ \t]*([\w-]+(?:\.[\w-]+)*|"[^"\n]*"|'[^'\n]*')[ \t]*=""", re.MULTILINE)
 _TYPES = {
@@ -67,13 +70,29 @@ def read_content(path: Path) -> tuple[dict[str, Any], bytes]:
         reason = getattr(error, "strerror", None) or error
         raise SuiteError(f"{path}: cannot be read ({reason}); check the path and its permissions") from None
     try:
-        content = tomllib.loads(raw.decode("utf-8-sig"))
+        text = raw.decode("utf-8-sig")
+        if _has_endless_key(text):
+            raise SuiteError(f"{path}: has a key of more than {_MOST_DOTS} parts; no key of this format has so many")
+        content = tomllib.loads(text)
+    except RecursionError:
+        raise SuiteError(f"{path}: is nested too deeply; no value of this format is") from None
     except UnicodeDecodeError as error:
         raise SuiteError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         twice = _defined_twice(raw.decode("utf-8-sig"), str(error))
         raise SuiteError(f"{path}: {twice or f'is not valid TOML: {error}'}") from None
+    except ValueError:  # Python reads no integer of more than some thousands of digits
+        raise SuiteError(f"{path}: has a number of thousands of digits; no number of this format is so long") from None
     return content, raw
+
+
+def _has_endless_key(text: str) -> bool:
+    return any(
+        part.count(".") > _MOST_DOTS
+        for line in text.split("\n")
+        if line.count(".") > _MOST_DOTS
+        for part in _NO_PART_OF_A_KEY.split(line)
+    )
 
 
 def validated(path: Path, content: dict[str, Any], model: type[_Model]) -> _Model:

@@ -9,8 +9,11 @@ import pytest
 
 from harness.errors import ExitCode, SuiteError
 from harness.suite.load import load_suite
+from harness.suite.toml_file import read_content
 from tests.builders import FLAGS
 from tests.suite.conftest import WriteSuite, replaced
+
+QUOTED = '"a".'
 
 
 class Mistake(NamedTuple):
@@ -179,3 +182,26 @@ def test_a_byte_order_mark_does_no_harm(write_suite: WriteSuite) -> None:
     expected = load_suite(path).suite
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     assert load_suite(path).suite == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"x = {'[' * 5000}{']' * 5000}", "is nested too deeply"),
+        (f"x = {'{ a = ' * 5000}1{' }' * 5000}", "is nested too deeply"),
+        (f"x = {'9' * 5000}", "has a number of thousands of digits"),
+        (f"{'a.' * 5000}b = 1", "has a key of more than 64 parts"),
+        (f"[{'a . ' * 5000}b]", "has a key of more than 64 parts"),
+        (f"x = {{ {QUOTED * 5000}b = 1 }}", "has a key of more than 64 parts"),
+    ],
+    ids=["lists", "tables", "digits", "key", "header", "quoted key"],
+)
+def test_what_only_an_attacker_writes_is_refused_at_once(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "suite.toml").write_text(text)
+    with pytest.raises(SuiteError, match=words):
+        read_content(tmp_path / "suite.toml")
+
+
+def test_many_numbers_on_a_line_are_no_key(tmp_path: Path) -> None:
+    (tmp_path / "suite.toml").write_text(f"x = [{'1.5, ' * 500}]")
+    assert len(read_content(tmp_path / "suite.toml")[0]["x"]) == 500
