@@ -11,6 +11,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from harness.text import terminal_line
+
 
 class Progress(Protocol):
     """Where a run reports what it is doing."""
@@ -75,13 +77,13 @@ class Terminal:
         """Begin a stage."""
         self._title, self._done, self._total = title, 0, total
         self._last_plain = time.monotonic()
-        self._bar.reset(self._task, total=total, title=escape(title), description="")
+        self._bar.reset(self._task, total=total, title=escape(terminal_line(title)), description="")
         self._plain(f"{title}: {total}")
 
     def step(self, text: str, advance: int = 1) -> None:
         """Count steps and redraw."""
         self._done += advance
-        self._bar.update(self._task, advance=advance, description=escape(text))
+        self._bar.update(self._task, advance=advance, description=escape(terminal_line(text)))
         self._bar.refresh()
         if time.monotonic() - self._last_plain > self._PLAIN_EVERY_S:
             self._last_plain = time.monotonic()
@@ -89,8 +91,8 @@ class Terminal:
 
     def note(self, text: str) -> None:
         """Print a line that stays."""
-        self._console.print(escape(text), soft_wrap=True)
+        self._console.print(escape(terminal_line(text)), soft_wrap=True)
 
     def _plain(self, line: str) -> None:
         if not self._console.is_terminal:
-            self._console.print(escape(line), soft_wrap=True)
+            self._console.print(escape(terminal_line(line)), soft_wrap=True)

@@ -13,6 +13,8 @@ _CONTROL = re.compile(
     r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _SHOWN_CHARACTERS = 80
+# Of a line on a terminal: its beginning says what is wrong, its end what to do.
+_LINE_BEGINNING, _LINE_END = 1400, 500
 
 
 def printable(text: str) -> str:
@@ -23,6 +25,20 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """A text that may come from anywhere, on one line."""
     return " ".join(printable(text.replace("\r", "\n")).split())
+
+
+def terminal_line(text: str) -> str:
+    """Anything as one line for a terminal, printable and of at most some 2,000 characters; its blanks stay."""
+    if len(text) > _LINE_BEGINNING + _LINE_END:
+        text = f"{text[:_LINE_BEGINNING]} ... {text[-_LINE_END:]}"
+    if text.isprintable():
+        return text
+    kept = (character for character in _CONTROL.sub(_blank_or_nothing, text))
+    return "".join(character if character.isprintable() else " " if character.isspace() else "" for character in kept)
+
+
+def _blank_or_nothing(control: re.Match[str]) -> str:
+    return " " if control[0].isspace() else ""
 
 
 def shown(name: str) -> str:

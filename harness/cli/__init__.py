@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from cyclopts import CycloptsError
 
 from harness.cli.app import application_for
+from harness.cli.streams import is_cut_short, prepare_streams, what_was_lost
 from harness.errors import ExitCode, HarnessError
+from harness.text import terminal_line
 
 __all__ = ["main", "run_command_line"]
 
@@ -19,7 +21,13 @@ _interruptions: list[int] = []
 
 def main() -> None:
     """Entry point of the `harness` command."""
-    sys.exit(run_command_line(sys.argv[1:]))
+    prepare_streams()
+    status = run_command_line(sys.argv[1:])
+    if lost := what_was_lost():
+        _complain(lost)
+    if is_cut_short() and status == ExitCode.OK:
+        status = int(ExitCode.USAGE)
+    sys.exit(status)
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
@@ -74,4 +82,4 @@ def _interrupt(number: int, _: object) -> None:
 
 
 def _complain(sentence: str) -> None:
-    sys.stderr.write(f"harness: {sentence}\n")
+    sys.stderr.write(f"harness: {terminal_line(sentence)}\n")

@@ -14,12 +14,12 @@ from harness.report.markdown_text import web_address
 from harness.report.page import Page
 from harness.report.terminal import to_terminal
 from harness.store.files import writing
-from harness.text import one_line
+from harness.text import one_line, terminal_line
 
 
 def tell(sentence: str) -> None:
     """Say something on stderr."""
-    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.write(f"{terminal_line(sentence)}\n")
 
 
 def tell_where(path: Path) -> None:

@@ -1,0 +1,120 @@
+"""stdout and stderr as a command may use them, whatever the shell made of them.
+
+A report that cannot be printed is no reason to lose a run, or to end with the status of a regression. So what goes
+wrong with stdout is remembered, and said when the command has done its work; stderr, which only tells people, fails
+silently.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Literal, TextIO, cast
+
+
+class _Stream:
+    """A stream of text with all its attributes, but that `write` and `flush` are another's."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class Output(_Stream):
+    """stdout. A reader that has gone is an error at once; any other is remembered.
+
+    Attributes:
+        error: Why not all that was written is there.
+        replaced: Whether characters that its encoding lacks are `?` there.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self.error: OSError | None = None
+        self.replaced = False
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+    def write(self, text: str) -> int:
+        """Write a text, unless an earlier one could not be written."""
+        if self.error is None:
+            try:
+                text.encode(self._stream.encoding)
+            except UnicodeEncodeError:
+                self.replaced = True
+            try:
+                self._stream.write(text)
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                self._give_up(error)
+        return len(text)
+
+    def flush(self) -> None:
+        """Hand on what is buffered."""
+        if self.error is None:
+            try:
+                self._stream.flush()
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        self.error = error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())  # what is buffered is flushed at the end
+
+
+class Messages(_Stream):
+    """stderr; what cannot be written there is lost."""
+
+    def write(self, text: str) -> int:
+        """Write a text, if that is possible."""
+        try:
+            return self._stream.write(text)
+        except OSError:
+            return len(text)
+
+    def flush(self) -> None:
+        """Hand on what is buffered, if that is possible."""
+        try:
+            self._stream.flush()
+        except OSError:
+            return
+
+
+def prepare_streams() -> None:
+    """Make stdin, stdout and stderr whole: a file that is opened later must not get the number of a closed one."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Open for reading, so that whoever writes a report to a closed stdout is told.
+            opened = os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+            os.dup2(opened, number)  # which children inherit
+            if opened != number:
+                os.close(opened)
+        if getattr(sys, name) is None:
+            mode: Literal["r", "w"] = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+    sys.stdout = cast("TextIO", Output(sys.stdout))
+    sys.stderr = cast("TextIO", Messages(sys.stderr))
+
+
+def is_cut_short() -> bool:
+    """Whether stdout did not take all."""
+    return isinstance(sys.stdout, Output) and sys.stdout.error is not None
+
+
+def what_was_lost() -> str:
+    """A sentence about what stdout did not take; "" where it took all."""
+    if isinstance(sys.stdout, Output):
+        if sys.stdout.error is not None:
+            reason = sys.stdout.error.strerror
+            return f"stdout: cannot be written ({reason}), so not all was printed; what was measured is kept"
+        if sys.stdout.replaced:
+            encoding = sys.stdout.encoding
+            return f"stdout: takes {encoding} only, so other characters are `?`; PYTHONIOENCODING=utf-8 prints them"
+    return ""
