@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from harness.cli.app import app
@@ -23,6 +24,7 @@ from harness.report.selfcheck import render_selfcheck
 from harness.stages.comparing import InterruptedComparison, compare_sides
 from harness.stages.options import RunOptions, compile_limits
 from harness.stages.run import run_suite
+from harness.store.names import find_folder
 from harness.store.run_directory import load_run
 from harness.toolchain import Toolchain
 
@@ -47,7 +49,7 @@ def compare(
         full: Markdown without cuts.
         out: Write the report to this file instead of stdout.
     """
-    options = options or CompareOptions()
+    options = _found(options or CompareOptions())
     if options.controls and not options.remeasure:
         raise UsageError("--controls are measured, and --no-remeasure measures nothing; leave one of them out")
     labels = require_two(options.sides, options.toolchains, options.within)
@@ -64,6 +66,15 @@ def compare(
     print_text(render(comparison, format, full=full, **terminal_form(out)), out)
     tell_where(path)
     return int(comparison_exit_code(comparison, strict=strict))
+
+
+def _found(options: CompareOptions) -> CompareOptions:
+    """The options, with the folders of the runs that they name as `latest`, `@-1` or by a beginning."""
+    sides = tuple(
+        side if is_toolchain(side) else str(find_folder(side, options.results, kind="run")) for side in options.sides
+    )
+    within = None if options.within is None else find_folder(options.within, options.results, kind="run")
+    return replace(options, sides=sides, within=within)
 
 
 def _compare(labels: tuple[str, str], options: CompareOptions, progress: Progress) -> tuple[Comparison, Path]:

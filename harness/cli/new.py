@@ -188,7 +188,8 @@ A plugin of iree-harness: $package/rewrites.py has what it does to a program, $p
     harness plugins $name        # its options, as suites can give them
     harness run example.toml     # a program with and without it: outputs are checked, then both are timed
 
-A report says how often it matched. What the rewrite prints is shown by `harness run -v`. docs/plugins.md of the harness
+A report says how often it matched; that both have the same module here, since IREE folds them to the same code, is said
+too. What the rewrite prints is shown by `harness run -v`. docs/plugins.md of the harness
 has the other kinds of steps, phases, and what a rewrite may rely on.
 """
 

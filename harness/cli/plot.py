@@ -26,6 +26,7 @@ from harness.records.comparison import Comparison
 from harness.report.run_report import Report, build_report
 from harness.store.comparison_directory import is_comparison, load_comparison
 from harness.store.files import writing
+from harness.store.names import find_folder
 from harness.store.place import without_password
 from harness.store.run_directory import load_run
 from harness.suite.cases import matching
@@ -78,7 +79,7 @@ def plot(options: PlotOptions) -> int:
 
 def _plot(options: PlotOptions, picture: Format | None) -> int:
     """Draw into one file of that format; None: into the folder that is there."""
-    path = Path(options.path)
+    path = Path(options.path) if "://" in options.path else find_folder(options.path)
     if "://" in options.path or _holds_runs(path):
         return _plot_series(options, picture)
     source = load_comparison(path) if is_comparison(path) else build_report(load_run(path))

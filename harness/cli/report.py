@@ -24,6 +24,7 @@ from harness.report.pages import Links, commit_name
 from harness.report.run_report import Report, build_report
 from harness.stages.reporting import load_against, load_either
 from harness.store.files import writing
+from harness.store.names import find_folder
 
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
 # What a summary needs at least, to say anything.
@@ -92,10 +93,11 @@ def report(options: ReportOptions) -> int:
     if options.across_hosts and options.base is None:
         raise UsageError("--across-hosts is for two runs; give the other one with --base")
     if options.base is None:
-        found = load_either(options.run)
+        found = load_either(find_folder(options.run))
     else:
+        run, base = find_folder(options.run, kind="run"), find_folder(options.base, kind="run")
         with Terminal() as progress:
-            found = load_against(options.run, options.base, progress, across_hosts=options.across_hosts)
+            found = load_against(run, base, progress, across_hosts=options.across_hosts)
     source = found if isinstance(found, Comparison) else build_report(found)
     if options.format == "github":
         _write_github(source, options, links)

@@ -28,6 +28,7 @@ from harness.report.suite_list import SuiteOutcome, outcome_record, outcomes_mar
 from harness.stages.options import RunOptions
 from harness.stages.prepare import prepare
 from harness.stages.run import run_suite
+from harness.store.names import find_folder
 from harness.store.run_directory import load_run
 from harness.suite.cases import Selection
 from harness.suite.load import SuiteList, find_list, load_suite
@@ -94,12 +95,14 @@ def _resumed(options: RunOptions) -> RunOptions:
     given = [name for name in own if getattr(options, name)] + ([] if options.measure else ["no_measure"])
     if given:
         raise UsageError(f"--resume goes on with the run's own settings; leave out {', '.join(given)}")
-    header = load_run(options.resume).header
+    resume = find_folder(options.resume, options.results, unfinished=True)
+    header = load_run(resume).header
     settings = header.settings
     return replace(
         options,
         suite=Path(header.suite),
-        results=options.resume.parent,
+        resume=resume,
+        results=resume.parent,
         toolchains=tuple(toolchain.version for toolchain in header.toolchains),
         patterns=tuple(settings["patterns"]),
         tags=tuple(settings["tags"]),

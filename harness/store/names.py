@@ -1,0 +1,68 @@
+"""What a user may call a run or a comparison: its path, `latest`, `@-1`, or the beginning of its folder's name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.store.comparison_directory import COMPARISON_FILE
+from harness.store.files import FINISHED_FILE
+from harness.store.folders import Kind, is_id
+from harness.store.run_directory import HEADER_FILE
+
+LATEST = "latest"
+_BEFORE = re.compile(r"@-([1-9]\d{0,5})")
+_SHOWN = 3
+_FILES: dict[Kind, str] = {"run": HEADER_FILE, "comparison": COMPARISON_FILE}
+
+
+def find_folder(
+    name: str | Path, results: Path = Path("results"), *, kind: Kind | None = None, unfinished: bool = False
+) -> Path:
+    """The folder that a user means.
+
+    Args:
+        name: A path; `latest`: the newest in the results folder; `@-1`: the one before it, `@-2`: the one before that;
+            or what only one folder's name begins with. `other/latest` is the newest in the folder `other`.
+        results: Where it lies, unless the name has a folder of its own.
+        kind: What it has to be; None: either.
+        unfinished: Of runs, only those that can go on.
+
+    Returns:
+        The folder; where the name means none, the name as a path, of which the caller says what is wrong.
+
+    Raises:
+        UsageError: `latest` and `@-1` where there are too few, or a beginning that several have.
+    """
+    path = Path(name)
+    if path.exists():
+        return path
+    folder = results if path.parent == Path() else path.parent
+    wanted = "run" if unfinished else kind
+    found = [
+        other
+        for other in folder_names(folder, wanted)
+        if not unfinished or not (folder / other / FINISHED_FILE).exists()
+    ]
+    if path.name == LATEST or _BEFORE.fullmatch(path.name):
+        back = 0 if path.name == LATEST else int(path.name.removeprefix("@-"))
+        dated = [other for other in found if is_id(other)]
+        if back >= len(dated):
+            what = f"{'unfinished ' * unfinished}{wanted or 'run or comparison'}"
+            raise UsageError(f"{name}: {folder} has no {what} that it could mean; `ls {folder}` shows what is there")
+        return folder / dated[-1 - back]
+    begun = [other for other in found if other.startswith(path.name)] if path.name else []
+    if len(begun) > 1:
+        names = ", ".join(begun[:_SHOWN]) + (f" and {len(begun) - _SHOWN} more" if len(begun) > _SHOWN else "")
+        raise UsageError(f"{name}: begins the names of {names} in {folder}; give more of the one you mean")
+    return folder / begun[0] if begun else path
+
+
+def folder_names(results: Path, kind: Kind | None = None) -> list[str]:
+    """Names of the runs and comparisons of a results folder, oldest first; none where there is no such folder."""
+    files = _FILES.values() if kind is None else (_FILES[kind],)
+    try:
+        return sorted(path.name for path in results.iterdir() if any((path / file).is_file() for file in files))
+    except OSError:
+        return []
