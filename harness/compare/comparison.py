@@ -18,7 +18,7 @@ from harness.compare.gates import apply_gates, require_gated_cases
 from harness.compare.judge import rules_of
 from harness.compare.options import CompareOptions
 from harness.compare.outputs import OutputsOfPair, compare_pair
-from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, what_is_known, with_rounds
+from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, redefinition, what_is_known, with_rounds
 from harness.compare.recorded import Timings, judge_recorded, recorded_row
 from harness.compare.rows import exact_rows, geometric_means, known_row, summarise, with_repro
 from harness.compare.sides import Environment, machine_facts, require_comparable, side_facts
@@ -233,11 +233,13 @@ def _notes(plan: Plan) -> list[str]:
     notes += [f"Outputs of {_cases(number)} were not compared: {reason}" for reason, number in unknown.items()]
     counts = Counter(str(plan.fates[pair.name]) for pair in plan.left_out)
     notes += [f"{_cases(number)} left out on both sides: {reason}" for reason, number in counts.items()]
-    redefined = [pair.name for pair in plan.pairs if pair.base and pair.head and pair.base.id != pair.head.id]
-    if redefined and not plan.within:
-        shown = ", ".join(redefined[:_MOST_NAMES]) + (", ..." if len(redefined) > _MOST_NAMES else "")
-        sides = f"The two sides define {_cases(len(redefined))} differently"
-        notes.append(f"{sides}, by flags, model, device or plugins: {shown}")
+    redefined: dict[str, list[str]] = {}
+    for pair in plan.pairs if not plan.within else ():
+        if pair.base and pair.head and pair.base.id != pair.head.id:
+            redefined.setdefault(redefinition((pair.base, plan.base), (pair.head, plan.head)), []).append(pair.name)
+    for how, names in redefined.items():
+        shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+        notes.append(f"The two sides define {_cases(len(names))} differently: {how} ({shown})")
     return notes
 
 

@@ -284,6 +284,30 @@ def _difference(there: tuple[Case, Side], gone: tuple[Case, Side]) -> str:
     return "its model's definition, device or plugins differ"
 
 
+def redefinition(base: tuple[Case, Side], head: tuple[Case, Side]) -> str:
+    """How the head defines a case of the same name, flag by flag: `the head adds --a and leaves out --b`."""
+    kinds = (
+        ("", [case.compile_flags for case, _ in (base, head)]),
+        ("run flag ", [case.run_flags for case, _ in (base, head)]),
+        ("plugin ", [case.plugins for case, _ in (base, head)]),
+    )
+    added = [f"{kind}{word}" for kind, (before, after) in kinds for word in after if word not in before]
+    gone = [f"{kind}{word}" for kind, (before, after) in kinds for word in before if word not in after]
+    parts = [f"{verb} {', '.join(words)}" for verb, words in (("adds", added), ("leaves out", gone)) if words]
+    if parts:
+        return f"the head {' and '.join(parts)}"
+    for what, values in (
+        ("on device", [case.uri for case, _ in (base, head)]),
+        ("with backend", [case.backend for case, _ in (base, head)]),
+    ):
+        if values[0] != values[1]:
+            return f"{what} {values[1]} instead of {values[0]}"
+    models = [side.evidence.models.get(case.model) for case, side in (base, head)]
+    if models[0] is not None and models[1] is not None and models[0].mlir_sha256 != models[1].mlir_sha256:
+        return "its model is another program"
+    return "the order of its flags, its model's definition or options of its plugins differ"
+
+
 def _failure(case: Case, side: Side) -> Failure | None:
     """A case's own failure, or that of the case that was measured in its place."""
     own = find_failure(case, side.evidence, timed=True)

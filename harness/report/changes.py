@@ -61,11 +61,13 @@ class Layout:
     Attributes:
         intervals: What the brackets beside a ratio hold, by metric.
         folded: How many rows of a list stand folded away below those that are always seen; None: all rows are seen.
+        titles: The heading of changed rows of a metric.
         spans: Latencies of the fastest and the slowest generation of a case in ns, where the page shows them.
     """
 
     intervals: Callable[[str], str]
     folded: int | None = None
+    titles: Callable[[str, Verdict], str] = change_title
     spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
@@ -154,7 +156,7 @@ def change_parts(rows: Sequence[Row], layout: Layout) -> list[Part]:
     for metric, group in by_metric(of_verdict(rows, *CHANGED)).items():
         for verdict in CHANGED:
             changed = largest_first(of_verdict(group, verdict))
-            parts += list_parts(change_title(metric, verdict), changed, layout)
+            parts += list_parts(layout.titles(metric, verdict), changed, layout)
     return parts
 
 

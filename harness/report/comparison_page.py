@@ -35,6 +35,7 @@ from harness.report.changes import (
     verdict_counts,
 )
 from harness.report.comparison_words import (
+    compared,
     finite,
     full_report_command,
     headline,
@@ -116,9 +117,9 @@ def terminal_page(comparison: Comparison) -> Page:
     counted = verdict_counts(hidden, VERDICTS)
     steps = next_steps(comparison)
     return Page(
-        title=f"{comparison.head.label} against {comparison.base.label}",
+        title=f"{comparison.head.suite}: {compared(comparison)}",
         parts=(
-            Paragraph(f"Comparison {comparison.id}: {sides_line(comparison)}".replace(" :", ":"), "dim"),
+            Paragraph(f"Comparison {comparison.id}: {_sides(comparison)}".replace(" :", ":"), "dim"),
             Paragraph(headline(comparison), "strong"),
             Warnings([note for note in (warning(comparison), *comparison.notes) if note]),
             *lost_table(lost[:_MOST_LISTED]),
@@ -129,6 +130,12 @@ def terminal_page(comparison: Comparison) -> Page:
             Steps(steps) if steps else Paragraph("No action needed."),
         ),
     )
+
+
+def _sides(comparison: Comparison) -> str:
+    """The sides in a line, as the user gave them too where the title names their releases."""
+    given = f"{comparison.head.label} against {comparison.base.label}"
+    return sides_line(comparison) + (f"; {given}" if given != compared(comparison) else "")
 
 
 def _with_reason(row: Row) -> Row:

@@ -131,6 +131,14 @@ def warning(comparison: Comparison) -> str:
     )
 
 
+def compared(comparison: Comparison) -> str:
+    """What is compared, in a few words: releases where they differ, else what the user gave."""
+    base, head = comparison.base, comparison.head
+    if head.toolchains and base.toolchains and head.toolchains != base.toolchains:
+        return f"{_toolchains(head)} against {_toolchains(base)}"
+    return f"{head.label} against {base.label}"
+
+
 def sides_line(comparison: Comparison) -> str:
     """What is compared with what, and how, in one line."""
     toolchains = [_toolchains(side) for side in (comparison.base, comparison.head)]

@@ -12,7 +12,7 @@ from typing import Literal
 from harness.metrics import TIMED
 from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
 from harness.report.changes import figure_unit
-from harness.report.comparison_words import finite, headline, sides_line
+from harness.report.comparison_words import compared, finite, headline, sides_line
 from harness.report.names import tidy
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.units import Unit, interval_text, share
@@ -179,13 +179,15 @@ def forest_of(comparison: Comparison, rows: Sequence[Row] | None = None, *, top:
 
 
 def _title(comparison: Comparison) -> str:
-    """`esrgan: results/new against iree==3.12.0`; a run by its id alone."""
+    """`esrgan: IREE 3.13.0 against IREE 3.12.0`; where releases are alike the sides as given, a run by its id alone."""
     base, head = (
         tidy(side.run if side.run and side.label.rstrip("/").endswith(side.run) else side.label)
         for side in (comparison.base, comparison.head)
     )
+    alike = comparison.base.toolchains == comparison.head.toolchains
+    sides = f"{head} against {base}" if alike else tidy(compared(comparison))
     suite = tidy(PurePath(comparison.head.suite).stem)
-    return f"{suite}: {head} against {base}" if suite else f"{head} against {base}"
+    return f"{suite}: {sides}" if suite else sides
 
 
 def chosen(rows: Sequence[Row], top: int | None) -> list[Row]:

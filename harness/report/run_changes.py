@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from harness.compare.upstream import UPSTREAM_METRICS, judge_upstream
@@ -21,7 +22,7 @@ from harness.report.run_rows import Row, side_label
 from harness.report.run_words import run_line, verdict_of
 from harness.report.run_words import verdict as outcome
 from harness.report.units import NOTHING, Unit, change_text, share, time_unit
-from harness.report.verdicts import NO_METRIC_CHANGED, NOTHING_CHANGED, RUN_WORDS, largest_first, of_metric, of_verdict
+from harness.report.verdicts import RUN_WORDS, largest_first, list_title, of_metric, of_verdict
 from harness.stats import CONFIDENCE
 
 _INTERVAL = f"{CONFIDENCE * 100:.0f} % interval"
@@ -148,8 +149,15 @@ def _latency_change(row: Row, base: Row | None, verdict: Verdict, floor: float) 
     )
 
 
+def _title(baseline: str, metric: str, verdict: Verdict) -> str:
+    """A run has no base, so nothing in it regressed: a variant is slower than the baseline, or has more of a thing."""
+    if metric == LATENCY.name:
+        return f"{'Slower' if verdict == 'regressed' else 'Faster'} than {baseline}"
+    return f"{list_title(metric)}: {'more' if verdict == 'regressed' else 'less'} than {baseline}"
+
+
 def latency_changes(report: Report, *, full: bool) -> list[Part]:
-    """Regressed and improved latencies; with `full` those that are similar, unclear, or without a baseline too."""
+    """Slower and faster latencies; with `full` those that are similar, unclear, or without a baseline too."""
     rows = [
         _latency_change(row, base, verdict, report.floor)
         for row, base in _pairs(report)
@@ -158,10 +166,12 @@ def latency_changes(report: Report, *, full: bool) -> list[Part]:
     layout = Layout(
         intervals=lambda _: _INTERVAL,
         folded=None if full else 0,
+        titles=partial(_title, report.facts.baseline),
         spans={row.case: (row.latency.low_ns, row.latency.high_ns) for row in report.rows() if row.latency is not None},
     )
     changes = change_parts(rows, layout)
-    parts = [*changes, Paragraph(_RULE_OF_RATIOS, "dim")] if changes else [Paragraph(NOTHING_CHANGED)]
+    nothing = f"No case is known to be faster or slower than {report.facts.baseline}."
+    parts = [*changes, Paragraph(_RULE_OF_RATIOS, "dim")] if changes else [Paragraph(nothing)]
     if full:
         parts += list_parts("Similar Latencies", largest_first(of_verdict(rows, "unchanged")), layout)
         parts += list_parts("Unclear Latencies", largest_first(of_verdict(rows, "inconclusive")), layout)
@@ -188,7 +198,7 @@ def _raw_latencies(report: Report, *, full: bool) -> list[Part]:
 
 
 def metric_changes(report: Report, *, full: bool) -> list[Part]:
-    """Regressed and improved figures of builds, by IREE's old thresholds; with `full` all of them."""
+    """Larger and smaller figures of builds, by IREE's old thresholds; with `full` all of them."""
     pairs = [
         (row, base)
         for row, base in _pairs(report)
@@ -200,12 +210,13 @@ def metric_changes(report: Report, *, full: bool) -> list[Part]:
         for row, base in pairs
         if (judged := _metric_row(metric, row, base)) is not None
     ]
-    layout = Layout(intervals=lambda _: _INTERVAL, folded=None if full else 0)
+    baseline = report.facts.baseline
+    layout = Layout(intervals=lambda _: _INTERVAL, folded=None if full else 0, titles=partial(_title, baseline))
     parts = change_parts(rows, layout)
     if parts:
         parts.append(Paragraph(_RULE_OF_METRICS, "dim"))
     elif pairs:
-        parts = [Paragraph(NO_METRIC_CHANGED)]
+        parts = [Paragraph(f"No compilation metric differs much from {baseline}'s.")]
     return [*parts, *(_all_metrics(report) if full else [])]
 
 

@@ -7,7 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, require_whole, side_of, what_is_known
+from harness.compare.pairs import (
+    Known,
+    Pair,
+    Side,
+    pair_runs,
+    pair_within,
+    redefinition,
+    require_whole,
+    side_of,
+    what_is_known,
+)
 from harness.errors import UsageError
 from harness.records.case import Case
 from harness.records.comparison import Verdict
@@ -241,6 +251,24 @@ def test_a_case_that_only_the_head_has(case: Case, broken: bool, expected: Known
 
 def test_a_case_that_only_the_base_has() -> None:
     assert fate(a_side(STOCK, FAST), a_side(STOCK), FAST.name) == known("missing", "the head has no such case")
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "how"),
+    [
+        (
+            replace(STOCK, compile_flags=("--a", "--b=1")),
+            replace(STOCK, compile_flags=("--a", "--b=2"), plugins=("fold",)),
+            "the head adds --b=2, plugin fold and leaves out --b=1",
+        ),
+        (STOCK, replace(STOCK, run_flags=("--c",)), "the head adds run flag --c"),
+        (STOCK, replace(STOCK, uri="local-task"), f"on device local-task instead of {STOCK.uri}"),
+        (STOCK, replace(STOCK, backend="vmvx"), f"with backend vmvx instead of {STOCK.backend}"),
+        (STOCK, STOCK, "the order of its flags, its model's definition or options of its plugins differ"),
+    ],
+)
+def test_how_the_head_defines_a_case_flag_by_flag(base: Case, head: Case, how: str) -> None:
+    assert redefinition((base, a_side(base)), (head, a_side(head))) == how
 
 
 # --- Skips, failures and identity ---

@@ -13,7 +13,7 @@ from harness.report.github import render_comment
 from harness.report.page import Picture
 from harness.report.pages import Links
 from harness.report.verdicts import MARKS
-from tests.report.builders import make_comparison, make_recorded_comparison, make_row, make_timed
+from tests.report.builders import make_comparison, make_recorded_comparison, make_row, make_side, make_timed
 from tests.report.rendered import Page, require_ours
 
 
@@ -49,6 +49,19 @@ def test_a_comparison_is_named_where_it_is_kept_and_recorded_numbers_come_with_a
         assert f"\n{name}" in render(replace(comparison, id=identity), "terminal", width=200)
     for text in (render_comment(comparison), render(comparison, "terminal", width=900)):
         assert "These are recorded numbers, taken at different times and on different machines" in text
+
+
+def test_a_comparison_is_named_by_what_it_compares() -> None:
+    sides = [make_side(f"results/{name}", "3.13.0", toolchains=("3.13.0",)) for name in ("old", "new")]
+    same = make_comparison([], base=sides[0], head=sides[1])
+    releases = replace(same, base=replace(sides[0], toolchains=("3.11.0",)))
+    for comparison, name in (
+        (same, "results/new against results/old"),
+        (releases, "IREE 3.13.0 against IREE 3.11.0"),
+    ):
+        text = render(comparison, "terminal", width=900)
+        assert text.startswith(f"{sides[1].suite}: {name}\n")
+        assert text.count("results/new against results/old") == 1
 
 
 def test_the_verdict_comes_first_then_what_to_do(full_comparison: Comparison) -> None:

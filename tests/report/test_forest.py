@@ -45,7 +45,7 @@ def test_latency_comes_first_then_compile_time_then_the_rest(full_comparison: Co
         "Instructions",
     ]
     assert forest.rest == "Not drawn: 1 new, 1 unchanged, 2 identical."
-    side = make_side("/home/me/results/20261121-1-esrgan/", "3.13.0", run="20261121-1-esrgan")
+    side = make_side("/home/me/results/20261121-1-esrgan/", "3.12.0", run="20261121-1-esrgan")
     assert forest_of(make_comparison([], head=side)).title == "esrgan: 20261121-1-esrgan against iree==3.12.0"
 
 
