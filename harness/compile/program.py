@@ -148,7 +148,11 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
     if "error" in answer:
         raise CaseError("compile", f"{where} {answer['error']}", printed)
     return PluginEffect(
-        name=call.plugin, matched=answer["matched"], changed=answer["changed"], wall_ns=finished.wall_ns
+        name=call.plugin,
+        matched=answer["matched"],
+        changed=answer["changed"],
+        wall_ns=finished.wall_ns,
+        left_alone=answer.get("left_alone", {}),
     )
 
 

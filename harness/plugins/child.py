@@ -7,7 +7,8 @@ It is started by path with the path of a request, a JSON file:
      "entry": name                               of the function that has to be there afterwards too
      "sites": [folder, ...]}                     where packages of the harness's own Python lie, looked at last
 
-and writes the changed module as bytecode, and an answer: {"matched": n, "changed": bool}, or {"error": "one phrase"}.
+and writes the changed module as bytecode, and an answer: {"matched": n, "changed": bool},
+with "left_alone": {what: n} where the rewrite says what it did not match, or {"error": "one phrase"}.
 What the rewrite prints on either stream goes to stderr, in order; of an exception, the rewrite's own frames follow.
 Standard library and iree.compiler only.
 """
@@ -25,6 +26,8 @@ import traceback
 from pathlib import Path
 from types import FunctionType, TracebackType
 from typing import Any
+
+_MOST_REASONS = 8
 
 
 class Refused(Exception):
@@ -101,6 +104,14 @@ def _count(matched: Any) -> int:
     return count
 
 
+def _left_alone(matched: Any) -> dict[str, int]:
+    """Why a rewrite left places alone, where what it returned says so; see harness.rewrites.matched."""
+    places = getattr(matched, "left_alone", {})
+    if not isinstance(places, dict):
+        raise Refused("returned a number whose left_alone is no dict")
+    return {" ".join(str(what).split())[:100]: _count(places[what]) for what in list(places)[:_MOST_REASONS]}
+
+
 def rewrite(request: dict[str, Any]) -> dict[str, Any]:
     """Do what the request asks for; the answer."""
     from iree.compiler import ir
@@ -116,7 +127,7 @@ def rewrite(request: dict[str, Any]) -> dict[str, Any]:
             if not place and isinstance(function, FunctionType):  # it was not even entered
                 place = _place(function.__module__, function.__code__.co_filename, function.__code__.co_firstlineno)
             raise Refused(f"raised {type(error).__name__}: {_one_line(error)}{place}") from error
-        matched = _count(matched)
+        matched, left_alone = _count(matched), _left_alone(matched)
         if request["entry"] in names and request["entry"] not in _names(module):
             raise Refused(f"removed or renamed the entry function {request['entry']!r}")
         try:
@@ -127,7 +138,7 @@ def rewrite(request: dict[str, Any]) -> dict[str, Any]:
         if not matched and after != before:
             raise Refused("changed the module, and says that it matched nothing")
     Path(request["output"]).write_bytes(after)
-    return {"matched": matched, "changed": after != before}
+    return {"matched": matched, "changed": after != before, **({"left_alone": left_alone} if left_alone else {})}
 
 
 def main() -> None:

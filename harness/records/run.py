@@ -71,12 +71,14 @@ class PluginEffect:
         matched: How many places a Python rewrite matched; None for other kinds.
         changed: Whether the program is another one afterwards.
         wall_ns: Of a Python rewrite's process.
+        left_alone: How many places a Python rewrite did not match, by what they are, where it says so.
     """
 
     name: str
     changed: bool
     matched: int | None = None
     wall_ns: int | None = None
+    left_alone: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

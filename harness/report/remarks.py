@@ -122,7 +122,15 @@ def _matched(effects: Sequence[PluginEffect]) -> str:
     counts = [str(effect.matched) for effect in effects]
     text = f"{', '.join(counts[:-1])} and {counts[-1]}" if len(counts) > 1 else counts[0]
     nothing = any(effect.matched for effect in effects) and not any(effect.changed for effect in effects)
-    return f"matched {text} {'place' if counts == ['1'] else 'places'}{', and changed nothing' if nothing else ''}"
+    matched = f"matched {text} {'place' if counts == ['1'] else 'places'}{', and changed nothing' if nothing else ''}"
+    left = ", ".join(_places(number, what) for effect in effects for what, number in effect.left_alone.items())
+    return f"{matched}; it left alone {left}" if left else matched
+
+
+def _places(number: int, what: str) -> str:
+    """`53 convolutions with dynamic sizes`, `1 convolution with dynamic sizes`."""
+    noun, *rest = what.split(" ")
+    return " ".join([f"{number:,}", noun.removesuffix("s") if number == 1 else noun, *rest])
 
 
 def _wrong_anchor(case: Case) -> str:

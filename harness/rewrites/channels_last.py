@@ -15,6 +15,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
+from harness.rewrites.matched import Matched
 from harness.rewrites.operations import (
     FUNCTIONS,
     body_of,
@@ -47,7 +48,7 @@ _TURNED = {
 _LOOPS = frozenset({"compilation_info", "linalg.memoized_indexing_maps", "lowering_config"})
 
 
-def channels_last(module: ir.Module, *, depthwise: bool = True) -> int:
+def channels_last(module: ir.Module, *, depthwise: bool = True) -> Matched:
     """Turn NCHW convolutions into NHWC ones.
 
     Every product stays the same; a compiler may add them up in another order. Convolutions of other layouts, with
@@ -59,13 +60,26 @@ def channels_last(module: ir.Module, *, depthwise: bool = True) -> int:
         depthwise: Depthwise convolutions are turned too.
 
     Returns:
-        How many convolutions were turned.
+        How many convolutions were turned, and why others were not.
     """
     names = CONVOLUTIONS if depthwise else CONVOLUTIONS - DEPTHWISE
-    convolutions = [op for op in find(module, *names) if is_known(op) and not in_region(op) and _is_straight(op)]
+    obstacles = {op: _obstacle(op) for op in find(module, *names)}
+    convolutions = [op for op, obstacle in obstacles.items() if not obstacle]
     for group in _by_block(convolutions):
         _turn(find_reach(group))
-    return len(convolutions)
+    return Matched(len(convolutions), [f"convolutions {obstacle}" for obstacle in obstacles.values() if obstacle])
+
+
+def _obstacle(convolution: ir.Operation) -> str:
+    """Why a convolution is left alone, as what follows `convolutions`; "" where it is not."""
+    values = [*convolution.operands, *convolution.results]
+    if any(isinstance(value.type, ir.ShapedType) and not value.type.has_static_shape for value in values):
+        return "with dynamic sizes"
+    if not is_known(convolution):
+        return "on something else than tensors of images"
+    if in_region(convolution):
+        return "in dispatch regions"
+    return "" if _is_straight(convolution) else "in functions with loops or branches"
 
 
 def _is_straight(op: ir.Operation) -> bool:

@@ -20,6 +20,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
 from harness.rewrites.host import host_vector_unit
+from harness.rewrites.matched import Matched
 from harness.rewrites.operations import body_of, find, loops_of, operations_of, structured_ops, transpose
 from harness.rewrites.tuned import tune
 
@@ -131,7 +132,14 @@ def configure(ranges: Sequence[int], *, lanes: int, registers: int) -> dict[str,
     }
 
 
-def tune_convolutions(module: ir.Module, *, vector_bytes: int = 0, registers: int = 0) -> int:
+def _obstacle(ranges: Sequence[int]) -> str:
+    """Why `configure` gives none, as what follows `convolutions`."""
+    if min(ranges) < 1:
+        return "with dynamic sizes"
+    return "of one point, which IREE makes matmuls of" if tuple(ranges[4:6]) == (1, 1) else "that no tile fits"
+
+
+def tune_convolutions(module: ir.Module, *, vector_bytes: int = 0, registers: int = 0) -> Matched:
     """Put derived lowering configurations on all linalg.conv_2d_nhwc_hwcf whose shapes are known.
 
     Args:
@@ -141,7 +149,7 @@ def tune_convolutions(module: ir.Module, *, vector_bytes: int = 0, registers: in
         registers: How many the target has: 32 for AVX-512 and NEON, 16 for AVX2; 0: as many as this machine.
 
     Returns:
-        How many operations were given a configuration. What carries one already keeps it.
+        How many operations were given a configuration, and why others were not. What carries one already keeps it.
 
     Raises:
         ValueError: There are fewer than 4 registers, or vector_bytes is none of a vector register.
@@ -151,6 +159,7 @@ def tune_convolutions(module: ir.Module, *, vector_bytes: int = 0, registers: in
     if registers < 4 or vector_bytes not in (16, 32, 64, 128):
         raise ValueError(f"{registers} registers of {vector_bytes} bytes are none of a vector unit")
     entries: list[dict[str, Any]] = []
+    left_alone: list[str] = []
     for op, loops in structured_ops(module):
         if op.name != CONVOLUTION:
             continue
@@ -159,9 +168,11 @@ def tune_convolutions(module: ir.Module, *, vector_bytes: int = 0, registers: in
             continue
         lanes = vector_bytes * 8 // bits
         entry = configure(loops.ranges, lanes=lanes, registers=registers)
-        if entry is not None and entry not in entries:
+        if entry is None:
+            left_alone.append(f"convolutions {_obstacle(loops.ranges)}")
+        elif entry not in entries:
             entries.append(entry)
-    return tune(module, configurations=entries)
+    return Matched(tune(module, configurations=entries), left_alone)
 
 
 # ---------------------------------------------------------------------------------------------------------------- forms

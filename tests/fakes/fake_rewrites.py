@@ -60,6 +60,24 @@ def matched_and_left_alone(module: ir.Module) -> int:
     return 3
 
 
+class Places(int):
+    """A number that says what else there was."""
+
+    left_alone: dict[str, object]
+
+
+def says_what_it_left_alone(module: ir.Module) -> int:
+    places = Places(0)
+    places.left_alone = {"loops of\nno length": 53, "x" * 1000: 1}
+    return places
+
+
+def says_what_it_left_alone_wrongly(module: ir.Module) -> int:
+    places = Places(0)
+    places.left_alone = {"loops": "many"}
+    return places
+
+
 def unroll(module: ir.Module, **options: object) -> int:
     """Say which options came."""
     raise ValueError(f"{options!r}")

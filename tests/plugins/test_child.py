@@ -116,6 +116,14 @@ def test_a_rewrite_changes_the_module_and_says_how_often(ask: Ask) -> None:
     [
         ("fake_rewrites:nothing", {"matched": 0, "changed": False}),
         ("fake_rewrites:matched_and_left_alone", {"matched": 3, "changed": False}),
+        (
+            "fake_rewrites:says_what_it_left_alone",
+            {"matched": 0, "changed": False, "left_alone": {"loops of no length": 53, "x" * 100: 1}},
+        ),
+        (
+            "fake_rewrites:says_what_it_left_alone_wrongly",
+            {"error": "returned 'many', and not how many places it matched"},
+        ),
         ("fake_rewrites:returns_numpys_integer", {"matched": 1, "changed": True}),
         ("fake_rewrites:prints", {"matched": 1, "changed": True}),
     ],

@@ -326,6 +326,11 @@ def step(name: str = "spec", *, changed: bool = False) -> PluginEffect:
         ([rewrite(1)], "", ["fold matched 1 place"]),
         ([rewrite(16)], "", ["fold matched 16 places"]),
         ([rewrite(3, changed=False)], "", ["fold matched 3 places, and changed nothing"]),
+        (
+            [replace(rewrite(0, changed=False), left_alone={"loops of no size": 1, "loops in loops": 1200})],
+            "",
+            ["fold matched 0 places; it left alone 1 loop of no size, 1,200 loops in loops"],
+        ),
         ([step()], "", ["spec changed nothing"]),
         ([step(changed=True)], "", []),
         ([rewrite(2), step()], "", ["fold matched 2 places", "spec changed nothing"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from iree.compiler import ir
 
 from harness.rewrites.channels_last import channels_last
 from tests.programs import Writer, in_util, program, tensor
@@ -89,6 +90,25 @@ def in_region(text: str) -> str:
     result = text.rpartition(" : ")[2].partition("\n")[0]
     region = f"%0 = flow.dispatch.region -> ({result}) {{ %1 ="
     return text.replace("%0 =", region).replace("return", f"flow.return %1 : {result} }}\n return", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "left_alone"),
+    [
+        (
+            accumulating("tensor<?x3x6x5xf32>", "tensor<4x3x3x3xf32>", "tensor<?x4x4x3xf32>"),
+            {"convolutions with dynamic sizes": 1},
+        ),
+        (
+            in_region(accumulating("tensor<1x3x6x5xf32>", "tensor<4x3x3x3xf32>", "tensor<1x4x4x3xf32>")),
+            {"convolutions in dispatch regions": 1},
+        ),
+        (ONE, {}),
+    ],
+)
+def test_it_says_why_it_left_convolutions_alone(text: str, left_alone: dict[str, int]) -> None:
+    with ir.Context(), ir.Location.unknown():
+        assert channels_last(ir.Module.parse(text)).left_alone == left_alone
 
 
 @pytest.mark.parametrize(
