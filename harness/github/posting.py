@@ -36,6 +36,8 @@ from harness.store.run_directory import load_run
 from harness.text import one_line
 
 _COMPARISON_BYTES = 128 * 2**20
+# A suite's names have at most 100 each, of which a case's has four.
+_NAME_CHARACTERS = 4_000
 _RUN_BYTES = 1024 * 2**20
 # The folder that scripts/ci/measure.sh compiles the base in: `results/base-9b05f1760b/20260101-000000-net`.
 _BASE_FOLDER = re.compile(r"(?:^|/)base-([0-9a-f]{7,40})/[^/]+$")
@@ -118,7 +120,11 @@ def _figures_of_run(folder: Path, checkout: Path | None, say: Callable[[str], No
             while part := stream.read(2**20):
                 digest.update(part)
     try:
-        report = build_report(load_run(folder))
+        run = load_run(folder)
+        names = (name for case in run.header.cases for name in (case.name, case.model, case.variant, case.device))
+        if (longest := max(map(len, names), default=0)) > _NAME_CHARACTERS:
+            raise RunError(f"{folder}: has a name of {longest:,} characters, which no suite has; make the run again")
+        report = build_report(run)
     except RecursionError:
         raise RunError(f"{folder}: is damaged; take the run from a backup") from None
     flags = suite_flags(checkout, report.facts.suite, say) if checkout is not None else frozenset()

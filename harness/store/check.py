@@ -13,7 +13,7 @@ from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.records.run import Run
 from harness.store.comparison_directory import COMPARISON_FILE, load_comparison
-from harness.store.database import connect, id_column, parquet
+from harness.store.database import connect, id_column, parquet, pattern, text
 from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
@@ -35,7 +35,7 @@ from harness.store.folders import (
 )
 from harness.store.place import Place
 from harness.store.run_directory import HEADER_FILE, load_run
-from harness.store.tables import Source, compacted_sources, fault_of, require_own_history, tables_of
+from harness.store.tables import Source, compacted_sources, fault_of, require_own_history, tables_of, too_many_rows
 from harness.text import one_line, shown
 
 State = Literal["ok", "unfinished", "damaged", "changed", "future schema", "not a run"]
@@ -251,6 +251,11 @@ def _unreadable(source: Source, owners: set[str] | None = None) -> str:
                 return f"{file}: cannot be read ({fault})"
             rows = parquet([file])
             try:
+                # The file's own count was looked at; what is read is what its groups of rows say.
+                groups = f"SELECT coalesce(sum(row_group_num_rows), 0) FROM parquet_metadata({text(pattern(file))})"  # noqa: S608
+                ((count,),) = connection.execute(f"{groups} WHERE column_id = 0").fetchall()
+                if fault := too_many_rows(file, int(count)):
+                    return f"{file}: cannot be read ({fault})"
                 # Each column of each row, as every reader reads it.
                 connection.execute(f"SELECT count(COLUMNS(*)) FROM {rows}").fetchall()  # noqa: S608 (quoted)
                 ids = connection.execute(f"SELECT DISTINCT {id_column(table)} FROM {rows}").fetchall()  # noqa: S608

@@ -47,6 +47,12 @@ COMPARISON_FILES = (COMPARISON_FILE, TURNS_FILE, "compiles.jsonl", "report.md", 
 # Raised when a name changes its meaning or goes away; new names may appear without.
 COMPARISON_VERSION = 1
 
+# A suite's names have at most 100 characters each, of which a case's has three, and its release.
+_NAMES = frozenset(("case", "model", "variant", "device", "metric", "unit", "verdict", "gate", "name", "suite"))
+_LONGEST_NAME = 4_000
+# A flag may be a pass pipeline, and a tool's output is cut at 4,000 characters.
+_LONGEST_TEXT = 100_000
+
 # Numbers that a value needs and JSON may have lost, since it has neither NaN nor infinities.
 _NEEDED = {"rows": ("floor", "seconds"), "means": ("ratio",)}
 _NEEDED_OF_SELFCHECK = ("upper_bound", "seconds")
@@ -146,10 +152,13 @@ def comparison_from_json(content: str | bytes, source: str = "comparison.json") 
     try:
         text = content if isinstance(content, str) else content.decode()
         document = json.loads(text)
+        longest = _too_long(document)
     except RecursionError:
         raise RunError(f"{source}: is damaged (nested too deep); make the comparison again") from None
     except ValueError as error:
         raise RunError(f"{source}: is not JSON ({error}); make the comparison again") from None
+    if longest:
+        raise RunError(f"{source}: is damaged ({longest}); make the comparison again")
     if _has_half_a_pair(text, document):
         raise RunError(f"{source}: is damaged (half a surrogate pair); make the comparison again")
     version = document.get("schema_version") if isinstance(document, dict) else None
@@ -165,6 +174,22 @@ def comparison_from_json(content: str | bytes, source: str = "comparison.json") 
         where = ".".join(map(str, error.errors()[0]["loc"])) if isinstance(error, ValidationError) else "its rows"
         raise RunError(f"{source}: is damaged at {where}; make the comparison again") from None
     return comparison
+
+
+def _too_long(value: Any, key: str = "") -> str:
+    """A text of it that is longer than any that a harness writes; "" where there is none.
+
+    A name is written many times into each report, and looked through for what has to be escaped there.
+    """
+    if isinstance(value, str):
+        longest = _LONGEST_NAME if key in _NAMES else _LONGEST_TEXT
+        return f"{key or 'a text'} of {len(value):,} characters" if len(value) > longest else ""
+    if isinstance(value, dict):
+        names = next((f"a key of {len(name):,} characters" for name in value if len(name) > _LONGEST_NAME), "")
+        return names or next((found for name, item in value.items() if (found := _too_long(item, name))), "")
+    if isinstance(value, list):
+        return next((found for item in value if (found := _too_long(item, key))), "")
+    return ""
 
 
 def _has_half_a_pair(text: str, document: Any) -> bool:

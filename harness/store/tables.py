@@ -68,6 +68,9 @@ NOTHING_YET = "There is no run here yet; `harness run SUITE` adds one, and from 
 _SET = re.compile(r"tables-[0-9a-f]{8}")
 _PHYSICAL = {"VARCHAR": "BYTE_ARRAY", "BIGINT": "INT64", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN"}
 _NAMED = 3
+# So many rows of equal values are no burden; beyond them, what is stored has to be there.
+_ROWS_OF_ANY_FILE = 100_000
+_ROWS_A_BYTE = 1
 _QUOTES = 'the columns "case" and "group" need their quotes, since they are words of SQL'
 _TURNS = re.compile(r"\bturns\b", re.IGNORECASE)
 
@@ -162,7 +165,8 @@ def _files_in(folder: Path) -> dict[str, Path]:
 def fault_of(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[Path]) -> str:
     """Why Parquet files are not rows of a table; "" where all are.
 
-    Each has to have exactly the columns that this harness writes, so that no query fails later on what a file says.
+    Each has to have exactly the columns that this harness writes, so that no query fails later on what a file says; and
+    no more rows than fit its bytes, so that a small file does not fill the memory.
     """
     import duckdb
 
@@ -172,13 +176,27 @@ def fault_of(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[
             f"SELECT file_name, name, type FROM parquet_schema([{texts([pattern(file) for file in files])}]) "  # noqa: S608
             "WHERE num_children IS NULL"
         ).fetchall()
+        counts = connection.execute(
+            f"SELECT file_name, num_rows FROM parquet_file_metadata([{texts([pattern(file) for file in files])}])"  # noqa: S608
+        ).fetchall()
     except duckdb.Error as error:
         return one_line(str(error))[:160]
     found: dict[str, set[tuple[str, str]]] = {}
     for file, name, kind in columns:
         found.setdefault(file, set()).add((name, kind))
     same = len(found) == len(files) and all(of_file == wanted for of_file in found.values())
-    return "" if same else "its columns are not those that this harness writes"
+    if not same:
+        return "its columns are not those that this harness writes"
+    return next((fault for file, rows in counts if (fault := too_many_rows(Path(file), rows))), "")
+
+
+def too_many_rows(file: Path, rows: int) -> str:
+    """That a file says it has more rows than a harness puts into so many bytes; "" where it does not.
+
+    A row has figures that differ from all others, and takes 10 bytes and more; equal rows take almost none.
+    """
+    most = max(_ROWS_OF_ANY_FILE, file.stat().st_size * _ROWS_A_BYTE)
+    return f"it has {rows:,} rows in {file.stat().st_size:,} bytes, which no harness writes" if rows > most else ""
 
 
 def rows_in(folder: Path, rows_of: RowsOf) -> tuple[str, Rows, str]:

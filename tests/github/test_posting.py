@@ -94,6 +94,28 @@ def test_a_flag_stands_where_the_suite_of_the_base_has_it_and_nowhere_else(folde
     assert sentences == []
 
 
+@pytest.mark.parametrize(
+    ("field", "length", "why"),
+    [("case", 10_000_000, "case of 10,000,000 characters"), ("reason", 200_000, "reason of 200,000 characters")],
+)
+def test_a_name_or_a_text_that_no_harness_writes_is_refused(folder: Path, field: str, length: int, why: str) -> None:
+    """Each is looked through and written many times in a comment."""
+    document = json.loads((folder / "comparison.json").read_text())
+    document["rows"][0][field] = "|" * length
+    (folder / "comparison.json").write_text(json.dumps(document))
+    with pytest.raises(RunError, match=rf"is damaged \({why}\); make the comparison again"):
+        read_figures(folder)
+
+
+def test_a_run_with_a_name_that_no_suite_has_is_refused(tmp_path: Path) -> None:
+    shutil.copytree(PUBLISHED, tmp_path / "run")
+    header = json.loads((tmp_path / "run/run.json").read_text())
+    header["cases"][0]["variant"] = "|" * 10_000_000
+    (tmp_path / "run/run.json").write_text(json.dumps(header))
+    with pytest.raises(RunError, match="has a name of 10,000,000 characters, which no suite has"):
+        read_figures(tmp_path / "run")
+
+
 def test_the_key_stands_for_the_figures(folder: Path) -> None:
     before = read_figures(folder).key
     (folder / "report.md").write_text("changed")

@@ -15,12 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import RunError
+from harness.progress import Silent
 from harness.report.rows import rows_of
+from harness.store.archive import merge
 from harness.store.check import Finding, check_folder
-from harness.store.database import write_tables
+from harness.store.database import connect, parquet, write_tables
 from harness.store.files import FileRecord, describe_file, mark_dropped, read_dropped, read_manifest
 from harness.store.folders import is_id, is_known, is_name
 from harness.store.run_directory import RunDirectory, load_run
+from harness.store.tables import open_tables, too_many_rows
 from tests.builders import make_header
 from tests.history.made import make_night, store
 from tests.store.made import a_comparison, a_run, an_old_run, an_unfinished_run, edit, without_turns
@@ -69,9 +72,22 @@ def tables_of_another(folder: Path) -> None:
     edit(folder / "finished.json", files={**files, "tables/points.parquet": described})
 
 
+def rows_without_end(folder: Path) -> None:
+    """Its own row so often that reading them takes gigabytes, in a file that is small, of which the hash is right."""
+    file = folder / "tables" / "cases.parquet"
+    many = f"SELECT row.* FROM {parquet([file])} AS row, range(400_000)"  # noqa: S608 (our names)
+    with connect() as connection:
+        connection.execute(f"COPY ({many}) TO '{file}.new' (FORMAT parquet, COMPRESSION zstd)")
+    Path(f"{file}.new").replace(file)
+    files = json.loads((folder / "finished.json").read_text())["files"]
+    described = asdict(describe_file(folder / "tables" / "cases.parquet"))
+    edit(folder / "finished.json", files={**files, "tables/cases.parquet": described})
+
+
 @pytest.mark.parametrize(
     ("spoil", "state", "why"),
     [
+        (rows_without_end, "damaged", "00 rows in "),
         (figure, "changed", "rounds.jsonl: is not as it was when the run was finished"),
         (write("lost.jsonl", ""), "changed", "lost.jsonl: was not there when the run was finished"),
         (other_marker, "changed", "turns-dropped.json: tells of other turns than it had"),
@@ -139,6 +155,25 @@ def test_tables_that_an_old_run_got_later_are_no_change_but_have_to_be_tables(tm
     assert (look(folder).state, look(folder).why) == ("ok", "")
     (folder / "tables" / "points.parquet").write_bytes(b"PAR1")
     assert (look(folder).state, "points.parquet: cannot be read" in look(folder).why) == ("damaged", True)
+
+
+def test_more_rows_than_fit_a_file_are_neither_merged_nor_read(tmp_path: Path) -> None:
+    """A run of a stranger: its tables are made again of its records, where these are read."""
+    folder = a_run(tmp_path / "theirs")
+    rows_without_end(folder)
+    (outcome,) = merge([str(tmp_path / "theirs")], str(tmp_path / "ours"), rows_of, Silent())
+    assert outcome.fate == "refused"
+    assert "which no harness writes" in outcome.why
+    with open_tables(str(tmp_path / "theirs"), rows_of, Silent()) as tables:
+        assert tables.query("SELECT count(*) AS n FROM cases")["n"][0] < 100
+
+
+@pytest.mark.parametrize(
+    ("rows", "bytes_", "fits"), [(100_000, 10, True), (100_001, 10, False), (300_000, 300_000, True)]
+)
+def test_how_many_rows_fit_a_file(tmp_path: Path, rows: int, bytes_: int, *, fits: bool) -> None:
+    (tmp_path / "x.parquet").write_bytes(b"x" * bytes_)
+    assert (too_many_rows(tmp_path / "x.parquet", rows) == "") is fits
 
 
 @pytest.mark.parametrize("make", [a_run, a_comparison])
