@@ -16,7 +16,7 @@ from benchmarks.plugins.generation import Job
 from benchmarks.plugins.recorded import IREE, Group, Header, iree_program, line
 from harness import process
 from harness.measure import last_core
-from harness.measure.generation import only_one_measures
+from harness.measure.alone import only_one_measures
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,7 +48,7 @@ def record(benchmark: engines.Benchmark, compiled: Compiled, path: Path, *, gene
         for number in range(generations):
             for job in jobs:
                 sys.stderr.write(f"generation {number + 1} of {generations}: {job.group}\n")
-                with only_one_measures(lambda: None):
+                with only_one_measures(print):
                     file.write(_measure(replace(job, generation=number)))
                 file.flush()
 

@@ -18,7 +18,7 @@ from benchmarks.verdicts.programs import Workload, prepare, workloads
 from harness.compare.engine import BASE, HEAD, Generation
 from harness.compare.samplers import GENERATION_S, sample_latency, summarise_generation
 from harness.measure import Group, Settings
-from harness.measure.generation import only_one_measures
+from harness.measure.alone import only_one_measures
 from harness.records.run import Round, Turn
 from harness.toolchain import Toolchain
 
@@ -101,7 +101,7 @@ def record(streams: Sequence[Stream], path: Path, toolchain: Toolchain) -> None:
             here = _share(left[stream.name], part, passes)
             if here <= 0:
                 continue
-            with only_one_measures(lambda: None), _Hog(enabled=stream.hog), gzip.open(path, "at") as file:
+            with only_one_measures(print), _Hog(enabled=stream.hog), gzip.open(path, "at") as file:
                 for _ in range(here):
                     one = samplers[stream.name].take(done.get(stream.name, 0))
                     done[stream.name] = one.number + 1

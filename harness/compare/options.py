@@ -40,6 +40,7 @@ class CompareOptions:
         results: Where the comparison's directory goes.
         compile_timeout: Seconds after which a compile is stopped.
         call_timeout: Seconds after which a turn is stopped.
+        wait: Wait while another harness measures on this machine; else measure beside it.
     """
 
     sides: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
@@ -60,6 +61,7 @@ class CompareOptions:
     results: Path = Path("results")
     compile_timeout: Positive = 900.0
     call_timeout: Positive = CALL_LIMIT_S
+    wait: bool = True
 
     def again(self) -> list[str]:
         """What a command that repeats a row needs, to judge it alike."""
@@ -85,6 +87,7 @@ class SelfcheckOptions:
         floor: Relative change of latency below which nothing is called changed (default: the suite's, else 0.01).
         seed: Of the order of turns.
         results: Where the run's directory goes that its modules are compiled for.
+        wait: Wait while another harness measures on this machine; else measure beside it.
         format: How to print it.
     """
 
@@ -96,4 +99,5 @@ class SelfcheckOptions:
     floor: Share | None = None
     seed: int = 0
     results: Path = Path("results")
+    wait: bool = True
     format: Literal["terminal", "json"] = "terminal"

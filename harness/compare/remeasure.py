@@ -14,7 +14,7 @@ from harness.compare.rows import instructions_row, known_row, measured_row, with
 from harness.compare.samplers import Gone, Module, find_module, latency_task, sample_compiles
 from harness.errors import RunError
 from harness.measure import last_core
-from harness.measure.generation import only_one_measures
+from harness.measure.alone import only_one_measures
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
 from harness.progress import Progress
@@ -94,8 +94,7 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
         return rows
     rounds: dict[str, list[Round]] = {work.name: [] for work in works}
     tasks = [_latency_task(work, plan, rounds[work.name], bench.directory) for work in works]
-    note = "Another harness is measuring on this machine; waiting for it"
-    with only_one_measures(lambda: bench.progress.note(note)):
+    with only_one_measures(bench.progress.note, wait=plan.options.wait):
         latency, is_stopped = _decide(tasks, "Compare", bench.progress)
         compiled: Mapping[str, Outcome] = {}
         if not is_stopped:

@@ -25,7 +25,7 @@ from harness.compare.pairs import Side
 from harness.compare.samplers import Gone, find_module, latency_task
 from harness.errors import RunError
 from harness.machine.environment import selfcheck_file
-from harness.measure.generation import only_one_measures
+from harness.measure.alone import only_one_measures
 from harness.metrics import LATENCY
 from harness.progress import Progress
 from harness.records.case import Case
@@ -101,7 +101,7 @@ def check_machine(
     tasks = [_task(side, case, toolchains[case.toolchain], rule, options) for case in cases]
     times = -(-options.rows // len(tasks))
     found: dict[str, list[Outcome]] = {task.name: [] for task in tasks}
-    with only_one_measures(lambda: progress.note("Another harness is measuring on this machine; waiting for it")):
+    with only_one_measures(progress.note, wait=options.wait):
         progress.stage("A/A rows", times * len(tasks))
         for _ in range(times):
             for task in tasks:

@@ -1,43 +1,19 @@
-"""[Build] -> [Round]: one generation, in fresh processes, with its turns in balanced orders.
-
-One harness at a time measures on a machine: two would slow each other on the same core without a word.
-"""
+"""[Build] -> [Round]: one generation, in fresh processes, with its turns in balanced orders."""
 
 from __future__ import annotations
 
 import contextlib
-import getpass
 import itertools
-import os
 import random
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 
-from harness.cache import held
 from harness.measure.session import Group, Loadable, Settings, WorkerDied, WorkerRefused, WorkerSession
 from harness.process import Limits
 from harness.records.run import Failure, Lost, Round, Turn
-
-
-def only_one_measures(on_wait: Callable[[], None]) -> AbstractContextManager[None]:
-    """Wait until no other harness of this user measures on this machine.
-
-    Args:
-        on_wait: Called once if another one is measuring now.
-    """
-    return held(Path(tempfile.gettempdir()) / f"iree-harness-{_user()}-measures.lock", on_wait)
-
-
-def _user() -> str:
-    """The user's name, or number where it has none, as in a container that is run under any number."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
 
 
 def load_order(cases: Sequence[str], seed: str) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ class RunOptions:
         compile_memory_gib: GiB of memory at which a compile is stopped (default: 80 % of the machine's).
         call_timeout_s: Seconds after which a turn, or one call through iree-run-module, is stopped.
         keep_going: Try the other variants of a model and device too where one of them timed out.
+        wait: Wait while another harness measures on this machine; else measure beside it.
         verbose: Show what rewrites of plugins print, and all that a compiler prints that fails.
     """
 
@@ -62,6 +63,7 @@ class RunOptions:
     compile_memory_gib: Annotated[Positive | None, Parameter(name="--compile-memory")] = None
     call_timeout_s: Annotated[Positive, Parameter(name="--call-timeout")] = 300.0
     keep_going: Flag = False
+    wait: bool = True
     verbose: Annotated[bool, Parameter(name=("--verbose", "-v"), negative="")] = False
 
     @property

@@ -19,7 +19,7 @@ from harness import __version__
 from harness.cache import cache_root
 from harness.errors import Interrupted, RunError
 from harness.machine.environment import capture_environment, harness_commit
-from harness.measure.generation import only_one_measures
+from harness.measure.alone import only_one_measures
 from harness.models.materialize import ModelArtifact, record
 from harness.process import hold_still
 from harness.progress import Progress
@@ -96,7 +96,7 @@ def _check_and_measure(
     if not options.measure:
         right = call_again_stage(context, right)
     with (
-        only_one_measures(lambda: progress.note("Another harness is measuring on this machine; waiting for it")),
+        only_one_measures(progress.note, wait=options.wait),
         hold_still(),
     ):
         reference_stage(context, right)

@@ -75,7 +75,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(selfcheck_module, "find_module", lambda *_: None)
     monkeypatch.setattr(selfcheck_module, "latency_task", scripted.task)
-    monkeypatch.setattr(selfcheck_module, "only_one_measures", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(selfcheck_module, "only_one_measures", lambda *_, **__: contextlib.nullcontext())
     yield scripted
 
 

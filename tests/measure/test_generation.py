@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -21,61 +19,9 @@ from hypothesis import strategies as st
 
 from harness.measure import Group, LoadableModule, Settings, measure_generation
 from harness.measure import session as room
-from harness.measure.generation import balanced_orders, load_order, only_one_measures
+from harness.measure.generation import balanced_orders, load_order
 from harness.records.run import Lost, Round
 from harness.toolchain import Toolchain
-
-# ------------------------------------------------------------------------------------------------ one harness at a time
-
-_HOLDER = """
-import sys
-from harness.measure.generation import only_one_measures
-with only_one_measures(lambda: None):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-@pytest.fixture
-def holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[str]:
-    """Another process that measures."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    code = f"import tempfile; tempfile.tempdir = {str(tmp_path)!r}\n{_HOLDER}"
-    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "held\n"
-    return child
-
-
-def test_a_second_one_waits_and_says_so(holder: subprocess.Popen[str]) -> None:
-    waited = []
-
-    def on_wait() -> None:
-        waited.append(True)
-        holder.communicate("")  # the other one is done
-
-    with only_one_measures(on_wait):
-        assert waited == [True]
-
-
-def test_one_that_was_killed_holds_nobody_up(holder: subprocess.Popen[str]) -> None:
-    holder.kill()
-    holder.communicate()
-    with only_one_measures(lambda: pytest.fail("waited")):
-        pass
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="users have no numbers there")
-@pytest.mark.parametrize("error", [KeyError("getpwuid(): uid not found: 12345"), OSError("No username set")])
-def test_a_user_without_a_name_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def unknown() -> str:
-        raise error
-
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("getpass.getuser", unknown)
-    with only_one_measures(lambda: pytest.fail("waited")):
-        assert (tmp_path / f"iree-harness-{os.getuid()}-measures.lock").exists()
-
 
 # --------------------------------------------------------------------------------------------------------------- orders
 
