@@ -142,6 +142,19 @@ def _inside(folder: Path) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextlib.contextmanager
+def importable(packages: Path) -> Iterator[None]:
+    """Have the packages of a folder in this process, as if they were installed; they are forgotten afterwards."""
+    before = set(sys.modules)
+    try:
+        with mock.patch.object(sys, "path", [str(packages), *sys.path]):
+            yield
+    finally:
+        for name in set(sys.modules) - before:
+            if Path(getattr(sys.modules[name], "__file__", None) or "").is_relative_to(packages):
+                del sys.modules[name]
+
+
 def timed(run: Run) -> set[str]:
     """Names of the cases that have turns."""
     return {turn.case for one_round in run.rounds for turn in one_round.turns}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.command import Ended, Harness, edit
+from tests.end_to_end.command import Ended, Harness, edit, importable
 from tests.end_to_end.suites import COMPARED, PRODUCT, SMALL, lay_out_counted
 
 
@@ -18,10 +18,10 @@ class Counted(Harness):
     """The command where the plugin of the suite `counted` is as if it were installed."""
 
     def __call__(self, *arguments: str, **environment: str) -> Ended:
-        """Run a command line to its end, in a fresh process where it looks for plugins."""
-        if arguments[0] in ("compare", "report"):
-            return super().__call__(*arguments, **environment)
-        return self.ended(*arguments, PYTHONPATH=str(self.folder / "packages"), **environment)
+        """Run a command line to its end, in this process."""
+        packages = self.folder / "packages"
+        with importable(packages):
+            return super().__call__(*arguments, PYTHONPATH=str(packages), **environment)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tomli
 
-from tests.end_to_end.command import Ended, Harness
+from tests.end_to_end.command import Ended, Harness, importable
 
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLE = REPOSITORY / "tests" / "example_plugins"
@@ -41,8 +41,9 @@ class Beside(Harness):
     packages: Path
 
     def __call__(self, *arguments: str, **environment: str) -> Ended:
-        """Run a command line to its end, in a fresh process."""
-        return self.ended(*arguments, PYTHONPATH=str(self.packages), **environment)
+        """Run a command line to its end, in this process."""
+        with importable(self.packages):
+            return super().__call__(*arguments, PYTHONPATH=str(self.packages), **environment)
 
 
 def lay_out(folder: Path) -> Path:
