@@ -31,6 +31,10 @@ COMMANDS = {
         "compare:compare",
         "Say of every case whether head is slower, faster or as fast as base, by measuring both side by side.",
     ),
+    "completion": (
+        "inspect:completion",
+        "Print a script that makes a shell complete commands, options, files and the names of runs.",
+    ),
     "dashboard": (
         "dashboard:dashboard",
         "Make a folder of pages that shows a whole history; a browser opens it from disk, or any web server serves it.",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.cache import environments_root
-from harness.cli.app import app
+from harness.cli.app import app, application_for
 from harness.cli.output import print_page, print_text, tell, tell_where, terminal_form
 from harness.cli.run import print_interrupted, print_run, run_one
 from harness.doctor import diagnose, diagnosis_page, render_json
@@ -119,6 +119,19 @@ def schema(kind: Literal["suite", "list", "flagset"]) -> int:
         kind: Which of the three.
     """
     print_text(json.dumps(json_schema(kind), indent=2))
+    return ExitCode.OK
+
+
+@app.command
+def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
+    """Print a script that makes a shell complete commands, options, files and the names of runs.
+
+    For bash: eval "$(harness completion bash)", in ~/.bashrc too.
+
+    Args:
+        shell: Which one.
+    """
+    print_text(application_for(()).generate_completion(shell=shell))
     return ExitCode.OK
 
 

@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -24,7 +24,7 @@ from harness.report.pages import Links, commit_name
 from harness.report.run_report import Report, build_report
 from harness.stages.reporting import load_against, load_either
 from harness.store.files import writing
-from harness.store.names import find_folder
+from harness.store.names import NAMED, find_folder
 
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
 # What a summary needs at least, to say anything.
@@ -60,9 +60,9 @@ class ReportOptions:
         head_commit: With --format github, link the head's commit: its address, or in GitHub Actions its hash.
     """
 
-    run: Path
+    run: Annotated[Path, NAMED]
     _: KW_ONLY
-    base: Path | None = None
+    base: Annotated[Path | None, NAMED] = None
     format: Literal["terminal", "markdown", "json", "csv", "github"] = "terminal"
     full: bool = False
     out: Path | None = None

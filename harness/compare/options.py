@@ -11,6 +11,7 @@ from cyclopts.validators import Number
 
 from harness.options import Flag, Patterns, Positive, Share, Toolchains, Whole
 from harness.records.comparison import RuleName
+from harness.store.names import NAMED
 
 # Seconds after which a turn is stopped, where the user says nothing else.
 CALL_LIMIT_S = 300.0
@@ -43,9 +44,9 @@ class CompareOptions:
         wait: Wait while another harness measures on this machine; else measure beside it.
     """
 
-    sides: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
+    sides: Annotated[tuple[str, ...], Parameter(negative="", show_default=False), NAMED] = ()
     _: KW_ONLY
-    within: Path | None = None
+    within: Annotated[Path | None, NAMED] = None
     toolchains: Toolchains = ()
     suite: Path | None = None
     patterns: Patterns = ()

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from harness.options import Count, Flag, Format, Patterns, Positive, Tags, Toolchains
 from harness.process import Limits
+from harness.store.names import NAMED
 
 # Of the machine's memory: where a compile is stopped when nobody says otherwise.
 _MEMORY_SHARE = 0.8
@@ -48,7 +49,7 @@ class RunOptions:
 
     suite: Path | None = None
     _: KW_ONLY
-    resume: Path | None = None
+    resume: Annotated[Path | None, NAMED] = None
     skip: Annotated[tuple[str, ...], Parameter(name="--skip", negative="", show_default=False)] = ()
     toolchains: Toolchains = ()
     patterns: Patterns = ()

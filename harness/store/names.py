@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from cyclopts import Parameter
+
 from harness.errors import UsageError
 from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.files import FINISHED_FILE
@@ -57,6 +59,16 @@ def find_folder(
         names = ", ".join(begun[:_SHOWN]) + (f" and {len(begun) - _SHOWN} more" if len(begun) > _SHOWN else "")
         raise UsageError(f"{name}: begins the names of {names} in {folder}; give more of the one you mean")
     return folder / begun[0] if begun else path
+
+
+def complete_folders(_: object) -> list[str]:
+    """What a shell offers where a run or a comparison is asked for: names below `results`, newest first."""
+    results = Path("results")
+    return [LATEST, *(f"{results}/{name}" for name in reversed(folder_names(results)))]
+
+
+# Of an option or an argument that is a run or a comparison.
+NAMED = Parameter(completer=complete_folders)
 
 
 def folder_names(results: Path, kind: Kind | None = None) -> list[str]:

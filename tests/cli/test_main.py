@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -122,3 +123,18 @@ def test_the_list_of_commands_needs_none_of_what_they_import() -> None:
     assert all(name in printed for name in COMMANDS)
     assert "harness.cli.app" in printed
     assert not [name for name in ("numpy", "pydantic", "harness.cli.run", "harness.report") if f"'{name}'" in printed]
+
+
+def test_a_shell_completes_commands_options_and_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    assert all(f'"{command}"' in script for command in COMMANDS)
+    assert "--model-input" in script
+    run = tmp_path / "results" / "20260101-000000-a"
+    run.mkdir(parents=True)
+    (run / "run.json").touch()
+    monkeypatch.chdir(tmp_path)
+    assert run_command_line(["__complete", "report", ""]) == 0
+    assert "results/20260101-000000-a" in capsys.readouterr().out
