@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 from harness.store.run_directory import load_run
 from harness.toolchain import find_toolchain
 from tests.end_to_end.command import Harness
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[2]
 
@@ -103,3 +110,28 @@ def test_a_run_that_times_nothing_holds_later_calls_against_the_first_too(harnes
     (lost,) = load_run(harness.runs()[-1]).lost
     assert lost.failure.message.startswith("a later call in one process gives other outputs than the first")
     assert not load_run(harness.runs()[-1]).references
+
+
+def test_as_many_silent_defects_are_found_without_expected_files_as_the_docs_say(harness: Harness) -> None:
+    programs = ROOT / "suites/known-issues"
+    content = tomllib.loads((ROOT / "suites/known-issues.toml").read_text())
+    models = {name: model for name, model in content["models"].items() if model.get("expect") == "mismatch"}
+    variants = [expected["cases"] for expected in content.pop("expect") if expected.get("mismatch")]
+    models |= {name: content["models"][name] for name in (cases.split("/")[0] for cases in variants)}
+    for name, model in models.items():
+        kept = {key: value for key, value in model.items() if key not in ("expected", "expect")}
+        models[name] = {**kept, "mlir": (programs / f"{name}.mlir").as_posix()}
+    flagsets = [(ROOT / "suites" / file).resolve().as_posix() for file in content["flagset_files"]]
+    matrix = {"include": ["*/stock@cpu", *variants]}
+    content |= {"models": models, "flagset_files": flagsets, "matrix": matrix}
+    (harness.folder / "silent.toml").write_text(tomli_w.dumps(content))
+
+    assert harness("run", "silent.toml", "--no-measure").returncode == 3
+    run = load_run(harness.runs()[-1])
+    records = [record for record in (*run.checks, *run.lost) if record.failure is not None and record.failure.mismatch]
+    assert len(models) == 4
+    assert {record.case.split("/")[0] for record in records} == {"padding", "loop"}
+    docs = " ".join((ROOT / "docs/known-issues.md").read_text().split())
+    assert "Four programs give wrong numbers without a word" in docs
+    assert "Without their expected files, the harness finds two of them: `padding`," in docs
+    assert "and `loop`, since a later call gives other outputs than the first" in docs
