@@ -240,6 +240,8 @@ class Check:
         max_relative: max |a - b| divided by max |b|.
         outputs: What a comparison with another run needs; () where the check failed, and in runs that are older than
             this field.
+        other_inputs: Whether it was right for other random inputs too.
+        below_tolerance: Positions of the outputs for which zeros would pass, since all right values are about that.
     """
 
     case: str
@@ -250,6 +252,8 @@ class Check:
     max_absolute: float | None = None
     max_relative: float | None = None
     outputs: tuple[OutputRecord, ...] = ()
+    other_inputs: bool = False
+    below_tolerance: tuple[int, ...] = ()
     failure: Failure | None = None
 
 

@@ -49,6 +49,14 @@ def was_compared(check: Check | None) -> bool:
     return check is not None and check.max_relative is not None
 
 
+def check_remarks(check: Check | None) -> Iterator[str]:
+    """That a check says little, since zeros would pass."""
+    if check is not None and check.failure is None and check.below_tolerance:
+        numbers = ", ".join(map(str, check.below_tolerance))
+        which = f"output {numbers}" if len(check.below_tolerance) == 1 else f"outputs {numbers}"
+        yield f"all values of {which} are within the tolerance of zero, so the check says little: zeros would pass"
+
+
 def _expectation(case: Case) -> str:
     return "give wrong outputs" if case.expected_mismatch else f'fail with "{case.expected_failure}"'
 

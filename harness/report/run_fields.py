@@ -96,6 +96,7 @@ FIELDS: tuple[Field[Row], ...] = (
     _metric("host_peak_bytes", "host-peak-memory"),
     _metric("device_peak_bytes", "device-peak-memory"),
     _field("checked_against"),
+    _field("checked_with_other_inputs", "check.other_inputs"),
     _field("max_absolute_error", "check.max_absolute"),
     _field("max_relative_error", "check.max_relative"),
     _field("failure_stage", "failure.stage"),

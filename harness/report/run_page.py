@@ -178,6 +178,7 @@ def _lists(report: Report, around: Surroundings, *, full: bool) -> list[Part]:
             ],
         ),
         Bullets([line for line in (first_look(report), correctness(report), trust(report)) if line]),
+        *(_outputs(report) if full else []),
         choice("the commands", 9, _commands(report)),
         *(_environment(report) if full else []),
     ]
@@ -230,6 +231,27 @@ def _how(section: Section) -> Sentence:
     return (
         (facts, Name(section.call), f"; {sampling((section,))}") if section.call else f"{facts}{sampling((section,))}"
     )
+
+
+def _outputs(report: Report) -> list[Part]:
+    """What the outputs of each case were held against, folded away."""
+    rows = [row for row in report.rows() if row.check is not None and row.checked_against]
+    if not rows:
+        return []
+    table = Table(
+        columns=(
+            Column("Benchmark Name", [row.case for row in rows], kind="name"),
+            Column("Held against", [row.checked_against or "" for row in rows], kind="text"),
+            Column("Largest Relative Difference", [_difference(row) for row in rows], kind="text"),
+            Column("Other Inputs Too", ["yes" if row.check and row.check.other_inputs else "" for row in rows]),
+        )
+    )
+    return [Heading("Outputs"), Fold("What each case was held against", (table,))]
+
+
+def _difference(row: Row) -> str:
+    found = row.check.max_relative if row.check is not None else None
+    return "" if found is None else f"{found:.1e}"
 
 
 def _commands(report: Report) -> list[Part]:

@@ -16,6 +16,7 @@ from harness.metrics import BUILD_FACTS, COMPILE_TIME, METRICS, REFERENCE_FACTS
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, IrCounts, ModelRecord, Peak, Reference, Work
 from harness.report.remarks import (
+    check_remarks,
     counting_remarks,
     effect_remarks,
     fate_remarks,
@@ -284,6 +285,7 @@ def _row(case: Case, group: _Group) -> Row:
     unusable = times.unusable.get(case.name, 0)
     remarks += measuring_remarks(row, generations=len(times.generations), unusable=unusable)
     remarks += reference_remarks(row)
+    remarks += check_remarks(row.check)
     remarks += effect_remarks(case, build)
     remarks += counting_remarks(row.counted)
     remarks += warning_remarks(build)

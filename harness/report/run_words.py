@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from harness.compare.judge import WORDS, Change
@@ -16,6 +17,9 @@ from harness.report.verdicts import MARKS, machine_line
 from harness.stats import CONFIDENCE
 from harness.stats.rule import Rule
 from harness.text import plural
+
+# Things that outputs are held against, which a sentence has room for.
+_MOST_SOURCES = 5
 
 _VERDICTS: Mapping[Change, Verdict] = {words.change: words.verdict for words in WORDS.values()}
 
@@ -137,12 +141,26 @@ def correctness(report: Report) -> str:
     if not errors:
         return f"{text}, but only for being finite."
     worst = max(checked, key=lambda row: errors.get(row.case, -1.0))
-    alone = len(checked) - len(errors)
-    unsure = f", {alone} of them only for being finite" if alone else ""
+    twice = sum(row.check is not None and row.check.other_inputs for row in checked)
+    again = f" ({twice} of them with other random inputs too)" if twice else ""
     return (
-        f"{text}{unsure}; the largest relative difference is {errors[worst.case]:.1e}, of {worst.case} "
-        f"against {worst.checked_against}."
+        f"{text}: {', '.join(_by_source(report, checked))}{again}; the largest relative difference is "
+        f"{errors[worst.case]:.1e}, of {worst.case} against {worst.checked_against}."
     )
+
+
+def _by_source(report: Report, checked: Sequence[Row]) -> list[str]:
+    """How many cases were held against what, as in `3 against ONNX Runtime 1.31.1`."""
+    cases = {row.case for row in report.rows()}
+    counts: Counter[str] = Counter()
+    for row in checked:
+        if row.check is None or row.check.max_relative is None:
+            counts["only for being finite"] += 1
+        else:
+            counts["against a baseline" if row.checked_against in cases else f"against {row.checked_against}"] += 1
+    first, rest = counts.most_common()[:_MOST_SOURCES], counts.most_common()[_MOST_SOURCES:]
+    texts = [f"{number} {source}" for source, number in first]
+    return [*texts, *([f"{sum(number for _, number in rest)} against others"] if rest else [])]
 
 
 def trust(report: Report) -> str:

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from harness.errors import CaseError
 from harness.measure.session import Group
-from harness.models.bench_folder import MODULE_FILE, BenchFolder
-from harness.models.inputs import load_argument
+from harness.models.bench_folder import MODULE_FILE, BenchFolder, input_files
+from harness.models.inputs import load_argument, write_arguments
 from harness.models.materialize import ModelArtifact
-from harness.models.model import Model
+from harness.models.model import Model, Tolerance
 from harness.models.onnx_file import onnxruntime_version, run_onnx
 from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.case import Case
-from harness.records.run import Build, Check, Failure, OutputRecord
+from harness.records.run import Build, Check, Failure
 from harness.toolchain import Toolchain
 from harness.verify.kept import keep_outputs
 from harness.verify.outputs import (
     Array,
     ModuleCall,
+    below_tolerance,
     compare_outputs,
     load_array,
     misfit,
@@ -133,6 +135,12 @@ class Right:
     advice: str = ""
 
 
+# What takes no longer is run a second time, on other inputs.
+_QUICK_S = 0.5
+# Far from the seeds that suites number their inputs with.
+_OTHER_SEED = 1_000_000
+_FINITE = "itself: its values are finite"
+
 SecondOpinion = Callable[[Runnable], Right | None]
 
 
@@ -202,62 +210,137 @@ def check_cases(
     A case is compared with expected files or ONNX Runtime where its model has them. Else a variant is compared with
     the baseline on its own device, and a baseline with the first device's, so that a device that computes something
     else is noticed; the very first one with a second opinion, and where there is none it has to give finite numbers.
+    What passes quickly, on random inputs alone, is held against the same once more on other random inputs.
 
     Args:
         cases: Model by model, device by device, baselines first.
         cache: The cache folder, where right outputs are kept.
         second_opinion: Gives what IREE itself makes of a baseline's program in another way, where that can be had.
     """
-    references = _References()
+    references, others = _References(), _References()
     for runnable in cases:
         on_start(runnable.case.name)
-        yield _check(runnable, models[runnable.case.model], references, limits, cache, second_opinion)
+        check = _check(runnable, models[runnable.case.model], references, others, limits, cache, second_opinion)
+        yield check
 
 
 def _check(
     runnable: AnyRunnable,
     model: Model,
     references: _References,
+    others: _References,
     limits: Limits,
     cache: Path,
     second_opinion: SecondOpinion,
 ) -> Check:
     case = runnable.case
-    against, max_absolute, max_relative, failure = "", None, None, None
-    kept: tuple[OutputRecord, ...] = ()
-    try:
-        outputs = runnable.outputs(limits)
-        right = references.find(case, model, runnable.artifact)
-        if right is None and isinstance(runnable, Runnable):
-            right = second_opinion(runnable)
-        if right is None:
-            against = "itself: its values are finite"
-            _require_finite(outputs)
-        else:
-            against = right.source
-            same = right.of_case and case.peer is None
-            difference = compare_outputs(outputs, right.outputs, model.tolerance, same_elements=same)
-            max_absolute, max_relative = difference.max_absolute, difference.max_relative
-            if difference.problem:
-                message = f"its {difference.problem}, compared with {against}{right.advice}"
-                failure = Failure(stage="verify", message=message, mismatch=True)
-        if failure is None:
-            kept = keep_outputs(outputs, cache)
-            if case.baseline:
-                references.keep_baseline(case, outputs)
-    except CaseError as error:
-        failure = Failure.of(error)
-    return Check(
+    check = Check(
         case=case.name,
-        against=against,
+        against="",
         command=runnable.command,
         relative_tolerance=model.tolerance.relative,
         absolute_tolerance=model.tolerance.absolute,
-        max_absolute=max_absolute,
-        max_relative=max_relative,
-        outputs=kept,
+    )
+    try:
+        started = time.monotonic()
+        outputs = runnable.outputs(limits)
+        is_quick = time.monotonic() - started < _QUICK_S
+        right = references.find(case, model, runnable.artifact)
+        has_opinion = right is None
+        if right is None and isinstance(runnable, Runnable):
+            right = second_opinion(runnable)
+        check = _held(check, runnable, outputs, right, model.tolerance)
+        if check.failure is None and is_quick and isinstance(runnable, Runnable):
+            opinion: SecondOpinion = second_opinion if has_opinion and right is not None else lambda _: None
+            check = _with_other_inputs(check, runnable, model, others, limits, opinion)
+        if check.failure is None:
+            check = replace(check, outputs=keep_outputs(outputs, cache))
+            if case.baseline:
+                references.keep_baseline(case, outputs)
+    except CaseError as error:
+        check = replace(check, failure=Failure.of(error))
+    return check
+
+
+def _held(
+    check: Check, runnable: AnyRunnable, outputs: Sequence[Array], right: Right | None, tolerance: Tolerance
+) -> Check:
+    """The check with what the outputs were held against, and how far off they are.
+
+    Raises:
+        CaseError: There is nothing to hold them against, and they are not finite.
+    """
+    if right is None:
+        _require_finite(outputs)
+        return replace(check, against=_FINITE, below_tolerance=below_tolerance(outputs, tolerance))
+    same = right.of_case and runnable.case.peer is None
+    difference = compare_outputs(outputs, right.outputs, tolerance, same_elements=same)
+    failure = None
+    if difference.problem:
+        message = f"its {difference.problem}, compared with {right.source}{right.advice}"
+        failure = Failure(stage="verify", message=message, mismatch=True)
+    return replace(
+        check,
+        against=right.source,
+        max_absolute=difference.max_absolute,
+        max_relative=difference.max_relative,
+        below_tolerance=below_tolerance(right.outputs, tolerance),
         failure=failure,
     )
+
+
+def _with_other_inputs(
+    check: Check,
+    runnable: Runnable,
+    model: Model,
+    others: _References,
+    limits: Limits,
+    second_opinion: SecondOpinion,
+) -> Check:
+    """The check, failed where the case is wrong for other random inputs: an answer that is folded is right for one.
+
+    Args:
+        others: What is right for those inputs.
+    """
+    other = _on_other_inputs(runnable)
+    if other is None:
+        return check
+    if model.expected:  # which are for the first inputs; what else might be right was not asked there
+        model = replace(model, expected=(), reference="baseline")
+    try:
+        right = others.find(other.case, model, other.artifact)
+    except CaseError:  # the baseline took too long to run twice
+        return check
+    try:
+        outputs = other.outputs(limits)
+        if right is None:
+            right = second_opinion(other)
+        held = _held(check, other, outputs, right, model.tolerance)
+    except CaseError as error:
+        failure = Failure.of(error)
+        return replace(check, failure=replace(failure, message=f"with other random inputs: {failure.message}"))
+    if held.failure is not None:
+        message = f"right with the suite's inputs; with other random values of them {held.failure.message}"
+        return replace(check, failure=replace(held.failure, message=message))
+    if other.case.baseline:
+        others.keep_baseline(other.case, outputs)
+    return replace(check, other_inputs=right is not None)
+
+
+def _on_other_inputs(runnable: Runnable) -> Runnable | None:
+    """The case in another folder, called with other random values; None where an input is not random."""
+    artifact = runnable.artifact
+    if not artifact.inputs or any(value.fill != "random" for value in artifact.inputs):
+        return None
+    inputs = tuple(replace(value, seed=value.seed + _OTHER_SEED) for value in artifact.inputs)
+    artifact = replace(artifact, inputs=inputs, arguments=write_arguments(inputs, artifact.mlir.parent))
+    files = input_files(artifact)
+    folder = runnable.bench.folder.with_name(f"{runnable.bench.folder.name}-other-inputs")
+    folder.mkdir()
+    for link in runnable.bench.folder.iterdir():
+        if link.is_symlink():  # what is none was written by a run
+            (folder / link.name).symlink_to(files.get(link.name, link).resolve())
+    return replace(runnable, artifact=artifact, bench=replace(runnable.bench, folder=folder))
 
 
 def _require_finite(outputs: Sequence[Array]) -> None:

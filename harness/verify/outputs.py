@@ -307,6 +307,17 @@ def compare_outputs(
     return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=None)
 
 
+def below_tolerance(reference: Sequence[Array], tolerance: Tolerance) -> tuple[int, ...]:
+    """Positions of the outputs whose values all lie within the tolerance of zero, so that zeros would pass for them."""
+    positions = []
+    for position, right in enumerate(reference):
+        largest = float(np.abs(right.astype(np.complex128)).max(initial=0.0))
+        within = replace(tolerance, relative=0.0) if right.dtype.kind in "biu" else scaled(tolerance, largest)
+        if right.size and np.isfinite(largest) and largest <= within.absolute + within.relative * largest:
+            positions.append(position)
+    return tuple(positions)
+
+
 def scaled(tolerance: Tolerance, scale: float) -> Tolerance:
     """The tolerance for values of which the largest is `scale`; where all are zero it stays as it is."""
     return replace(tolerance, absolute=tolerance.absolute * scale) if 0 < scale < 1 else tolerance

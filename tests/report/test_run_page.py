@@ -21,6 +21,7 @@ from harness.report.run_report import build_report
 from tests.report.builders import (
     make_build,
     make_case,
+    make_check,
     make_failed_build,
     make_header,
     make_nasty_run,
@@ -70,7 +71,7 @@ def test_the_layout_is_upstreams_with_failures_first(full_run: Run) -> None:
     ]
     more = {"Full Benchmark Summary", "Similar Latencies", "Unclear Latencies", "All Compilation Metrics"}
     assert not re.search("regress|improve", comment + full, re.IGNORECASE)  # there is no base
-    assert set(headings(full)) - set(headings(comment)) == {*more, "Environment"}
+    assert set(headings(full)) - set(headings(comment)) == {*more, "Outputs", "Environment"}
     assert "\x1b[32m▼ 0.600" in render(full_run, "terminal", width=120, color=True)
 
 
@@ -224,6 +225,23 @@ def ablated_run() -> Run:
     header = make_header(tuple(cases), baseline="without", suite_name="mlp-ablate-fold", suite_description=title)
     records: dict[str, Any] = {name: tuple(values) for name, values in made.items()}
     return Run(header=header, finished=True, **records)
+
+
+def test_a_run_says_what_its_outputs_were_held_against(small_run: Run) -> None:
+    stock, *others = small_run.header.cases
+    checks = [
+        make_check(stock, "expected files", max_relative=0.0, below_tolerance=(0, 2)),
+        *(make_check(case, stock.name, max_relative=0.0, other_inputs=True) for case in others),
+    ]
+    run = replace(small_run, checks=tuple(checks))
+    comment, full = (" ".join(render(run, "markdown", full=full).split()) for full in (False, True))
+    number = len(others)
+    sources = f"{number} against a baseline, 1 against expected files"
+    assert f"{sources} ({number} of them with other random inputs too); the largest" in comment
+    assert f"| `{others[0].name}` | {stock.name} | 0.0e+00 | yes |" in full
+    assert "all values of outputs 0, 2 are within the tolerance of zero, so the check says little" in full
+    unsure = replace(run, checks=(make_check(stock, "itself: its values are finite"), *checks[1:]))
+    assert "1 only for being finite" in render(unsure, "markdown")
 
 
 def test_an_ablation_says_what_each_option_does(full_run: Run) -> None:

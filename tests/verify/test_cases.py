@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -14,6 +15,7 @@ from onnx import TensorProto, helper
 
 from harness.cache import cache_root
 from harness.models.bench_folder import lay_out
+from harness.models.inputs import load_argument, write_arguments
 from harness.models.materialize import materialize
 from harness.models.model import Input, Model, Tolerance
 from harness.process import Limits
@@ -172,6 +174,96 @@ def test_cases_run_one_after_the_other_each_announced_before(make_runnable: Make
     checks = check_cases(cases, {"net": make_model()}, LIMITS, events.append, cache_root())
     events.extend((check.case, len(calls(fake))) for check in checks)
     assert events == ["net/stock@cpu", ("net/stock@cpu", 1), "net/a@cpu", ("net/a@cpu", 2)]
+
+
+def test_other_releases_are_held_against_the_first(
+    make_runnable: MakeRunnable, fake: Toolchain, tmp_path: Path
+) -> None:
+    """Of several releases the first that runs a group has its one baseline; the others' are variants of it."""
+    other = make_fake_toolchain(tmp_path / "other")
+
+    def of_release(release: str, variant: str, values: str) -> Runnable:
+        made = make_runnable(f"{variant}-{release}", values)
+        baseline = (release, variant) == ("1", "stock")
+        case = replace(made.case, variant=variant, toolchain=release, baseline=baseline)
+        return replace(made, case=case, toolchain=fake if release == "1" else other)
+
+    cases = [
+        of_release("1", "stock", "1,2"),
+        of_release("2", "stock", "1,3"),
+        of_release("1", "a", "1,2"),
+        of_release("2", "a", "1,2"),
+    ]
+    checks = list(check_cases(cases, {"net": make_model()}, LIMITS, lambda _: None, cache_root()))
+    assert [check.failure.message if check.failure else check.against for check in checks] == [
+        FINITE,
+        "its output 0 differs in 1 of 2 values, worst at [1]: 3 where 2 is right, compared with net/stock-1@cpu",
+        "net/stock-1@cpu",
+        "net/stock-1@cpu",
+    ]
+
+
+RANDOM = Input(shape=(3,), seed=7)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is, each call counts as quick."""
+    monkeypatch.setattr("harness.verify.cases._QUICK_S", 60.0)
+
+
+def test_what_takes_long_is_run_once(
+    make_runnable: MakeRunnable, fake: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.verify.cases._QUICK_S", 0.0)
+    check([make_runnable("stock", "1,2,3", inputs=[RANDOM])], fake)
+    assert len(calls(fake)) == 1
+
+
+def other_values(runnable: Runnable) -> np.ndarray[Any, Any]:
+    """What a second opinion is asked about, doubled."""
+    return 2 * load_argument(runnable.artifact.arguments[0])
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize(
+    ("inputs", "finds"),
+    [([RANDOM], True), ([RANDOM, replace(RANDOM, fill="constant")], False)],
+)
+def test_an_answer_that_is_folded_is_wrong_for_other_random_inputs(
+    make_runnable: MakeRunnable, fake: Toolchain, tmp_path: Path, inputs: list[Input], finds: bool
+) -> None:
+    arguments = write_arguments(inputs, tmp_path / "first")
+    folded = ",".join(str(value) for value in (2 * load_argument(arguments[0])).tolist())
+    stock = make_runnable("stock", folded, inputs=inputs)
+    stock = replace(stock, artifact=replace(stock.artifact, arguments=arguments))
+    checks = check([stock], fake, second=lambda made: Right(source="2 x", outputs=[other_values(made)]))
+    message = words(checks)["net/stock@cpu"]
+    if not finds:
+        assert message == "2 x"
+        return
+    assert message.startswith("right with the suite's inputs; with other random values of them its output 0 differs in")
+    assert message.endswith("compared with 2 x")
+    failure = checks["net/stock@cpu"].failure
+    assert failure is not None
+    assert failure.mismatch
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_variant_is_held_against_the_baseline_with_other_inputs_too(
+    make_runnable: MakeRunnable, fake: Toolchain
+) -> None:
+    cases = [make_runnable(name, "1,2,3", inputs=[RANDOM]) for name in ("stock", "a")]
+    checks = check(cases, fake)
+    assert [check.other_inputs for check in checks.values()] == [False, True]  # the baseline has nothing to meet
+    assert len(calls(fake)) == 4
+    first, other = cases[0].bench.folder, cases[0].bench.folder.with_name("stock@cpu-other-inputs")
+    assert not np.array_equal(np.load(first / "input0.npy"), np.load(other / "input0.npy"))
+
+
+def test_zeros_that_would_pass_are_told(make_runnable: MakeRunnable, fake: Toolchain) -> None:
+    checks = check([make_runnable("stock", "0,0", "1"), make_runnable("a", "0,0", "1")], fake)
+    assert [check.below_tolerance for check in checks.values()] == [(0,), (0,)]
 
 
 def test_a_check_keeps_its_command_and_tolerance(make_runnable: MakeRunnable, fake: Toolchain) -> None:

@@ -20,6 +20,7 @@ from harness.toolchain import Toolchain
 from harness.verify.outputs import (
     ModuleCall,
     Place,
+    below_tolerance,
     compare_outputs,
     load_array,
     misfit,
@@ -247,6 +248,25 @@ def test_bf16_outputs_are_read_though_the_tool_has_no_npy_form_for_them(
 
 
 # ----------------------------------------------------------------------------------------------------------- comparing
+
+
+@pytest.mark.parametrize(
+    ("right", "tolerance", "found"),
+    [
+        (np.zeros(2, np.float32), Tolerance(), (0,)),
+        (np.full(2, 1e-9, np.float32), Tolerance(), ()),  # the absolute tolerance shrinks with them
+        (np.full(2, 3.0, np.float32), Tolerance(absolute=3.0), (0,)),
+        (np.full(2, 3.0, np.float32), Tolerance(relative=1.0), (0,)),
+        (np.full(2, 3, np.int8), Tolerance(relative=1.0), ()),
+        (np.full(2, 3, np.int8), Tolerance(absolute=3.0), (0,)),
+        (np.zeros(2, np.bool_), Tolerance(), (0,)),
+        (np.zeros(0, np.float32), Tolerance(), ()),
+        (np.array([np.nan, 0.0], np.float32), Tolerance(), ()),
+    ],
+)
+def test_outputs_for_which_zeros_would_pass(right: Any, tolerance: Tolerance, found: tuple[int, ...]) -> None:
+    assert below_tolerance([right], tolerance) == found
+
 
 EXACT = Tolerance(relative=0.0, absolute=0.0)
 HUGE = Tolerance(relative=1e30, absolute=1e30)
