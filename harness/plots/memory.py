@@ -26,7 +26,7 @@ from harness.plots.canvas import (
 from harness.plots.labels import Box, place_labels
 from harness.report.ratio_axis import round_figures
 from harness.report.run_report import Report
-from harness.report.run_rows import Section
+from harness.report.run_row import Section
 from harness.report.run_words import run_line, verdict
 from harness.report.units import byte_unit, time_unit
 

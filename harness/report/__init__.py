@@ -41,7 +41,8 @@ def render(
         if isinstance(source, Report):
             return run_json(source) if format == "json" else run_csv(source)
         return json_document(source).decode() if format == "json" else comparison_csv(source)
-    from harness.report.pages import Surroundings, markdown_page, terminal_page
+    from harness.report.kinds import markdown_page, terminal_page
+    from harness.report.pages import Surroundings
 
     if format == "terminal":
         from harness.report.terminal import to_terminal

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from harness.records.comparison import Comparison
 from harness.report import render
+from harness.report.kinds import markdown_page
 from harness.report.markdown import COMMENT, Limits, size_bytes, to_markdown
 from harness.report.page import Name, Page, Picture
-from harness.report.pages import Links, Surroundings, markdown_page
+from harness.report.pages import Links, Surroundings
 from harness.report.portable import portable_comparison, portable_report
 from harness.report.run_report import Report
 

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.records.comparison import Comparison
 from harness.report.data import plain_value
 from harness.report.markdown_text import web_address
 from harness.report.page import (
@@ -31,7 +30,6 @@ from harness.report.page import (
     Steps,
     Table,
 )
-from harness.report.run_report import Report
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _COMMIT_DIGITS = 10
@@ -99,28 +97,8 @@ class Content:
     everything: str
 
 
-def terminal_page(source: Report | Comparison) -> Page:
-    """What somebody may have to act on, and the figures."""
-    from harness.report import comparison_page, run_page
-
-    if isinstance(source, Comparison):
-        return comparison_page.terminal_page(source)
-    return run_page.terminal_page(source)
-
-
-def markdown_page(source: Report | Comparison, around: Surroundings, *, full: bool) -> Page:
-    """A comment, or everything there is.
-
-    Args:
-        around: Its title, and what stands beside the figures.
-        full: Every row of every list, all settings, the environment and all commands.
-    """
-    from harness.report import comparison_page, run_page
-
-    if isinstance(source, Comparison):
-        content = comparison_page.content_of(source, around, full=full)
-    else:
-        content = run_page.content_of(source, around, full=full)
+def page_of(content: Content, around: Surroundings) -> Page:
+    """What both kinds of report are as a page."""
     advice = Steps(content.steps) if content.steps else Paragraph("No action needed.")
     return Page(
         marker=content.marker if around.marked else (),

@@ -6,17 +6,14 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from harness.plugins.chain import PIPELINE_FLAG
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, IrCounts, PluginEffect
+from harness.report.run_row import Row, Status
 from harness.report.units import percent, with_unit
 from harness.store.evidence import is_expected
 from harness.toolchain.tools import flag_name
-
-if TYPE_CHECKING:
-    from harness.report.run_rows import Row, Status
 
 # Our median and iree-benchmark-module's come from different processes; on the machines this was written on, fresh
 # processes running one module differ by 6 to 14 %, so a smaller difference says nothing.

@@ -18,7 +18,7 @@ from harness.report.forest import USUAL_ROWS, Forest, Wording, blocks_of, chosen
 from harness.report.names import tidy
 from harness.report.page import Column, Fold, Heading, Paragraph, Part, Table
 from harness.report.run_report import Report
-from harness.report.run_rows import Row, side_label
+from harness.report.run_row import Row, side_label
 from harness.report.run_words import run_line, verdict_of
 from harness.report.run_words import verdict as outcome
 from harness.report.units import NOTHING, Unit, change_text, share, time_unit

@@ -34,7 +34,7 @@ from harness.report.pages import Content, Surroundings, choice, commit_name, pic
 from harness.report.run_changes import latency_changes, metric_changes, side_by_side
 from harness.report.run_fields import ir_columns, main_columns, roofline_columns, roofline_line
 from harness.report.run_report import Report
-from harness.report.run_rows import Row, Section, Status
+from harness.report.run_row import Row, Section, Status
 from harness.report.run_words import (
     common_fate,
     correctness,

@@ -15,7 +15,8 @@ from harness.metrics import LATENCY
 from harness.records.case import Case, VariantGroup
 from harness.records.run import Run
 from harness.report.remarks import was_compared
-from harness.report.run_rows import Row, Section, baseline_label, section_of
+from harness.report.run_row import Row, Section
+from harness.report.run_rows import baseline_label, section_of
 
 # A quiet core gives a busy process all but some per mille of its time; less than this is another program's doing.
 _WHOLE_CORE = 0.95

@@ -11,7 +11,7 @@ from harness.compare.sides import selfcheck_of
 from harness.records.comparison import Verdict
 from harness.report.page import Name, Sentence, Step
 from harness.report.run_report import Facts, Report, Summary
-from harness.report.run_rows import Row, Section
+from harness.report.run_row import Row, Section
 from harness.report.units import interval_text, ratio_text, share
 from harness.report.verdicts import MARKS, machine_line
 from harness.stats import CONFIDENCE

@@ -1,0 +1,156 @@
+"""What a row of a run's report is: one planned case with its records, figures and verdict."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.compare.judge import Change
+from harness.ir.roofline import Attained
+from harness.metrics import BUILD_FACTS, COMPILE_TIME, METRICS, REFERENCE_FACTS
+from harness.records.run import Build, Check, Failure, IrCounts, Peak, Reference, Work
+from harness.stats import (
+    Estimate,
+    Latency,
+)
+
+Status = Literal[
+    "measured",
+    "same",
+    "not timed",
+    "turns dropped",
+    "failed",
+    "expected failure",
+    "skipped",
+    "missing",
+    "not measured yet",
+]
+
+
+def side_label(variant: str, toolchain: str, *, several: bool) -> str:
+    """A variant by its name; where there are several toolchains, as in `stock:3.12.0`."""
+    return f"{variant}:{toolchain}" if several else variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One case and what was recorded of it; None where nothing was.
+
+    Attributes:
+        baseline: Whether the other rows of its section are compared with it.
+        peer: The engine that ran it instead of IREE, by its registered name.
+        status: `same`: not measured on its own, since its module and run flags are those of `same_as`, whose timings
+            it shows. `not timed`: compiled and right, in a run that was to time nothing. `turns dropped`: its raw turns
+            were deleted by `harness results gc`. `missing`: planned, and neither measured nor failed nor skipped in a
+            finished run.
+        same_as: Variant with the same module and run flags, under the same toolchain.
+        counted: The ops that the suite names, and its encoded tensors where the suite asks what they cost.
+        reference: Of this case, or of the one whose timings it shows.
+        instructions_per_call: Retired in user mode; the median over turns.
+        estimate: Time of this case divided by the baseline's; None for the baseline and where one of them has none.
+        kind: What to call the estimate; `same` without an estimate where the module is the baseline's.
+        peer_estimate: Time of this case divided by the section's best peer's; None for that peer itself.
+        attained: How much of the machine it uses; None where its model's work is not known.
+        failure: Why there are no figures, for failures that were expected too.
+        remarks: Sentences in plain words, the weightiest first.
+        repro: Command lines that repeat the case with plain tools.
+    """
+
+    case: str
+    group: str
+    model: str
+    variant: str
+    device: str
+    toolchain: str
+    baseline: bool
+    peer: str | None = None
+    compile_flags: tuple[str, ...] = ()
+    run_flags: tuple[str, ...] = ()
+    status: Status
+    same_as: str | None = None
+    build: Build | None = None
+    counted: IrCounts | None = None
+    check: Check | None = None
+    reference: Reference | None = None
+    latency: Latency | None = None
+    instructions_per_call: float | None = None
+    estimate: Estimate | None = None
+    kind: Change | None = None
+    peer_estimate: Estimate | None = None
+    attained: Attained | None = None
+    failure: Failure | None = None
+    remarks: tuple[str, ...] = ()
+    repro: tuple[str, ...] = ()
+
+    @property
+    def latency_ns(self) -> float | None:
+        """Median over generations of each one's median time of one call."""
+        return self.latency.median_ns if self.latency is not None else None
+
+    @property
+    def module_sha256(self) -> str | None:
+        """Of the module's bytes."""
+        return self.build.module_sha256 if self.build is not None else None
+
+    @property
+    def reference_ns(self) -> float | None:
+        """Median real time that one iree-benchmark-module process says."""
+        times = [time for time in self.reference.real_time_ns if 0 < time < math.inf] if self.reference else []
+        return float(statistics.median(times)) if times else None
+
+    @property
+    def checked_against(self) -> str | None:
+        """What its outputs were compared with."""
+        return self.check.against or None if self.check is not None else None
+
+    @property
+    def ir(self) -> Mapping[str, int]:
+        """Counts of the ops that the suite names, by `phase/op`."""
+        return self.counted.counts if self.counted is not None else {}
+
+    def figure(self, metric: str) -> float | None:
+        """Its compilation time, or a counted figure of its build or of iree-benchmark-module, by the metric's name."""
+        if metric == COMPILE_TIME.name:
+            return self.build.compile_ns if self.build is not None else None
+        if (of_build := BUILD_FACTS.get(METRICS[metric])) is not None:
+            return of_build(self.build) if self.build is not None else None
+        return REFERENCE_FACTS[METRICS[metric]](self.reference) if self.reference is not None else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """The cases that were measured against each other: one model on one device.
+
+    Attributes:
+        device_facts: What the device is and its driver's version; "" where the run does not say.
+        call: The entry function and its inputs, as a person would write them.
+        baseline: What the others are compared with: the variant, and its toolchain where there are several.
+        rounds: Of each generation that measured the group.
+        best_peer: Label of the fastest peer; "" where none was measured.
+        work: What one call has to do; None in runs that did not count it.
+        peak: What the machine reaches with as many threads; None where it was not measured, as of a GPU.
+    """
+
+    group: str
+    model: str
+    device: str
+    device_facts: str
+    call: str
+    baseline: str
+    rounds: tuple[int, ...]
+    rows: tuple[Row, ...]
+    best_peer: str = ""
+    work: Work | None = None
+    peak: Peak | None = None
+
+    @property
+    def toolchains(self) -> tuple[str, ...]:
+        """Versions of its rows, in order; peers know none."""
+        return tuple(dict.fromkeys(row.toolchain for row in self.rows if row.peer is None))
+
+    def label(self, row: Row) -> str:
+        """What tells a row from the others of the section: its variant, and its toolchain where there are several."""
+        return side_label(row.variant, row.toolchain, several=len(self.toolchains) > 1 and row.peer is None)
