@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -31,6 +31,7 @@ from harness.stages.run import run_suite
 from harness.store.names import find_folder
 from harness.store.run_directory import load_run
 from harness.suite.cases import Selection
+from harness.suite.completion import CASES
 from harness.suite.load import SuiteList, find_list, load_suite
 from harness.toolchain import Toolchain, get_toolchains, release_named
 
@@ -236,7 +237,7 @@ class ListOptions:
     suite: Path
     _: KW_ONLY
     toolchains: Toolchains = ()
-    patterns: Patterns = ()
+    patterns: Annotated[Patterns, CASES] = ()
     tags: Tags = ()
     flags: bool = False
     format: Literal["terminal", "json"] = "terminal"

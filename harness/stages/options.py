@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from harness.options import Count, Flag, Format, Patterns, Positive, Tags, Toolchains
 from harness.process import Limits
 from harness.store.names import NAMED
+from harness.suite.completion import CASES
 
 # Of the machine's memory: where a compile is stopped when nobody says otherwise.
 _MEMORY_SHARE = 0.8
@@ -52,7 +53,7 @@ class RunOptions:
     resume: Annotated[Path | None, NAMED] = None
     skip: Annotated[tuple[str, ...], Parameter(name="--skip", negative="", show_default=False)] = ()
     toolchains: Toolchains = ()
-    patterns: Patterns = ()
+    patterns: Annotated[Patterns, CASES] = ()
     tags: Tags = ()
     budget_s: Budget = None
     generations: Count | None = None
@@ -122,7 +123,7 @@ class IrOptions:
     """
 
     suite: Path
-    case: str
+    case: Annotated[str, CASES]
     _: KW_ONLY
     phases: Annotated[tuple[str, ...], Parameter(name="--phase", negative="", show_default=False)] = ()
     ops: Annotated[tuple[str, ...], Parameter(name="--ops", negative="", show_default=False)] = ()
