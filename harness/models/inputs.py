@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
 from harness.cache import write_atomically
@@ -141,12 +142,24 @@ def write_arguments(inputs: Sequence[Input], folder: Path, where: str = "inputs"
         SuiteError: As `make_array`.
         OSError: A file cannot be written.
     """
+    for position, value in enumerate(inputs):
+        _require_memory(value, f"{where}[{position}]")
     content = "\n".join(f"{'scalar ' * value.scalar}{_type(value)} {_content(value)}" for value in inputs)
     own_folder = folder / f"inputs-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
     return tuple(
         _write_argument(value, own_folder / f"input{position}", f"{where}[{position}]")
         for position, value in enumerate(inputs)
     )
+
+
+def _require_memory(value: Input, where: str) -> None:
+    """Refuse an input that this machine cannot hold twice, as it is made and as it is written."""
+    needed = math.prod(value.shape) * _HELD_AS[value.dtype].itemsize
+    if value.fill != "npy" and 2 * needed > psutil.virtual_memory().total:
+        raise SuiteError(
+            f"{where} shape: {_type(value)} takes {needed / 2**30:.4g} GiB, which this machine's memory cannot hold "
+            "twice; give smaller sizes"
+        )
 
 
 def load_argument(argument: Argument) -> Array:
@@ -232,8 +245,10 @@ def _load_npy(value: Input, where: str) -> Array:
     if value.path is None or not value.path.is_file():
         raise SuiteError(f"{where} npy: there is no file {value.path}; check the path")
     try:
-        array: Array = np.lib.format.open_memmap(value.path, mode="r")
-    except (OSError, ValueError, EOFError) as error:
+        with np.errstate(over="raise"):
+            array: Array = np.lib.format.open_memmap(value.path, mode="r")
+    # A header may claim any shape: more than an address, or than any number, can hold.
+    except (OSError, ValueError, EOFError, ArithmeticError, MemoryError, TypeError) as error:
         raise SuiteError(f"{where} npy: {value.path} is not a whole .npy file ({error}); write it again") from None
     if not value.dtype and array.dtype not in _TYPE_OF:
         raise SuiteError(

@@ -21,6 +21,8 @@ from harness.stages.entry import check_entry
 from harness.stages.failures import FailureNotes
 from harness.stages.prepare import Prepared
 
+_LONGEST_REASON = 300
+
 
 @contextmanager
 def writing_the_cache(remedy: str = "make room or set HARNESS_CACHE") -> Iterator[None]:
@@ -77,6 +79,9 @@ def _materialized(model: Model, prepared: Prepared, cases: Sequence[Case], limit
         return Failure(stage="model", message=f"{prepared.suite.path}: {error}")
     except CaseError as error:
         return Failure.of(error)
+    except (MemoryError, OverflowError, ValueError) as error:  # of sizes that nothing can hold, and the others go on
+        reason = " ".join(str(error).split())[:_LONGEST_REASON] or type(error).__name__
+        return Failure(stage="model", message=f"[models.{model.name}] cannot be made ({reason}); give smaller sizes")
     return artifact
 
 

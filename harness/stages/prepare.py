@@ -20,7 +20,7 @@ from harness.suite.cells import chain_of, suits
 from harness.suite.flags import refusal
 from harness.suite.load import LoadedSuite, Suite, Variant, load_suite
 from harness.suite.present import find_devices
-from harness.text import did_you_mean
+from harness.text import did_you_mean, shown
 from harness.toolchain import Toolchain, compiler_flags, find_toolchain, runtime_flags
 from harness.toolchain.tools import flag_name
 
@@ -197,6 +197,8 @@ def _refuse_flags(suite: Suite, case: Case, variant: Variant, plugins: Mapping[s
     for at_run, flags in ((False, case.compile_flags), (True, case.run_flags)):
         for flag in flags:
             giver = _giver(suite, variant, case.device, plugins, flag)
+            if "\0" in flag:  # no command line can have it
+                raise SuiteError(f"{suite.path}: {giver}: --{shown(flag_name(flag))} has a zero byte; remove it")
             if (why := refusal(flag, at_run=at_run)) and " plugins: " not in giver:
                 raise SuiteError(f"{suite.path}: {giver}: --{flag_name(flag)} {why}; remove it")
 

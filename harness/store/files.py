@@ -234,9 +234,15 @@ class _Finished:
 LogKind = Literal["stderr", "plugins"]
 
 
+_LONGEST_LOG_NAME = 200
+
+
 def log_path(case: str, kind: LogKind = "stderr") -> str:
     """Where a run's folder keeps what tools, or only the rewrites of plugins, printed for a case."""
-    return f"{LOGS_FOLDER}/{re.sub(r'[^A-Za-z0-9._+@-]', ',', case)}.{kind}.txt"
+    name = re.sub(r"[^A-Za-z0-9._+@-]", ",", case)
+    if len(name) > _LONGEST_LOG_NAME:  # than file systems take
+        name = f"{name[:_LONGEST_LOG_NAME]}-{hashlib.sha256(case.encode()).hexdigest()[:12]}"
+    return f"{LOGS_FOLDER}/{name}.{kind}.txt"
 
 
 def describe_file(file: Path) -> FileRecord:

@@ -23,6 +23,7 @@ else:
 _Model = TypeVar("_Model", bound=BaseModel)
 
 _LONGEST_SHOWN = 60
+_LARGEST_BYTES = 16 << 20
 # Between the parts of one key. The time to read a key grows with the square of their number.
 _MOST_DOTS = 64
 _NO_PART_OF_A_KEY = re.compile(r"[^\w.\s\"'-]+")
@@ -63,12 +64,17 @@ def read_content(path: Path) -> tuple[dict[str, Any], bytes]:
         SuiteError: The file is missing, unreadable or no TOML.
     """
     try:
-        raw = path.read_bytes()
+        if path.exists() and not path.is_file() and not path.is_dir():  # such as a pipe, which would never end
+            raise SuiteError(f"{path}: is no regular file; name a TOML file")
+        with path.open("rb") as file:
+            raw = file.read(_LARGEST_BYTES + 1)
     except FileNotFoundError:
         raise SuiteError(f"{path}: there is no such file; check the path") from None
     except (OSError, ValueError) as error:  # such as a name with a zero byte
         reason = getattr(error, "strerror", None) or error
         raise SuiteError(f"{path}: cannot be read ({reason}); check the path and its permissions") from None
+    if len(raw) > _LARGEST_BYTES:
+        raise SuiteError(f"{path}: has more than {_LARGEST_BYTES >> 20} MiB; name a TOML file")
     try:
         text = raw.decode("utf-8-sig")
         if _has_endless_key(text):

@@ -223,6 +223,22 @@ def test_constants_may_be_infinite_where_the_type_has_it() -> None:
     assert make_array(Input(dtype="f16", fill="constant", value=-math.inf)) == -math.inf
 
 
+def test_an_input_that_no_memory_holds_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SuiteError, match=r"^inputs\[0\] shape: 1099511627776x4xf32 takes 1.638e\+04 GiB, which this"):
+        write_arguments((Input(shape=(2**40, 4)),), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shape", [(2**33,), (2**62, 2**62), (10**30,)])
+def test_an_npy_file_whose_header_claims_too_much_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    path = tmp_path / "x.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+        file.write(bytes(64))
+    with pytest.raises(SuiteError, match=r"x\.npy is not a whole \.npy file"):
+        resolve(Input(fill="npy", path=path))
+
+
 def test_an_unknown_type_is_refused() -> None:
     with pytest.raises(SuiteError, match=r"^input dtype: 'f8' is not supported; use one of f16, bf16, f32"):
         make_array(Input(dtype="f8"))

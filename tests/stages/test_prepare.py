@@ -216,6 +216,12 @@ def test_a_flag_that_one_of_them_does_not_know_skips_its_cases(
     assert {case.name: case.skip for case in prepared.cases if case.skip} == {"net/tiled@cpu:3.1.0": for_newer}
 
 
+def test_a_flag_with_a_zero_byte_is_refused(refusal: Refusal) -> None:
+    assert refusal("[variants.stock]\n", '[variants.stock]\nflags = ["--iree-opt-level=\\u0000"]\n') == (
+        "suite.toml: [variants.stock] flags: --iree-opt-level has a zero byte; remove it"
+    )
+
+
 def test_a_variant_may_be_for_some_releases(prepare_with: Prepare, real_toolchain: Toolchain, older: Toolchain) -> None:
     prepare_with("[variants.tiled]\n", '[variants.tiled]\nflags = ["--iree-of-99"]\ntoolchains = ">=99"\n')
     cases = prepare(Path("suite.toml"), Selection(), (real_toolchain, older)).cases

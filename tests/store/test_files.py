@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import RunError
-from harness.store.files import LINE_LIMIT_BYTES, ends_in_newline, read_document, read_lines
+from harness.store.files import LINE_LIMIT_BYTES, ends_in_newline, log_path, read_document, read_lines
 from harness.store.run_directory import RunDirectory, load_run
 from tests.builders import make_header, make_round
 
@@ -60,3 +60,11 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_document(tmp_path / "gone")
     with pytest.raises(RunError, match="is no plain file"):
         read_document(tmp_path)
+
+
+def test_a_log_has_a_name_that_file_systems_take_and_no_other_case_has() -> None:
+    long, other = (f"{'m' * 100}/{'v' * 100}@{'d' * 100}:{release}" for release in ("3.12.0", "3.13.0"))
+    names = {Path(log_path(case)).name for case in (long, other)}
+    assert len(names) == 2
+    assert all(len(name) < 255 for name in names)
+    assert Path(log_path("net/stock@cpu:3.13.0")).name == "net,stock@cpu,3.13.0.stderr.txt"

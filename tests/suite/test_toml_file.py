@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,6 +127,18 @@ def refusal(path: Path) -> str:
         load_suite(path)
     assert caught.value.exit_code == ExitCode.USAGE
     return str(caught.value)
+
+
+def test_only_regular_files_of_bounded_size_are_read(tmp_path: Path) -> None:
+    pipe, large = tmp_path / "pipe.toml", tmp_path / "large.toml"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero")):
+        with pytest.raises(SuiteError, match=r": is no regular file; name a TOML file$"):
+            read_content(path)
+    with large.open("wb") as file:
+        file.truncate(17 << 20)
+    with pytest.raises(SuiteError, match=r"large\.toml: has more than 16 MiB; name a TOML file$"):
+        read_content(large)
 
 
 @pytest.mark.parametrize("mistake", WRONG_FORM, ids=lambda mistake: mistake.what)
