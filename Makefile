@@ -1,5 +1,6 @@
-# make run    set everything up, then compile, check and measure the single blocks of suites/esrgan.toml and print the
-#             report; the whole networks, which are tagged network, take more than an hour
+# make run    set everything up, then run one block of suites/esrgan.toml on one core: five variants for a first table
+#             within a minute, then all of them; some minutes. `harness run suites/esrgan.toml --tag block` takes all
+#             blocks and devices, and the networks, which are tagged network, take more than an hour
 # make test   set everything up, then lint, types and all tests
 # make smoke  set everything up, then run a little of everything, which takes a minute or two
 
@@ -10,8 +11,11 @@ ARGS ?=
 
 .PHONY: run test smoke install lint types unit vulkan browser schema overhead verdicts history plugins picture clean
 
+FIRST := $(foreach variant,stock im2col channels-last share-concat nhwc-share-tuned,--filter 'rdb/$(variant)@cpu')
+
 run: install
-	$(BIN)/harness run suites/esrgan.toml --tag block --budget 150 $(ARGS)
+	$(BIN)/harness run suites/esrgan.toml $(FIRST) --budget 15 --generations 3 $(ARGS)
+	$(BIN)/harness run suites/esrgan.toml --filter 'rdb/*@cpu' --budget 75 $(ARGS)
 
 test: install lint types unit
 
