@@ -12,6 +12,7 @@ from cyclopts import CycloptsError
 from harness.cli.app import application_for
 from harness.cli.streams import is_cut_short, prepare_streams, what_was_lost
 from harness.errors import ExitCode, HarnessError
+from harness.scratch import own_temporary_folder
 from harness.text import terminal_line
 
 __all__ = ["main", "run_command_line"]
@@ -22,7 +23,8 @@ _interruptions: list[int] = []
 def main() -> None:
     """Entry point of the `harness` command."""
     prepare_streams()
-    status = run_command_line(sys.argv[1:])
+    with own_temporary_folder():
+        status = run_command_line(sys.argv[1:])
     if lost := what_was_lost():
         _complain(lost)
     if is_cut_short() and status == ExitCode.OK:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -18,10 +16,10 @@ from harness.compile.program import printed_in
 from harness.compile.request import MODEL_FILE, MODULE_FILE, CompileRequest, cache_key
 from harness.records.case import Case
 from harness.records.run import Build, Failure
+from harness.scratch import scratch_folder, sweep
 
 _FACTS_FILE = "build.json"
 _STDERR_FILE = "stderr.txt"
-_STALE_AFTER_S = 24 * 3600
 _BUILD = TypeAdapter(Build)
 
 
@@ -84,18 +82,15 @@ class BuildCache:
         with FileLock(self._locks / f"{key}.lock"):
             if found := self.find(key, request.case.name):
                 return found, ""
-            with tempfile.TemporaryDirectory(dir=self._scratch, ignore_cleanup_errors=True) as scratch:
-                build, stderr = compile_request(request, key, Path(scratch))
+            with scratch_folder(self._scratch) as scratch:
+                build, stderr = compile_request(request, key, scratch)
                 if build.failure is None:
-                    self._keep(build, stderr, Path(scratch))
+                    self._keep(build, stderr, scratch)
                 return build, stderr
 
     def sweep(self) -> None:
-        """Remove what killed harnesses left in the scratch folder a day ago or earlier."""
-        before = time.time() - _STALE_AFTER_S
-        for left in self._scratch.glob("*"):
-            if left.stat().st_mtime < before:
-                shutil.rmtree(left, ignore_errors=True)
+        """Remove what killed harnesses left in the scratch folder."""
+        sweep(self._scratch)
 
     def _folder(self, key: str) -> Path:
         return self._builds / key[:2] / key

@@ -7,7 +7,6 @@ import getpass
 import os
 import shlex
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from harness.cache import read_memo, write_memo
+from harness.scratch import shared_temporary_folder
 from harness.text import shown
 
 
@@ -27,7 +27,7 @@ def only_one_measures(note: Callable[[str], None], *, wait: bool = True) -> Iter
         note: Told who measures now, and since when, before waiting.
         wait: Else measure beside it.
     """
-    path = Path(tempfile.gettempdir()) / f"iree-harness-{_user()}-measures.lock"
+    path = shared_temporary_folder() / f"iree-harness-{_user()}-measures.lock"
     lock, holder = FileLock(path), path.with_suffix(".json")
     try:
         lock.acquire(timeout=0)

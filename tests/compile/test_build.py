@@ -86,7 +86,7 @@ def test_two_harnesses_that_want_the_same_build_run_the_compiler_once(fake: Fake
     assert sha256 == same
 
 
-def test_sweeping_takes_what_was_left_a_day_ago(fake: FakeCompiler) -> None:
+def test_sweeping_takes_what_a_killed_harness_left(fake: FakeCompiler) -> None:
     fake.cache.sweep()  # there is no cache yet
     build, _ = fake.compile()
     old, new = fake.folder / "cache/scratch/old", fake.folder / "cache/scratch/new"

@@ -1,0 +1,106 @@
+"""Folders that end with their process: also where that is killed, since the next harness sweeps what it left.
+
+A process holds a lock on its folder, which goes with it whatever ends it, so nobody has to guess from numbers of
+processes, which containers that share a folder each count for themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+if os.name == "posix":
+    import fcntl
+
+# A folder is made before it is locked.
+_JUST_MADE_S = 60.0
+# Where a file system has no locks on folders, what is older than any compile is left behind.
+_SURELY_LEFT_S = 24 * 3600.0
+
+
+@contextmanager
+def scratch_folder(parent: Path) -> Iterator[Path]:
+    """A new folder below `parent`, removed at the end.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    folder = Path(tempfile.mkdtemp(dir=parent))
+    lock = _lock(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def sweep(parent: Path) -> None:
+    """Remove the folders below `parent` whose processes were killed."""
+    for folder in parent.glob("*"):
+        with contextlib.suppress(OSError):
+            if _is_left_behind(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def own_temporary_folder() -> Iterator[None]:
+    """Let all that this process makes with `tempfile` lie in one folder, and sweep those of killed ones."""
+    before = tempfile.tempdir
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # such as a disk without room: whoever needs it says so
+            parent = Path(tempfile.gettempdir()) / f"iree-harness-{os.getuid() if os.name == 'posix' else 'user'}"
+            parent.mkdir(mode=0o700, exist_ok=True)
+            if os.name != "posix" or parent.stat().st_uid == os.getuid():
+                sweep(parent)
+                folder = stack.enter_context(scratch_folder(parent))
+                tempfile.tempdir = str(folder)
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
+
+
+def shared_temporary_folder() -> Path:
+    """The system's folder for temporary files, where processes meet."""
+    here = Path(tempfile.gettempdir())
+    return here.parent.parent if here.parent.name.startswith("iree-harness-") else here
+
+
+def _lock(folder: Path) -> int | None:
+    """A handle that locks a folder; None where it cannot be locked at all.
+
+    Raises:
+        BlockingIOError: Another process has locked it.
+    """
+    if os.name != "posix":
+        return None
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        if isinstance(error, BlockingIOError):
+            raise
+        return None
+    return handle
+
+
+def _is_left_behind(folder: Path) -> bool:
+    age_s = time.time() - folder.stat().st_mtime
+    if age_s < _JUST_MADE_S:
+        return False
+    try:
+        lock = _lock(folder)
+    except BlockingIOError:
+        return False
+    if lock is None:
+        return age_s > _SURELY_LEFT_S
+    os.close(lock)
+    return True
