@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.report.markdown_text import (
+    beginning,
     blocks,
     details,
     escape,
@@ -163,6 +164,8 @@ class _Writer:
         """A sentence where a block begins."""
         first, *others = sentence if isinstance(sentence, tuple) else (sentence,)
         start = self._text(first, paragraph) if isinstance(first, str) else self.inline(first)
+        if isinstance(first, Name):  # which is code, unless code cannot hold it
+            start = beginning(start)
         return start + "".join(map(self.inline, others))
 
     def sentence(self, sentence: Sentence) -> str:

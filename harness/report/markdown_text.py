@@ -45,7 +45,11 @@ def escape(text: str) -> str:
 
 def paragraph(text: str) -> str:
     """A text as itself where a block begins: no heading and no list either."""
-    escaped = escape(text)
+    return beginning(escape(text))
+
+
+def beginning(escaped: str) -> str:
+    """Escaped text where a block begins."""
     return f"&#8203;{escaped}" if _BLOCK_START.search(escaped) else escaped
 
 

@@ -124,7 +124,8 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
         elif printed := cache.printed(build):
             context.directory.log(build.case, printed, "plugins")
         if context.options.verbose and (printed := stderr if build.failure is not None else cache.printed(build)):
-            progress.note(f"{build.case} printed:\n{printable(printed).rstrip()}")
+            for line in (f"{build.case} printed:", *printable(printed).rstrip().splitlines()):
+                progress.note(line)
         if build.case not in builds:
             context.directory.append(build)
         builds[build.case] = build

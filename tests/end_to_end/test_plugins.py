@@ -236,7 +236,7 @@ def test_a_package_that_does_not_import_is_named(installed: Installed, tmp_path:
     edit(installed, ('["generic-product"]', '["broken"]'))
     assert refusal(installed, PYTHONPATH=site) == (
         "[variants.generic] plugins: plugin 'broken': broken_package:PLUGIN cannot be loaded "
-        "(No module named 'no_such_dependency'); repair or remove the package that registers it"
+        "(No module named 'no_such_dependency') (broken_package.py:1); repair or remove the package that registers it"
     )
 
 

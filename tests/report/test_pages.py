@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
@@ -106,6 +106,7 @@ def comment_of(subject: Run | Comparison) -> str:
 
 
 @nasty
+@example(text="# |")
 @given(text=HOSTILE)
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 def test_whatever_a_text_is_the_page_has_the_same_parts(make: Callable[[str], Run | Comparison], text: str) -> None:
