@@ -10,7 +10,7 @@ from harness.compare.pairs import WHERE_ALL_IS
 from harness.compare.rows import geometric_mean
 from harness.metrics import INSTRUCTIONS, LATENCY, TIMED, metric_named
 from harness.records.comparison import Row, Verdict
-from harness.report.causes import Cause, Fate, cause_table, causes_of
+from harness.report.failed_together import Cause, Fate, cause_table, causes_of
 from harness.report.markdown import size_bytes
 from harness.report.markdown_text import name as code
 from harness.report.page import Code, Column, Fold, Heading, Inline, Name, Paragraph, Part, Table

@@ -17,7 +17,6 @@ from typing import get_args
 from harness.compare.rows import geometric_means
 from harness.metrics import COMPILE_TIME, LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Kind, Row
-from harness.report.causes import causes_of
 from harness.report.changes import (
     Layout,
     change_parts,
@@ -46,6 +45,7 @@ from harness.report.comparison_words import (
     verdict_line,
     warning,
 )
+from harness.report.failed_together import causes_of
 from harness.report.forest import forest_of
 from harness.report.forest_text import forest_text
 from harness.report.page import (

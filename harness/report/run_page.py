@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 
 from harness.compare.pairs import WHERE_ALL_IS
 from harness.errors import ExitCode
-from harness.report.causes import Cause, Fate, cause_table, causes_of
 from harness.report.changes import MOST_SHOWN, names_by_fate, tool_output
+from harness.report.failed_together import Cause, Fate, cause_table, causes_of
 from harness.report.outcome import exit_code
 from harness.report.page import (
     Bullets,
