@@ -239,7 +239,7 @@ class Order:
         self._positions = {operation: position for position, operation in enumerate(self.operations)}
 
     def of_user(self, user: ir.Operation) -> int:
-        """The position of an operation, or of the one that holds it; of the terminator for one in a later block."""
+        """The position of an operation, or of the one that holds it; the terminator's where it is in a later block."""
         position = self._find(user)
         return len(self.operations) - 1 if position is None else position
 

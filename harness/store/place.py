@@ -87,13 +87,13 @@ def require_size(folder: Path, contents: Contents) -> None:
         )
 
 
-def same_content(one: Path, other: Path) -> bool:
+def same_content(folder: Path, other: Path) -> bool:
     """Whether two folders are the same run or comparison, byte by byte; raw turns may have been dropped from either.
 
     Raises:
         RunError: One cannot be read.
     """
-    return _described(one) == _described(other)
+    return _described(folder) == _described(other)
 
 
 def _described(folder: Path) -> dict[str, FileRecord]:
