@@ -26,7 +26,7 @@ from harness.compare.upstream import judge_by_upstream
 from harness.errors import UsageError
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.records.case import Gate
-from harness.records.comparison import Comparison, Row, Verdict
+from harness.records.comparison import Comparison, Row, SideFacts, Verdict
 from harness.stats.rule import Rule
 from harness.suite.cases import matching
 
@@ -173,8 +173,8 @@ def conclude(
     return Comparison(
         id=name,
         created=created.isoformat(timespec="seconds"),
-        base=side_facts(base, "baseline" if plan.within else base.label),
-        head=side_facts(head, "variants" if plan.within else head.label),
+        base=side_facts(base, base.label) if not plan.within else _within("baseline", base, plan),
+        head=side_facts(head, head.label) if not plan.within else _within("variants", head, plan),
         within=plan.within,
         mode="remeasured" if options.remeasure else "recorded",
         rule=options.rule,
@@ -186,6 +186,12 @@ def conclude(
         settings=_settings(plan),
         command=command,
     )
+
+
+def _within(label: str, side: Side, plan: Plan) -> SideFacts:
+    """A side of one run: its baseline, or the variants that are compared with it."""
+    cases = [pair.base if label == "baseline" else pair.head for pair in plan.pairs]
+    return side_facts(side, label, [case.variant for case in cases if case is not None])
 
 
 def _with_program(row: Row, plan: Plan) -> Row:

@@ -115,8 +115,12 @@ def describe_toolchains(header: Header) -> tuple[str, ...]:
     )
 
 
-def side_facts(side: Side, label: str) -> SideFacts:
-    """What a report says of a side."""
+def side_facts(side: Side, label: str, variants: Iterable[str] = ()) -> SideFacts:
+    """What a report says of a side.
+
+    Args:
+        variants: Those that are compared within one run; a name may be there several times.
+    """
     header = side.run.header
     return SideFacts(
         label=label,
@@ -125,6 +129,7 @@ def side_facts(side: Side, label: str) -> SideFacts:
         started=header.started,
         toolchains=describe_toolchains(header),
         machine=describe_machine(header.environment),
+        variants=tuple(dict.fromkeys(variants)),
     )
 
 

@@ -8,7 +8,6 @@ harness.github.commands decides which of their command lines may stand in it.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from harness.report.comparison_words import finite, headline
 from harness.report.github import render_comment
 from harness.report.markdown import COMMENT, to_markdown
 from harness.report.markdown_text import COMMENT_LIMIT
+from harness.report.names import commit_digits
 from harness.report.page import Link, Page, Paragraph, Picture
 from harness.report.pages import Links
 from harness.report.run_report import Report, build_report
@@ -39,8 +39,6 @@ _COMPARISON_BYTES = 128 * 2**20
 # A suite's names have at most 100 each, of which a case's has four.
 _NAME_CHARACTERS = 4_000
 _RUN_BYTES = 1024 * 2**20
-# The folder that scripts/ci/measure.sh compiles the base in: `results/base-9b05f1760b/20260101-000000-net`.
-_BASE_FOLDER = re.compile(r"(?:^|/)base-([0-9a-f]{7,40})/[^/]+$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +56,7 @@ class Figures:
     @property
     def base_digits(self) -> str:
         """The first digits of the commit that was compared with, as the data has it; "" where it was none."""
-        folder = _BASE_FOLDER.search(self.source.base.label) if isinstance(self.source, Comparison) else None
-        return folder[1] if folder else ""
+        return commit_digits(self.source.base.label) if isinstance(self.source, Comparison) else ""
 
     def comment(self, pictures: Sequence[Picture], links: Links) -> str:
         """The comment, with pictures or without."""

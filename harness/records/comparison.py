@@ -38,6 +38,7 @@ class SideFacts:
         started: Of that run, ISO 8601, UTC.
         toolchains: Release and revision of each.
         machine: The run's processor and system, in words.
+        variants: With `--within`, those that are compared; of the base, the baseline. Else ().
     """
 
     label: str
@@ -46,6 +47,7 @@ class SideFacts:
     started: str
     toolchains: tuple[str, ...]
     machine: str
+    variants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,6 @@ from harness.report.changes import (
     verdict_counts,
 )
 from harness.report.comparison_words import (
-    compared,
     finite,
     full_report_command,
     headline,
@@ -48,6 +47,7 @@ from harness.report.comparison_words import (
 from harness.report.failed_together import causes_of
 from harness.report.forest import forest_of
 from harness.report.forest_text import forest_text
+from harness.report.names import compared, side_names
 from harness.report.page import (
     Bullets,
     Choice,
@@ -117,7 +117,7 @@ def terminal_page(comparison: Comparison) -> Page:
     counted = verdict_counts(hidden, VERDICTS)
     steps = next_steps(comparison)
     return Page(
-        title=f"{comparison.head.suite}: {compared(comparison)}",
+        title=f"{comparison.head.suite}: {compared(comparison.base, comparison.head)}",
         parts=(
             Paragraph(f"Comparison {comparison.id}: {_sides(comparison)}".replace(" :", ":"), "dim"),
             Paragraph(headline(comparison), "strong"),
@@ -133,9 +133,10 @@ def terminal_page(comparison: Comparison) -> Page:
 
 
 def _sides(comparison: Comparison) -> str:
-    """The sides in a line, as the user gave them too where the title names their releases."""
+    """The sides in a line, as the user gave them too, since the title names them by what tells them apart."""
     given = f"{comparison.head.label} against {comparison.base.label}"
-    return sides_line(comparison) + (f"; {given}" if given != compared(comparison) else "")
+    is_named = comparison.within or given == compared(comparison.base, comparison.head)
+    return sides_line(comparison) + ("" if is_named else f"; {given}")
 
 
 def _with_reason(row: Row) -> Row:
@@ -164,12 +165,14 @@ def content_of(comparison: Comparison, around: Surroundings, *, full: bool) -> C
     """What a comparison says, for a comment, or all of it."""
     comparison = finite(comparison)
     head_commit = commit_name(around.links.head_commit_url)
-    head = ("commit ", head_commit) if head_commit else (Name(comparison.head.label),)
-    base = commit_name(around.links.base_commit_url) or Name(comparison.base.label)
+    base_name, head_name = side_names(comparison.base, comparison.head)
+    head = ("commit ", head_commit) if head_commit else (head_name,)
+    by_release = not head_commit and head_name.startswith("IREE ")
+    base = commit_name(around.links.base_commit_url) or base_name
     return Content(
         marker=("comparison", comparison.head.suite),
         verdict=verdict_line(comparison),
-        subject=(*head, " (vs. base ", base, f"): {sides_line(comparison)}"),
+        subject=(*head, " (vs. base ", base, f"): {sides_line(comparison, releases=not by_release)}"),
         steps=next_steps(comparison),
         notes=_notes(comparison, full=full),
         lists=_lists(comparison, around, full=full),

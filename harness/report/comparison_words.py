@@ -131,18 +131,16 @@ def warning(comparison: Comparison) -> str:
     )
 
 
-def compared(comparison: Comparison) -> str:
-    """What is compared, in a few words: releases where they differ, else what the user gave."""
-    base, head = comparison.base, comparison.head
-    if head.toolchains and base.toolchains and head.toolchains != base.toolchains:
-        return f"{_toolchains(head)} against {_toolchains(base)}"
-    return f"{head.label} against {base.label}"
+def sides_line(comparison: Comparison, *, releases: bool = True) -> str:
+    """What is compared with what, and how, in one line.
 
-
-def sides_line(comparison: Comparison) -> str:
-    """What is compared with what, and how, in one line."""
+    Args:
+        releases: Whether it names those that differ; not where the sides are called by them anyway.
+    """
     toolchains = [_toolchains(side) for side in (comparison.base, comparison.head)]
-    versions = toolchains[1] if toolchains[0] == toolchains[1] else f"{toolchains[1]} vs. {toolchains[0]}"
+    versions = toolchains[1]
+    if toolchains[0] != toolchains[1]:
+        versions = f"{toolchains[1]} vs. {toolchains[0]}" if releases else ""
     how = {
         "remeasured": f"both measured side by side on {comparison.machine.description}",
         "recorded": "as the run recorded it" if comparison.within else "as their runs recorded them",

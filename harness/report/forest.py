@@ -12,8 +12,8 @@ from typing import Literal
 from harness.metrics import TIMED
 from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
 from harness.report.changes import figure_unit
-from harness.report.comparison_words import compared, finite, headline, sides_line
-from harness.report.names import tidy
+from harness.report.comparison_words import finite, headline, sides_line
+from harness.report.names import compared, tidy
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.units import Unit, interval_text, share
 from harness.report.verdicts import CHANGED, LOST, by_metric, change_size, figure_title, interval_title, real_rows
@@ -179,13 +179,8 @@ def forest_of(comparison: Comparison, rows: Sequence[Row] | None = None, *, top:
 
 
 def _title(comparison: Comparison) -> str:
-    """`esrgan: IREE 3.13.0 against IREE 3.12.0`; where releases are alike the sides as given, a run by its id alone."""
-    base, head = (
-        tidy(side.run if side.run and side.label.rstrip("/").endswith(side.run) else side.label)
-        for side in (comparison.base, comparison.head)
-    )
-    alike = comparison.base.toolchains == comparison.head.toolchains
-    sides = f"{head} against {base}" if alike else tidy(compared(comparison))
+    """`esrgan: IREE 3.13.0 against IREE 3.12.0`."""
+    sides = tidy(compared(comparison.base, comparison.head))
     suite = tidy(PurePath(comparison.head.suite).stem)
     return f"{suite}: {sides}" if suite else sides
 

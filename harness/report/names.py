@@ -1,10 +1,12 @@
-"""Names that come from anywhere, made safe to stand in a picture or in columns of text."""
+"""What the two sides of a comparison are called, and names made safe for a picture or columns of text."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
-from harness.text import one_line
+from harness.records.comparison import SideFacts
+from harness.text import one_line, plural
 
 ELLIPSIS = "…"
 # No reader takes in more of a name; what follows costs time to measure and cannot be shown.
@@ -12,6 +14,59 @@ _LONGEST = 400
 # Invisible, or changing what is around them: formats and directions, surrogates, private use, unassigned, and marks
 # that would be stacked over the character before.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Mn", "Me", "Zl", "Zp"})
+# A run of scripts/ci/measure.sh lies in a folder that names the commit: results/base-9b05f1760b/20260101-000000-net.
+_OF_COMMIT = re.compile(r"(?:.*/)?(?:base|head)-([0-9a-f]{7,40})/[^/]+/?|([0-9a-f]{7,40})")
+_REVISION = re.compile(r" \([0-9a-f]+\)$")
+_RELEASE_PREFIX = "iree=="
+_MOST_VARIANTS = 3
+_COMMIT_DIGITS = 10
+
+
+def compared(base: SideFacts, head: SideFacts) -> str:
+    """What is compared, in a few words: `IREE 3.13.0 against IREE 3.12.0`; see `side_names`."""
+    base_name, head_name = side_names(base, head)
+    return f"{head_name} against {base_name}"
+
+
+def side_names(base: SideFacts, head: SideFacts) -> tuple[str, str]:
+    """What the base and the head of a comparison are called in every title, by what tells them apart.
+
+    That is the variant, within one run; the commit, where both sides have one; the release of IREE, where it differs;
+    and else the run's folder.
+
+    Args:
+        base: Of a comparison, or as much as is known: run, toolchains, variants; its label may be "".
+    """
+    if head.variants:
+        return _variants(base.variants) or "the baseline", _variants(head.variants)
+    commits = commit_digits(base.label), commit_digits(head.label)
+    if all(commits):
+        return f"commit {commits[0][:_COMMIT_DIGITS]}", f"commit {commits[1][:_COMMIT_DIGITS]}"
+    if base.toolchains and head.toolchains and base.toolchains != head.toolchains:
+        short = [tuple(_REVISION.sub("", toolchain) for toolchain in side.toolchains) for side in (base, head)]
+        shown = short if short[0] != short[1] else [base.toolchains, head.toolchains]
+        return f"IREE {' and '.join(shown[0])}", f"IREE {' and '.join(shown[1])}"
+    names = _given_name(base), _given_name(head)
+    return names if names[0] != names[1] else (base.label, head.label)
+
+
+def commit_digits(label: str) -> str:
+    """The commit that a side's label names, by as many digits as it has; "" where it names none."""
+    match = _OF_COMMIT.fullmatch(label)
+    return (match[1] or match[2]) if match else ""
+
+
+def _variants(names: tuple[str, ...]) -> str:
+    return plural(len(names), "variant") if len(names) > _MOST_VARIANTS else " and ".join(names)
+
+
+def _given_name(side: SideFacts) -> str:
+    """A release or a folder by its last part, which is the run's id unless somebody named the folder."""
+    if digits := commit_digits(side.label):
+        return f"commit {digits[:_COMMIT_DIGITS]}"
+    if side.label.startswith(_RELEASE_PREFIX):
+        return f"IREE {side.label.removeprefix(_RELEASE_PREFIX)}"
+    return re.split(r"[/\\]", side.label.rstrip("/\\"))[-1] or side.run
 
 
 def tidy(text: str) -> str:

@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import PurePosixPath, PureWindowsPath
 
 from harness.records.comparison import Comparison, Row, SideFacts
+from harness.report.names import commit_digits
 from harness.report.run_report import Report
 
 # Of `harness compare`: where it keeps what it found, and how it prints that; neither is part of what is measured.
 _LEFT_OUT = ("--results", "--format")
 # Options whose value is a folder of results; so are the two sides, which have no option.
 _FOLDER = "--within"
-# A run of scripts/ci/measure.sh lies in a folder that names the commit: base-9b05f1760b12/20260101-000000-net.
-_OF_COMMIT = re.compile(r"(?:base|head)-[0-9a-f]{7,40}/[^/]+")
 _MAY_BE_ABSOLUTE = re.compile(r"(?:^|[\s='\"])(?:/|\\|[A-Za-z]:[/\\])")
 
 
@@ -95,7 +94,7 @@ def _named(path: str, option: str) -> str:
     if option not in ("", _FOLDER):
         return _last_part(path)
     last_two = "/".join(PurePosixPath(path).parts[-2:])
-    return f"results/{last_two if _OF_COMMIT.fullmatch(last_two) else _last_part(path)}"
+    return f"results/{last_two if commit_digits(last_two) else _last_part(path)}"
 
 
 def _is_absolute(text: str) -> bool:

@@ -48,7 +48,9 @@ COMPARISON_FILES = (COMPARISON_FILE, TURNS_FILE, "compiles.jsonl", "report.md", 
 COMPARISON_VERSION = 1
 
 # A suite's names have at most 100 characters each, of which a case's has three, and its release.
-_NAMES = frozenset(("case", "model", "variant", "device", "metric", "unit", "verdict", "gate", "name", "suite"))
+_NAMES = frozenset(
+    ("case", "model", "variant", "device", "metric", "unit", "verdict", "gate", "name", "suite", "variants")
+)
 _LONGEST_NAME = 4_000
 # A flag may be a pass pipeline, and a tool's output is cut at 4,000 characters.
 _LONGEST_TEXT = 100_000

@@ -30,7 +30,7 @@ def test_a_comparison_is_told_by_words_shapes_and_colours(full_comparison: Compa
     svg = draw_forest(full_comparison, theme, "svg")
     texts = texts_of(svg)
     for text in (
-        "esrgan: IREE 3.13.0 (f17ed20a11) against IREE 3.12.0 (f17ed20a11)",
+        "esrgan: IREE 3.13.0 against IREE 3.12.0",
         "Median Latency",
         "rdb/stock@local-sync",
         "1.103 [1.098, 1.109]",

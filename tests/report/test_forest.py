@@ -46,7 +46,7 @@ def test_latency_comes_first_then_compile_time_then_the_rest(full_comparison: Co
     ]
     assert forest.rest == "Not drawn: 1 new, 1 unchanged, 2 identical."
     side = make_side("/home/me/results/20261121-1-esrgan/", "3.12.0", run="20261121-1-esrgan")
-    assert forest_of(make_comparison([], head=side)).title == "esrgan: 20261121-1-esrgan against iree==3.12.0"
+    assert forest_of(make_comparison([], head=side)).title == "esrgan: 20261121-1-esrgan against IREE 3.12.0"
 
 
 def test_changes_come_first_the_largest_on_top() -> None:

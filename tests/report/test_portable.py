@@ -59,7 +59,7 @@ def test_a_comment_has_no_folder_of_the_runner_and_the_full_report_keeps_them(sm
     text = render_comment(measured_on_a_runner())
     assert "/home/" not in text
     assert "/tmp/" not in text  # noqa: S108
-    assert "@ `results/new` (vs. base `results/old`)" in text
+    assert "| given as | results/old | results/new |" in text
     assert "harness compare results/old results/new --filter mm/stock@cpu\n# base: module 0123" in text
     assert "\nharness compare results/old results/new\n" in text
     assert "(checked with checked.toml)" in text
