@@ -38,8 +38,9 @@ class Metric:
 
     Attributes:
         unit: Of its values: `ns`, `bytes`, `count` or `instructions`.
-        floor: Relative change below which nothing is called changed; a suite may choose another for each metric.
-        exact: Equal code gives equal values, so any difference is a change, and no statistics are needed.
+        floor: Relative change below which nothing is called changed; a suite may choose another for each metric that
+            has one. 0: any difference is a change.
+        exact: Equal code gives equal values, so no statistics are needed.
     """
 
     name: str
@@ -60,8 +61,13 @@ STATISTICAL = (LATENCY, INSTRUCTIONS, COMPILE_TIME)
 TIMED = (LATENCY.name, COMPILE_TIME.name)
 
 
+# A choice, as that of compile times: another constant, string or alignment moves a module's size by less, and nobody
+# acts on it. Of a count, one more is a change of the program.
+_FLOOR_OF_BYTES = 0.01
+
+
 def _exact(name: str, title: str, unit: str) -> Metric:
-    return Metric(name=name, title=title, unit=unit, floor=0.0, exact=True)
+    return Metric(name=name, title=title, unit=unit, floor=_FLOOR_OF_BYTES if unit == "bytes" else 0.0, exact=True)
 
 
 # Of the build, by the statistics and sizes that every run records.
@@ -99,6 +105,7 @@ def metric_named(name: str) -> Metric | None:
 
 EXACT = (*BUILD_FACTS, *REFERENCE_FACTS)
 METRICS: dict[str, Metric] = {metric.name: metric for metric in (*STATISTICAL, *EXACT)}
+FLOORS: dict[str, float] = {metric.name: metric.floor for metric in METRICS.values() if metric.floor > 0}
 
 # The ratios that a history has beside these figures: of a latency to that of the suite's baseline variant, and to
 # that under the reference toolchain, both between turns of the same rounds.

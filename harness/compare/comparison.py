@@ -163,7 +163,9 @@ def conclude(
     pairs = {pair.name: pair for pair in plan.pairs}
     rows = [known_row(pair, fate) for pair in plan.pairs if isinstance(fate := plan.fates[pair.name], Known)]
     rows += compared
-    rows += [row for pair in plan.pairs if _has_figures(plan.fates[pair.name]) for row in exact_rows(pair, base, head)]
+    floors = {metric: rule.floor for metric, rule in plan.rules.items()}
+    counted = [pair for pair in plan.pairs if _has_figures(plan.fates[pair.name])]
+    rows += [row for pair in counted for row in exact_rows(pair, base, head, floors)]
     upstream = options.rule == "upstream"
     rows, unused = apply_gates(_in_order(rows, plan.pairs), plan.gates, plan.left_out, upstream=upstream)
     if upstream:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.errors import UsageError
-from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
+from harness.metrics import FLOORS, LATENCY
 from harness.records.comparison import Verdict
 from harness.records.run import Header
 from harness.stats import Estimate
@@ -103,7 +103,7 @@ def rules_of(header: Header, label: str, floor: float | None = None) -> dict[str
     Raises:
         UsageError: A floor is not between 0 and 1.
     """
-    floors = {metric.name: metric.floor for metric in (LATENCY, INSTRUCTIONS, COMPILE_TIME)} | header.floors
+    floors = FLOORS | header.floors
     if floor is not None:
         floors[LATENCY.name] = floor
     for name, share in floors.items():

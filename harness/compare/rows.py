@@ -15,7 +15,7 @@ import numpy as np
 from harness.compare.engine import BASE, HEAD, Outcome
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Known, Pair, Side, is_toolchain
-from harness.metrics import BUILD_FACTS, INSTRUCTIONS, LATENCY, REFERENCE_FACTS, TIMED, Metric, ir_metric
+from harness.metrics import BUILD_FACTS, FLOORS, INSTRUCTIONS, LATENCY, REFERENCE_FACTS, TIMED, Metric, ir_metric
 from harness.records.case import Case
 from harness.records.comparison import VERDICTS, GeometricMean, Kind, Row, Verdict
 from harness.records.run import Round
@@ -153,16 +153,30 @@ def with_kind_of_change(latency: Row, instructions: Row | None) -> Row:
     return replace(latency, change=_CHANGES.get((latency.verdict, instructions.verdict)))
 
 
-def exact_rows(pair: Pair, base: Side, head: Side) -> list[Row]:
+def exact_rows(pair: Pair, base: Side, head: Side, floors: Mapping[str, float] = FLOORS) -> list[Row]:
     """One row for each exact metric of a pair (sizes, counts, peak memory) that both sides have a value of.
 
     A value that only one side has gives no row: it comes from a tool that may not print it, and says nothing of the
     code. What a case lacks altogether is told by its latency row.
+
+    Args:
+        floors: By metric, the relative change that is not called one; of others, any difference is a change.
     """
     if pair.base is None or pair.head is None:
         return []
     before, after = _exact_figures(pair.base, base), _exact_figures(pair.head, head)
-    return [_exact_row(pair, metric, before[metric], after[metric]) for metric in before if metric in after]
+    return [
+        _exact_row(pair, metric, before[metric], after[metric], floors.get(metric.name, 0.0))
+        for metric in before
+        if metric in after
+    ]
+
+
+def exact_verdict(base: float, head: float, floor: float) -> Verdict:
+    """What two counted values say; the floor is symmetric in the logarithm, and nothing is no base for a share."""
+    if head == base or (base > 0 and head > 0 and abs(math.log(head / base)) <= math.log1p(floor)):
+        return "unchanged"
+    return "regressed" if head > base else "improved"
 
 
 def _exact_figures(case: Case, side: Side) -> dict[Metric, float]:
@@ -176,13 +190,12 @@ def _exact_figures(case: Case, side: Side) -> dict[Metric, float]:
     return {metric: value for metric, value in (figures | counts).items() if value is not None}
 
 
-def _exact_row(pair: Pair, metric: Metric, base: float, head: float) -> Row:
+def _exact_row(pair: Pair, metric: Metric, base: float, head: float, floor: float) -> Row:
     singular, plural = _NOUNS.get(metric.name, ("op", "ops") if metric.unit == "count" else ("byte", "bytes"))
     text = f"{head:,.0f} {singular if head == 1 else plural}"
-    verdict: Verdict = "unchanged" if head == base else "regressed" if head > base else "improved"
     before = "on both sides" if head == base else f"where there {'was' if base == 1 else 'were'} {base:,.0f}"
     return replace(
-        blank_row(pair, metric, verdict),
+        blank_row(pair, metric, exact_verdict(base, head, floor), floor),
         ratio=head / base if base else None,
         base_value=base,
         head_value=head,

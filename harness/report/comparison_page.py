@@ -43,6 +43,7 @@ from harness.report.comparison_words import (
     sides_line,
     verdict_line,
     warning,
+    within_floors_line,
 )
 from harness.report.failed_together import causes_of
 from harness.report.forest import forest_of
@@ -87,6 +88,7 @@ from harness.report.verdicts import (
     real_rows,
     timed_rows,
     violated,
+    within_floor,
 )
 from harness.text import plural
 
@@ -125,6 +127,7 @@ def terminal_page(comparison: Comparison) -> Page:
             *lost_table(lost[:_MOST_LISTED]),
             *_lost_details(lost[:_MOST_LISTED]),
             *tables,
+            Paragraph(within_floors_line(rows), "dim"),
             Paragraph(f"Not listed: {counted} rows. --format markdown --full has every row." if counted else "", "dim"),
             *map(Paragraph, _trust(comparison)),
             Steps(steps) if steps else Paragraph("No action needed."),
@@ -226,10 +229,12 @@ def _lists(comparison: Comparison, around: Surroundings, *, full: bool) -> list[
         return [Fold(title, [*figure_table(rows, first=False), *parts], open=full)]
 
     def quiet(layout: Layout) -> list[Part]:
-        unchanged = of_verdict(rows, "unchanged")
+        unchanged, small = of_verdict(rows, "unchanged"), within_floor(rows)
+        equal = [row for row in counted_rows(unchanged) if row not in small]
         return [
             *folded_part("Unchanged", timed_rows(unchanged), layout, why=False),
-            *(_unchanged_figures if not full else _unchanged_tables)(counted_rows(unchanged), layout),
+            *folded_part("Counted figures that changed by less than their floor", small, layout, why=False),
+            *(_unchanged_figures if not full else _unchanged_tables)(equal, layout),
             *identical_part(rows, whole=full),
             *folded_part("A/A controls", controls(comparison), layout, why=True),
         ]

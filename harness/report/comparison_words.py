@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from harness.errors import ExitCode
-from harness.metrics import COMPILE_TIME, LATENCY, METRICS
+from harness.metrics import COMPILE_TIME, LATENCY, is_exact, metric_title
 from harness.records.comparison import Comparison, Row, SideFacts
 from harness.report.outcome import comparison_exit_code, is_regression
 from harness.report.page import Step
-from harness.report.units import share
+from harness.report.units import percent, share
 from harness.report.verdicts import (
     CHANGED,
     MEASURED,
@@ -29,6 +29,7 @@ from harness.report.verdicts import (
     setting,
     timed_rows,
     violated,
+    within_floor,
 )
 from harness.text import plural
 
@@ -175,16 +176,42 @@ def rule_line(comparison: Comparison) -> str:
     floors = _floors(comparison)
     beyond = f"the change is larger than the floor{f' ({floors})' if floors else ''}"
     last = confirmed if comparison.mode == "remeasured" else ""
-    return f"Rule: generations. A timed row is changed where {beyond}{level}{last}. Counted figures need no statistics."
+    counted = f"Counted figures need no statistics{_counted_floors(comparison)}."
+    return f"Rule: generations. A timed row is changed where {beyond}{level}{last}. {counted}"
 
 
 def _floors(comparison: Comparison) -> str:
-    """`latency 1 %, compilation time 5 %`, by the rows, since a suite may have floors of its own."""
-    rows = [row for row in timed_rows(real_rows(comparison)) if row.floor > 0]
+    """`latency 1 %, compilation time 5 %`."""
+    return _named_floors(timed_rows(real_rows(comparison)))
+
+
+def _counted_floors(comparison: Comparison) -> str:
+    """What changes of counted figures are left out of the findings; "" where none is."""
+    exact = [row for row in real_rows(comparison) if is_exact(row.metric)]
+    floors = sorted({row.floor for row in exact if row.floor > 0})
+    if not floors:
+        return ""
+    if len(floors) == 1:
+        return f": any difference is a change, of a size in bytes one of more than {share(floors[0])}"
+    return f": any difference is a change, of these sizes one beyond its floor ({_named_floors(exact)})"
+
+
+def within_floors_line(rows: Sequence[Row]) -> str:
+    """`Changed by less than their floors: Module Size in 3 rows (at most +0.06 %)`; "" where nothing is."""
+    parts = []
+    for metric, group in by_metric(within_floor(rows)).items():
+        largest = percent(largest_first(group)[0].ratio or 0.0, decimals=2)
+        parts.append(f"{metric_title(metric)} in {plural(len(group), 'row')} (at most {largest})")
+    return f"Changed by less than their floors: {', '.join(parts)}." if parts else ""
+
+
+def _named_floors(all_rows: Sequence[Row]) -> str:
+    """By the rows, since a suite may have floors of its own."""
+    rows = [row for row in all_rows if row.floor > 0]
     parts = []
     for metric, group in by_metric(rows).items():
         floors = sorted({row.floor for row in group})
-        parts.append(f"{METRICS[metric].title.lower()} {' or '.join(map(share, floors))}")
+        parts.append(f"{metric_title(metric).lower()} {' or '.join(map(share, floors))}")
     return ", ".join(parts)
 
 

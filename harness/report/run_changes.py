@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from harness.compare.rows import exact_verdict
 from harness.compare.upstream import UPSTREAM_METRICS, judge_upstream
 from harness.metrics import LATENCY, METRICS, Metric
 from harness.records.case import VariantGroup
@@ -32,7 +33,8 @@ _RULE_OF_RATIOS = (
 )
 _RULE_OF_METRICS = (
     "Listed against the baseline variant: compilation times that differ by more than 100 % (each case was compiled "
-    "once), sizes by more than 5 %, dispatch counts and transient memory by anything."
+    "once), sizes by more than 5 %, dispatch counts by anything, and transient "
+    f"memory by more than {share(METRICS['transient-memory'].floor)}."
 )
 # What a build is compared in.
 _BUILD_METRICS = ("compile-time", "dispatch-size", "module-size", "dispatches", "transient-memory")
@@ -225,8 +227,10 @@ def _metric_row(metric: str, row: Row, base: Row) -> ChangeRow | None:
     before, value = base.figure(metric), row.figure(metric)
     if before is None or value is None:
         return None
-    exact: Verdict = "unchanged" if value == before else "regressed" if value > before else "improved"
-    judged = judge_upstream(metric, row.case, before, value).verdict if metric in UPSTREAM_METRICS else exact
+    if metric in UPSTREAM_METRICS:
+        judged = judge_upstream(metric, row.case, before, value).verdict
+    else:
+        judged = exact_verdict(before, value, METRICS[metric].floor)
     ratio = value / before if before else None
     return _change(row, METRICS[metric], judged, ratio=ratio, base_value=before, head_value=value)
 

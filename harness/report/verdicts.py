@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from harness.compare.judge import WORDS
-from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, metric_title
+from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, is_exact, metric_title
 from harness.records.comparison import Comparison, Row, SelfcheckFacts, Verdict
 from harness.report.page import Tone
 from harness.report.units import share
@@ -130,6 +130,12 @@ def counted_rows(rows: Iterable[Row]) -> list[Row]:
 def timed_rows(rows: Iterable[Row]) -> list[Row]:
     """Rows of latencies and compile times."""
     return [row for row in rows if row.metric in TIMED]
+
+
+def within_floor(rows: Iterable[Row]) -> list[Row]:
+    """Rows of counted figures that differ, by less than their floor."""
+    same = of_verdict(counted_rows(rows), "unchanged")
+    return [row for row in same if is_exact(row.metric) and row.floor > 0 and row.ratio not in (None, 1)]
 
 
 def violated(rows: Iterable[Row]) -> list[Row]:

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from harness.errors import SuiteError, UsageError
 from harness.ir.op_counts import check_wanted
-from harness.metrics import METRICS, PHASES
+from harness.metrics import FLOORS, METRICS, PHASES
 from harness.models.model import Expectation, Input, Model, Tolerance
 from harness.records.case import Gate, VariantGroup
 from harness.suite.schema import (
@@ -360,9 +360,9 @@ def _ops_to_count(ops_by_phase: Mapping[str, Sequence[str]]) -> dict[str, tuple[
 def _floors(floors: Mapping[str, float]) -> dict[str, float]:
     for metric in floors:
         _require_metric(f"[floors] {metric}", metric)
-        if METRICS[metric].exact:
+        if metric not in FLOORS:
             raise SuiteError(
-                f"[floors] {metric}: a metric that is exact has no floor; remove it, or say in a [gates] table how "
+                f"[floors] {metric}: is counted, and one more is a change; remove it, or say in a [gates] table how "
                 "much it may change"
             )
     return dict(floors)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_serializer, field_validator, model_validator
 
-from harness.metrics import METRICS, PHASES, STATISTICAL
+from harness.metrics import FLOORS, METRICS, PHASES
 from harness.records.case import Direction
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
@@ -40,7 +40,7 @@ _METRIC: dict[str, JsonValue] = {"anyOf": [{"enum": [*METRICS]}, {"pattern": f"^
 _PHASES: dict[str, JsonValue] = {"propertyNames": {"enum": [*PHASES]}}
 _RELEASES = "Releases it is for, as a version specifier: '>=3.8,<4'; empty: all."
 _EXPECT: dict[str, JsonValue] = {"anyOf": [{"const": "mismatch"}, {"pattern": "^fail: ."}, {"type": "null"}]}
-_FLOORED: dict[str, JsonValue] = {"propertyNames": {"enum": [metric.name for metric in STATISTICAL]}}
+_FLOORED: dict[str, JsonValue] = {"propertyNames": {"enum": list(FLOORS)}}
 
 
 class _Table(BaseModel):

@@ -77,6 +77,12 @@ def test_a_gate_is_of_the_cases_that_its_pattern_matches_and_of_no_control(cases
     assert gated(rows) == [None] * 4
 
 
+def test_a_gate_holds_a_size_that_changed_by_less_than_its_floor() -> None:
+    size = exact("module-size", 100_000, 100_060, verdict="unchanged", unit="bytes", floor=0.01)
+    assert gated([size], a_gate("module-size")) == ["violated"]
+    assert gated([size], a_gate("module-size", absolute=100)) == ["passed"]
+
+
 def test_of_several_gates_one_is_enough_to_be_violated() -> None:
     loose, tight = a_gate(name="loose", relative=2), a_gate(name="tight", absolute=1)
     assert gated([exact(head=12)], loose, tight) == ["violated"]

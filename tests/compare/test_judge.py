@@ -17,6 +17,7 @@ from harness.compare.judge import WORDS, Judgement, judge, rules_of
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side, side_of
 from harness.errors import UsageError
+from harness.metrics import FLOORS
 from harness.records.comparison import Comparison
 from harness.records.run import Round
 from harness.report.run_report import Report, build_report
@@ -92,7 +93,7 @@ def test_a_floor_that_is_none_is_refused(floor: float) -> None:
 def test_floors_of_the_user_come_before_the_suites_and_those_before_our_own() -> None:
     header = make_header(floors={"latency": 0.03, "compile-time": 0.2})
     floors = {name: rule.floor for name, rule in rules_of(header, "results/x").items()}
-    assert floors == {"latency": 0.03, "instructions": 0.0005, "compile-time": 0.2}
+    assert floors == {**FLOORS, "latency": 0.03, "compile-time": 0.2}
     assert rules_of(header, "results/x", 0.5)["latency"].floor == 0.5
 
 

@@ -270,7 +270,10 @@ def test_every_exact_metric_that_both_sides_have_is_a_row_and_op_counts_come_las
     ("name", "metric", "base", "head", "verdict", "reason"),
     [
         ("transient", "transient-memory", 19_796_992, 10_235, "improved", "10,235 bytes where there were 19,796,992"),
-        ("transient", "transient-memory", 4096, 4097, "regressed", "4,097 bytes where there were 4,096"),
+        ("transient", "transient-memory", 4096, 4137, "regressed", "4,137 bytes where there were 4,096"),
+        ("transient", "transient-memory", 4096, 4097, "unchanged", "4,097 bytes where there were 4,096"),
+        ("transient", "transient-memory", 4097, 4096, "unchanged", "4,096 bytes where there were 4,097"),
+        ("transient", "transient-memory", 0, 1, "regressed", "1 byte where there were 0"),
         ("transient", "transient-memory", 1, 2, "regressed", "2 bytes where there was 1"),
         ("transient", "transient-memory", 4096, 4096, "unchanged", "4,096 bytes on both sides"),
         ("copies", "copies", 13, 1, "improved", "1 copy where there were 13"),
@@ -297,6 +300,7 @@ def test_a_row_of_a_figure_says_all_there_is_to_say(
             base_value=base,
             head_value=head,
             unit="bytes" if name == "transient" else "count",
+            floor=0.01 if name == "transient" else 0.0,
             reason=reason,
         )
     ]

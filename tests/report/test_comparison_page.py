@@ -60,6 +60,20 @@ def test_titles_name_what_is_compared_and_the_line_below_what_was_given() -> Non
     assert "@ IREE 3.13.0 (vs. base IREE 3.11.0): both measured" in render_comment(comparison)
 
 
+def test_a_size_within_its_floor_is_listed_and_is_no_finding() -> None:
+    size = make_row("a/v@d", "module-size", "unchanged", base_value=100_000, head_value=100_060)
+    same = make_row("b/v@d", "module-size", "unchanged", base_value=100_000, head_value=100_000)
+    comparison = make_comparison([make_timed("a/v@d", 1.0, 1.0, "unchanged"), size, same])
+    text, comment = render(comparison, "terminal", width=900), render_comment(comparison)
+    assert "Changed by less than their floors: Module Size in 1 row (at most +0.06 %)." in text
+    assert text.splitlines()[2] == "No regression or improvement, 1 unchanged."
+    assert "<summary>Counted figures that changed by less than their floor (1)</summary>" in comment
+    assert "| `a/v@d` | 100,060 (vs. 100,000, 0.06%↑) |" in comment
+    assert "<summary>Counted figures without a change (1 row)</summary>" in comment
+    assert "any difference is a change, of a size in bytes one of more than 1 %." in comment
+    assert "🚩" not in comment
+
+
 def test_the_verdict_comes_first_then_what_to_do(full_comparison: Comparison) -> None:
     lines = [line for line in render_comment(full_comparison).splitlines() if line]
     assert lines[0] == "<!--harness comparison: suites/esrgan.toml-->"

@@ -95,8 +95,8 @@ WRONG_FORM = [
         "[devices.cpu] uri: '' must not be empty"),
     Mistake("a floor in percent", "", "[floors]\nlatency = 0.01\ncompile-time = 10",
         "[floors] compile-time: 10 must be less than 1"),
-    Mistake("a floor of a metric that is exact", "", "[floors]\ncopies = 0.01",
-        "[floors] copies: a metric that is exact has no floor; remove it, or say in a [gates] table how much it may "
+    Mistake("a floor of a count", "", "[floors]\ncopies = 0.01",
+        "[floors] copies: is counted, and one more is a change; remove it, or say in a [gates] table how much it may "
         "change"),
     Mistake("a floor of a misspelt metric", "", "[floors]\ncompile_time = 0.1",
         "[floors] compile_time: there is no metric 'compile_time'; did you mean \"compile-time\"?"),
