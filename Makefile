@@ -2,6 +2,7 @@
 #             within a minute, then all of them; some minutes. `harness run suites/esrgan.toml --tag block` takes all
 #             blocks and devices, and the networks, which are tagged network, take more than an hour
 # make test   set everything up, then lint, types and all tests
+# make wheel  write dist/*.whl, which pip installs where there is no checkout
 # make smoke  set everything up, then run a little of everything, which takes a minute or two
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: run test smoke install lint types unit vulkan browser schema overhead verdicts history plugins picture clean
+.PHONY: run test smoke install lint types unit vulkan browser schema overhead verdicts history plugins picture wheel clean
 
 FIRST := $(foreach variant,stock im2col channels-last share-concat nhwc-share-tuned,--filter 'rdb/$(variant)@cpu')
 
@@ -84,5 +85,9 @@ picture: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[picture]'
 	$(BIN)/python benchmarks/upscale.py $(ARGS)
 
+# Suites, flag sets and docs are in it; `harness new examples` writes them out.
+wheel: $(VENV)/.installed
+	$(BIN)/python -m hatchling build --target wheel --directory dist
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache

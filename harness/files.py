@@ -1,9 +1,11 @@
-"""Facts of files."""
+"""Facts of files, and where those are that come with the harness."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
 
 
 def file_sha256(path: Path) -> str:
@@ -17,3 +19,9 @@ def file_sha256(path: Path) -> str:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def shipped(name: str) -> Path:
+    """Where `docs`, `flagsets` or `suites` of the harness lie: within a wheel's package, in a checkout beside it."""
+    within = _PACKAGE / "shipped"
+    return (within if within.is_dir() else _PACKAGE.parent) / name

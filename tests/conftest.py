@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
+from typing import TypeAlias
 
 import hypothesis
 import pytest
+from filelock import FileLock
 
 from harness.process import Limits
 from harness.toolchain import Toolchain, find_toolchain
@@ -16,6 +19,26 @@ from harness.toolchain.devices import probe_driver
 
 hypothesis.settings.register_profile("without-deadlines", deadline=None)  # no test is about its own speed
 hypothesis.settings.load_profile("without-deadlines")
+
+MadeOnce: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """Fill a folder of this name once for all processes of a session, and give it; tests only read it."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def once(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, whole = shared / name, shared / f"{name}.whole"
+        with FileLock(shared / f"{name}.lock"):
+            if not whole.exists():
+                folder.mkdir()
+                fill(folder)
+                whole.touch()
+        return folder
+
+    return once
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -57,7 +57,7 @@ COMMANDS = {
         "Count the operations of a case's IR at phases of the compiler, or print the IR of one phase.",
     ),
     "list": ("run:list_cases", "Show a suite's cases, and which of them would be skipped here and why."),
-    "new": ("new:new_app", "Begin a plugin or a suite of your own."),
+    "new": ("new:new_app", "Begin a plugin or a suite of your own, or write out the suites of the harness."),
     "plot": ("plot:plot", "Draw a run, a comparison, or a series of a results folder."),
     "plugins": (
         "inspect:plugins",

@@ -1,9 +1,10 @@
-"""`harness new`: a package with a plugin, or a suite, that works as it is written and is there to be changed."""
+"""`harness new`: a plugin, a suite or those of the harness, which work as they are and are there to be changed."""
 
 from __future__ import annotations
 
 import keyword
 import re
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
@@ -14,10 +15,11 @@ from harness import __version__
 from harness.cli.app import app
 from harness.cli.output import tell
 from harness.errors import ExitCode, UsageError
+from harness.files import shipped
 from harness.plugins import PLUGINS
 from harness.store.files import writing
 
-new_app = App(name="new", help="Begin a plugin or a suite of your own.")
+new_app = App(name="new", help="Begin a plugin or a suite of your own, or write out the suites of the harness.")
 app.command(new_app)
 
 _PROGRAM = """\
@@ -189,8 +191,8 @@ A plugin of iree-harness: $package/rewrites.py has what it does to a program, $p
     harness run example.toml     # a program with and without it: outputs are checked, then both are timed
 
 A report says how often it matched; that both have the same module here, since IREE folds them to the same code, is said
-too. What the rewrite prints is shown by `harness run -v`. docs/plugins.md of the harness
-has the other kinds of steps, phases, and what a rewrite may rely on.
+too. What the rewrite prints is shown by `harness run -v`. docs/plugins.md of the harness (`harness new examples` writes
+it) has the other kinds of steps, phases, and what a rewrite may rely on.
 """
 
 
@@ -241,6 +243,27 @@ def suite(name: str, *, out: Path = Path()) -> int:
     values = {"name": name, "file": str(file), "mlir": f"{name}.mlir", "subject": "more optimisation", "variant": "o3"}
     _write(out, {f"{name}.toml": _SUITE, f"{name}.mlir": _PROGRAM}, {**values, "change": change})
     tell(f"{file}: a suite of {name}.mlir in two variants; run it with `harness run {file}`")
+    return ExitCode.OK
+
+
+@new_app.command
+def examples(*, out: Path = Path()) -> int:
+    """Write out the suites that come with the harness, and the flag sets and docs that they name.
+
+    Args:
+        out: The folder.
+    """
+    folders = ("suites", "flagsets", "docs")
+    for name in folders:
+        if (out / name).exists():
+            raise UsageError(f"{out / name}: is there already; choose another folder with --out")
+    files = [file for name in folders for file in shipped(name).rglob("*") if file.is_file() and file.suffix != ".pyc"]
+    for file in files:
+        path = out / file.relative_to(shipped(""))
+        with writing(path, "choose another folder with --out"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, path)
+    tell(f"{', '.join(str(out / name) for name in folders)}: begin with `harness run {out / 'suites' / 'smoke.toml'}`")
     return ExitCode.OK
 
 

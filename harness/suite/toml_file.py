@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from harness.errors import SuiteError
+from harness.files import shipped
 from harness.suite.schema import NAME_PATTERN, OP_PATTERN
 from harness.text import did_you_mean
 
@@ -69,7 +70,7 @@ def read_content(path: Path) -> tuple[dict[str, Any], bytes]:
         with path.open("rb") as file:
             raw = file.read(_LARGEST_BYTES + 1)
     except FileNotFoundError:
-        raise SuiteError(f"{path}: there is no such file; check the path") from None
+        raise SuiteError(f"{path}: there is no such file; {_where_else(path)}") from None
     except (OSError, ValueError) as error:  # such as a name with a zero byte
         reason = getattr(error, "strerror", None) or error
         raise SuiteError(f"{path}: cannot be read ({reason}); check the path and its permissions") from None
@@ -99,6 +100,13 @@ def _has_endless_key(text: str) -> bool:
         if line.count(".") > _MOST_DOTS
         for part in _NO_PART_OF_A_KEY.split(line)
     )
+
+
+def _where_else(path: Path) -> str:
+    """What helps where a path is no file: one of the harness's own may not have been written out yet."""
+    if any((shipped(folder) / path.name).is_file() for folder in ("suites", "flagsets")):
+        return "`harness new examples` writes the one that comes with the harness"
+    return "check the path"
 
 
 def validated(path: Path, content: dict[str, Any], model: type[_Model]) -> _Model:

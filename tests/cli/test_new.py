@@ -63,6 +63,14 @@ def test_a_new_suite_runs(folder: Path) -> None:
     assert (int(exit_code(summary)), summary.failed) == (0, 0)
 
 
+def test_a_suite_of_the_harness_that_was_not_written_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["list", "suites/esrgan.toml"]) == 2
+    assert capsys.readouterr().err == (
+        "harness: suites/esrgan.toml: there is no such file; `harness new examples` writes the one that comes with the "
+        "harness\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -74,12 +82,14 @@ def test_a_new_suite_runs(folder: Path) -> None:
         (["plugin", "json"], "'json' is the name of a Python package or a plugin already; choose another"),
         (["plugin", "tuned"], "'tuned' is the name of a Python package or a plugin already; choose another"),
         (["suite", "old"], "old.toml: is there already; choose another name, or another folder with --out"),
+        (["examples", "--out", "mine"], "mine/docs: is there already; choose another folder with --out"),
     ],
 )
 def test_a_name_that_cannot_be(
     arguments: list[str], sentence: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "old.toml").write_text("mine")
+    (folder / "mine" / "docs").mkdir(parents=True)
     assert run_command_line(["new", *arguments]) == 2
     assert capsys.readouterr().err == f"harness: {sentence}\n"
-    assert [path.name for path in folder.iterdir()] == ["old.toml"]
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*")} == {"old.toml", "mine", "mine/docs"}

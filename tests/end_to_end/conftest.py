@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import MadeOnce
 from tests.end_to_end.command import Ended, Harness, edit, importable
+from tests.end_to_end.plugin_package import install
 from tests.end_to_end.suites import COMPARED, PRODUCT, SMALL, lay_out_counted
 
 
@@ -62,6 +64,12 @@ def small_copy(small_run: tuple[Harness, Ended], tmp_path: Path) -> Harness:
     """That run, for the test to change."""
     shutil.copytree(small_run[0].folder, tmp_path / "here")
     return Harness(tmp_path / "here")
+
+
+@pytest.fixture(scope="session")
+def tools(made_once: MadeOnce) -> Path:
+    """Where the programs of an environment lie that has the harness's wheel, and the example package's."""
+    return made_once("installed", install) / "environment" / "bin"
 
 
 @pytest.fixture(scope="session")

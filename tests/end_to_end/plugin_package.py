@@ -1,12 +1,10 @@
-"""The example package, installed beside a harness of its own as a user would, without network."""
+"""An environment with the harness's wheel and the example package's, as a user has them, made without network."""
 
 from __future__ import annotations
 
 import shutil
-import site
 import subprocess
 import sys
-import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,8 +59,8 @@ def lay_out(folder: Path) -> Path:
     return folder
 
 
-def install(folder: Path) -> Path:
-    """Make an environment in a folder and install harness and example package there; where its programs lie."""
+def install(folder: Path) -> None:
+    """Make `environment` in a folder, with wheels of harness and example package."""
     package = folder / "package"
     shutil.copytree(EXAMPLE, package)
     code = package / "example_plugins"
@@ -70,29 +68,31 @@ def install(folder: Path) -> Path:
     if COMPILER is not None:
         command = [COMPILER, "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", "own_product.so"]
         subprocess.run([*command, "own_product.c"], cwd=code, check=True)
+    wheels = folder / "wheels"
+    for source in (REPOSITORY, package):
+        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(wheels)]
+        subprocess.run(build, cwd=source, check=True, capture_output=True)
     environment = folder / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     python = environment / "bin" / "python"
-    # What the two packages need, pip and the build backend included, is beside this interpreter already.
-    beside = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()])
-    printed = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    (Path(printed.stdout.strip()) / "beside.pth").write_text("\n".join(beside) + "\n")
-    options = [
-        "--quiet",
-        "--no-index",
-        "--no-deps",
-        "--no-build-isolation",
-        "--ignore-installed",
-        "--no-compile",
-        "--no-warn-script-location",
+    # What the two packages need, and pip, is beside this interpreter already. An editable harness there is not found
+    # through it, since only files of the environment's own folder add to its path.
+    beside = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    (folder_of_packages(python) / "beside.pth").write_text("\n".join(beside) + "\n")
+    options = ["--quiet", "--no-index", "--no-deps", "--ignore-installed", "--no-compile", "--no-warn-script-location"]
+    command = [
+        str(python),
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        *options,
+        *map(str, wheels.iterdir()),
     ]
-    subprocess.run(
-        [python, "-m", "pip", "--disable-pip-version-check", "install", *options, str(REPOSITORY), str(package)],
-        check=True,
-    )
-    return python.parent
+    subprocess.run(command, check=True)
+
+
+def folder_of_packages(python: Path) -> Path:
+    """Where the packages of an environment lie."""
+    (packages,) = (python.parent.parent / "lib").glob("python*/site-packages")
+    return packages

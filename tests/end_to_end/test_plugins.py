@@ -15,17 +15,11 @@ import pytest
 from harness.records.run import Run
 from harness.store.run_directory import load_run
 from harness.toolchain import Toolchain
-from tests.end_to_end.plugin_package import COMPILER, EXAMPLE, Installed, install
+from tests.end_to_end.plugin_package import COMPILER, EXAMPLE, Installed
 from tests.end_to_end.test_toolchains import OLDER, older  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.timeout(1800)  # the older toolchain may have to be downloaded first
 UNTIMED = "--no-measure"
-
-
-@pytest.fixture(scope="session")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the programs of the environment lie."""
-    return install(tmp_path_factory.mktemp("installed"))
 
 
 @pytest.fixture
