@@ -69,7 +69,7 @@ COMMANDS = {
     ),
     "results": (
         "results:results_app",
-        "Keep many runs: merge, check, compact to Parquet, drop old raw turns.",
+        "Keep many runs: list, tag, merge, check, compact to Parquet, drop old raw turns.",
     ),
     "run": ("run:run", "Compile, check and measure every case of a suite, and print the report."),
     "schema": (

@@ -90,7 +90,7 @@ def _compare(labels: tuple[str, str], options: CompareOptions, progress: Progres
                 results=options.results,
                 compile_timeout_s=options.compile_timeout,
             )
-            return run_suite(unmeasured, progress, (toolchain,))
+            return run_suite(unmeasured, progress, (toolchain,), purpose="compare")
 
         base, head = resolve(labels, options.suite, compile_suite, progress.note)
     for side in (base, head):
@@ -109,7 +109,7 @@ def selfcheck(options: SelfcheckOptions) -> int:
     """
     unmeasured = RunOptions(options.suite, patterns=options.patterns, measure=False, results=options.results)
     with Terminal() as progress:
-        path = run_suite(unmeasured, progress)
+        path = run_suite(unmeasured, progress, purpose="selfcheck")
         side = side_of(load_run(path), str(path))
         checked = check_machine(side, toolchains_here([side], progress.note), capture_environment(), options, progress)
     print_text(render_selfcheck(checked, options.format, **terminal_form()))

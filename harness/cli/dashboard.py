@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from harness.cli.app import app
 from harness.cli.output import tell
@@ -14,10 +17,17 @@ from harness.history.changes import history_changes
 from harness.history.open import open_history
 from harness.progress import Terminal
 from harness.store.place import is_url, without_password
+from harness.store.tags import WITHOUT_EXPERIMENTS
 
 
 @app.command
-def dashboard(results: str = "results", *, out: Path, title: str = "IREE benchmarks") -> int:
+def dashboard(
+    results: str = "results",
+    *,
+    out: Path,
+    title: str = "IREE benchmarks",
+    everything: Annotated[bool, Parameter(name="--all", negative="")] = False,
+) -> int:
     """Make a folder of pages that shows a whole history; a browser opens it from disk, or any web server serves it.
 
     The exit status is 0 also where there is nothing to show yet; the pages then say what to do.
@@ -26,11 +36,13 @@ def dashboard(results: str = "results", *, out: Path, title: str = "IREE benchma
         results: The results folder, or its URL.
         out: The folder to make; one that holds an older dashboard is replaced, once the new one is whole.
         title: What stands at the head of every page.
+        everything: Runs with the tag experiment too, among them those of compare, selfcheck, ablate and bench.
     """
     require_replaceable(out)  # before anything that takes long
     # Others read the pages, and need no folder of this machine and no password.
     place = "results" if not is_url(results) and Path(results).is_absolute() else without_password(results)
-    with Terminal() as progress, open_history(results, progress=progress) as history:
+    choice = None if everything else WITHOUT_EXPERIMENTS
+    with Terminal() as progress, open_history(results, progress=progress, choice=choice) as history:
         changes = history_changes(history, progress=progress)
         made = datetime.now(timezone.utc)
         make_dashboard(history, changes, out, progress, place=place, title=title, made=made)

@@ -15,7 +15,7 @@ from harness.errors import ExitCode, UsageError
 from harness.history.changes import history_changes
 from harness.history.events import ChangeEvent, group_changes, order_of
 from harness.history.failures import CaseNews, case_news
-from harness.history.open import History, open_history
+from harness.history.open import History, RunChoice, open_history
 from harness.history.pages import (
     SUITES_QUERY,
     add_cases,
@@ -54,6 +54,9 @@ class HistoryOptions:
             `case/metric`, or by id; shell patterns.
         sql: What this statement gives, over the tables that --columns lists, in DuckDB's SQL.
         columns: List all tables and columns with their meaning.
+        everything: Runs with the tag experiment too, among them those of compare, selfcheck, ablate and bench.
+        leave_out: Not runs with this tag; repeatable. `harness results list` shows the tags.
+        only: Only runs with this tag, experiments too; repeatable.
         metrics: Only series of this metric, for --changes and --series; repeatable.
         last: How many runs of a suite count as its last.
         jobs: Processes that look for changes (default: one, which takes seconds for thousands of series).
@@ -67,6 +70,9 @@ class HistoryOptions:
     series: str | None = None
     sql: str | None = None
     columns: Flag = False
+    everything: Annotated[bool, Parameter(name="--all", negative="")] = False
+    leave_out: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
+    only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     metrics: Annotated[tuple[str, ...], Parameter(name="--metric", negative="", show_default=False)] = ()
     last: Count = 10
     jobs: Count | None = None
@@ -92,7 +98,8 @@ def history(options: HistoryOptions | None = None) -> int:
     if options.columns:
         _print_columns(options)
         return ExitCode.OK
-    with Terminal() as progress, open_history(options.results, progress=progress) as opened:
+    choice = RunChoice(everything=options.everything, leave_out=options.leave_out, only=options.only)
+    with Terminal() as progress, open_history(options.results, progress=progress, choice=choice) as opened:
         if options.sql is not None:
             _print_query(opened, options, options.sql)
         elif options.series is not None:
@@ -107,6 +114,8 @@ def history(options: HistoryOptions | None = None) -> int:
 def _check(options: HistoryOptions) -> None:
     modes = {"--changes": options.changes, "--series": options.series is not None}
     modes |= {"--sql": options.sql is not None, "--columns": options.columns}
+    if options.everything and options.only:
+        raise UsageError("--all takes all runs and --only some of them; give one of them")
     given = [name for name, is_given in modes.items() if is_given]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} ask for different things; give one of them")

@@ -57,7 +57,7 @@ def ablate(options: AblateOptions) -> int:
     """Run a model with no option of a plugin, with each alone, all but each, and all, and show what each does."""
     suite = write_ablation(options)
     tell(f"{suite}: each option as a variant; `harness run {shlex.quote(str(suite))}` repeats this")
-    path = run_one(RunOptions(suite, budget_s=options.budget_s, results=options.results))
+    path = run_one(RunOptions(suite, budget_s=options.budget_s, results=options.results), purpose="ablate")
     if options.format == "markdown":
         report = build_report(load_run(path))
         print_text(to_markdown(ablation_page(report)))
@@ -78,7 +78,7 @@ def bench(options: BenchOptions) -> int:
     tell(f"{suite}: each set of flags as a variant; `harness run {shlex.quote(str(suite))}` repeats this")
     chosen = RunOptions(suite, toolchains=options.toolchains, generations=options.generations, results=options.results)
     try:
-        path = run_one(chosen)
+        path = run_one(chosen, purpose="bench")
     except Interrupted as error:
         print_interrupted(error, options.format)
         raise

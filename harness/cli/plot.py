@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import pandas as pd
 from cyclopts import Parameter
@@ -29,6 +29,7 @@ from harness.store.files import writing
 from harness.store.names import find_folder
 from harness.store.place import without_password
 from harness.store.run_directory import load_run
+from harness.store.tags import WITHOUT_EXPERIMENTS
 from harness.suite.cases import matching
 
 _FORMATS: dict[str, Format] = {".svg": "svg", ".png": "png"}
@@ -47,6 +48,7 @@ class PlotOptions:
         theme: For a light page or a dark one.
         patterns: Only these cases.
         series: Of a timeline: the series' id, or its case's name (its latency), or `case metric`; shell patterns.
+        everything: Of a timeline: runs with the tag experiment too.
         top: How many rows, models or devices are drawn at most; the rest is counted.
     """
 
@@ -57,6 +59,7 @@ class PlotOptions:
     theme: Literal["light", "dark"] = "light"
     patterns: Patterns = ()
     series: str | None = None
+    everything: Annotated[bool, Parameter(name="--all", negative="")] = False
     top: Count | None = None
 
 
@@ -145,7 +148,7 @@ def _plot_series(options: PlotOptions, picture: Format | None) -> int:
     for option, given in (("--filter", options.patterns), ("--top", options.top)):
         if given:
             raise UsageError(f"{option} is for runs and comparisons, and {where} is a folder of runs; use --series")
-    timeline = _read_timeline(options.path, options.series)
+    timeline = _read_timeline(options.path, options.series, everything=options.everything)
 
     def drawn(theme: str, form: Format) -> bytes:
         return draw_timeline(
@@ -173,7 +176,7 @@ class _Timeline:
     changes: list[Change]
 
 
-def _read_timeline(place: str, wanted: str | None) -> _Timeline:
+def _read_timeline(place: str, wanted: str | None, *, everything: bool) -> _Timeline:
     """Read one series of a folder of runs.
 
     Left out are runs that are not finished and runs whose clock was wrong, in which no change can be looked for.
@@ -181,7 +184,8 @@ def _read_timeline(place: str, wanted: str | None) -> _Timeline:
     Raises:
         UsageError: There is no such folder or series.
     """
-    with Terminal() as progress, open_history(place, progress=progress) as history:
+    choice = None if everything else WITHOUT_EXPERIMENTS
+    with Terminal() as progress, open_history(place, progress=progress, choice=choice) as history:
         rows = series_rows(history)
         chosen = choose_series(rows, wanted, place)
         reference = reference_of(rows, chosen)

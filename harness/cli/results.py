@@ -1,24 +1,26 @@
-"""`harness results merge`, `compact`, `verify` and `gc`."""
+"""`harness results list`, `tag`, `untag`, `merge`, `compact`, `verify` and `gc`."""
 
 from __future__ import annotations
 
 import contextlib
+import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
+from pydantic import ValidationError
 
 from harness.cli.app import app
-from harness.cli.output import print_page, print_text
-from harness.errors import ExitCode
-from harness.progress import Progress, Terminal
+from harness.cli.output import print_page, print_text, tell
+from harness.errors import ExitCode, UsageError
+from harness.progress import Progress, Silent, Terminal
 from harness.report.data import to_json
 from harness.report.page import Page
-from harness.report.results_page import compacted_page, dropped_page, merged_page, verified_page
+from harness.report.results_page import compacted_page, dropped_page, listed_page, merged_page, verified_page
 from harness.report.rows import rows_of
 from harness.store.archive import compact as compact_folders
 from harness.store.archive import drop_turns
@@ -26,13 +28,26 @@ from harness.store.archive import merge as merge_folders
 from harness.store.check import WRONG
 from harness.store.check import verify as verify_folders
 from harness.store.clock import parse_age
-from harness.store.place import Place, is_url
+from harness.store.files import adapter
+from harness.store.marks import Tagging, own_name, read_marks, write_marks
+from harness.store.names import find_folder
+from harness.store.place import Place, is_url, without_password
 from harness.store.remote import open_place
+from harness.store.run_directory import HEADER_FILE, load_run
+from harness.store.tables import NOTHING_YET, open_tables
+from harness.text import shown
 
-results_app = App(name="results", help="Keep many runs: merge, check, compact to Parquet, drop old raw turns.")
+results_app = App(
+    name="results", help="Keep many runs: list, tag, merge, check, compact to Parquet, drop old raw turns."
+)
 app.command(results_app)
 
 _Format = Literal["terminal", "json"]
+_LIST = """
+SELECT run, suite, started, finished, toolchain, machine_class, cases, failed, missing, purpose,
+       coalesce((SELECT list(tag ORDER BY tag) FROM tags WHERE tags.run = runs.run), []) AS tags
+FROM runs ORDER BY started DESC, run DESC
+"""
 
 
 @results_app.command
@@ -58,6 +73,126 @@ def merge(
         outcomes = merge_folders(sources, into, rows_of, progress)
     _print("merged", [asdict(outcome) for outcome in outcomes], merged_page(outcomes), format)
     return ExitCode.USAGE if any(outcome.fate == "refused" for outcome in outcomes) else ExitCode.OK
+
+
+@results_app.command
+def tag(
+    runs: Annotated[list[str], Parameter(negative="")],
+    /,
+    *,
+    results: str = "results",
+    who: str | None = None,
+) -> int:
+    """Give runs a tag: the last of the names is the tag, as in `harness results tag latest experiment`.
+
+    `harness history` and the dashboard leave out runs with the tag experiment, which those of compare, selfcheck,
+    ablate and bench have from their beginning; --leave-out and --only take any tag. Runs themselves never change: tags
+    lie in the folder marks/ beside them, and are merged like runs.
+
+    Args:
+        runs: Runs by path, id, `latest`, `@-1` or beginning; then the tag.
+        results: The results folder, a path or a URL.
+        who: Your name (default: that of your account).
+    """
+    return _tag(runs, results, who, removed=False)
+
+
+@results_app.command
+def untag(
+    runs: Annotated[list[str], Parameter(negative="")],
+    /,
+    *,
+    results: str = "results",
+    who: str | None = None,
+) -> int:
+    """Take a tag from runs: the last of the names is the tag, as in `harness results untag latest experiment`.
+
+    Args:
+        runs: Runs by path, id, `latest`, `@-1` or beginning; then the tag.
+        results: The results folder, a path or a URL.
+        who: Your name (default: that of your account).
+    """
+    return _tag(runs, results, who, removed=True)
+
+
+@results_app.command(name="list")
+def list_runs(
+    results: str = "results",
+    *,
+    format: _Format = "terminal",  # noqa: A002 (the option's name)
+) -> int:
+    """List the runs of a results folder with their tags, the newest first.
+
+    Args:
+        results: The results folder, a path or a URL.
+        format: How to print it.
+    """
+    with Terminal() as progress, open_tables(results, rows_of, progress) as tables:
+        runs = [_listed(row) for row in tables.query(_LIST).to_dict("records")]
+        for note in tables.notes:
+            if note != NOTHING_YET:
+                tell(note)
+    _print("runs", runs, listed_page(runs), format)
+    return ExitCode.OK
+
+
+def _listed(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(name): list(value) if name == "tags" else value for name, value in row.items()}
+
+
+def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) -> int:
+    """Say of each run that it has a tag, or has it no longer, where that is not so already."""
+    *runs, tag = names
+    command = "untag" if removed else "tag"
+    if not runs:
+        raise UsageError(
+            f"harness results {command}: give a run and a tag, as in `harness results {command} {tag} quiet`"
+        )
+    try:
+        adapter(Tagging).validate_python({"run": "run", "tag": tag, "who": who or ""})
+    except ValidationError as error:
+        what = "--who" if error.errors()[0]["loc"][0] == "who" else "the tag"
+        rule = "a line of at most 100 characters" if what == "--who" else "letters, digits and . _ + -, at most 64"
+        raise UsageError(
+            f"{what} {shown(who or '') if what == '--who' else shown(tag)!r} is none: write {rule}"
+        ) from None
+    by_place: dict[str, dict[str, None]] = {}
+    for name in runs:
+        where, run = _find_run(name, results)
+        by_place.setdefault(where, {})[run] = None
+    for where, ids in by_place.items():
+        with open_tables(where, rows_of, Silent()) as tables:
+            having = set(tables.query("SELECT run FROM tags WHERE tag = ?", [tag])["run"])
+        place = open_place(where)
+        place.fetch_marks()
+        said = [run for run in ids if (run in having) == removed]
+        statements = [Tagging(run=run, tag=tag, removed=removed, who=who or own_name()) for run in said]
+        write_marks(place, statements, read_marks(place.local))
+        for run in ids:
+            lost = "no longer has" if run in said else "does not have"
+            text = f"{lost} the tag {tag}" if removed else f"has the tag {tag}{'' if run in said else ' already'}"
+            print_text(f"{run} {text}.")
+    return ExitCode.OK
+
+
+def _find_run(name: str, results: str) -> tuple[str, str]:
+    """The results folder that a run lies in, and the run's id; of a run whose folder is gone, the history's.
+
+    Raises:
+        UsageError: There is none, or several are meant.
+    """
+    if not is_url(results):
+        folder = find_folder(name, Path(results), kind="run")
+        if (folder / HEADER_FILE).is_file():
+            return str(folder.parent), load_run(folder, rounds=False).header.id
+    with open_tables(results, rows_of, Silent()) as tables:
+        ids = list(tables.runs()["run"])
+    begun = [run for run in ids if run == name] or [run for run in ids if run.startswith(name)]
+    if len(begun) == 1:
+        return results, begun[0]
+    what = "is no run of it" if not begun else f"begins the names of {len(begun):,} runs"
+    listing = f"harness results list {shlex.quote(without_password(results))}"
+    raise UsageError(f"{without_password(results)}: {shown(name)!r} {what}; `{listing}` lists them")
 
 
 @results_app.command
@@ -147,6 +282,7 @@ def _changeable(results: str, progress: Progress) -> Iterator[Place]:
             yield place
             return
         place.fetch_history()
+        place.fetch_marks()
         progress.stage("Fetching", len(place.names()))
         for name in place.names():
             progress.step(name)

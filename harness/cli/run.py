@@ -63,8 +63,11 @@ def run(options: RunOptions | None = None, *, format: Format = "terminal") -> in
     return status
 
 
-def run_one(options: RunOptions) -> Path:
+def run_one(options: RunOptions, *, purpose: str = "") -> Path:
     """Run one suite, or go on with an interrupted run of it; the run's directory.
+
+    Args:
+        purpose: As in `run_suite`.
 
     Raises:
         HarnessError: The options contradict each other, or the suite, a toolchain or the results folder cannot be used.
@@ -73,7 +76,7 @@ def run_one(options: RunOptions) -> Path:
     assert options.suite is not None  # noqa: S101 (_resumed made sure)
     with Terminal() as progress:
         toolchains = find_toolchains(options.toolchains, options.suite, progress.note)
-        return run_suite(options, progress, toolchains)
+        return run_suite(options, progress, toolchains, purpose=purpose)
 
 
 def _resumed(options: RunOptions) -> RunOptions:

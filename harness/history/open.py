@@ -5,21 +5,25 @@ from __future__ import annotations
 from harness.progress import Progress, Silent
 from harness.report.rows import rows_of
 from harness.store.tables import NOTHING_YET, Tables, open_tables
+from harness.store.tags import WITHOUT_EXPERIMENTS, RunChoice
 
-__all__ = ["NOTHING_YET", "History", "open_history"]
+__all__ = ["NOTHING_YET", "History", "RunChoice", "open_history"]
 
 History = Tables
 
 
-def open_history(place: str, *, progress: Progress | None = None) -> History:
+def open_history(
+    place: str, *, progress: Progress | None = None, choice: RunChoice | None = WITHOUT_EXPERIMENTS
+) -> History:
     """Open the history of a results folder.
 
     Args:
         place: A folder, or any URL that fsspec knows.
         progress: Who draws how far it is (default: nobody).
+        choice: Which runs are asked (default: all but experiments); None: all.
 
     Raises:
         UsageError: There is no such folder, or no such protocol.
         RunError: It cannot be read, or is a run and no folder of runs.
     """
-    return open_tables(place, rows_of, progress or Silent())
+    return open_tables(place, rows_of, progress or Silent(), choice)

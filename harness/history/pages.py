@@ -70,7 +70,8 @@ def overview_page(suites: pd.DataFrame, events: Sequence[ChangeEvent], *, last: 
         last: How many runs of its suite count as recent.
     """
     if suites.empty:
-        return Page(verdict=NOTHING_YET, notes=tuple(note for note in notes if note != NOTHING_YET))
+        verdict = NOTHING_YET if NOTHING_YET in notes else "Every run here is left out."
+        return Page(verdict=verdict, notes=tuple(note for note in notes if note != NOTHING_YET))
     machine_classes = set(suites["machine_class"])
     # Where a suite has several lines, its machines tell them apart.
     rank = 0 if suites["suite"].duplicated().any() else 2

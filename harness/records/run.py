@@ -6,6 +6,8 @@ checks.jsonl, references.jsonl, rounds.jsonl, work.jsonl and peaks.jsonl, and lo
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +15,10 @@ from harness.errors import CaseError
 from harness.records.case import Case, Gate, VariantGroup
 
 SCHEMA_VERSION = 1
+# Commands that make runs for a purpose of their own: of their runs, no history is wanted.
+PURPOSES = ("compare", "selfcheck", "ablate", "bench")
+# The same of a command line, for runs that are older than the setting.
+PURPOSE_IN_COMMAND = rf"^harness (?:-\S+ )*({'|'.join(PURPOSES)})(?: |$)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,7 +389,8 @@ class Header:
         suite_sha256: Hash of the suite's and its flag sets' text.
         started: ISO 8601, UTC.
         environment: Sections of plain values, see harness.machine.environment.
-        settings: Options of the run that change what is measured (budget_s, generations, seed, jobs, ...).
+        settings: Options of the run that change what is measured (budget_s, generations, seed, jobs, ...), and the
+            `purpose`, see there.
         floors: The suite's, by metric; {} in runs that are older than floors.
         gates: The suite's; () in runs that are older than gates.
     """
@@ -407,6 +414,15 @@ class Header:
     environment: dict[str, dict[str, Any]]
     floors: dict[str, float] = field(default_factory=dict)
     gates: tuple[Gate, ...] = ()
+
+    @property
+    def purpose(self) -> str:
+        """The one of PURPOSES that made the run; "" of a run that was made for its own sake."""
+        if "purpose" in self.settings:
+            purpose = self.settings["purpose"]
+            return purpose if purpose in PURPOSES else ""
+        found = re.match(PURPOSE_IN_COMMAND, shlex.join(self.command))
+        return found[1] if found is not None else ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from harness.report.page import Column, Page, Paragraph, Table
 from harness.report.units import byte_unit
 from harness.store.archive import Compacted, GarbageReport, Outcome
 from harness.store.check import WRONG, Finding
+from harness.store.tables import NOTHING_YET
+from harness.text import plural
 
 # Above this many rows, those that nobody has to look at are only counted.
 _MANY = 40
@@ -28,6 +31,30 @@ def merged_page(outcomes: Sequence[Outcome]) -> Page:
     return _page(
         table, [(row.name, row.why) for row in rows], _counts(row.fate for row in outcomes) or "nothing to merge"
     )
+
+
+def listed_page(runs: Sequence[Mapping[str, Any]]) -> Page:
+    """A row for each run with its tags.
+
+    Args:
+        runs: Columns of the table `runs`, and `tags`: those of the run.
+    """
+    if not runs:
+        return Page(parts=(Paragraph(NOTHING_YET),))
+    table = Table(
+        columns=(
+            Column("run", [run["run"] for run in runs], kind="name"),
+            Column("suite", [run["suite"] for run in runs], rank=3),
+            Column("began", [run["started"][:16].replace("T", " ") for run in runs], rank=1),
+            Column("toolchain", [run["toolchain"] for run in runs], rank=2),
+            Column("cases", [f"{run['cases']:,}" for run in runs], kind="number"),
+            Column("failed", [f"{run['failed'] + run['missing']:,}" for run in runs], kind="number"),
+            Column("tags", [", ".join([*run["tags"], *([] if run["finished"] else ["(unfinished)"])]) for run in runs]),
+        ),
+    )
+    counts = Counter(tag for run in runs for tag in run["tags"])
+    tagged = ", ".join(f"{count:,} {tag}" for tag, count in counts.items())
+    return _page(table, [], f"{plural(len(runs), 'run')}{f' ({tagged})' if tagged else ''}")
 
 
 def verified_page(findings: Sequence[Finding]) -> Page:

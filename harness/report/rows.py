@@ -196,6 +196,7 @@ def _run_row(run: Run, started: str, report: Report, clock: str) -> Record:
         "command": shlex.join(header.command),
         "clock": clock,
         "devices": "; ".join(f"{name}: {text}" for name, text in environment.get("devices", {}).items()),
+        "purpose": header.purpose,
     }
 
 

@@ -42,12 +42,15 @@ from harness.suite.cases import Selection
 from harness.toolchain import Toolchain
 
 
-def run_suite(options: RunOptions, progress: Progress, toolchains: Sequence[Toolchain] = ()) -> Path:
+def run_suite(
+    options: RunOptions, progress: Progress, toolchains: Sequence[Toolchain] = (), *, purpose: str = ""
+) -> Path:
     """Run a suite, or go on with an interrupted run of it; the run's directory.
 
     Args:
         options: With a suite.
         toolchains: Of different versions; (): the one that is installed beside the harness.
+        purpose: The command that wants it, where that is another than `harness run`; one of PURPOSES.
 
     Raises:
         HarnessError: The suite, the toolchain or the results folder cannot be used. Failing cases raise nothing: they
@@ -61,7 +64,7 @@ def run_suite(options: RunOptions, progress: Progress, toolchains: Sequence[Tool
         progress.note(f"{options.suite}: {finding.text}")
     artifacts = materialize_models(prepared, options.compile_limits, progress)
     prepared = skip_unfit_peers(prepared, artifacts)
-    directory, done = _open(prepared, artifacts, options)
+    directory, done = _open(prepared, artifacts, options, purpose)
     with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch, _interruptible(directory):
         context = Context(
             prepared=prepared,
@@ -115,10 +118,10 @@ def _interruptible(directory: RunDirectory) -> Iterator[None]:
 
 
 def _open(
-    prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure], options: RunOptions
+    prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure], options: RunOptions, purpose: str
 ) -> tuple[RunDirectory, Done]:
     if options.resume is None:
-        header = _header(prepared, artifacts, options)
+        header = _header(prepared, artifacts, options, purpose)
         return RunDirectory.create(options.results, header), Done()
     directory, run = RunDirectory.resume(options.resume)
     _require_same_toolchains(run.header.toolchains, prepared, options.resume)
@@ -144,7 +147,9 @@ def _require_same_toolchains(begun_with: Sequence[ToolchainRecord], prepared: Pr
             )
 
 
-def _header(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure], options: RunOptions) -> Header:
+def _header(
+    prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure], options: RunOptions, purpose: str
+) -> Header:
     now = datetime.now(timezone.utc)
     suite = prepared.suite
     return Header(
@@ -170,7 +175,7 @@ def _header(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]
         groups=suite.groups,
         floors=dict(suite.floors),
         gates=suite.gates,
-        settings=_settings(prepared, options),
+        settings={**_settings(prepared, options), "purpose": purpose},
         environment={
             **capture_environment(),
             "devices": dict(prepared.devices),

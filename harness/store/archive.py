@@ -32,7 +32,8 @@ from harness.store.files import (
     staging,
     writing,
 )
-from harness.store.folders import HISTORY_FOLDER, is_id, kind_of, look_into
+from harness.store.folders import HISTORY_FOLDER, MARKS_FOLDER, is_id, kind_of, look_into
+from harness.store.marks import mark_files, parse_mark, put_mark
 from harness.store.place import (
     Place,
     archive_lock,
@@ -42,7 +43,7 @@ from harness.store.place import (
 from harness.store.remote import open_place
 from harness.store.run_directory import HEADER_FILE, require_writable
 from harness.store.tables import STORED, Source, Tables, compacted_sources, require_own_history, rows_in, tables_of
-from harness.text import one_line, shown
+from harness.text import one_line, plural, shown
 
 Fate = Literal["copied", "already there", "left out", "refused"]
 
@@ -161,6 +162,7 @@ def _merge_place(source: str, target: Place, rows_of: RowsOf, progress: Progress
         for name in sorted(place.refused.keys() - set(names))
     ]
     others += _merge_history(place, target, rows_of)
+    others += _merge_marks(place, target)
     yield from others
     if not names and not others:
         yield Outcome(name="-", source=place.address, fate="left out", why="there is no run and no comparison in it")
@@ -240,6 +242,39 @@ def _merge_history(place: Place, target: Place, rows_of: RowsOf) -> list[Outcome
         outcomes = [outcome(f"{HISTORY_FOLDER}/ ({count})", "copied", why)]
     bad = [name for name in lacking if not is_id(name)]
     return outcomes + [outcome(name, "refused", "its name in the history is no id") for name in bad]
+
+
+def _merge_marks(place: Place, target: Place) -> list[Outcome]:
+    """Copy statements about runs and changes that are not there yet; their names tell equal ones."""
+
+    def refused(name: str, error: RunError) -> Outcome:
+        return Outcome(name=name, source=place.address, fate="refused", why=str(error))
+
+    outcomes, copied = [], []
+    try:
+        place.fetch_marks()
+        files = mark_files(place.local)
+        if not files:
+            return []
+        target.fetch_marks()
+        there = {file.name for file in mark_files(target.local)}
+        for file in files:
+            if file.name in there:
+                continue
+            try:
+                content = parse_mark(file)[1]
+            except RunError as error:
+                outcomes.append(refused(f"{MARKS_FOLDER}/{file.name}", error))
+                continue
+            copied.append(f"{MARKS_FOLDER}/{file.name}")
+            put_mark(target, copied[-1], content)
+        target.apply(copied, [])
+    except RunError as error:
+        return [*outcomes, refused(f"{MARKS_FOLDER}/", error)]
+    if copied:
+        why = f"{plural(len(copied), 'statement')} about runs and changes"
+        outcomes.append(Outcome(name=f"{MARKS_FOLDER}/", source=place.address, fate="copied", why=why))
+    return outcomes
 
 
 def _has_figures(target: Place, name: str) -> bool:

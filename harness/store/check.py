@@ -26,17 +26,20 @@ from harness.store.files import (
     read_manifest,
 )
 from harness.store.folders import (
+    BESIDE,
     HISTORY_FOLDER,
+    MARKS_FOLDER,
     PUBLISHED_FOLDER,
     Contents,
     is_id,
     is_table,
     look_into,
 )
+from harness.store.marks import mark_files, parse_mark
 from harness.store.place import Place
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.store.tables import Source, compacted_sources, fault_of, require_own_history, tables_of, too_many_rows
-from harness.text import one_line, shown
+from harness.text import one_line, plural, shown
 
 State = Literal["ok", "unfinished", "damaged", "changed", "future schema", "not a run"]
 
@@ -49,7 +52,7 @@ class Finding:
     """What a look at one folder, or at one part of the compacted history, showed.
 
     Attributes:
-        kind: `run`, `comparison` or `history`; "" for what is none of these.
+        kind: `run`, `comparison`, `history` or `marks`; "" for what is none of these.
         state: `damaged`: it cannot be read as what it says it is. `changed`: it can, but is not what it was when it was
             finished.
         why: One sentence that names the file; a remark where it is ok.
@@ -90,7 +93,7 @@ def verify(place: Place, progress: Progress) -> list[Finding]:
     """
     names = _folders(place.local)
     published = _folders(place.local / PUBLISHED_FOLDER) if PUBLISHED_FOLDER in names else []
-    own = [name for name in names if name not in (HISTORY_FOLDER, PUBLISHED_FOLDER)]
+    own = [name for name in names if name not in BESIDE]
     progress.stage("Verifying", len(own) + len(published))
     findings = []
     for name in [*own, *(f"{PUBLISHED_FOLDER}/{name}" for name in published)]:
@@ -98,7 +101,7 @@ def verify(place: Place, progress: Progress) -> list[Finding]:
         progress.step(shown(name))
     refused = [name for name in place.refused if name not in names]  # of a URL; a folder's own are looked at above
     findings += [Finding(name=name, kind="", state="damaged", why=f"it {place.refused[name]}") for name in refused]
-    return findings + check_history(place.local)
+    return findings + check_history(place.local) + check_marks(place.local)
 
 
 def _folders(folder: Path) -> list[str]:
@@ -208,6 +211,22 @@ def check_history(results: Path) -> list[Finding]:
     except RunError as error:
         return [_wrong(HISTORY_FOLDER, "history", error)]
     return [_check_source(results, source) for source in sources]
+
+
+def check_marks(results: Path) -> list[Finding]:
+    """Look at what was said of runs and changes: one finding for all that is well, and one for each other file."""
+    wrong, sound = [], 0
+    try:
+        for file in mark_files(results):
+            try:
+                parse_mark(file)
+                sound += 1
+            except RunError as error:
+                wrong.append(_wrong(f"{MARKS_FOLDER}/{file.name}", "marks", error))
+    except RunError as error:
+        return [_wrong(MARKS_FOLDER, "marks", error)]
+    well = Finding(name=MARKS_FOLDER, kind="marks", state="ok", why=plural(sound, "statement"), hashed=True)
+    return [*([well] if sound else []), *wrong]
 
 
 def _check_source(results: Path, source: Source) -> Finding:

@@ -19,6 +19,9 @@ Kind = Literal["run", "comparison"]
 
 HISTORY_FOLDER = "history"
 PUBLISHED_FOLDER = "published"
+MARKS_FOLDER = "marks"
+# Of a results folder, beside its runs and comparisons.
+BESIDE = (HISTORY_FOLDER, PUBLISHED_FOLDER, MARKS_FOLDER)
 # About 20 million turns: a folder is read as a whole before it is let in.
 FOLDER_LIMIT_BYTES = 2 * 2**30
 # A log for each case of the largest plan that the harness is measured with.
@@ -35,6 +38,7 @@ _PART = re.compile(
     rf"history/(index\.json|{_TABLE}/[A-Za-z0-9][A-Za-z0-9._+-]*\.parquet"
     rf"|tables-[0-9a-f]{{8}}/({_TABLE}\.parquet|finished\.json))"
 )
+_MARK = re.compile(rf"{MARKS_FOLDER}/[0-9]{{8}}-[0-9]{{6}}-[0-9a-f]{{16}}\.json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +78,7 @@ def is_id(name: str) -> bool:
 
 def is_name(name: str) -> bool:
     """Whether a folder of that name can be a run that somebody renamed."""
-    return _NAME.fullmatch(name) is not None and name not in (HISTORY_FOLDER, PUBLISHED_FOLDER)
+    return _NAME.fullmatch(name) is not None and name not in BESIDE
 
 
 def is_known(path: str) -> bool:
@@ -90,6 +94,11 @@ def is_table(path: str) -> bool:
 def is_history_file(path: str) -> bool:
     """Whether `path`, relative to a results folder, is one of the compacted history's."""
     return _PART.fullmatch(path) is not None
+
+
+def is_mark_file(path: str) -> bool:
+    """Whether `path`, relative to a results folder, is a statement about a run or a change, see harness.store.marks."""
+    return _MARK.fullmatch(path) is not None
 
 
 _KNOWN = frozenset((*file_names(), *COMPARISON_FILES))

@@ -28,9 +28,8 @@ from harness.store.files import (
     writing,
 )
 from harness.store.folders import (
+    BESIDE,
     FOLDER_LIMIT_BYTES,
-    HISTORY_FOLDER,
-    PUBLISHED_FOLDER,
     Contents,
     is_name,
     is_table,
@@ -156,7 +155,7 @@ class Place:
         try:
             with os.scandir(self.local) as entries:
                 for entry in sorted(entries, key=lambda entry: entry.name):
-                    beside = entry.name.startswith(".") or entry.name in (HISTORY_FOLDER, PUBLISHED_FOLDER)
+                    beside = entry.name.startswith(".") or entry.name in BESIDE
                     if beside or not entry.is_dir():
                         continue
                     if entry.is_symlink():
@@ -179,7 +178,7 @@ class Place:
         A folder that has not changed is not fetched again; for one that is refused, `refused` says why.
 
         Args:
-            names: None: all folders and the compacted history.
+            names: None: all folders, the compacted history and the marks.
 
         Raises:
             RunError: The place cannot be read.
@@ -187,6 +186,13 @@ class Place:
 
     def fetch_history(self) -> None:
         """Bring the compacted history into `local`, if there is one.
+
+        Raises:
+            RunError: It cannot be read.
+        """
+
+    def fetch_marks(self) -> None:
+        """Bring what was said of runs and changes into `local`, if there is anything.
 
         Raises:
             RunError: It cannot be read.

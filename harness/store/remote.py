@@ -20,9 +20,11 @@ from harness.store.files import CHUNK_BYTES, FINISHED_FILE, staging, writing
 from harness.store.folders import (
     FOLDER_LIMIT_BYTES,
     HISTORY_FOLDER,
+    MARKS_FOLDER,
     Contents,
     is_history_file,
     is_known,
+    is_mark_file,
     is_name,
     kind_of,
 )
@@ -74,7 +76,9 @@ class RemoteFile:
     bytes: int | None
 
 
-# Of runs, of comparisons and of the compacted history, by name: their files by path in the folder.
+# What is fetched besides runs and comparisons; its files never change.
+_BESIDE = (HISTORY_FOLDER, MARKS_FOLDER)
+# Of runs, of comparisons, of the compacted history and of the marks, by name: their files by path in the folder.
 Folders = dict[str, dict[str, RemoteFile]]
 
 
@@ -106,7 +110,7 @@ def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = Fals
             refused[shown(inner)] = "leads out of the place"
         elif not below or name.startswith("."):
             continue  # beside the folders, or hidden
-        elif is_history_file(f"{name}/{below}"):
+        elif is_history_file(f"{name}/{below}") or is_mark_file(f"{name}/{below}"):
             folders.setdefault(name, {})[below] = _remote_file(path, info)
         elif not is_name(name):
             if kind_of({below}) is not None:
@@ -120,7 +124,7 @@ def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = Fals
     read = {
         name: files
         for name, files in folders.items()
-        if name not in refused and (name == HISTORY_FOLDER or kind_of(set(files)) is not None)
+        if name not in refused and (name in _BESIDE or kind_of(set(files)) is not None)
     }
     return read, refused
 
@@ -171,12 +175,13 @@ class RemotePlace(Place):
 
     def names(self) -> list[str]:
         """Folders of runs and comparisons there, as they were when this was first asked."""
-        return sorted(self._listing().keys() - {HISTORY_FOLDER})
+        return sorted(self._listing().keys() - set(_BESIDE))
 
     def fetch(self, names: Iterable[str] | None = None) -> None:
         """Bring folders into the mirror, each as a whole."""
         if names is None:
             self.fetch_history()
+            self.fetch_marks()
             names = self.names()
         folders = self._listing()
         with archive_lock(self.local):
@@ -189,10 +194,17 @@ class RemotePlace(Place):
 
     def fetch_history(self) -> None:
         """Bring the compacted history into the mirror."""
+        self._fetch_beside(HISTORY_FOLDER)
+
+    def fetch_marks(self) -> None:
+        """Bring the marks into the mirror."""
+        self._fetch_beside(MARKS_FOLDER)
+
+    def _fetch_beside(self, name: str) -> None:
         folders = self._listing()
-        if HISTORY_FOLDER in folders:
+        if name in folders:
             with archive_lock(self.local):
-                self._fetch_folder(HISTORY_FOLDER, folders[HISTORY_FOLDER])
+                self._fetch_folder(name, folders[name])
 
     def put(self, folder: Path, check: Callable[[Path], None] | None = None) -> bool:
         """Upload a folder."""
@@ -230,7 +242,7 @@ class RemotePlace(Place):
         """
         target = self.local / name
         sizes = {path: file.bytes for path, file in files.items()}
-        finished = name == HISTORY_FOLDER or kind_of(set(files)) == "comparison" or FINISHED_FILE in files
+        finished = name in _BESIDE or kind_of(set(files)) == "comparison" or FINISHED_FILE in files
         if finished and read_memo(target / _SIZES_FILE) == sizes:
             return
         size = sum(file.bytes or 0 for file in files.values())

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from harness.records.run import PURPOSE_IN_COMMAND
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -55,6 +57,8 @@ CREATE TABLE runs ( -- one run
     command VARCHAR,                -- The command line, quoted for a shell.
     clock VARCHAR,                  -- Why `started` cannot be right, in plain words; "" where it can.
     devices VARCHAR,                -- What the suite's devices are, with their drivers' versions.
+    purpose VARCHAR,                -- `compare`, `selfcheck`, `ablate` or `bench`, where that command made the run;
+                                    -- "" where `harness run` did.
 );
 
 CREATE TABLE points ( -- one figure of one case in one run
@@ -144,7 +148,17 @@ CREATE TABLE comparisons ( -- one row of one comparison
     command VARCHAR,                -- The command line that made it, quoted for a shell; "" where none was kept.
     within BOOLEAN,                 -- Whether variants of one run were compared with its baseline.
 );
+
+CREATE TABLE tags ( -- a tag of a run
+    run VARCHAR,                    -- The run's id.
+    tag VARCHAR,                    -- `experiment`, or another word of people's.
+    who VARCHAR,                    -- Who gave it; of what a run has from its beginning, the command that made it.
+    since VARCHAR,                  -- When.
+);
 """
+
+# Columns that a table's Parquet files of older harnesses lack, and what stands for them.
+LATER: Mapping[str, Mapping[str, str]] = {"runs": {"purpose": f"regexp_extract(command, '{PURPOSE_IN_COMMAND}', 1)"}}
 
 # Of each series the names that its last run gave, and how far it goes; what is said of its other columns stands above.
 SERIES_VIEW = """

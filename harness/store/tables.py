@@ -17,7 +17,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -54,9 +54,11 @@ from harness.store.files import (
     require_schema,
 )
 from harness.store.folders import HISTORY_FOLDER, is_name
+from harness.store.marks import read_marks
 from harness.store.remote import open_place
 from harness.store.run_directory import HEADER_FILE, load_rounds, load_run
-from harness.store.schema import COMPARISON_TABLES, RUN_TABLES, SERIES_VIEW, TABLES, create_tables, insert_rows
+from harness.store.schema import COMPARISON_TABLES, LATER, RUN_TABLES, SERIES_VIEW, TABLES, create_tables, insert_rows
+from harness.store.tags import RunChoice, choose_runs, tags_of
 from harness.text import one_line, shown
 
 if TYPE_CHECKING:
@@ -165,12 +167,13 @@ def _files_in(folder: Path) -> dict[str, Path]:
 def fault_of(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[Path]) -> str:
     """Why Parquet files are not rows of a table; "" where all are.
 
-    Each has to have exactly the columns that this harness writes, so that no query fails later on what a file says; and
-    no more rows than fit its bytes, so that a small file does not fill the memory.
+    Each has to have exactly the columns that this harness writes, or an older one did, so that no query fails later on
+    what a file says; and no more rows than fit its bytes, so that a small file does not fill the memory.
     """
     import duckdb
 
     wanted = {(column.name, _PHYSICAL[column.sql]) for column in TABLES[table].columns}
+    of_older = {(name, kind) for name, kind in wanted if name not in LATER.get(table, {})}
     try:
         columns = connection.execute(
             f"SELECT file_name, name, type FROM parquet_schema([{texts([pattern(file) for file in files])}]) "  # noqa: S608
@@ -184,7 +187,7 @@ def fault_of(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[
     found: dict[str, set[tuple[str, str]]] = {}
     for file, name, kind in columns:
         found.setdefault(file, set()).add((name, kind))
-    same = len(found) == len(files) and all(of_file == wanted for of_file in found.values())
+    same = len(found) == len(files) and all(of_file in (wanted, of_older) for of_file in found.values())
     if not same:
         return "its columns are not those that this harness writes"
     return next((fault for file, rows in counts if (fault := too_many_rows(Path(file), rows))), "")
@@ -223,7 +226,13 @@ class Tables:
     """
 
     def __init__(
-        self, results: Path, names: Sequence[str], notes: Sequence[str], rows_of: RowsOf, progress: Progress
+        self,
+        results: Path,
+        names: Sequence[str],
+        notes: Sequence[str],
+        rows_of: RowsOf,
+        progress: Progress,
+        choice: RunChoice | None = None,
     ) -> None:
         import pandas  # noqa: F401 (an interruption while DuckDB imports it would read as if it were missing)
 
@@ -241,7 +250,10 @@ class Tables:
             self._read_compacted()
             self._read_folders(names)
             self._make_views()
+            left_out = self._read_tags(choice)
             self._notes += self._notes_on_runs()
+            if not left_out and self.query("SELECT run FROM runs LIMIT 1").empty:
+                self._notes.append(NOTHING_YET)
         except BaseException:
             self.close()
             raise
@@ -459,11 +471,12 @@ class Tables:
             select = f"SELECT {', '.join(column.quoted for column in TABLES[table].columns)}"
             sources = [source for source in self.sources if table in source.files]
             whole = [source.files[table] for source in sources if not source.hidden]
-            selects = [f"{select} FROM fresh.{table}", *([f"{select} FROM {parquet(whole)}"] if whole else [])]
+            selects = [f"{select} FROM {rows}" for rows in (f"fresh.{table}", *self._stored_rows(table, whole))]
             for source in sources:
                 if source.hidden:
                     others = f"{id_column(table)} NOT IN ({texts(sorted(source.hidden))})"
-                    selects.append(f"{select} FROM {parquet([source.files[table]])} WHERE {others}")
+                    stored = self._stored_rows(table, [source.files[table]])
+                    selects += [f"{select} FROM {rows} WHERE {others}" for rows in stored]
             rows = " UNION ALL ".join(selects)
             if table == "runs":  # a run cannot know that its own clock is ahead
                 latest = text((datetime.now(timezone.utc) + AHEAD).isoformat(timespec="seconds"))
@@ -471,7 +484,45 @@ class Tables:
                 clock = f"CASE WHEN clock = '' AND started > {latest} THEN {future} ELSE clock END AS clock"
                 rows = f"SELECT * REPLACE ({clock}) FROM ({rows})"  # noqa: S608 (no input in it)
             self.connection.execute(f"CREATE VIEW {table} AS {rows}")
+        self.connection.execute("CREATE VIEW tags AS FROM fresh.tags")
         self.connection.execute(SERIES_VIEW)
+
+    def _stored_rows(self, table: str, files: Sequence[Path]) -> list[str]:
+        """What stands after FROM for Parquet files: those of older harnesses have the columns that they lack added."""
+        later = LATER.get(table, {})
+        lacking = set(files) - self._having(list(later), files) if later and files else set()
+        added = ", ".join(f"{sql} AS {name}" for name, sql in later.items())
+        whole, old = [file for file in files if file not in lacking], [file for file in files if file in lacking]
+        rows = [parquet(whole)] if whole else []
+        return rows + ([f"(SELECT *, {added} FROM {parquet(old)})"] if old else [])  # noqa: S608 (quoted)
+
+    def _having(self, columns: Sequence[str], files: Sequence[Path]) -> set[Path]:
+        """Those files that have these columns, which come all together."""
+        names = f"parquet_schema([{texts([pattern(file) for file in files])}])"
+        found = f"SELECT DISTINCT file_name FROM {names} WHERE name IN ({texts(columns)})"  # noqa: S608 (quoted)
+        return {Path(file) for (file,) in self.connection.execute(found).fetchall()}
+
+    def _read_tags(self, choice: RunChoice | None) -> list[str]:
+        """Fill the table `tags`, and let no view have the runs that are left out; their ids."""
+        marks = read_marks(self.results)
+        self._notes += marks.notes
+        born = self.connection.execute("SELECT run, purpose, started FROM runs WHERE purpose <> ''").fetchall()
+        tags = tags_of(born, marks.taggings)
+        insert_rows(self.connection, "tags", list(map(asdict, tags)), schema="fresh")
+        if choice is None:
+            return []
+        runs = {str(run) for (run,) in self.connection.execute("SELECT run FROM runs").fetchall()}
+        left, notes = choose_runs(choice, runs, tags)
+        self._notes += notes
+        if left:
+            self._folders = {run: folder for run, folder in self._folders.items() if run not in set(left)}
+            self.connection.execute("CREATE TABLE fresh.left_out AS SELECT unnest(?::VARCHAR[]) AS run", [left])
+            for table in (*RUN_TABLES, "turns"):
+                self.connection.execute(f"ALTER VIEW {table} RENAME TO all_{table}")
+                self.connection.execute(
+                    f"CREATE VIEW {table} AS FROM all_{table} WHERE run NOT IN (FROM fresh.left_out)"
+                )
+        return left
 
     def _notes_on_runs(self) -> list[str]:
         wrong = self.query("SELECT run, clock FROM runs WHERE clock <> '' ORDER BY started, run")
@@ -481,8 +532,6 @@ class Tables:
         ]
         if len(wrong) > _NAMED:
             notes.append(f"So are {len(wrong) - _NAMED:,} more, whose column `clock` says why.")
-        if self.query("SELECT run FROM runs LIMIT 1").empty:
-            notes.append(NOTHING_YET)
         return notes
 
 
@@ -515,13 +564,14 @@ def turn_rows(run: str, rounds: Sequence[Round]) -> list[dict[str, Any]]:
     ]
 
 
-def open_tables(place: str, rows_of: RowsOf, progress: Progress) -> Tables:
+def open_tables(place: str, rows_of: RowsOf, progress: Progress, choice: RunChoice | None = None) -> Tables:
     """Open a results folder as tables.
 
     Args:
         place: A folder, or any URL that fsspec knows.
         rows_of: Makes the rows of a run that has no tables; see harness.report.rows.
         progress: Draws how far it is.
+        choice: Which runs the views have; None: all.
 
     Raises:
         UsageError: There is no such folder, or no such protocol.
@@ -533,6 +583,6 @@ def open_tables(place: str, rows_of: RowsOf, progress: Progress) -> Tables:
     if (opened.local / HEADER_FILE).is_file():
         raise RunError(f"{opened.address}: is one run; give the folder that it lies in")
     refused = [f"{one_line(name)[:80]} is left out: {one_line(why)}" for name, why in opened.refused.items()]
-    tables = Tables(opened.local.resolve(), names, refused, rows_of, progress)
+    tables = Tables(opened.local.resolve(), names, refused, rows_of, progress, choice)
     lock(tables.connection, tables.results)
     return tables

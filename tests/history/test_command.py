@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
 import shlex
@@ -13,6 +14,9 @@ from pathlib import Path
 import pytest
 
 from harness.cli import run_command_line
+from harness.errors import UsageError
+from harness.report.rows import rows_of
+from harness.store.tags import RunChoice
 from tests.history import made
 from tests.history.made import compacted, night_id, step, store
 from tests.history.test_failures import failing
@@ -45,7 +49,7 @@ def ask(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     return ask_history
 
 
-def rows_of(text: str) -> list[dict[str, str]]:
+def csv_rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
@@ -76,7 +80,7 @@ def test_changes_fail_where_the_compiler_became_slower_lately(ask: Ask, slower: 
     assert "series were searched" not in out  # nothing counted is flagged by chance
     status, out, _ = ask(slower, "--changes", "--format", "json")
     document = json.loads(out)
-    rows = rows_of(ask(slower, "--changes", "--format", "csv")[1])
+    rows = csv_rows(ask(slower, "--changes", "--format", "csv")[1])
     assert (status, document["schema_version"]) == (1, 1)
     assert document["verdict"].startswith(verdict)
     assert len(document["changes"]) == len(rows)
@@ -100,7 +104,7 @@ def test_failures_come_first_and_exit_with_3(ask: Ask, tmp_path: Path) -> None:
         assert (case["state"], case["since"], case["recent"]) == ("fails", night_id(2), True)
         assert key in document
     _, out, err = ask(tmp_path, "--format", "csv")
-    assert [row["failing"] for row in rows_of(out)] == ["1"]
+    assert [row["failing"] for row in csv_rows(out)] == ["1"]
     assert "1 case fails: " in err
 
 
@@ -127,12 +131,12 @@ def test_a_series_as_csv_has_all_its_points(ask: Ask, slower: Path) -> None:
     answer = json.loads(ask(slower, "--sql", "SELECT series FROM series LIMIT 1", "--format", "json")[1])
     identity = answer["rows"][0]["series"]
 
-    rows = rows_of(ask(slower, "--series", identity, "--format", "csv")[1])
+    rows = csv_rows(ask(slower, "--series", identity, "--format", "csv")[1])
     spaced, slashed = (ask(slower, "--series", f"net/*{mark}lat*", "--format", "csv")[1] for mark in " /")
 
     assert [row["run"] for row in rows] == [night_id(night) for night in range(60)]
     assert spaced == slashed
-    assert {row["metric"] for row in rows_of(spaced)} >= {"latency", "latency-vs-reference"}
+    assert {row["metric"] for row in csv_rows(spaced)} >= {"latency", "latency-vs-reference"}
 
 
 @pytest.mark.parametrize("options", [["--series", "nothing*"], ["--changes", "--metric", "speed"]])
@@ -161,7 +165,7 @@ def test_any_statement_can_be_asked(ask: Ask, slower: Path) -> None:
 def test_columns_need_no_results(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     status, out, _ = ask("--columns")
-    rows = rows_of(ask("--columns", "--format", "csv")[1])
+    rows = csv_rows(ask("--columns", "--format", "csv")[1])
 
     assert status == 0
     for table in ("runs", "points", "cases", "turns", "comparisons", "series"):
@@ -178,6 +182,45 @@ def test_what_was_left_out_is_told_beside_the_answer_and_never_in_it(ask: Ask, t
 
     assert out == "run\n20260101-020000-nightly\n"
     assert "20260102-020000-nightly is left out" in err
+
+
+def test_experiments_are_left_out_unless_asked_for(ask: Ask, tmp_path: Path) -> None:
+    bench = make_night(1, command=("harness", "bench", "x.mlir"), suite_name="bench-x")
+    store(tmp_path, bench, rows_of)
+
+    status, out, _ = ask(tmp_path)
+    assert status == 0
+    assert out.startswith("Every run here is left out.")
+    assert "1 run with the tag experiment is left out (1 of harness bench); --all takes it in." in out
+    store(tmp_path, make_night(0), rows_of)
+    for options, runs in ([], 1), (["--all"], 2), (["--only", "experiment"], 1), (["--leave-out", "experiment"], 1):
+        statement = "SELECT count(*) AS runs FROM runs"
+        assert ask(tmp_path, *options, "--sql", statement, "--format", "csv")[1] == f"runs\n{runs}\n"
+    status, _, err = ask(tmp_path, "--all", "--only", "quiet")
+    assert (status, "--all takes all runs and --only some of them; give one of them" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("dashboard", ["dashboard", "--out", "site"]),
+        ("plot", ["plot", "results", "--kind", "timeline", "--out", "x.svg"]),
+    ],
+)
+def test_pages_and_pictures_leave_experiments_out_unless_asked_for(
+    module: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def opening(*_: object, choice: RunChoice | None, **__: object) -> None:
+        choices.append(choice)
+        raise UsageError("is enough")
+
+    choices: list[RunChoice | None] = []
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr(importlib.import_module(f"harness.cli.{module}"), "open_history", opening)
+    for more in [], ["--all"]:
+        assert run_command_line([*arguments, *more]) == 2
+    assert choices == [RunChoice(), None]
 
 
 def test_an_empty_history_is_no_error(ask: Ask, tmp_path: Path) -> None:

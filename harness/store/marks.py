@@ -1,0 +1,197 @@
+"""What people say of runs and changes later: statements, each a small file of its own that is written once.
+
+    <results>/marks/20261122-101500-0f3a5c8de1b2c4d6.json      its time, and the beginning of its content's SHA-256
+
+A finished run never changes, so what is said of it lies beside it. A merge copies the statements that are not there
+yet, so none is lost in whichever order folders are merged; of two about one thing the later one holds.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from harness.cache import write_atomically
+from harness.errors import RunError
+from harness.store.clock import AHEAD
+from harness.store.files import adapter, parsing, read_document, writing
+from harness.store.folders import MARKS_FOLDER, is_mark_file
+from harness.store.place import Place
+from harness.text import one_line, shown
+
+# A sentence or two, from people.
+NOTE_LIMIT = 2_000
+_WHO_LIMIT = 100
+_FILE_LIMIT_BYTES = 2**18
+_COUNT_LIMIT = 10_000
+_DIGITS = 16
+
+
+def _one_line(text: str) -> str:
+    if text != one_line(text):
+        raise ValueError("is not one printable line")
+    return text
+
+
+def _time(text: str) -> str:
+    if datetime.fromisoformat(text).isoformat(timespec="microseconds") != text or not text.endswith("+00:00"):
+        raise ValueError("is no time of a statement")
+    return text
+
+
+Line: TypeAlias = Annotated[str, AfterValidator(_one_line)]
+Note: TypeAlias = Annotated[Line, Field(max_length=NOTE_LIMIT)]
+Who: TypeAlias = Annotated[Line, Field(max_length=_WHO_LIMIT)]
+When: TypeAlias = Annotated[str, Field(max_length=32), AfterValidator(_time)]
+Tag: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
+RunName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+@,-]{0,219}$")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tagging:
+    """That a run has a tag, or has it no longer.
+
+    Attributes:
+        run: The run's id.
+        who: As they call themselves.
+        when: ISO 8601 in UTC, with microseconds, so that times sort as texts.
+    """
+
+    run: RunName
+    tag: Tag
+    removed: bool = False
+    who: Who = ""
+    when: When = ""
+    kind: Literal["tag"] = "tag"
+
+
+Statement: TypeAlias = Tagging
+_KINDS: dict[str, type[Any]] = {"tag": Tagging}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marks:
+    """All statements of a results folder, the earliest first, and why files of it are left out, a sentence each."""
+
+    statements: tuple[Statement, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def taggings(self) -> tuple[Tagging, ...]:
+        """Those about runs."""
+        return tuple(statement for statement in self.statements if isinstance(statement, Tagging))
+
+
+def read_marks(results: Path) -> Marks:
+    """Read the statements of a results folder; a file that cannot be read costs no other."""
+    statements, notes = [], []
+    try:
+        for file in mark_files(results):
+            try:
+                statements.append(parse_mark(file)[0])
+            except RunError as error:
+                notes.append(f"{MARKS_FOLDER}/{shown(file.name)} is left out: {one_line(str(error))}")
+    except RunError as error:
+        notes.append(f"The tags and acknowledgements are left out: {error}")
+    return Marks(statements=tuple(sorted(statements, key=lambda statement: statement.when)), notes=tuple(notes))
+
+
+def mark_files(results: Path) -> list[Path]:
+    """Files of statements, sorted by name; what is no such file is not looked at.
+
+    Raises:
+        RunError: The folder is a link, cannot be listed, or has more files than people can have written.
+    """
+    folder = results / MARKS_FOLDER
+    if folder.is_symlink():
+        raise RunError(f"{folder}: is a symbolic link, which is not followed; put what it leads to in its place")
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if is_mark_file(f"{MARKS_FOLDER}/{entry.name}"))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RunError(f"{folder}: cannot be listed ({error.strerror}); mend its permissions") from None
+    if len(names) > _COUNT_LIMIT:
+        raise RunError(f"{folder}: has {len(names):,} files, and more than {_COUNT_LIMIT:,} are not read; look at them")
+    return [folder / name for name in names]
+
+
+def parse_mark(file: Path) -> tuple[Statement, bytes]:
+    """A statement, checked, and the bytes that it was read from.
+
+    Raises:
+        RunError: It is no such file, is not what it was when it was written, or a later harness wrote it.
+    """
+    if file.is_symlink():
+        raise RunError(f"{file}: is a symbolic link, which is not followed; take it away")
+    content = read_document(file, _FILE_LIMIT_BYTES)
+    with parsing(file):
+        kind = json.loads(content)["kind"]
+    if file.name.rpartition("-")[2] != f"{_digest(content)}.json":
+        raise RunError(f"{file}: is not as it was when it was written; take it from a backup, or delete it")
+    if kind not in _KINDS:
+        raise RunError(f"{file}: says something that this harness does not know; upgrade it")
+    try:
+        statement: Statement = adapter(_KINDS[kind]).validate_json(content)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise RunError(f"{file}: is damaged at {shown(where)}; take it from a backup, or delete it") from None
+    if datetime.fromisoformat(statement.when) > datetime.now(timezone.utc) + AHEAD:
+        raise RunError(f"{file}: is from {statement.when[:10]}, which is in the future; delete it, and say it again")
+    return statement, content
+
+
+def write_marks(place: Place, statements: Iterable[Statement], known: Marks) -> None:
+    """Add statements to a results folder, made now: later than all that are known there, whatever its clocks say.
+
+    Args:
+        known: What is there already.
+
+    Raises:
+        RunError: The folder cannot be written.
+    """
+    latest = max((statement.when for statement in known.statements), default="")
+    now = datetime.now(timezone.utc)
+    if latest:
+        now = max(now, datetime.fromisoformat(latest) + timedelta(microseconds=1))
+    when = now.isoformat(timespec="microseconds")
+    names = []
+    for statement in statements:
+        content = json.dumps(asdict(replace(statement, when=when)), ensure_ascii=False, indent=1).encode() + b"\n"
+        names.append(f"{MARKS_FOLDER}/{now:%Y%m%d-%H%M%S}-{_digest(content)}.json")
+        put_mark(place, names[-1], content)
+    place.apply(names, [])
+
+
+def put_mark(place: Place, name: str, content: bytes) -> None:
+    """Write one file of statements into a place's `local`.
+
+    Raises:
+        RunError: The folder cannot be written.
+    """
+    file = place.local / name
+    with writing(file):
+        write_atomically(file, content)
+
+
+def own_name() -> str:
+    """What the user is called where nobody says: the name of the account, or its number."""
+    try:
+        name = one_line(getpass.getuser())[:_WHO_LIMIT]
+    except (OSError, KeyError, ImportError):  # an account without a name, as containers have
+        name = ""
+    return name or (f"user {os.getuid()}" if os.name == "posix" else "somebody")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_DIGITS]

@@ -1,0 +1,324 @@
+"""Tags of runs: they lie beside the runs, survive every command on a folder, and are merged without loss."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from harness.cli import run_command_line
+from harness.history.open import open_history
+from harness.progress import Silent
+from harness.records.run import PURPOSES
+from harness.report.rows import rows_of
+from harness.store.archive import compact, merge
+from harness.store.check import check_marks
+from harness.store.marks import Tagging, mark_files, read_marks, write_marks
+from harness.store.remote import open_place
+from harness.store.tags import RunChoice, RunTag, choose_runs, tags_of
+from tests.builders import make_header
+from tests.history.made import make_night, store
+from tests.store.made import contents, runs
+
+ALL = RunChoice(everything=True)
+
+
+def tag(results: Path | str, run: str, tag: str = "quiet", **fields: Any) -> None:
+    place = open_place(str(results))
+    place.fetch_marks()
+    write_marks(place, [Tagging(run=run, tag=tag, **{"who": "anna", **fields})], read_marks(place.local))
+
+
+def tagged(results: Path | str) -> list[tuple[str, str, str]]:
+    with open_history(str(results), choice=ALL) as tables:
+        return list(tables.query("SELECT run, tag, who FROM tags ORDER BY ALL").itertuples(index=False, name=None))
+
+
+def an_experiment(results: Path, night: int = 0, command: str = "bench", **fields: Any) -> str:
+    run = make_night(night, generations=2, rounds=2, command=("harness", command, "x"), **fields)
+    return store(results, run, rows_of).name
+
+
+# --- Which tags a run has ---
+
+
+def said(*words: str) -> list[Tagging]:
+    """`+quiet` gives the run `a` a tag, `-quiet` takes it away, one after the other."""
+    return [Tagging(run="a", tag=word[1:], removed=word[0] == "-", who="anna", when="t") for word in words]
+
+
+@pytest.mark.parametrize(
+    ("words", "tags"),
+    [
+        ([], ["experiment"]),
+        (["+quiet"], ["experiment", "quiet"]),
+        (["+quiet", "-quiet"], ["experiment"]),
+        (["-experiment"], []),
+        (["-experiment", "+experiment"], ["experiment"]),
+        (["-never"], ["experiment"]),
+    ],
+)
+def test_the_last_word_about_a_tag_holds(words: list[str], tags: list[str]) -> None:
+    assert [found.tag for found in tags_of([("a", "bench", "")], said(*words))] == tags
+
+
+TAGS = [
+    RunTag(run=run, tag=name, who=who, since="")
+    for run, name, who in [
+        ("a", "experiment", "harness bench"),
+        ("b", "experiment", "harness bench"),
+        ("c", "experiment", "anna"),
+        ("b", "quiet", "anna"),
+        ("d", "quiet", "anna"),
+        ("gone", "other", "anna"),
+    ]
+]
+
+
+@pytest.mark.parametrize(
+    ("choice", "left", "notes"),
+    [
+        (
+            RunChoice(),
+            ["a", "b", "c"],
+            [
+                "3 runs with the tag experiment are left out (2 of harness bench, 1 tagged by anna); "
+                "--all takes them in."
+            ],
+        ),
+        (ALL, [], []),
+        (RunChoice(everything=True, leave_out=("quiet",)), ["b", "d"], ["2 runs with the tag quiet are left out."]),
+        (RunChoice(only=("quiet",)), ["a", "c", "e"], ["Only runs with the tag quiet are read: 2 of 5."]),
+        (
+            RunChoice(everything=True, leave_out=("other",)),
+            [],
+            ["No run here has the tag other; `harness results list` shows the tags."],
+        ),
+    ],
+)
+def test_runs_are_left_out_by_their_tags_with_a_sentence(choice: RunChoice, left: list[str], notes: list[str]) -> None:
+    assert choose_runs(choice, ["a", "b", "c", "d", "e"], TAGS) == (left, notes)
+
+
+@pytest.mark.parametrize(
+    ("command", "settings", "purpose"),
+    [
+        ("harness run suite.toml", {}, ""),
+        *((f"harness {name} x", {}, name) for name in PURPOSES),
+        ("harness --quiet bench x", {}, "bench"),
+        ("harness benchmark x", {}, ""),
+        ("harness run bench", {}, ""),
+        ("a-script.py", {"purpose": "selfcheck"}, "selfcheck"),
+        ("harness bench x", {"purpose": ""}, ""),
+        ("harness run x", {"purpose": "<b>"}, ""),
+    ],
+)
+def test_a_run_knows_which_command_made_it_and_an_old_one_by_its_command_line(
+    command: str, settings: dict[str, str], purpose: str
+) -> None:
+    assert make_header(command=tuple(command.split()), settings=settings).purpose == purpose
+
+
+def test_an_experiment_is_in_no_view_but_in_the_tags(results: Path) -> None:
+    plain = store(results, make_night(0, generations=2, rounds=2), rows_of).name
+    made = an_experiment(results, 1)
+
+    assert tagged(results) == [(made, "experiment", "harness bench")]
+    with open_history(str(results)) as tables:
+        for view in ("runs", "points", "cases", "turns"):
+            assert set(tables.query(f"FROM {view}")["run"]) == {plain}
+        assert "of harness bench" in tables.notes[0]
+
+
+def test_tables_of_a_harness_that_knew_no_purpose_are_read_and_compacted(results: Path) -> None:
+    import duckdb
+
+    names = [an_experiment(results, night) for night in range(2)]
+    names.append(store(results, make_night(3, generations=2, rounds=2), rows_of).name)
+    for name in names[1:]:
+        file = results / name / "tables" / "runs.parquet"
+        duckdb.read_parquet(str(file)).project("* EXCLUDE purpose").create("older")
+        duckdb.table("older").write_parquet(str(file))
+        duckdb.sql("DROP TABLE older")
+    before = tagged(results)
+    assert before == [(name, "experiment", "harness bench") for name in names[:2]]
+    compact(open_place(str(results)), rows_of, Silent())
+    assert tagged(results) == before
+
+
+# --- Where they lie ---
+
+
+def test_tags_survive_compacting_dropping_turns_and_the_loss_of_the_folder(results: Path) -> None:
+    first, second = runs(results, 2)
+    tag(results, first)
+    for command in (["compact"], ["gc", "--older-than", "1d"], ["verify"]):
+        assert run_command_line(["results", command[0], str(results), *command[1:]]) == 0
+    shutil.rmtree(results / first)
+    assert tagged(results) == [(first, "quiet", "anna")]
+    tag(results, second, "loud")
+    assert len(tagged(results)) == 2
+
+
+def test_merging_loses_no_tag_in_either_order(tmp_path: Path) -> None:
+    (name,) = runs(tmp_path / "one", 1)
+    shutil.copytree(tmp_path / "one", tmp_path / "other")
+    tag(tmp_path / "one", name, "quiet")
+    tag(tmp_path / "other", name, "loud")
+    tag(tmp_path / "other", name, "loud", removed=True, who="bert")
+    tag(tmp_path / "one", name, "cold")
+    both = []
+    for order in (["one", "other"], ["other", "one"]):
+        into = tmp_path / "-".join(order)
+        outcomes = merge([str(tmp_path / place) for place in order], str(into), rows_of, Silent())
+        assert {outcome.why for outcome in outcomes if outcome.name == "marks/"} == {
+            "2 statements about runs and changes"
+        }
+        both.append(contents(into / "marks"))
+        assert [found[1] for found in tagged(into)] == ["cold", "quiet"]
+        again = merge([str(tmp_path / "one")], str(into), rows_of, Silent())
+        assert [outcome.fate for outcome in again] == ["already there"]
+    assert both[0] == both[1]
+
+
+def test_tags_of_a_url_are_written_there_and_merged_from_there(tmp_path: Path) -> None:
+    url = "memory://bucket/all"
+    (name,) = runs(tmp_path / "from", 1)
+    tag(tmp_path / "from", name, "quiet")
+    assert run_command_line(["results", "merge", str(tmp_path / "from"), "--into", url]) == 0
+    assert run_command_line(["results", "tag", "--results", url, name, "loud"]) == 0
+    assert [found[1] for found in tagged(url)] == ["loud", "quiet"]
+    assert len([path for path in MemoryFileSystem().find("/bucket/all/marks") if path.endswith(".json")]) == 2
+    assert run_command_line(["results", "verify", url]) == 0
+    assert run_command_line(["results", "merge", url, "--into", str(tmp_path / "back")]) == 0
+    assert [found[1] for found in tagged(tmp_path / "back")] == ["loud", "quiet"]
+
+
+def test_a_statement_is_later_than_all_that_were_there_whatever_the_clock_says(results: Path) -> None:
+    tag(results, "a")
+    (file,) = mark_files(results)
+    ahead = (datetime.now(timezone.utc) + timedelta(hours=9)).isoformat(timespec="microseconds")
+    forged(file, when=ahead)
+    tag(results, "a", removed=True)
+    assert [found.removed for found in read_marks(results).taggings] == [False, True]
+
+
+# --- Files that mean harm ---
+
+
+def forged(file: Path, **fields: object) -> Path:
+    """The statement with other fields, under the name that its content then has."""
+    import hashlib
+
+    content = json.dumps({**json.loads(file.read_text()), **fields}).encode()
+    file.unlink()
+    other = file.with_name(f"{file.name[:16]}{hashlib.sha256(content).hexdigest()[:16]}.json")
+    other.write_bytes(content)
+    return other
+
+
+@pytest.mark.parametrize(
+    ("harm", "why"),
+    [
+        (lambda file: file.write_text("{}"), "is damaged"),
+        (lambda file: file.write_text(file.read_text() + " "), "is not as it was when it was written"),
+        (lambda file: file.write_text("[" * 200_000), "is damaged"),
+        (lambda file: file.write_text(" " * 300_000), "is larger than 0.25 MiB"),
+        (lambda file: forged(file, kind="song"), "says something that this harness does not know"),
+        (lambda file: forged(file, who="\x1b[31mred"), "is damaged at who"),
+        (lambda file: forged(file, who="two\nlines"), "is damaged at who"),
+        (lambda file: forged(file, who="x" * 101), "is damaged at who"),
+        (lambda file: forged(file, tag="<script>"), "is damaged at tag"),
+        (lambda file: forged(file, run="../../etc"), "is damaged at run"),
+        (lambda file: forged(file, when="yesterday"), "is damaged at when"),
+        (lambda file: forged(file, when="9999-12-31T23:59:59.999999+00:00"), "which is in the future"),
+        (lambda file: (file.unlink(), file.symlink_to("/etc/passwd")), "is a symbolic link"),
+    ],
+)
+def test_a_file_that_is_no_statement_costs_no_other(tmp_path: Path, harm: Callable[[Path], object], why: str) -> None:
+    results = tmp_path / "results"
+    tag(results, "a", "quiet")
+    (file,) = mark_files(results)
+    harm(file)
+    tag(results, "a", "loud")
+
+    marks = read_marks(results)
+    assert [found.tag for found in marks.taggings] == ["loud"]
+    (note,) = marks.notes
+    sound, wrong = check_marks(results)
+    assert (sound.state, wrong.state) == ("ok", "damaged")
+    refused, copied = merge([str(results)], str(tmp_path / "into"), rows_of, Silent())
+    assert (refused.fate, copied.fate) == ("refused", "copied")
+    for sentence in (note, wrong.why, refused.why):
+        assert why in sentence
+        assert "\n" not in sentence
+    assert len(mark_files(tmp_path / "into")) == 1
+
+
+def test_a_folder_of_marks_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    tag(tmp_path / "elsewhere", "a")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "marks").symlink_to(tmp_path / "elsewhere" / "marks")
+    assert read_marks(tmp_path / "results").statements == ()
+    assert len(read_marks(tmp_path / "results").notes) == 1
+    assert [finding.state for finding in check_marks(tmp_path / "results")] == ["damaged"]
+
+
+# --- The commands ---
+
+
+def test_runs_are_tagged_by_any_of_their_names_and_listed_with_their_tags(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("getpass.getuser", lambda: "anna")
+    first, second, third = runs(Path("results"), 3)
+    assert run_command_line(["results", "tag", "latest", f"results/{first}", "20260102", "quiet"]) == 0
+    assert run_command_line(["results", "tag", "latest", "quiet"]) == 0
+    assert run_command_line(["results", "untag", "@-1", "quiet", "--who", "Bert B."]) == 0
+    assert run_command_line(["results", "untag", "@-1", "quiet"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{third} has the tag quiet.",
+        f"{first} has the tag quiet.",
+        f"{second} has the tag quiet.",
+        f"{third} has the tag quiet already.",
+        f"{second} no longer has the tag quiet.",
+        f"{second} does not have the tag quiet.",
+    ]
+    assert tagged("results") == [(first, "quiet", "anna"), (third, "quiet", "anna")]
+    assert run_command_line(["results", "list", "--format", "json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["runs"]
+    assert {run["run"]: run["tags"] for run in listed} == {third: ["quiet"], second: [], first: ["quiet"]}
+    assert run_command_line(["results", "list"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "3 runs (2 quiet)."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["latest"], "give a run and a tag, as in `harness results tag latest quiet`"),
+        (["latest", "two words"], "the tag 'two words' is none: write letters, digits and . _ + -, at most 64"),
+        (["latest", "x", "--who", "a\tb"], "--who 'a b' is none: write a line of at most 100 characters"),
+        (["2027", "x"], "results: '2027' is no run of it; `harness results list results` lists them"),
+    ],
+)
+def test_a_tag_that_cannot_be_given_is_one_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    why: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs(Path("results"), 1)
+    assert run_command_line(["results", "tag", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert why in captured.err.splitlines()[-1]
+    assert not (tmp_path / "results" / "marks").exists()
