@@ -216,7 +216,7 @@ def test_pages_and_pictures_leave_experiments_out_unless_asked_for(
 
     choices: list[RunChoice | None] = []
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "history").mkdir(parents=True)
     monkeypatch.setattr(importlib.import_module(f"harness.cli.{module}"), "open_history", opening)
     for more in [], ["--all"]:
         assert run_command_line([*arguments, *more]) == 2
