@@ -58,7 +58,7 @@ class Page:
 
 
 _UPLOT = "vendor/uplot/uPlot.iife.min.js"
-_CHART = (_UPLOT, "bands.js", "chart.js", "chart_keys.js")
+_CHART = (_UPLOT, "bands.js", "releases.js", "chart.js", "chart_keys.js")
 PAGES = (
     Page(file="index.html", title="Overview", nav="index.html"),
     Page(file="changes.html", title="Changes", nav="changes.html", data=("runs", "changes"), scripts=("changes.js",)),

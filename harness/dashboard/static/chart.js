@@ -6,12 +6,14 @@
   const HEIGHT = 300;
 
   /**
-   * lines: [{ label, values, color, width, points, dash }], the first is the one that is read; band: { low, high };
-   * days: a label for each place; marks, levels: see bands.js; unit: of the values; exact: whether they are counted;
+   * lines: [{ label, values, color, width, points, dash, shown }], the first is the one that is read; band: { low, high };
+   * days: a label for each place; releases: see releases.js; marks, levels: see bands.js; unit: of the values; exact:
+   * whether they are counted;
    * mode: how the scale is chosen, see bands.js;
    * read(at): what is told of a place, as a node; open(at): what Enter does.
+   * Gives the chart with `show(line, shown)`.
    */
-  dashboard.chart = (place, { label, lines, band = null, days, marks = [], levels = [], unit, exact = false, read, open = null, mode = "usual", scales = true }) => {
+  dashboard.chart = (place, { label, lines, band = null, days, releases = [], marks = [], levels = [], unit, exact = false, read, open = null, mode = "usual", scales = true }) => {
     const count = days.length;
     const state = { mode, at: count - 1 };
     const box = el("div", { class: "plot", tabindex: 0, role: "group", "aria-roledescription": "chart", "aria-label":
@@ -29,6 +31,7 @@
       box, told);
 
     const first = lines[0].values;
+    const shown = lines.map((line) => line.shown !== false);
     const drawn = [...lines.slice(1), lines[0]]; // the one that is read on top of the others
     const bandAt = drawn.length + 1;
     const data = [days.map((_, at) => at), ...drawn.map((line) => line.values), ...(band ? [band.high, band.low] : [])];
@@ -43,10 +46,11 @@
       series: [{}, ...drawn.map(lineOf), ...(band ? [edge(), edge()] : [])],
       bands: band ? [{ series: [bandAt, bandAt + 1], fill: () => dashboard.color("band") }] : [],
       axes: [axis({ values: (_, ticks) => ticks.map((at) => days[at] || ""), size: 34, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], space: 90 }),
+        ...(releases.length ? [dashboard.releaseAxis(releases)] : []),
         axis({ values: (_, ticks) => dashboard.format.ticks(ticks, unit), size: 78, space: 36 })],
       hooks: {
         drawClear: [(self) => dashboard.drawMarks(self, marks)],
-        draw: [(self) => dashboard.drawLevels(self, levels), (self) => dashboard.drawBeyond(self, first)],
+        draw: [(self) => dashboard.drawReleases(self, releases), (self) => dashboard.drawLevels(self, levels), (self) => dashboard.drawBeyond(self, first)],
         setCursor: [(self) => { if (self.cursor.idx !== null && self.cursor.idx !== undefined) tell(self.cursor.idx); }],
       },
     }, data, box);
@@ -54,7 +58,7 @@
     // Of the view that is about to be: uPlot has its first and last place before it asks for this.
     function visibleRange([from, to]) {
       const seen = (values) => values.slice(from ?? 0, (to ?? count - 1) + 1);
-      return dashboard.range(lines.flatMap((line) => seen(line.values)), state.mode, exact, band ? [...seen(band.low), ...seen(band.high)] : []);
+      return dashboard.range(lines.filter((_, line) => shown[line]).flatMap((line) => seen(line.values)), state.mode, exact, band ? [...seen(band.low), ...seen(band.high)] : []);
     }
 
     function tell(at) {
@@ -74,15 +78,20 @@
     document.addEventListener("themechange", () => chart.redraw(false, true));
     tell(count - 1);
     dashboard.charts.push(chart);
-    return { chart, moves };
+    const show = (line, isShown) => {
+      shown[line] = isShown;
+      chart.setSeries(line || lines.length, { show: isShown }); // the first is drawn last
+      rescale();
+    };
+    return { chart, moves, show };
   };
 
   dashboard.charts = []; // for whoever looks from a console
 
   const width = (box) => Math.max(260, Math.floor(box.clientWidth));
 
-  const lineOf = ({ label, color, width: thickness = 1.5, points = true, dash }) => ({
-    label, width: thickness, dash, stroke: () => dashboard.color(color), spanGaps: true,
+  const lineOf = ({ label, color, width: thickness = 1.5, points = true, dash, shown = true }) => ({
+    label, show: shown, width: thickness, dash, stroke: () => dashboard.color(color), spanGaps: true,
     points: { ...(points ? {} : { show: false }), size: 5, fill: () => dashboard.color(color), stroke: () => dashboard.color(color) },
   });
 

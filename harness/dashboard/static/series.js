@@ -31,6 +31,7 @@ dashboard.page(async () => {
     unit: series.unit,
     exact: series.exact,
     days: format.days(points.run.map((run) => runs.started[run])),
+    releases: dashboard.releases(points),
     lines: [{ label: series.title, values: points.value, color: "line" }, ...references.map((one) => referenceLine(one, runs, points))],
     band: ranged ? { low: points.low, high: points.high } : null,
     marks, levels: levelsOf(marks, last),
@@ -41,6 +42,7 @@ dashboard.page(async () => {
     ["key-line", series.role === "reference" ? "the reference toolchain" : "one point a run"],
     ranged && ["key-band", series.unit === "ratio" ? "95 % interval" : "fastest to slowest generation"],
     references.length && ["key-reference", "the same case with the reference toolchain: what moves both is the machine"],
+    ["key-release", "below the days: each release of the toolchain, or build of it, at its first run"],
     marks.length && ["key-mark", "where a change lies, 95 % range"], marks.length && ["key-level", "levels"],
   ].filter(Boolean).map(([kind, text]) => el("li", {}, el("span", { class: `key ${kind}`, "aria-hidden": "true" }), text)));
 
