@@ -153,8 +153,7 @@ def _visit(browser: Browser, site: Path, address: str) -> tuple[float, int]:
     page = context.new_page()
     page.on("request", lambda request: asked.append(request.url))
     page.goto(f"{site.as_uri()}/{address}")
-    if not address.startswith("index"):  # which needs no script
-        page.wait_for_selector("html[data-ready]", state="attached")
+    page.wait_for_selector("html[data-ready]", state="attached")
     ready_ms = float(page.evaluate(_READY))
     page.wait_for_timeout(500)  # what a page asks for once it is in use, as the other figures of a case
     context.close()

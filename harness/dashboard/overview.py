@@ -12,6 +12,7 @@ import numpy as np
 
 from harness.dashboard.figures import metric_title, spark_path, sparkline
 from harness.dashboard.gather import Gathered
+from harness.dashboard.heat_map import HeatMap, heat_maps
 from harness.history.changes import Change
 from harness.history.failures import CaseNews, case_news, failure_groups
 
@@ -67,6 +68,7 @@ class SuiteFacts:
     """A suite, its last run as a row of the table `runs`, and what changed lately, newest first.
 
     Attributes:
+        maps: Its cases as heat maps, one a device.
         failing: Cases that fail, those with the same cause together.
     """
 
@@ -74,6 +76,7 @@ class SuiteFacts:
     last: dict[str, Any]
     runs: int
     series: int
+    maps: tuple[HeatMap, ...]
     groups: tuple[Group, ...]
     more_groups: int
     failing: tuple[tuple[CaseNews, ...], ...]
@@ -83,6 +86,7 @@ class SuiteFacts:
 def suites(gathered: Gathered) -> list[SuiteFacts]:
     """Every suite, those with the newest runs first."""
     groups = _groups(gathered)
+    maps = heat_maps(gathered)
     failing: dict[str, list[CaseNews]] = defaultdict(list)
     for news in case_news(gathered.history, last=1):
         if news.state == "fails":
@@ -97,6 +101,7 @@ def suites(gathered: Gathered) -> list[SuiteFacts]:
             last=rows[-1],
             runs=len(rows),
             series=int(series.get(name, 0)),
+            maps=tuple(maps.get(name, ())),
             groups=tuple(groups[name][:_MOST_GROUPS]),
             more_groups=max(0, len(groups[name]) - _MOST_GROUPS),
             failing=tuple(failure_groups(failing[name])[:_MOST_FAILING]),

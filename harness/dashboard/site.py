@@ -16,7 +16,9 @@ from harness.dashboard.encode import Payload, key_of, script
 from harness.dashboard.figures import count, cut, day, figure, metric_title, moved
 from harness.dashboard.folder import replaced
 from harness.dashboard.gather import Gathered, gather
+from harness.dashboard.heat_map import OUTCOME_DAYS, legend
 from harness.dashboard.machines import controls, machine_changes, machines
+from harness.dashboard.means import mean_panels
 from harness.dashboard.overview import LATELY_DAYS, SPARK_HEIGHT, SPARK_WIDTH, lately, suites
 from harness.dashboard.tables import Commands, change_list, run_files, run_list, series_files, series_list
 from harness.history.changes import Change
@@ -60,7 +62,7 @@ class Page:
 _UPLOT = "vendor/uplot/uPlot.iife.min.js"
 _CHART = (_UPLOT, "bands.js", "releases.js", "chart.js", "chart_keys.js")
 PAGES = (
-    Page(file="index.html", title="Overview", nav="index.html"),
+    Page(file="index.html", title="Overview", nav="index.html", data=("means",), scripts=(*_CHART, "means.js")),
     Page(file="changes.html", title="Changes", nav="changes.html", data=("runs", "changes"), scripts=("changes.js",)),
     Page(file="all-series.html", title="Series", nav="all-series.html", data=("runs", "series"),
          scripts=("all_series.js",)),
@@ -122,6 +124,7 @@ def _write_site(gathered: Gathered, folder: Path, progress: Progress, title: str
         "series": series_list(gathered),
         "changes": change_list(gathered),
         "comparisons": comparison_list(compared),
+        "means": mean_panels(gathered),
     }
     for name, payload in lists.items():
         _write(folder / "data" / f"{name}.js", script(name, payload))
@@ -134,6 +137,8 @@ def _write_site(gathered: Gathered, folder: Path, progress: Progress, title: str
         "series": len(gathered.series),
         "newest": gathered.run_rows[-1]["started"] if gathered.run_rows else "",
         "suites": suites(gathered),
+        "legend": legend(),
+        "outcome_days": OUTCOME_DAYS,
         "changes": len(gathered.changes),
         "lately_days": LATELY_DAYS,
         "is_lately": bool(lately(gathered)),

@@ -55,8 +55,7 @@ def open_page(browser: Browser, site: Path) -> Iterator[Callable[..., Page]]:
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("request", lambda sent: None if _inside(sent.url, home) else problems.append(f"asked for {sent.url}"))
         page.goto(f"{home}/{address}")
-        if address.partition("?")[0] != "index.html":  # which needs no script
-            page.wait_for_selector("html[data-ready]", state="attached")
+        page.wait_for_selector("html[data-ready]", state="attached")
         return page
 
     yield opened

@@ -158,6 +158,46 @@ def test_the_pages_of_an_empty_history_work(open_page: Open, tmp_path: Path) -> 
         assert page.locator(".problem:visible").count() == 0
 
 
+# --- The first page: models x variants, and means over time ---
+
+
+def test_a_cell_says_all_of_itself_where_it_is_pointed_at_and_leads_to_its_series_or_its_failure(
+    open_page: Open,
+) -> None:
+    page = open_page("index.html")
+    cell = page.get_by_role("link", name="0.619 conv, data-tiling: 0.619 [0.616, 0.622] of the time of stock")
+    words = cell.locator(".words")
+    hidden = words.bounding_box()
+    cell.focus()
+    shown = words.bounding_box()
+    assert hidden is not None
+    assert shown is not None
+    assert (hidden["width"], shown["width"] > 200) == (1, True)
+    cell.click()
+    page.wait_for_url("**/series.html?id=*")
+    assert "conv/data-tiling@cpu" in page.inner_text("h1")
+    page.go_back()
+    page.get_by_role("link", name="✗ failed conv, fused: failed at compile: iree-compile exited").click()
+    page.wait_for_selector("li:focus")
+    assert "conv/fused@cpu" in page.inner_text("li:focus")
+
+
+def test_means_over_time_are_a_chart_with_lines_to_choose_and_a_table(open_page: Open) -> None:
+    page = open_page("index.html")
+    settle(page)
+    assert page.evaluate(_INK, "series-1") > 300
+    page.get_by_role("checkbox", name="data-tiling").uncheck()
+    settle(page)
+    assert page.evaluate(_INK, "series-1") == 0
+    assert "2026-03-01 02:00" in readout(page)
+    assert "winograd0.787 of 3 cases" in readout(page)
+    page.get_by_role("combobox", name="Figure").select_option("Latency")
+    page.get_by_text("The same as a table").click()
+    first = " ".join(page.locator("#content tbody tr").first.inner_text().split())
+    assert first.startswith("2026-03-01 02:00 3.14.0rc20260301")
+    assert first.count(" of 3") == 4
+
+
 # --- Tables: filtered, sorted and unfolded by mouse and keyboard, and kept in the address ---
 
 
@@ -365,6 +405,24 @@ def test_a_chart_has_its_line_the_reference_and_the_change(chart: Page, open_pag
     settle(machines)
     assert machines.evaluate("dashboard.charts.length") == 2
     assert machines.evaluate(_INK, "line") > 300
+
+
+def test_releases_stand_below_the_days_at_their_first_run_as_many_as_there_is_room_for(chart: Page) -> None:
+    toolchains = ["", "3.12.0", "3.12.0", "3.13.0", "", "3.13.0", "3.13.0"]
+    revisions = ["", "a" * 40, "a" * 40, "b" * 40, "", "b" * 40, "c" * 40]
+    found = chart.evaluate("(given) => dashboard.releases(given)", {"toolchain": toolchains, "revision": revisions})
+    assert found == [{"at": 1, "name": "3.12.0"}, {"at": 3, "name": "3.13.0"}, {"at": 6, "name": "cccccccc"}]
+    labels = "dashboard.charts[0].axes[1]._values"
+    settle(chart)
+    nightly = chart.evaluate(labels)
+    assert 5 < len(nightly) < 12
+    assert nightly[0] == "3.14.0rc20260101"
+    press(chart, "End", "+", "+", "+", "+", "+")
+    assert chart.evaluate(labels)[0] == "3.14.0rc20260225"  # the one in force where the view begins
+    machines = chart.context.new_page()
+    machines.goto(f"{chart.url.partition('series.html')[0]}machines.html")  # whose charts are of no compiler
+    machines.wait_for_selector("html[data-ready]", state="attached")
+    assert machines.evaluate("dashboard.charts[0].axes.length") == 2
 
 
 def drag(page: Page, start: float, end: float) -> None:

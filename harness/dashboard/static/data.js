@@ -12,7 +12,7 @@ var dashboard = {
 
   /** The payload of `data/<key>.js`; rejects where there is no such file. */
   load(key) {
-    if (!/^(series|run|comparison|commands)\/[0-9a-f]{16}$|^(runs|series|changes|comparisons)$/.test(key)) {
+    if (!/^(series|run|comparison|commands)\/[0-9a-f]{16}$|^(runs|series|changes|comparisons|means)$/.test(key)) {
       return Promise.reject(new Error("the address of this page names nothing that there can be"));
     }
     if (dashboard.store.has(key)) return Promise.resolve(dashboard.store.get(key));

@@ -19,6 +19,8 @@ dashboard.page(async () => {
   document.getElementById("facts").replaceChildren(facts());
   failures();
   table();
+  const asked = /^#case-\d+$/.test(location.hash) && document.getElementById(location.hash.slice(1)); // of one that failed
+  if (asked) asked.focus();
   changes(dashboard.table(await dashboard.load("changes")));
   comparisons(dashboard.table(await dashboard.load("comparisons")));
   document.getElementById("repro").replaceChildren(dashboard.commands(fact("command") || "harness run"));
@@ -54,7 +56,7 @@ dashboard.page(async () => {
   function failures() {
     const rows = cases.status.map((_, row) => row).filter((row) => cases.status[row] === "failed" || cases.status[row] === "missing");
     document.getElementById("failures-part").hidden = !rows.length;
-    document.getElementById("failures").replaceChildren(...rows.slice(0, 100).map((row) => el("li", {},
+    document.getElementById("failures").replaceChildren(...rows.slice(0, 100).map((row) => el("li", { id: `case-${cases.name[row]}`, tabindex: -1 },
       dashboard.chip(cases.status[row]), " ", dashboard.name(names.case[cases.name[row]]), ` with ${dashboard.cut(cases.toolchain[row], 60)}`,
       cases.stage[row] ? ` at ${cases.stage[row]}` : "", cases.message[row] ? `: ${dashboard.cut(cases.message[row], 1000)}` : "")),
       ...(rows.length > 100 ? [el("li", {}, `and ${format.whole(rows.length - 100)} more, in the table`)] : []));

@@ -1,0 +1,250 @@
+"""Models x variants of each suite and device as a heat map: each case's last ratio to its model's baseline variant."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from harness.dashboard.figures import cut, day, figure
+from harness.dashboard.gather import Gathered
+from harness.history.tables_page import frame_records
+from harness.report.units import interval_text, percent, ratio_text
+from harness.text import plural
+
+OUTCOME_DAYS = 30  # before the newest run of the suite on that machine; what is older is no longer part of the suite
+# Factors at which a shade begins, on both sides of 1.
+BOUNDS = (1.02, 1.1, 1.25, 2.0)
+_BAD = ("failed", "missing")
+
+# The last outcome of every case on every class of machines, with its figures.
+_QUERY = """
+WITH outcomes AS (
+    SELECT cases.*, runs.machine_class AS machine_class,
+           max(runs.started) OVER (PARTITION BY cases.suite, runs.machine_class) AS newest
+    FROM cases JOIN runs ON runs.run = cases.run
+    WHERE finished AND clock = '' AND "role" = 'newest' AND status <> 'not measured yet'
+    QUALIFY row_number() OVER (
+        PARTITION BY cases.suite, runs.machine_class, cases."case" ORDER BY runs.started DESC, runs.run DESC
+    ) = 1
+), latency AS (
+    SELECT run, "case", series, "value" FROM points WHERE "role" = 'newest' AND metric = 'latency'
+), ratios AS (
+    SELECT run, "case", series, "value", low, high FROM points
+    WHERE "role" = 'newest' AND metric = 'latency-vs-baseline'
+)
+SELECT outcomes.suite, machine_class, device, model, variant, peer, outcomes."case" AS "case", outcomes.run AS run,
+       outcomes.started AS started, newest, toolchain, status, stage, message,
+       latency."value" AS latency_ns, latency.series AS latency_series,
+       ratios."value" AS ratio, ratios.low AS low, ratios.high AS high, ratios.series AS ratio_series
+FROM outcomes
+LEFT JOIN latency ON latency.run = outcomes.run AND latency."case" = outcomes."case"
+LEFT JOIN ratios ON ratios.run = outcomes.run AND ratios."case" = outcomes."case"
+ORDER BY newest DESC, outcomes.suite, machine_class, device, model, peer <> '', variant
+"""
+
+Outcome = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One case, or a mean of several.
+
+    Attributes:
+        text: What the cell shows: a ratio, a time where there is no ratio, or what became of the case.
+        shade: Its colour: `faster-1` to `faster-4`, `even`, `slower-1` to `slower-4`, `failed`, or `plain`.
+        words: All of it in one sentence; "" of an empty cell.
+        series: Whose course it is the last value of; "" where it has none.
+        run: The run that has its message; "" of what did not fail.
+        name: Place of the case among `Gathered.names`.
+    """
+
+    text: str
+    shade: str
+    words: str
+    series: str = ""
+    run: str = ""
+    name: int = 0
+
+
+EMPTY = Cell(text="", shade="plain", words="")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeatMap:
+    """The cases of one suite on one device; the longer of models and variants goes down.
+
+    Attributes:
+        machine: Its class.
+        started: Of the newest run in it.
+        baseline: The baseline variant, where all models have the same; else "".
+        corner: `Model` or `Variant`, whichever the rows are.
+        heads: Names of the columns.
+        rows: A name and a cell a column.
+        failed: How many cells failed or are missing.
+        skipped: Why, where all of its cases were skipped for one reason; else "".
+    """
+
+    suite: str
+    machine: str
+    device: str
+    started: str
+    toolchain: str
+    baseline: str
+    corner: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    failed: int
+    skipped: str
+
+
+def heat_maps(gathered: Gathered) -> dict[str, list[HeatMap]]:
+    """By suite, a map a device; on several classes of machines, one for each."""
+    by_device: dict[tuple[str, str, str], list[Outcome]] = defaultdict(list)
+    for outcome in frame_records(gathered.history.query(_QUERY)):
+        if _is_recent(outcome):
+            by_device[outcome["suite"], outcome["machine_class"], outcome["device"]].append(outcome)
+    maps: dict[str, list[HeatMap]] = defaultdict(list)
+    for (suite, _, _), outcomes in by_device.items():
+        maps[suite].append(_heat_map(outcomes, gathered))
+    return maps
+
+
+def shade_of(ratio: float, low: float | None = None, high: float | None = None) -> str:
+    """The colour of a ratio; `even` where its interval holds 1, since nothing is known then."""
+    if low is not None and high is not None and low <= 1 <= high:
+        return "even"
+    level = sum(max(ratio, 1 / ratio) >= bound for bound in BOUNDS) if ratio > 0 else len(BOUNDS)
+    return "even" if not level else f"{'slower' if ratio > 1 else 'faster'}-{level}"
+
+
+def legend() -> list[tuple[str, str]]:
+    """Every shade of a ratio from fast to slow, with what it stands for."""
+    first, last = BOUNDS[0], BOUNDS[-1]
+    slower, faster = [f"{bound:g}" for bound in BOUNDS], [f"{1 / bound:.2g}" for bound in BOUNDS]
+    between = list(zip(pairwise(faster), pairwise(slower), strict=True))
+    return [
+        (f"faster-{len(BOUNDS)}", f"{1 / last:.2g} and below"),
+        *(
+            (f"faster-{level}", f"{below} to {above}")
+            for level, ((above, below), _) in reversed(list(enumerate(between, 1)))
+        ),
+        ("even", f"within {percent(first)[1:]} of 1, or the interval holds 1"),
+        *((f"slower-{level}", f"{below} to {above}") for level, (_, (below, above)) in enumerate(between, 1)),
+        (f"slower-{len(BOUNDS)}", f"{last:g} and above"),
+    ]
+
+
+def _is_recent(outcome: Outcome) -> bool:
+    started, newest = (datetime.fromisoformat(outcome[name]) for name in ("started", "newest"))
+    return newest - started <= timedelta(days=OUTCOME_DAYS)
+
+
+def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> HeatMap:
+    baselines = _baselines(outcomes)
+    same = set(baselines.values())
+    baseline = next(iter(same)) if len(same) == 1 else ""
+    models = list(dict.fromkeys(outcome["model"] for outcome in outcomes))
+    # The baseline comes first, and other engines last, as they do in the order of the outcomes.
+    engines = dict.fromkeys(
+        (outcome["variant"], outcome["peer"]) for outcome in sorted(outcomes, key=lambda outcome: outcome["peer"] != "")
+    )
+    variants = sorted(engines, key=lambda variant: variant != (baseline, ""))
+    cells = {
+        (outcome["model"], (outcome["variant"], outcome["peer"])): _cell(outcome, baselines, gathered)
+        for outcome in outcomes
+    }
+    means = {variant: _mean(variant[0], outcomes, variant) for variant in variants}
+    titles = {variant: f"{variant[0]} (baseline)" if variant == (baseline, "") else variant[0] for variant in variants}
+    newest = max(outcomes, key=lambda outcome: (outcome["started"], not outcome["peer"]))
+    by_variant = len(variants) > len(models)
+    has_means = len(models) > 1 and any(mean is not EMPTY for mean in means.values())
+    rows = [
+        (
+            titles[variant],
+            (*(cells.get((model, variant), EMPTY) for model in models), *([means[variant]] if has_means else [])),
+        )
+        for variant in variants
+    ]
+    if not by_variant:
+        rows = [(model, tuple(cells.get((model, variant), EMPTY) for variant in variants)) for model in models]
+        if has_means:
+            rows.append((_MEAN, tuple(means.values())))
+    return HeatMap(
+        suite=newest["suite"],
+        machine=newest["machine_class"],
+        device=newest["device"],
+        started=newest["started"],
+        toolchain=newest["toolchain"],
+        baseline=baseline,
+        corner="Variant" if by_variant else "Model",
+        heads=(*models, *([_MEAN] if has_means else [])) if by_variant else tuple(titles.values()),
+        rows=tuple(rows),
+        failed=sum(outcome["status"] in _BAD for outcome in outcomes),
+        skipped=outcomes[0]["message"] if len({(row["status"], row["message"]) for row in outcomes}) == 1 else "",
+    )
+
+
+_MEAN = "Geometric mean"
+
+
+def _baselines(outcomes: Iterable[Outcome]) -> Mapping[str, str]:
+    """The baseline variant of each model: the one that has a time and no ratio, where others of its run have one."""
+    timed = [outcome for outcome in outcomes if outcome["latency_ns"] is not None]
+    rated = {(outcome["model"], outcome["run"]) for outcome in timed if outcome["ratio"] is not None}
+    unrated: dict[str, list[str]] = defaultdict(list)
+    for outcome in timed:
+        if outcome["ratio"] is None and not outcome["peer"] and (outcome["model"], outcome["run"]) in rated:
+            unrated[outcome["model"]].append(outcome["variant"])
+    return {model: variants[0] for model, variants in unrated.items() if len(variants) == 1}
+
+
+def _cell(outcome: Outcome, baselines: Mapping[str, str], gathered: Gathered) -> Cell:
+    name = gathered.name_numbers[outcome["suite"], outcome["case"]]
+    when = f"{day(outcome['started'])} UTC, {cut(outcome['toolchain'], 60)}"
+    title = f"{cut(outcome['model'], 80)}, {cut(outcome['variant'], 80)}"
+
+    def says(what: str) -> str:
+        return f"{title}: {what} ({when})"
+
+    status, latency = outcome["status"], outcome["latency_ns"]
+    if status in _BAD:
+        where = f"failed at {outcome['stage']}" if outcome["stage"] else status
+        why = f": {cut(outcome['message'], 300)}" if outcome["message"] else ""
+        return Cell(text=f"✗ {status}", shade="failed", words=says(f"{where}{why}"), run=outcome["run"], name=name)
+    if latency is None:
+        why = f": {cut(outcome['message'], 300)}" if outcome["message"] else ""
+        return Cell(text=status, shade="plain", words=says(f"{status}{why}"))
+    time, ratio = figure(latency, "ns"), outcome["ratio"]
+    if ratio is None:
+        is_baseline = baselines.get(outcome["model"]) == outcome["variant"] and not outcome["peer"]
+        words = says(f"the baseline, {time}" if is_baseline else f"{time}, not held against a baseline")
+        return Cell(text=time, shade="plain", words=words, series=outcome["latency_series"])
+    against = baselines.get(outcome["model"], "the baseline variant")
+    return Cell(
+        text=ratio_text(ratio),
+        shade=shade_of(ratio, outcome["low"], outcome["high"]),
+        words=says(
+            f"{interval_text(ratio, outcome['low'], outcome['high'])} of the time of {cut(against, 80)}, {time}"
+        ),
+        series=outcome["ratio_series"],
+    )
+
+
+def _mean(title: str, outcomes: Iterable[Outcome], variant: tuple[str, str]) -> Cell:
+    own = [outcome for outcome in outcomes if (outcome["variant"], outcome["peer"]) == variant]
+    ratios = [outcome["ratio"] for outcome in own if outcome["ratio"] is not None and outcome["ratio"] > 0]
+    if not ratios:
+        return EMPTY
+    mean = statistics.geometric_mean(ratios)
+    count = f"{len(ratios)} of {plural(len(own), 'model')}"
+    return Cell(
+        text=f"{ratio_text(mean)} of {len(ratios)}",
+        shade=shade_of(mean) if math.isfinite(mean) else "plain",
+        words=f"Geometric mean of {cut(title, 80)}: {ratio_text(mean)} over {count}",
+    )
