@@ -196,19 +196,32 @@ class _Writer:
         return f"{self._text(step.text, paragraph)}{f': {command}' if command else ''}"
 
     def _table(self, of: Table) -> str:
+        # Beside sentences, a browser leaves figures no room.
+        has_figures = any(column.kind == "number" for column in of.columns)
+        sentences = [column for column in of.columns if column.kind == "sentence" and has_figures]
         if not of.rows:
             listed = ""
         else:
-            rows = [[self._cell(column, column.cells[row]) for column in of.columns] for row in of.shown]
-            numbers = [column.kind == "number" for column in of.columns]
-            listed = table([escape(self.cut(column.head)) for column in of.columns], rows, numbers=numbers)
+            columns = [column for column in of.columns if column not in sentences]
+            rows = [[self._cell(column, column.cells[row]) for column in columns] for row in of.shown]
+            numbers = [column.kind == "number" for column in columns]
+            listed = table([escape(self.cut(column.head)) for column in columns], rows, numbers=numbers)
         cut = f"_[Top {len(of.shown)} out of {of.rows} results showed]_" if len(of.shown) < of.rows else ""
         before = fenced("\n".join(of.before)) if of.before else ""
         after = " ".join(self.paragraph(sentence) for sentence in of.after)
-        body = blocks(before, listed, cut, after)
+        body = blocks(before, listed, cut, *(self._below(of, column) for column in sentences), after)
         if of.folded:
             return details(self.cut(of.title), body)
         return blocks(f"{'#' * of.level} {escape(self.cut(of.title))}" if of.title else "", body)
+
+    def _below(self, of: Table, column: Column) -> str:
+        """A column of sentences as a list: each of them once, behind the rows that it is about."""
+        lines = []
+        for sentence, rows in of.sharing(column).items():
+            names = ", ".join(self._cell(of.names, of.names.cells[row]) for row in rows)
+            lines.append(f"- {beginning(names)}: {escape(self.cut(sentence))}")
+        title = self.paragraph(f"{column.title[:1].upper()}{column.title[1:]}:")
+        return blocks(title, "\n".join(lines)) if lines else ""
 
     def _cell(self, column: Column, cell: Cell) -> str:
         write = {"name": name, "number": _unbroken}.get(column.kind, escape)

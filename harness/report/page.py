@@ -36,8 +36,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeAlias
 
-# What a column holds. A name is shown as code in Markdown; a number is right-aligned; a sentence is long: a terminal
-# has it below the table where there is no room beside it.
+# What a column holds. A name is shown as code in Markdown; a number is right-aligned; a sentence is long: it stands
+# below the table where there is no room beside it, in Markdown below all tables of numbers.
 Kind = Literal["name", "text", "number", "sentence"]
 # What a row or a paragraph means. A colour only repeats what words or marks say.
 Tone = Literal["", "good", "bad", "open", "new", "dim", "strong"]
@@ -125,6 +125,19 @@ class Table:
     def shown(self) -> range:
         """Places of the rows that are shown."""
         return range(self.rows if self.most is None else min(self.most, self.rows))
+
+    @property
+    def names(self) -> Column:
+        """The column that tells its rows apart."""
+        return next((column for column in self.columns if column.kind == "name"), self.columns[0])
+
+    def sharing(self, column: Column) -> dict[str, list[int]]:
+        """Each distinct sentence of a column, with the places of the shown rows that say it."""
+        places: dict[str, list[int]] = {}
+        for row in self.shown:
+            for sentence in lines_of(column.cells[row]):
+                places.setdefault(sentence, []).append(row)
+        return places
 
 
 @dataclass(frozen=True)

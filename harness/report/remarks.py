@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from harness.plugins.chain import PIPELINE_FLAG
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, IrCounts, PluginEffect
 from harness.report.run_row import Row, Status
-from harness.report.units import percent, with_unit
+from harness.report.units import percent
 from harness.store.evidence import is_expected
+from harness.text import plural
 from harness.toolchain.tools import flag_name
 
 # Our median and iree-benchmark-module's come from different processes; on the machines this was written on, fresh
@@ -88,18 +89,31 @@ def measuring_remarks(row: Row, *, generations: int, unusable: int) -> Iterator[
 
 
 def reference_remarks(row: Row) -> Iterator[str]:
-    """That iree-benchmark-module failed, or says something else than we do by more than the noise between processes."""
-    if row.status != "measured" or row.latency is None or row.reference is None:
-        return
-    if row.reference.failure is not None:
+    """That iree-benchmark-module failed."""
+    if row.status == "measured" and row.latency is not None and row.reference and row.reference.failure is not None:
         yield f"iree-benchmark-module failed: {row.reference.failure.message}"
-    elif row.reference_ns is not None:
-        ratio = row.reference_ns / row.latency.median_ns
-        if abs(math.log(ratio)) > max(REFERENCE_FLOOR, 2 * row.latency.spread):
-            yield (
-                f"iree-benchmark-module, in one process of its own, says {with_unit(row.reference_ns)} "
-                f"({percent(ratio)}); the ratios do not depend on it"
-            )
+
+
+def reference_sentence(rows: Iterable[Row]) -> str:
+    """That iree-benchmark-module says other times than we do, in how many rows and by how much; "" where it does not.
+
+    Only differences count that are larger than the noise between processes.
+    """
+    asked, off = 0, []
+    for row in rows:
+        if row.status == "measured" and row.latency is not None and row.reference_ns is not None:
+            asked += 1
+            ratio = row.reference_ns / row.latency.median_ns
+            if abs(math.log(ratio)) > max(REFERENCE_FLOOR, 2 * row.latency.spread):
+                off.append(ratio)
+    if not off:
+        return ""
+    ends = list(dict.fromkeys(map(percent, (min(off), max(off)))))
+    return (
+        f"iree-benchmark-module, in one process of its own for each case, says another time than the table in "
+        f"{len(off)} of {plural(asked, 'row')} ({' to '.join(ends)}): that process meets other memory and other "
+        "neighbours. The ratios do not depend on it."
+    )
 
 
 def effect_remarks(case: Case, build: Build | None) -> Iterator[str]:

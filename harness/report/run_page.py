@@ -31,6 +31,7 @@ from harness.report.page import (
     Warnings,
 )
 from harness.report.pages import Content, Surroundings, choice, commit_name, pictures_of, values_table
+from harness.report.remarks import reference_sentence
 from harness.report.run_changes import latency_changes, metric_changes, side_by_side
 from harness.report.run_fields import ir_columns, main_columns, roofline_columns, roofline_line
 from harness.report.run_report import Report
@@ -58,7 +59,6 @@ _NOT_ABLATED = ("instr/call", "module", "compile")
 def terminal_page(report: Report) -> Page:
     """A table for each model on each device, what the tools said of failures, and the verdict."""
     facts = report.facts
-    closing = [first_look(report), correctness(report), trust(report)]
     return Page(
         parts=(
             Heading(facts.suite_name, aside=f"{facts.started}, run {facts.id}"),
@@ -69,10 +69,16 @@ def terminal_page(report: Report) -> Page:
             *_failures(report),
             Paragraph(legend(report), "dim"),
             Paragraph(outcome(report), "strong"),
-            *(Paragraph(line) for line in closing),
+            *map(Paragraph, _closing(report)),
             Steps(next_steps(report)),
         )
     )
+
+
+def _closing(report: Report) -> list[Sentence]:
+    """How far to trust the figures."""
+    lines = (first_look(report), correctness(report), reference_sentence(report.rows()), trust(report))
+    return [line for line in lines if line]
 
 
 def _terminal_section(section: Section) -> list[Part]:
@@ -177,7 +183,7 @@ def _lists(report: Report, around: Surroundings, *, full: bool) -> list[Part]:
                 *_folded_cases("Skipped Cases", report, "skipped"),
             ],
         ),
-        Bullets([line for line in (first_look(report), correctness(report), trust(report)) if line]),
+        Bullets(_closing(report)),
         *(_outputs(report) if full else []),
         choice("the commands", 9, _commands(report)),
         *(_environment(report) if full else []),

@@ -176,17 +176,13 @@ class _Writer:
 
     def _below(self, table: Table, column: Column) -> None:
         """Each distinct sentence once, with the rows that it is about."""
-        names = next((name for name in table.columns if name.kind == "name"), table.columns[0])
-        sharing: dict[str, list[Text]] = {}
-        for row in table.shown:
-            style = _STYLES[table.tones[row]] if table.tones else ""
-            for sentence in lines_of(column.cells[row]):
-                sharing.setdefault(one_line(sentence), []).append(Text(_cell(names, row), style=style))
         drawing = RichTable.grid(padding=(0, _GAP, 0, 0))
         drawing.add_column(overflow="fold", max_width=self._console.width // 2)
         drawing.add_column(ratio=1, overflow="fold")
-        for sentence, rows in sharing.items():
-            drawing.add_row(Text(", ").join(rows), Text(sentence))
+        for sentence, rows in table.sharing(column).items():
+            styles = [_STYLES[table.tones[row]] if table.tones else "" for row in rows]
+            names = [Text(_cell(table.names, row), style=style) for row, style in zip(rows, styles, strict=True)]
+            drawing.add_row(Text(", ").join(names), Text(one_line(sentence)))
         self._console.print()
         self._print(f"{column.title}:", "bold")
         self._console.print(drawing)

@@ -121,6 +121,20 @@ def test_sentences_stand_beside_a_table_or_below_it_once() -> None:
     assert re.search(r"why:\nstock, nhwc +inert, which", to_terminal(twice, width=90))
 
 
+def test_sentences_leave_a_table_of_figures_its_width_in_markdown() -> None:
+    columns = (
+        Column("case", ("a", "b", "# c"), kind="text"),
+        Column("latency", ("1", "2", "3"), kind="number", unit="ms"),
+        Column("why", (("inert", "slow"), "inert", "odd"), kind="sentence"),
+    )
+    assert to_markdown(Page(parts=(Table(columns=columns, after=("Times are medians.",)),))) == (
+        "| case | latency (ms) |\n| --- | ---: |\n| a | 1 |\n| b | 2 |\n| # c | 3 |\n\n"
+        "Why:\n\n- a, b: inert\n- a: slow\n- &#8203;# c: odd\n\nTimes are medians.\n"
+    )
+    words = Table(columns=(columns[0], columns[2]))
+    assert "| a | inert<br>slow |" in to_markdown(Page(parts=(words,)))
+
+
 def test_rows_beyond_the_most_are_counted() -> None:
     table = Table(columns=(Column("case", ["a", "b", "c", "d"]),), most=3)
     assert "_[Top 3 out of 4 results showed]_" in to_markdown(Page(parts=(table,)))
