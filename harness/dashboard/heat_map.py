@@ -186,11 +186,17 @@ def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> HeatMap:
         heads=(*models, *([_MEAN] if has_means else [])) if by_variant else tuple(titles.values()),
         rows=tuple(rows),
         failed=sum(outcome["status"] in _BAD for outcome in outcomes),
-        skipped=outcomes[0]["message"] if len({(row["status"], row["message"]) for row in outcomes}) == 1 else "",
+        skipped=_skipped(outcomes),
     )
 
 
 _MEAN = "Geometric mean"
+
+
+def _skipped(outcomes: Sequence[Outcome]) -> str:
+    """Why all of them were, in one message."""
+    messages = {outcome["message"] for outcome in outcomes if outcome["status"] == "skipped"}
+    return messages.pop() if len(messages) == 1 and all(row["status"] == "skipped" for row in outcomes) else ""
 
 
 def _baselines(outcomes: Iterable[Outcome]) -> Mapping[str, str]:

@@ -19,7 +19,8 @@ from harness.history.failures import CaseNews, case_news, failure_groups
 LATELY_DAYS = 30  # before the newest run
 SPARK_WIDTH, SPARK_HEIGHT = 120.0, 20.0
 _MOST_GROUPS = 12  # of one suite
-_MOST_FAILING = 20  # of one suite
+_MOST_FAILING = 20  # causes of one suite
+_MOST_NAMES = 12  # cases of one cause
 _OLDER = 4  # groups altogether, where nothing changed lately
 _SERIES = 5  # of one group
 _SERIES_COUNTED = 2  # where only counted figures changed, which many cases often do alike
@@ -64,12 +65,52 @@ class Group:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FailedCase:
+    """A case that fails, and its place among `Gathered.names`."""
+
+    case: str
+    name: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Cases that fail for one cause.
+
+    Attributes:
+        first: The case that cause and beginning are said of.
+        cases: All of them.
+        last: The run that they were seen in, a row of the table `runs`.
+    """
+
+    first: CaseNews
+    cases: tuple[FailedCase, ...]
+    last: dict[str, Any]
+
+    @property
+    def listed(self) -> tuple[FailedCase, ...]:
+        """Those that there is room for."""
+        return self.cases[:_MOST_NAMES]
+
+    @property
+    def more(self) -> int:
+        """How many there is no room for."""
+        return len(self.cases) - len(self.listed)
+
+    @property
+    def where(self) -> str:
+        """`failed at compile`, or `missing`."""
+        if self.first.stage:
+            return f"failed at {self.first.stage}"
+        return "failed" if self.first.message else "missing"
+
+
+@dataclass(frozen=True, kw_only=True)
 class SuiteFacts:
     """A suite, its last run as a row of the table `runs`, and what changed lately, newest first.
 
     Attributes:
         maps: Its cases as heat maps, one a device.
-        failing: Cases that fail, those with the same cause together.
+        failing: What fails in its last run, once a cause.
     """
 
     name: str
@@ -79,7 +120,7 @@ class SuiteFacts:
     maps: tuple[HeatMap, ...]
     groups: tuple[Group, ...]
     more_groups: int
-    failing: tuple[tuple[CaseNews, ...], ...]
+    failing: tuple[Failure, ...]
     more_failing: int
 
 
@@ -87,10 +128,7 @@ def suites(gathered: Gathered) -> list[SuiteFacts]:
     """Every suite, those with the newest runs first."""
     groups = _groups(gathered)
     maps = heat_maps(gathered)
-    failing: dict[str, list[CaseNews]] = defaultdict(list)
-    for news in case_news(gathered.history, last=1):
-        if news.state == "fails":
-            failing[news.suite].append(news)
+    failing = _failures(gathered)
     series = gathered.series["suite"].value_counts()
     runs: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in gathered.run_rows:
@@ -104,12 +142,28 @@ def suites(gathered: Gathered) -> list[SuiteFacts]:
             maps=tuple(maps.get(name, ())),
             groups=tuple(groups[name][:_MOST_GROUPS]),
             more_groups=max(0, len(groups[name]) - _MOST_GROUPS),
-            failing=tuple(failure_groups(failing[name])[:_MOST_FAILING]),
-            more_failing=sum(map(len, failure_groups(failing[name])[_MOST_FAILING:])),
+            failing=tuple(failing[name][:_MOST_FAILING]),
+            more_failing=sum(len(failure.cases) for failure in failing[name][_MOST_FAILING:]),
         )
         for name, rows in runs.items()
     ]
     return sorted(facts, key=lambda suite: suite.last["started"], reverse=True)
+
+
+def _failures(gathered: Gathered) -> dict[str, list[Failure]]:
+    """By suite, the latest first."""
+    news = [case for case in case_news(gathered.history, last=1) if case.state == "fails"]
+    last = {
+        (row["suite"], row["machine_class"]): row for row in gathered.run_rows if row["finished"] and not row["clock"]
+    }
+    failures: dict[str, list[Failure]] = defaultdict(list)
+    for group in failure_groups(news):
+        cases = [FailedCase(case=case.case, name=gathered.name_numbers[case.suite, case.case]) for case in group]
+        first = group[0]
+        failures[first.suite].append(
+            Failure(first=first, cases=tuple(cases), last=last[first.suite, first.machine_class])
+        )
+    return failures
 
 
 def lately(gathered: Gathered) -> list[Change]:

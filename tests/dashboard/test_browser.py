@@ -178,8 +178,10 @@ def test_a_cell_says_all_of_itself_where_it_is_pointed_at_and_leads_to_its_serie
     assert "conv/data-tiling@cpu" in page.inner_text("h1")
     page.go_back()
     page.get_by_role("link", name="✗ failed conv, fused: failed at compile: iree-compile exited").click()
-    page.wait_for_selector("li:focus")
-    assert "conv/fused@cpu" in page.inner_text("li:focus")
+    assert page.inner_text("#failures :focus") == "conv/fused@cpu"
+    page.go_back()
+    page.get_by_role("region", name="What fails").get_by_role("link", name="mlp/fused@cpu").click()
+    assert page.inner_text("#failures :focus") == "mlp/fused@cpu"
 
 
 def test_means_over_time_are_a_chart_with_lines_to_choose_and_a_table(open_page: Open) -> None:
@@ -307,7 +309,10 @@ def test_a_run_tells_of_cases_failures_changes_and_comparisons(open_page: Open) 
     assert page.locator("tr.details pre").text_content() == (
         "harness export suites/blocks.toml rdb\n# IREE 3.14.0rc20260210\niree-compile m.mlir"
     )
-    assert "conv/fused@cpu with 3.14.0rc20260210 at compile: iree-compile exited" in page.inner_text("#failures")
+    failures = " ".join(page.inner_text("#failures").split())
+    assert failures == "✗ failed 2 cases with 3.14.0rc20260210 at compile: iree-compile exited with status 1 " + (
+        "conv/fused@cpu rdb/fused@cpu"
+    )
     assert "+8.0 % step rdb/stock@cpu latency compiler" in " ".join(page.inner_text("#changes").split())
     assert page.locator("#comparisons li").count() == 1
     page.get_by_role("link", name="the run before").click()

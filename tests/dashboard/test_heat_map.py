@@ -97,6 +97,7 @@ def test_each_device_and_machine_has_a_map_and_a_device_that_is_not_here_says_wh
     cpu, gpu = heat_maps(made.gathered)["blocks"]
     assert (cpu.device, cpu.skipped, cpu.machine) == ("cpu", "", MACHINE)
     assert (gpu.device, gpu.skipped) == ("gpu", "no such device")
+    assert only_map(made_outcomes(("net/stock@cpu", "failed", None))).skipped == ""
 
 
 def test_a_case_stays_as_its_last_run_left_it_for_thirty_days_and_bad_runs_do_not_count() -> None:

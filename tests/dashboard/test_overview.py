@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -58,20 +59,31 @@ def test_one_minus_sign_is_used_for_all_figures() -> None:
     assert moved(group.first.ratio) == "\N{MINUS SIGN}17.4 %"
 
 
-def test_what_fails_in_the_last_run_is_told_with_since_when(tmp_path: Path) -> None:
+def test_what_fails_with_the_newest_release_is_told_once_a_cause_with_since_when(tmp_path: Path) -> None:
     runs = [make_run(night, failed=1 if night > 2 else 0) for night in range(6)]
-    outcomes = {2: "measured", 3: "failed", 4: "failed", 5: "failed"}
+    elsewhere = make_run(7, machine_class="another machine")
+    failed = {"status": "failed", "stage": "compile", "message": "iree-compile ran into <it>"}
     cases = [
-        make_case(runs[night], "mlp/stock@cpu", status=status, stage="compile", message="iree-compile ran into <it>")
-        for night, status in outcomes.items()
-    ] + [make_case(runs[5], "rdb/stock@cpu")]
-    made = Made(runs=runs, cases=cases)
+        *(make_case(runs[night], "mlp/stock@cpu", **({} if night < 3 else failed)) for night in range(2, 6)),
+        *(make_case(runs[night], "mlp/tiled@cpu", **({} if night < 3 else failed)) for night in range(2, 6)),
+        make_case(runs[5], "rdb/stock@cpu"),
+        *(make_case(elsewhere, f"rdb/v{number:02}@cpu", status="missing") for number in range(15)),
+    ]
+    made = Made(runs=[*runs, elsewhere], cases=cases)
     (suite,) = suites(made.gathered)
-    ((news,),) = suite.failing
-    assert (news.case, news.since, news.runs, news.stage) == ("mlp/stock@cpu", run_id(3), 3, "compile")
+    here, there = sorted(suite.failing, key=lambda failure: failure.first.machine_class)
+    facts = here.first.since, here.first.runs, here.where, [case.case for case in here.cases], here.more
+    assert facts == (run_id(3), 3, "failed at compile", ["mlp/stock@cpu", "mlp/tiled@cpu"], 0)
+    assert (here.last["run"], there.last["run"]) == (run_id(5), run_id(7))
+    assert (there.where, len(there.listed), there.more) == ("missing", 12, 3)
     html = (make_site(tmp_path / "site", made) / "index.html").read_text()
     assert '<span class="worse">failed at compile</span>: iree-compile ran into &lt;it&gt;' in html
-    assert '<span class="worse">1</span>' in html
+    text = " ".join(re.sub("<[^>]*>", " ", html).split())
+    assert (
+        "2 cases : mlp/stock@cpu , mlp/tiled@cpu blocks, 3.14.0rc20260106 2026-01-04 02:00 with 3.14.0rc20260104 3"
+        in text
+    )
+    assert "rdb/v11@cpu , and 3 more blocks, 3.14.0rc20260108" in text
 
 
 def test_the_newest_changes_are_told_and_none_of_the_reference_toolchain() -> None:

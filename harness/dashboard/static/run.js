@@ -53,13 +53,27 @@ dashboard.page(async () => {
     ]);
   }
 
+  /** What failed, once a cause; names can be linked to as `#case-` and the case's number. */
   function failures() {
-    const rows = cases.status.map((_, row) => row).filter((row) => cases.status[row] === "failed" || cases.status[row] === "missing");
-    document.getElementById("failures-part").hidden = !rows.length;
-    document.getElementById("failures").replaceChildren(...rows.slice(0, 100).map((row) => el("li", { id: `case-${cases.name[row]}`, tabindex: -1 },
-      dashboard.chip(cases.status[row]), " ", dashboard.name(names.case[cases.name[row]]), ` with ${dashboard.cut(cases.toolchain[row], 60)}`,
-      cases.stage[row] ? ` at ${cases.stage[row]}` : "", cases.message[row] ? `: ${dashboard.cut(cases.message[row], 1000)}` : "")),
-      ...(rows.length > 100 ? [el("li", {}, `and ${format.whole(rows.length - 100)} more, in the table`)] : []));
+    const causes = new Map();
+    cases.status.forEach((status, row) => {
+      if (status !== "failed" && status !== "missing") return;
+      const cause = JSON.stringify([status, cases.toolchain[row], cases.stage[row], cases.message[row]]);
+      causes.set(cause, [...(causes.get(cause) || []), row]);
+    });
+    const shown = [...causes.values()].slice(0, 100);
+    document.getElementById("failures-part").hidden = !shown.length;
+    document.getElementById("failures").replaceChildren(...shown.map(failure),
+      ...(causes.size > shown.length ? [el("li", {}, `and ${format.count(causes.size - shown.length, "cause")} more, in the table`)] : []));
+  }
+
+  function failure(rows) {
+    const [first] = rows;
+    const labels = rows.map((row) => el("span", { id: `case-${cases.name[row]}`, tabindex: -1 }, dashboard.name(names.case[cases.name[row]])));
+    const why = [` with ${dashboard.cut(cases.toolchain[first], 60)}`, cases.stage[first] ? ` at ${cases.stage[first]}` : "",
+      cases.message[first] ? `: ${dashboard.cut(cases.message[first], 1000)}` : ""];
+    return el("li", {}, dashboard.chip(cases.status[first]), " ", rows.length > 1
+      ? [format.count(rows.length, "case"), ...why, el("ul", { class: "plain names" }, labels.map((name) => el("li", {}, name)))] : [labels[0], ...why]);
   }
 
   function changes(found) {
