@@ -248,6 +248,7 @@ class Check:
             this field.
         other_inputs: Whether it was right for other random inputs too.
         below_tolerance: Positions of the outputs for which zeros would pass, since all right values are about that.
+        wall_ns: What the check took; None in runs that are older than this field.
     """
 
     case: str
@@ -260,6 +261,7 @@ class Check:
     outputs: tuple[OutputRecord, ...] = ()
     other_inputs: bool = False
     below_tolerance: tuple[int, ...] = ()
+    wall_ns: int | None = None
     failure: Failure | None = None
 
 
@@ -284,6 +286,7 @@ class Reference:
         host_peak_bytes: Peak of the host-local allocator statistics, summed over the devices.
         device_peak_bytes: The same of the device-local ones.
         memory: Of each device, in the order of the command line; () in runs that are older than this field.
+        wall_ns: What the whole process took; None in runs that are older than this field.
     """
 
     case: str
@@ -293,6 +296,7 @@ class Reference:
     device_peak_bytes: int | None = None
     memory: tuple[DeviceMemory, ...] = ()
     load_1min: float | None = None
+    wall_ns: int | None = None
     failure: Failure | None = None
 
 

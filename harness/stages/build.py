@@ -17,7 +17,7 @@ from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Failure
-from harness.stages.context import Context
+from harness.stages.context import COMPILE, Context
 from harness.stages.failures import dependent_cases
 from harness.stages.models import writing_the_cache
 from harness.stages.prepare import Prepared
@@ -94,7 +94,7 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
             groups_elsewhere=len(elsewhere),
         )
 
-    progress.stage("Compile", len(requests))
+    progress.stage(COMPILE, len(requests))
     finished = time.monotonic()
     compiling: Sequence[str] = ()
     for item in _compiled(requests, cache, context):
@@ -105,7 +105,7 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
             if is_ready and time.monotonic() - finished > _PATIENCE_S:
                 progress.note(f"Measuring what is ready; held still meanwhile: the compiler at {', '.join(compiling)}")
                 yield batch()
-                progress.stage("Compile", sum(waiting.values()))
+                progress.stage(COMPILE, sum(waiting.values()))
                 finished = time.monotonic()
             continue
         build, stderr = item
@@ -130,7 +130,7 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
             context.directory.append(build)
         builds[build.case] = build
         waiting[cases[build.case].model] -= 1
-        progress.step(build.case)
+        progress.step(build.case, seconds=None if build.compile_ns is None else build.compile_ns / 1e9)
     yield batch()
 
 

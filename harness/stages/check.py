@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.cache import cache_root
@@ -16,7 +18,7 @@ from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Check, Failure
 from harness.stages.build import Batch
-from harness.stages.context import Context
+from harness.stages.context import REFERENCE, VERIFY, Context
 from harness.stages.failures import dependent_cases, unchecked
 from harness.stages.models import peer_model
 from harness.stages.prepare import Prepared
@@ -99,15 +101,19 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
         if item.case.name not in checks
         or (item.case.baseline and item.case.model in open_models and checks[item.case.name].failure is None)
     ]
-    progress.stage("Verify", len(wanted))
+    progress.stage(VERIFY, len(wanted))
     models = {model.name: model for model in prepared.suite.models}
     limits = Limits(seconds=context.options.call_timeout_s)
     second = SecondPath(
         models=models, scratch=scratch, compile_limits=context.options.compile_limits, call_limits=limits
     )
 
+    started = time.monotonic_ns()
+
     def begin(case: str) -> None:
+        nonlocal started
         progress.step(case, advance=0)
+        started = time.monotonic_ns()
 
     def keep(check: Check) -> None:
         directory.append(check)
@@ -124,7 +130,7 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
 
     for check in check_cases(tried(), models, limits, begin, cache_root(), second):
         if check.case not in checks:
-            keep(check)
+            keep(replace(check, wall_ns=time.monotonic_ns() - started))
             item = next(item for item in wanted if item.case.name == check.case)
             others = dependent_cases(prepared, item.case, item.artifact)
             if context.given_up.note(item.case, check.failure):
@@ -142,11 +148,13 @@ def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     directory, progress = context.directory, context.progress
     compiled = [item for item in distinct(runnable) if isinstance(item, Runnable)]
     wanted = [item for item in compiled if item.case.name not in context.done.references]
-    progress.stage("iree-benchmark-module", len(wanted))
+    progress.stage(REFERENCE, len(wanted))
     limits = Limits(seconds=_BENCHMARK_CALLS * context.options.call_timeout_s)
     for item in wanted:
         progress.step(item.case.name, advance=0)
-        directory.append(run_benchmark_module(item.case.name, item.call, limits))
+        started = time.monotonic_ns()
+        reference = run_benchmark_module(item.case.name, item.call, limits)
+        directory.append(replace(reference, wall_ns=time.monotonic_ns() - started))
         progress.step(item.case.name)
 
 

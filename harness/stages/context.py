@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 
 from harness.progress import Progress
 from harness.records.run import Build, Check, IrCounts, Peak, Reference, Run
+from harness.remaining import Remaining
 from harness.stages.failures import FailureNotes, GivenUp
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory
+
+# Titles of the stages whose time is foreseen.
+COMPILE, IR, VERIFY, REFERENCE, MEASURE = "Compile", "IR", "Verify", "iree-benchmark-module", "Measure"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,7 @@ class Context:
         given_up: What is not tried since another case timed out.
         peaks: What was measured of this machine, by device; a run that goes on measures again.
         checks: Of all cases that were checked so far, by name.
+        remaining: The pieces of work that are left.
     """
 
     prepared: Prepared
@@ -64,3 +69,4 @@ class Context:
     given_up: GivenUp
     peaks: dict[str, Peak] = field(default_factory=dict)
     checks: dict[str, Check] = field(default_factory=dict)
+    remaining: Remaining = field(default_factory=Remaining)

@@ -28,7 +28,7 @@ from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.records.run import Build, Failure, IrCounts, Storage, Work
 from harness.stages.build import host_cpu_of
-from harness.stages.context import Context
+from harness.stages.context import IR, Context
 from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable
 
@@ -122,7 +122,7 @@ def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure],
             key = (build.cache_key, str(compiled.shapes) if suite.storage else None)
             todo.setdefault(key, []).append(compiled)
     progress = context.progress
-    progress.stage("IR", sum(len(alike) for alike in todo.values()))
+    progress.stage(IR, sum(len(alike) for alike in todo.values()))
 
     def look(alike: list[Compiled]) -> _Found:
         compiled = alike[0]
@@ -166,7 +166,7 @@ def _counts(compiled: Compiled, phases: list[str]) -> _Found:
 
     They are kept in the cache, since most suites ask for the same ones again.
     """
-    memo = cache_root() / "ir" / f"{compiled.build.cache_key}.json"
+    memo = kept_counts(compiled.build.cache_key)
     counts = _kept(memo, _COUNTS) or {}
     lacking: list[str] = []
     while missing := [phase for phase in phases if phase not in counts and phase not in lacking]:
@@ -181,6 +181,11 @@ def _counts(compiled: Compiled, phases: list[str]) -> _Found:
         else:
             write_memo(memo, _COUNTS.dump_python(counts))
     return _Found(counts={phase: counts[phase] for phase in phases if phase in counts}, lacking=tuple(lacking))
+
+
+def kept_counts(cache_key: str) -> Path:
+    """The file in the cache that holds the counts of a build."""
+    return cache_root() / "ir" / f"{cache_key}.json"
 
 
 def count_build(compiled: Compiled, phases: list[str]) -> dict[str, OpCounts]:

@@ -11,7 +11,7 @@ from harness.measure.generation import CheckOutputs, load_order
 from harness.models.bench_folder import MODULE_FILE
 from harness.records.run import Lost, Round
 from harness.stages.check import distinct
-from harness.stages.context import Context
+from harness.stages.context import MEASURE, Context
 from harness.verify import AnyRunnable, RunnablePeer
 from harness.verify.kept import later_problem
 
@@ -34,7 +34,7 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
     groups = list(dict.fromkeys(item.case.group for item in alive))
     if not groups:
         return
-    progress.stage("Measure", generations * len(groups))
+    progress.stage(MEASURE, generations * len(groups))
 
     seconds = float(settings["budget_s"]) / (generations * (len(groups) + groups_elsewhere))
     for generation in range(generations):
@@ -45,6 +45,7 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
                 continue
             members = [item for item in alive if item.case.group == name]
             if not members:
+                context.remaining.forget([name])
                 progress.step(name)
                 continue
             loading = load_order([item.case.name for item in members], f"{settings['seed']}/{name}/{generation}")

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -22,15 +23,16 @@ from harness.machine.environment import capture_environment, harness_commit
 from harness.measure.alone import only_one_measures
 from harness.models.materialize import ModelArtifact, record
 from harness.process import hold_still
-from harness.progress import Progress
+from harness.progress import Progress, WithTimeLeft
 from harness.records.run import SCHEMA_VERSION, Failure, Header, ModelRecord, ToolchainRecord
 from harness.report import render
 from harness.report.rows import rows_of
 from harness.stages.build import Batch, compile_stage, require_cache
-from harness.stages.check import lay_out_stage, reference_stage, verify_stage
+from harness.stages.check import distinct, lay_out_stage, reference_stage, verify_stage
 from harness.stages.checking import contradictions
 from harness.stages.context import Context, Done, done_in
 from harness.stages.count import ir_stage, peak_stage, work_stage
+from harness.stages.expect import earlier_runs, expect
 from harness.stages.failures import FailureNotes, GivenUp
 from harness.stages.measure import call_again_stage, measure_stage
 from harness.stages.models import materialize_models, skip_unfit_peers
@@ -40,6 +42,7 @@ from harness.stages.skipping import give_up
 from harness.store.run_directory import RunDirectory, new_run_id, require_writable
 from harness.suite.cases import Selection
 from harness.toolchain import Toolchain
+from harness.verify import AnyRunnable
 
 
 def run_suite(
@@ -76,6 +79,7 @@ def run_suite(
             given_up=GivenUp(keep_going=options.keep_going),
         )
         directory.before_failure = partial(require_cache, directory.path, artifacts, {})
+        context = _foreseen(context, artifacts)
         for case in prepared.cases:
             for record in (done.builds.get(case.name), done.checks.get(case.name)):
                 context.given_up.note(case, record.failure if record is not None else None)
@@ -84,6 +88,15 @@ def run_suite(
             _check_and_measure(context, artifacts, batch, Path(scratch))
         directory.finish(lambda run: render(run, "markdown", full=True), rows_of)
     return directory.path
+
+
+def _foreseen(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> Context:
+    """The run, once it has said what it has to do; from now on its progress says how long the rest takes."""
+    programs = [artifact.sha256 for artifact in artifacts.values() if isinstance(artifact, ModelArtifact)]
+    expected = expect(context, artifacts, earlier_runs(context.options.results, programs, context.directory.path))
+    context.progress.note(expected.sentence)
+    remaining = expected.remaining
+    return replace(context, remaining=remaining, progress=WithTimeLeft(context.progress, remaining))
 
 
 def _check_and_measure(
@@ -95,7 +108,9 @@ def _check_and_measure(
     if options.measure:
         work_stage(context, artifacts, batch.models)
     runnable = lay_out_stage(context.prepared, artifacts, batch, scratch, peers=options.measure)
+    _forget_all_but(runnable, context, batch)
     right = verify_stage(context, runnable, scratch)
+    _forget_all_but(distinct(right), context, batch)
     if not options.measure:
         right = call_again_stage(context, right)
     with (
@@ -106,6 +121,14 @@ def _check_and_measure(
         if options.measure:
             peak_stage(context, right)
             measure_stage(context, right, groups_elsewhere=batch.groups_elsewhere)
+
+
+def _forget_all_but(runnable: Sequence[AnyRunnable], context: Context, batch: Batch) -> None:
+    """Foresee nothing more of a batch's cases but these, and of groups that have none of them."""
+    alive = {name for item in runnable for name in (item.case.name, item.case.group)}
+    cases = [case for case in context.prepared.cases if case.model in batch.models]
+    planned = {name for case in cases for name in (case.name, case.group)}
+    context.remaining.forget(planned - alive)
 
 
 @contextmanager

@@ -1,0 +1,151 @@
+"""How long the rest of a long command takes: what is to be done, what it took before, and what it takes now.
+
+Each piece of work is expected to take as long as pieces like it took in earlier runs. What is done now corrects that:
+where this run's checks take twice as long as expected, the checks that are left are expected to do so too. Where
+nothing is known of a piece, it is expected to take as long as those of its stage that this run has done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+# So many seconds of a stage have to be done before its correction weighs as much as what was expected.
+_DOUBT_S = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A piece of work.
+
+    Attributes:
+        stage: The title of its stage of progress.
+        name: What its step of that stage is called.
+        seconds: That it is expected to take; None: nothing like it is known.
+    """
+
+    stage: str
+    name: str
+    seconds: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """Seconds of the clock that are left.
+
+    Attributes:
+        unknown: Pieces of which nothing is known, and which are not in the seconds.
+    """
+
+    seconds: float
+    unknown: int = 0
+
+    @property
+    def words(self) -> str:
+        """`about 4 min`, `at least 40 s`; "" where nothing is left, or nothing is known."""
+        if self.seconds <= 0 or (self.unknown and self.seconds < _SHORT_S):
+            return ""
+        if self.seconds < _SHORT_S:
+            return "a few seconds"
+        return f"{'at least' if self.unknown else 'about'} {duration(self.seconds)}"
+
+
+@dataclass
+class _Stage:
+    pieces: dict[str, list[float | None]] = field(default_factory=dict)
+    done_s: float = 0.0
+    done: int = 0
+    expected_s: float = 0.0
+    of_expected_s: float = 0.0
+
+    @property
+    def correction(self) -> float:
+        return (self.of_expected_s + _DOUBT_S) / (self.expected_s + _DOUBT_S)
+
+    def left(self, at_once: int) -> Left:
+        """Of the whole stage, where so many pieces are worked on at once."""
+        every = [seconds for alike in self.pieces.values() for seconds in alike]
+        known = [seconds * self.correction for seconds in every if seconds is not None]
+        unknown = len(every) - len(known)
+        if self.done:
+            known += [self.done_s / self.done] * unknown
+            unknown = 0
+        seconds = max(sum(known) / min(at_once, len(known)), *known) if known else 0.0
+        return Left(seconds=seconds, unknown=unknown)
+
+
+class Remaining:
+    """The pieces of work that are left."""
+
+    def __init__(self, pieces: Iterable[Piece] = (), at_once: Mapping[str, int] | None = None) -> None:
+        """Begin with these pieces.
+
+        Args:
+            at_once: How many pieces of a stage are worked on at once, by the stage's title; else one.
+        """
+        self._at_once = dict(at_once or {})
+        self._stages: dict[str, _Stage] = {}
+        for piece in pieces:
+            stage = self._stages.setdefault(piece.stage, _Stage())
+            stage.pieces.setdefault(piece.name, []).append(piece.seconds)
+
+    def is_alone(self, stage: str) -> bool:
+        """Whether the pieces of a stage are worked on one after the other."""
+        return self._at_once.get(stage, 1) == 1
+
+    def end(self, stage: str, name: str, seconds: float | None) -> None:
+        """A piece is done; what was not planned is passed over.
+
+        Args:
+            seconds: That it took; None: that says nothing of the others.
+        """
+        of = self._stages.get(stage)
+        if of is None or not of.pieces.get(name):
+            return
+        expected = of.pieces[name].pop()
+        if seconds is None:
+            return
+        of.done += 1
+        of.done_s += seconds
+        if expected is not None:
+            of.expected_s += expected
+            of.of_expected_s += seconds
+
+    def forget(self, names: Iterable[str]) -> None:
+        """These pieces, of any stage, will not come."""
+        for name in names:
+            for stage in self._stages.values():
+                stage.pieces.pop(name, None)
+
+    def left(self, stage: str = "", spent_s: float = 0.0) -> Left:
+        """What is left of all stages together.
+
+        Args:
+            stage: That is under way.
+            spent_s: On the piece that it is at; no more than an average piece of its stage counts.
+        """
+        seconds, unknown = 0.0, 0
+        for title, of in self._stages.items():
+            at_once = self._at_once.get(title, 1)
+            left = of.left(at_once)
+            seconds += left.seconds
+            unknown += left.unknown
+            if title == stage and (number := sum(map(len, of.pieces.values()))):
+                seconds -= min(spent_s, left.seconds / -(-number // at_once))
+        return Left(seconds=seconds, unknown=unknown)
+
+
+_SHORT_S = 9.5
+
+
+def duration(seconds: float) -> str:
+    """A length of time with the digits that an estimate deserves: `40 s`, `4 min`, `1 h 20 min`."""
+    if seconds < 95:
+        return f"{max(1, round(seconds / 10)) * 10} s"
+    minutes = seconds / 60
+    if minutes < 9.5:
+        return f"{round(minutes)} min"
+    if minutes < 57.5:
+        return f"{round(minutes / 5) * 5} min"
+    hours, rest = divmod(round(minutes / 10) * 10, 60)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
