@@ -149,6 +149,7 @@ class _Row:
 
 
 OnSample = Callable[[str, Generation], None]
+OnPass = Callable[[Sequence[str]], None]
 
 # Why a row of an interrupted comparison is not decided.
 STOPPED = "it was interrupted before it was decided"
@@ -162,12 +163,20 @@ class StoppedEarly(KeyboardInterrupt):
         self.outcomes = tuple(outcomes)
 
 
-def decide(tasks: Sequence[Task], on_sample: OnSample) -> Iterator[Outcome]:
+def decide(tasks: Sequence[Task], on_sample: OnSample, on_pass: OnPass = lambda _: None) -> Iterator[Outcome]:
     """Decide all rows together; outcomes come at the end, in the order of the tasks.
 
     Look by look over all rows that are still open, so that each row's generations are spread over the comparison and
     not over one stretch of the machine's weather. After each pass the p-values of all rows are corrected for their
     number; rows that were found to differ are confirmed when all looking is over, later and in fresh processes.
+
+    What a row comes to depends on its generations alone, not on when they were measured. So rows that were interrupted
+    go on where they were, if their tasks give the generations of the first stretch again: the rule takes the same looks
+    at the same numbers.
+
+    Args:
+        on_sample: Gets each generation.
+        on_pass: Gets the names of the rows that are still to be measured, whenever some are decided.
 
     Raises:
         StoppedEarly: On KeyboardInterrupt.
@@ -178,9 +187,11 @@ def decide(tasks: Sequence[Task], on_sample: OnSample) -> Iterator[Outcome]:
             for row in pending:
                 _go_to_next_look(row, len(rows), on_sample)
             _settle(rows)
-        for row in rows:
-            if row.state in ("higher", "lower"):
-                _confirm(row, on_sample)
+            on_pass([row.task.name for row in rows if row.wants_more or row.state in ("higher", "lower")])
+        found = [row for row in rows if row.state in ("higher", "lower")]
+        for number, row in enumerate(found, start=1):
+            _confirm(row, on_sample)
+            on_pass([left.task.name for left in found[number:]])
     except KeyboardInterrupt:
         raise StoppedEarly([_stopped(row, p) for row, p in zip(rows, _adjusted(rows), strict=True)]) from None
     for row, p in zip(rows, _adjusted(rows), strict=True):

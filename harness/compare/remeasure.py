@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.compare.comparison import Plan
 from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, decide
+from harness.compare.expect import RowsLeft, earlier_rows, foresee
 from harness.compare.pairs import Known, Pair
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
 from harness.compare.samplers import Gone, Module, find_module, latency_task, sample_compiles
@@ -20,6 +21,7 @@ from harness.process import Limits
 from harness.progress import Progress
 from harness.records.comparison import Row
 from harness.records.run import Round
+from harness.remaining import Left
 from harness.stats.rule import Rule
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.toolchain import Toolchain
@@ -94,11 +96,17 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
         return rows
     rounds: dict[str, list[Round]] = {work.name: [] for work in works}
     tasks = [_latency_task(work, plan, rounds[work.name], bench.directory) for work in works]
+    compiles = _compile_tasks(works, plan, bench)
+    earlier = earlier_rows(plan.options.results)
+    left = RowsLeft(tasks, earlier.get(LATENCY.name, {}))
+    left_of_compiles = RowsLeft(compiles, earlier.get(COMPILE_TIME.name, {}))
+    bench.progress.note(foresee(tasks, compiles, (left, left_of_compiles)))
     with only_one_measures(bench.progress.note, wait=plan.options.wait):
-        latency, is_stopped = _decide(tasks, "Compare", bench.progress)
+        latency, is_stopped = _decide(tasks, "Compare", bench.progress, left, later_s=left_of_compiles.seconds)
         compiled: Mapping[str, Outcome] = {}
         if not is_stopped:
-            compiled, is_stopped = _compile_times(works, plan, bench)
+            compiled, is_stopped = _decide(compiles, "Compile times", bench.progress, left_of_compiles)
+            _keep_compiles(compiled, bench.directory)
     for work in works:
         rows += _rows_of(work, latency[work.name], compiled.get(work.name), rounds[work.name], plan.rules)
     if is_stopped:
@@ -147,17 +155,13 @@ def _latency_task(work: _Work, plan: Plan, rounds: list[Round], directory: Compa
     return latency_task(work.name, work.base, work.head, rule, seed=options.seed, on_round=keep, **limits)
 
 
-def _compile_times(works: Sequence[_Work], plan: Plan, bench: Bench) -> tuple[dict[str, Outcome], bool]:
-    """Only of builds that changed: equal modules were compiled to equal code, and their time is nobody's news.
-
-    Returns:
-        Outcomes by name, and whether the user stopped them.
-    """
+def _compile_tasks(works: Sequence[_Work], plan: Plan, bench: Bench) -> list[Task]:
+    """Only of builds that changed: equal modules were compiled to equal code, and their time is nobody's news."""
     options = plan.options
     if not options.compile_budget:
-        return {}, False
+        return []
     limits = Limits(seconds=options.compile_timeout, memory_bytes=bench.memory_bytes)
-    tasks = [
+    return [
         Task(
             name=work.name,
             sample=partial(sample_compiles, work.base, work.head, last_core(), limits),
@@ -167,29 +171,44 @@ def _compile_times(works: Sequence[_Work], plan: Plan, bench: Bench) -> tuple[di
         for work in works
         if not work.control and work.base.build.module_sha256 != work.head.build.module_sha256
     ]
-    outcomes, is_stopped = _decide(tasks, "Compile times", bench.progress)
+
+
+def _keep_compiles(outcomes: Mapping[str, Outcome], directory: ComparisonDirectory) -> None:
     for name, outcome in outcomes.items():
         for number, generation in enumerate(outcome.generations):
             fields = {"generation": number, "base_ns": generation.base, "head_ns": generation.head}
-            bench.directory.keep_compile(name, fields)
-    return outcomes, is_stopped
+            directory.keep_compile(name, fields)
 
 
-def _decide(tasks: Sequence[Task], title: str, progress: Progress) -> tuple[dict[str, Outcome], bool]:
-    """Outcomes by name, and whether the user stopped them."""
+def _decide(
+    tasks: Sequence[Task], title: str, progress: Progress, left: RowsLeft, *, later_s: float = 0.0
+) -> tuple[dict[str, Outcome], bool]:
+    """Outcomes by name, and whether the user stopped them.
+
+    Args:
+        later_s: What comes after these rows is expected to take.
+    """
+    if not tasks:
+        return {}, False
     seconds, shown = 0.0, 0
     budget = int(sum(task.budget_s for task in tasks))
-    progress.stage(f"{title} (s at most)", budget)
+
+    def tell() -> None:
+        progress.left(Left(seconds=left.seconds + later_s).words)
 
     def show(name: str, generation: Generation) -> None:
         nonlocal seconds, shown
         seconds += generation.seconds
+        left.spend(name, generation.seconds)
+        tell()
         now = min(int(seconds), budget)
         progress.step(name, advance=now - shown)
         shown = now
 
+    tell()
+    progress.stage(f"{title} (s at most)", budget)
     try:
-        outcomes: Sequence[Outcome] = list(decide(tasks, show))
+        outcomes: Sequence[Outcome] = list(decide(tasks, show, left.keep_open))
     except StoppedEarly as stopped:
         return {outcome.name: outcome for outcome in stopped.outcomes}, True
     progress.step("", advance=budget - shown)
