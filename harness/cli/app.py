@@ -49,7 +49,7 @@ COMMANDS = {
     ),
     "github": ("github:github", "Post reports on GitHub."),
     "history": (
-        "history:history",
+        "history:history_app",
         "Ask all runs of a results folder: what changed, when, and whether it was the compiler or the machine.",
     ),
     "ir": (

@@ -1,28 +1,32 @@
-"""`harness history`."""
+"""`harness history` and `harness history ack`."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell, terminal_width
 from harness.errors import ExitCode, UsageError
+from harness.history.acknowledged import acknowledge, find_events, marked_events, match_marks
 from harness.history.changes import history_changes
 from harness.history.events import ChangeEvent, group_changes, order_of
 from harness.history.failures import CaseNews, case_news
 from harness.history.open import History, RunChoice, open_history
 from harness.history.pages import (
     SUITES_QUERY,
+    acknowledgement_records,
     add_cases,
     add_failures,
     change_record,
     changes_page,
     changes_verdict,
+    event_text,
     failures_verdict,
     overview_page,
 )
@@ -34,8 +38,11 @@ from harness.options import Count, Flag, Format
 from harness.progress import Progress, Terminal
 from harness.report.data import to_csv, to_json
 from harness.report.page import Page
+from harness.store.marks import NOTE_LIMIT, checked_name, read_marks, write_marks
+from harness.store.place import without_password
+from harness.store.remote import open_place
 from harness.store.schema import column_records
-from harness.text import one_line
+from harness.text import one_line, plural
 
 _MOST_SERIES = 12
 _MOST_CONSTANT = 40  # which take a line each
@@ -85,13 +92,17 @@ class HistoryOptions:
         return self.format in ("json", "csv")
 
 
-@app.command
+history_app = App(name="history")
+app.command(history_app)
+
+
+@history_app.default
 def history(options: HistoryOptions | None = None) -> int:
     """Ask all runs of a results folder: what changed, when, and whether it was the compiler or the machine.
 
     Without options: a line for each suite, and the cases that fail. With --changes the exit status is 1 where, in the
-    last runs, a latency, its ratio to the reference or a compile time became longer by the compiler; else 3 where a
-    case fails since one of the last runs.
+    last runs, a latency, its ratio to the reference or a compile time became longer by the compiler, and nobody has
+    acknowledged that; else 3 where a case fails since one of the last runs.
     """
     options = options or HistoryOptions()
     _check(options)
@@ -108,6 +119,54 @@ def history(options: HistoryOptions | None = None) -> int:
             return _print_changes(opened, options, progress)
         else:
             _print_overview(opened, options, progress)
+    return ExitCode.OK
+
+
+@history_app.command
+def ack(
+    change: str,
+    /,
+    *,
+    note: str = "",
+    fixed: Flag = False,
+    undo: Flag = False,
+    results: str = "results",
+    who: str | None = None,
+) -> int:
+    """Acknowledge a change, so that `harness history --changes` lists it apart and does not fail for it any more.
+
+    What is marked as fixed comes back as new where three runs in a row that began later have the bad level again.
+
+    Args:
+        change: Its id, as --changes prints it.
+        note: Why, in a sentence.
+        fixed: Mark it as fixed.
+        undo: Take back what was said of it: it is new again.
+        results: The results folder, a path or a URL.
+        who: Your name (default: that of your account).
+    """
+    if fixed and undo:
+        raise UsageError("--fixed and --undo say different things; give one of them")
+    if not note.strip() and not undo:
+        raise UsageError("--note is missing: say in a sentence why, for those who read the report")
+    name, line = checked_name(who), one_line(note)
+    if len(line) > NOTE_LIMIT:
+        raise UsageError(
+            f"--note has {len(line):,} characters; at most {NOTE_LIMIT:,} are kept, so put the rest elsewhere"
+        )
+    state: Literal["acknowledged", "fixed", "withdrawn"] = "fixed" if fixed else "withdrawn" if undo else "acknowledged"
+    with Terminal() as progress, open_history(results, progress=progress) as opened:
+        order = order_of(opened)
+        grouped = group_changes(history_changes(opened, progress=progress), order, 1)
+        events = match_marks(grouped, opened.marks.acknowledgements, order)
+        found = find_events(events, change, order)
+    said = [acknowledge(event, order, state, line, name) for event in found]
+    place = open_place(results)
+    place.fetch_marks()
+    write_marks(place, said, read_marks(place.local))
+    now = {"acknowledged": "is acknowledged", "fixed": "is marked as fixed", "withdrawn": "is new again"}[state]
+    for event, mark in zip(found, said, strict=True):
+        print_text(f"{mark.id}: {one_line(event_text(event))} {now}.")
     return ExitCode.OK
 
 
@@ -166,24 +225,34 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
     chosen = options.metrics
     rows = [row for row in series_rows(opened) if row.points > 1 and (not chosen or row.metric in chosen)]
     events = _events(opened, options, progress, chosen)
-    news = case_news(opened, options.last)
+    events = marked_events(events, opened, order_of(opened), options.last)
+    marks, news = opened.marks.acknowledgements, case_news(opened, options.last)
     if options.for_programs:
         failures, verdict = failures_verdict(news), changes_verdict(events, searched=len(rows), last=options.last)
         document = {
             "verdict": f"{failures} {verdict}".strip(),
             "cases": list(map(asdict, news)),
             "changes": [change_record(event, change) for event in events for change in event.changes],
+            "acknowledgements": acknowledgement_records(marks, events),
             "notes": opened.notes,
         }
         _tell_csv_reader(options, [failures, *opened.notes])
         _print_data(document, "changes", options)
     else:
         noisy = sum(not is_exact(row.metric) for row in rows)
-        page = changes_page(events, searched=len(rows), noisy=noisy, last=options.last, notes=opened.notes)
+        gone = sum(not record["changes"] for record in acknowledgement_records(marks, events))
+        notes = [f"{plural(gone, 'acknowledgement')} of changes that are found no longer; --format json has all."]
+        notes = [*opened.notes, *(notes if gone else [])]
+        command = " ".join(["harness history ack", *([] if options.results == "results" else [_where(options)])])
+        page = changes_page(events, searched=len(rows), noisy=noisy, last=options.last, command=command, notes=notes)
         _print_page(add_cases(page, news, last=options.last), options)
     if any(event.fails for event in events):
         return ExitCode.REGRESSION
     return ExitCode.CASE_FAILED if any(case.state == "fails" and case.recent for case in news) else ExitCode.OK
+
+
+def _where(options: HistoryOptions) -> str:
+    return f"--results {shlex.quote(without_password(options.results))}"
 
 
 def _events(opened: History, options: HistoryOptions, progress: Progress, metrics: Sequence[str]) -> list[ChangeEvent]:

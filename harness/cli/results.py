@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
-from pydantic import ValidationError
 
 from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell
@@ -28,8 +27,7 @@ from harness.store.archive import merge as merge_folders
 from harness.store.check import WRONG
 from harness.store.check import verify as verify_folders
 from harness.store.clock import parse_age
-from harness.store.files import adapter
-from harness.store.marks import Tagging, own_name, read_marks, write_marks
+from harness.store.marks import Tagging, checked_name, is_tag, read_marks, write_marks
 from harness.store.names import find_folder
 from harness.store.place import Place, is_url, without_password
 from harness.store.remote import open_place
@@ -148,17 +146,12 @@ def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) 
         raise UsageError(
             f"harness results {command}: give a run and a tag, as in `harness results {command} {tag} quiet`"
         )
-    try:
-        adapter(Tagging).validate_python({"run": "run", "tag": tag, "who": who or ""})
-    except ValidationError as error:
-        what = "--who" if error.errors()[0]["loc"][0] == "who" else "the tag"
-        rule = "a line of at most 100 characters" if what == "--who" else "letters, digits and . _ + -, at most 64"
-        raise UsageError(
-            f"{what} {shown(who or '') if what == '--who' else shown(tag)!r} is none: write {rule}"
-        ) from None
+    if not is_tag(tag):
+        raise UsageError(f"{shown(tag)!r} is no tag; write letters, digits and . _ + -, at most 64")
+    name = checked_name(who)
     by_place: dict[str, dict[str, None]] = {}
-    for name in runs:
-        where, run = _find_run(name, results)
+    for given in runs:
+        where, run = _find_run(given, results)
         by_place.setdefault(where, {})[run] = None
     for where, ids in by_place.items():
         with open_tables(where, rows_of, Silent()) as tables:
@@ -166,7 +159,7 @@ def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) 
         place = open_place(where)
         place.fetch_marks()
         said = [run for run in ids if (run in having) == removed]
-        statements = [Tagging(run=run, tag=tag, removed=removed, who=who or own_name()) for run in said]
+        statements = [Tagging(run=run, tag=tag, removed=removed, who=name) for run in said]
         write_marks(place, statements, read_marks(place.local))
         for run in ids:
             lost = "no longer has" if run in said else "does not have"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from harness.history.causes import Cause
 from harness.history.changes import Change
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
+from harness.store.marks import Acknowledgement
 
 if TYPE_CHECKING:
     from harness.history.open import History
+
+EventState = Literal["new", "acknowledged", "fixed", "came back"]
 
 # What may fail a build: as in comparisons, a time and no counted figure, which a release may change for the better.
 _GATED = (LATENCY.name, LATENCY_VS_REFERENCE, COMPILE_TIME.name)
@@ -28,27 +31,33 @@ class RunOrder:
     Attributes:
         places: Of each run among all.
         from_end: How many runs of the same suite on machines of the same class came after it.
+        started: When each began, ISO 8601 in UTC.
     """
 
     places: Mapping[str, int]
     from_end: Mapping[str, int]
+    started: Mapping[str, str]
 
 
-def run_order(runs: Iterable[tuple[str, str, str]]) -> RunOrder:
-    """From id, suite and machine class of each run, in order of time."""
+def run_order(runs: Iterable[tuple[str, str, str, str]]) -> RunOrder:
+    """From id, suite, machine class and start of each run, in order of time."""
     listed = list(runs)
     seen: dict[tuple[str, str], int] = {}
     from_end = {}
-    for run, suite, machine_class in reversed(listed):
+    for run, suite, machine_class, _ in reversed(listed):
         from_end[run] = seen.get((suite, machine_class), 0)
         seen[suite, machine_class] = from_end[run] + 1
-    return RunOrder(places={run: place for place, (run, _, _) in enumerate(listed)}, from_end=from_end)
+    return RunOrder(
+        places={run: place for place, (run, *_) in enumerate(listed)},
+        from_end=from_end,
+        started={run: started for run, _, _, started in listed},
+    )
 
 
 def order_of(history: History) -> RunOrder:
     """The runs in which changes are looked for."""
     runs = history.query(
-        "SELECT run, suite, machine_class FROM runs WHERE clock = '' AND finished ORDER BY started, run"
+        "SELECT run, suite, machine_class, started FROM runs WHERE clock = '' AND finished ORDER BY started, run"
     )
     return run_order(runs.itertuples(index=False, name=None))
 
@@ -60,10 +69,27 @@ class ChangeEvent:
     Attributes:
         changes: The one that stands for it first.
         recent: Whether it is among the last runs that were asked for.
+        marks: What people said of it, the earliest first; see harness.history.acknowledged.
+        returned: Of one that is marked as fixed: the run since which the level is the bad one again; "": it is not.
     """
 
     changes: tuple[Change, ...]
     recent: bool
+    marks: tuple[Acknowledgement, ...] = ()
+    returned: str = ""
+
+    @property
+    def state(self) -> EventState:
+        """What people say of it, the last of whom decides; whose word does not hold any more, it has come back."""
+        state = self.marks[-1].state if self.marks else "withdrawn"
+        if state == "withdrawn":
+            return "new"
+        return "came back" if self.returned else state
+
+    @property
+    def settled(self) -> bool:
+        """Whether somebody knows of it, so that it is nothing new."""
+        return self.state in ("acknowledged", "fixed")
 
     @property
     def lead(self) -> Change:
@@ -89,11 +115,11 @@ class ChangeEvent:
 
     @property
     def fails(self) -> bool:
-        """Whether it is a reason to stop: recent, the compiler's, and a time of IREE's that became longer."""
-        return self.recent and any(map(_may_fail, self.changes))
+        """Whether it is a reason to stop: new and recent, the compiler's, and a time of IREE's that became longer."""
+        return self.recent and not self.settled and any(map(may_fail, self.changes))
 
 
-def _may_fail(change: Change) -> bool:
+def may_fail(change: Change) -> bool:
     """A peer's time may be longer by IREE's compiler only in a ratio to it, and that is no loss."""
     return change.is_worse and change.cause == "compiler" and change.metric in _GATED and not change.peer
 
@@ -144,4 +170,4 @@ def _rank(change: Change) -> tuple[bool, int, bool, str]:
     place = _LEADING.index(change.metric) if change.metric in _LEADING else len(_LEADING)
     if change.metric == LATENCY_VS_BASELINE:
         place = 2 * len(_LEADING)
-    return not _may_fail(change), place, change.role != "newest", change.case
+    return not may_fail(change), place, change.role != "newest", change.case

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from harness.history.acknowledged import event_id
 from harness.history.changes import Change
-from harness.history.events import ChangeEvent
+from harness.history.events import ChangeEvent, EventState
 from harness.history.failures import CaseNews, State, failure_groups
 from harness.history.open import NOTHING_YET
 from harness.metrics import metric_title
-from harness.report.page import Column, Page, Table
+from harness.report.page import Column, Name, Page, Sentence, Table
 from harness.report.units import percent, ratio_text, unit_of
+from harness.store.marks import Acknowledgement
 from harness.text import one_line, plural
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ _CAUSES = (
     "moved; harness, where nothing changed but its commit; else unknown. The runs in which it may have happened are a "
     "95 % range for steps; of drifts they hold the beginning in 75 to 98 % of cases, by length and size."
 )
+_STATES: dict[EventState, str] = {"acknowledged": "acknowledged", "fixed": "marked as fixed"}
 _CASE_TITLES: dict[State, str] = {
     "fails": "Cases that fail",
     "works again": "Cases that work again",
@@ -116,7 +119,9 @@ def _recent_counts(events: Sequence[ChangeEvent], suite: str, machine_class: str
     return ", ".join(f"{mark} {count} {cause}" for (mark, cause), count in counts.items()) or "none"
 
 
-def changes_page(events: Sequence[ChangeEvent], *, searched: int, noisy: int, last: int, notes: Sequence[str]) -> Page:
+def changes_page(
+    events: Sequence[ChangeEvent], *, searched: int, noisy: int, last: int, command: str, notes: Sequence[str]
+) -> Page:
     """The latest changes with their causes, and the earlier ones.
 
     Args:
@@ -124,21 +129,35 @@ def changes_page(events: Sequence[ChangeEvent], *, searched: int, noisy: int, la
         searched: Number of series in which changes were looked for.
         noisy: How many of these are timed, and so may be flagged by chance.
         last: How many runs of its suite count as recent.
+        command: Command line that acknowledges a change of this folder.
         notes: What was left out of the history, and why.
     """
-    recent = [event for event in events if event.recent]
-    earlier = [event for event in events if not event.recent]
+    settled = [event for event in events if event.settled]
+    recent = [event for event in events if event.recent and not event.settled]
+    earlier = [event for event in events if not event.recent and not event.settled]
     tables = []
     if recent:
         tables.append(_events_table(f"Changes in the last {last} runs", recent))
+    if settled:
+        tables.append(_settled_table(settled))
     if earlier:
         title = plural(len(earlier), "earlier change")
         tables.append(replace(_events_table(title, earlier), folded=True))
     return Page(
         verdict=changes_verdict(events, searched=searched, last=last),
         parts=tables,
-        notes=(*([_CAUSES] if events else []), *([_chance(searched, noisy)] if noisy else []), *notes),
+        notes=(
+            *([_acknowledge(command)] if recent else []),
+            *([_CAUSES] if events else []),
+            *([_chance(searched, noisy)] if noisy else []),
+            *notes,
+        ),
     )
+
+
+def _acknowledge(command: str) -> Sentence:
+    told = " says that a change is known, and with --fixed that it is fixed: it is then listed apart and fails nothing."
+    return Name(f'{command} ID --note "why"'), told
 
 
 def changes_verdict(events: Sequence[ChangeEvent], *, searched: int, last: int) -> str:
@@ -147,14 +166,17 @@ def changes_verdict(events: Sequence[ChangeEvent], *, searched: int, last: int) 
         return "No series has two points yet, so there is nothing to find changes in."
     span = f"in the last {last} runs" if last != 1 else "in the last run"
     failing = [event for event in events if event.fails]
-    others = Counter(event.cause for event in events if event.recent and not event.fails)
+    others = Counter(event.cause for event in events if event.recent and not event.fails and not event.settled)
+    settled = Counter(_STATES[event.state] for event in events if event.recent and event.settled)
     rest = ", ".join(
         f"{count} of {'unknown cause' if cause == 'unknown' else f'the {cause}'}" for cause, count in others.items()
     )
-    closing = f"; other changes: {rest}." if rest else "."
+    known = ", ".join(f"{count} {state}" for state, count in settled.items())
+    closing = f"{f'; other changes: {rest}' if rest else ''}{f'; known: {known}' if known else ''}."
     if not failing:
-        return f"No latency and no compile time became longer by the compiler {span}{closing}"
-    first = ", ".join(f"{event.lead.case} {_figure(event.lead)} {_amount(event)}" for event in failing[:_NAMED])
+        new = " anew" if any(event.recent and event.settled for event in events) else ""
+        return f"No latency and no compile time became longer by the compiler{new} {span}{closing}"
+    first = ", ".join(map(event_text, failing[:_NAMED]))
     more = f" and {len(failing) - _NAMED} more" if len(failing) > _NAMED else ""
     cases = len({(event.lead.suite, event.lead.case) for event in failing})
     return f"{plural(cases, 'case')} became slower by the compiler {span}: {first}{more}{closing}"
@@ -171,8 +193,10 @@ def _chance(searched: int, noisy: int) -> str:
 
 
 def change_record(event: ChangeEvent, change: Change) -> dict[str, Any]:
-    """For other programs: a change, and whether it is recent and a reason to stop."""
+    """For other programs: a change, its event's id and state, and whether it is recent and a reason to stop."""
     return {
+        "id": event_id(event),
+        "state": event.state,
         **asdict(change),
         "recent": event.recent,
         "worse": change.is_worse,
@@ -192,6 +216,7 @@ def _events_table(title: str, events: Sequence[ChangeEvent]) -> Table:
             Column("first run with it", [lead.first_bad for lead in leads], kind="name"),
             Column("on", [lead.started[:10] for lead in leads], rank=1),
             Column("cause", [lead.cause for lead in leads]),
+            Column("id", list(map(event_id, events)), kind="name"),
             Column("why", [_why(event) for event in events], kind="sentence"),
         ),
         most=_MOST_ROWS,
@@ -199,10 +224,53 @@ def _events_table(title: str, events: Sequence[ChangeEvent]) -> Table:
     )
 
 
+def _settled_table(events: Sequence[ChangeEvent]) -> Table:
+    """Changes that somebody knows of, with what was said last."""
+    leads, said = [event.lead for event in events], [event.marks[-1] for event in events]
+    earlier = [len(event.marks) - 1 for event in events]
+    return Table(
+        title="Acknowledged, or marked as fixed",
+        columns=(
+            Column("case", [lead.case for lead in leads], kind="name"),
+            Column("change", [f"{_figure(event.lead)} {_amount(event)}" for event in events]),
+            Column("first run with it", [lead.first_bad for lead in leads], kind="name"),
+            Column("state", [_STATES[event.state] for event in events]),
+            Column("by", [mark.who for mark in said]),
+            Column("on", [mark.when[:10] for mark in said]),
+            Column("id", list(map(event_id, events)), kind="name"),
+            Column(
+                "note",
+                [
+                    f"{mark.note}{f' (and {count} said before)' if count else ''}"
+                    for mark, count in zip(said, earlier, strict=True)
+                ],
+                kind="sentence",
+            ),
+        ),
+        most=_MOST_ROWS,
+    )
+
+
+def acknowledgement_records(marks: Sequence[Acknowledgement], events: Sequence[ChangeEvent]) -> list[dict[str, Any]]:
+    """For other programs: all that people said of changes, and the ids of those that it holds of now."""
+    return [
+        {
+            **{name: value for name, value in asdict(mark).items() if name not in ("changes", "kind")},
+            "changes": [event_id(event) for event in events if mark in event.marks],
+        }
+        for mark in marks
+    ]
+
+
 def _figure(change: Change) -> str:
     """`latency`, or `latency under 3.12.0 (89ece87b89)` where the newest toolchain is not the one that was measured."""
     title = metric_title(change.metric).lower()
     return title if change.role == "newest" else f"{title} under {change.toolchain_after or change.role}"
+
+
+def event_text(event: ChangeEvent) -> str:
+    """`net/stock@cpu latency ▲ +3.9 % (2.00 -> 2.08 ms)`."""
+    return f"{event.lead.case} {_figure(event.lead)} {_amount(event)}"
 
 
 def _amount(event: ChangeEvent) -> str:
@@ -231,6 +299,11 @@ def _why(event: ChangeEvent) -> str:
     figures = dict.fromkeys(_figure(change) for change in event.changes)
     figures.pop(_figure(lead))
     parts = [lead.evidence]
+    if event.state == "came back":
+        mark = event.marks[-1]
+        parts.insert(
+            0, f"{mark.who} marked it as fixed on {mark.when[:10]} ({mark.note}), and it is back since {event.returned}"
+        )
     if figures:
         parts.append(f"seen too in {', '.join(figures)}")
     if lead.kind == "drift":

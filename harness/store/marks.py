@@ -12,6 +12,7 @@ import getpass
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -21,8 +22,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, Field, ValidationError
 
 from harness.cache import write_atomically
-from harness.errors import RunError
-from harness.store.clock import AHEAD
+from harness.errors import RunError, UsageError
+from harness.store.clock import AHEAD, utc_text
 from harness.store.files import adapter, parsing, read_document, writing
 from harness.store.folders import MARKS_FOLDER, is_mark_file
 from harness.store.place import Place
@@ -31,9 +32,12 @@ from harness.text import one_line, shown
 # A sentence or two, from people.
 NOTE_LIMIT = 2_000
 _WHO_LIMIT = 100
+_NAME_LIMIT = 300
+CHANGES_LIMIT = 500
 _FILE_LIMIT_BYTES = 2**18
 _COUNT_LIMIT = 10_000
 _DIGITS = 16
+_TAG = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$"
 
 
 def _one_line(text: str) -> str:
@@ -48,11 +52,17 @@ def _time(text: str) -> str:
     return text
 
 
+def _run_time(text: str) -> str:
+    if utc_text(text) != text:
+        raise ValueError("is no time of a run")
+    return text
+
+
 Line: TypeAlias = Annotated[str, AfterValidator(_one_line)]
 Note: TypeAlias = Annotated[Line, Field(max_length=NOTE_LIMIT)]
 Who: TypeAlias = Annotated[Line, Field(max_length=_WHO_LIMIT)]
 When: TypeAlias = Annotated[str, Field(max_length=32), AfterValidator(_time)]
-Tag: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
+Tag: TypeAlias = Annotated[str, Field(pattern=_TAG)]
 RunName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+@,-]{0,219}$")]
 
 
@@ -74,8 +84,49 @@ class Tagging:
     kind: Literal["tag"] = "tag"
 
 
-Statement: TypeAlias = Tagging
-_KINDS: dict[str, type[Any]] = {"tag": Tagging}
+@dataclass(frozen=True, kw_only=True)
+class MarkedChange:
+    """One change of one series, as it was when somebody said something of it.
+
+    Attributes:
+        series: Its id.
+        begin: Start of the first run in which it may have happened, ISO 8601 in UTC.
+        end: Start of the last of them.
+        ratio: The level after it, divided by that before; None where that was 0.
+    """
+
+    series: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    direction: Literal["slower", "faster", "more", "less"]
+    begin: Annotated[str, AfterValidator(_run_time)]
+    end: Annotated[str, AfterValidator(_run_time)]
+    ratio: Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acknowledgement:
+    """That somebody knows of a change, or that it is fixed.
+
+    Attributes:
+        id: Of the change when this was said, see harness.history.acknowledged.
+        state: `withdrawn`: what was said before holds no longer.
+        suite: Name of the suite, for people; so are `case` and `metric`.
+        changes: Of all series in which it was seen, that which stands for it first.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
+    state: Literal["acknowledged", "fixed", "withdrawn"]
+    note: Note
+    suite: Annotated[Line, Field(max_length=_NAME_LIMIT)]
+    case: Annotated[Line, Field(max_length=_NAME_LIMIT)]
+    metric: Annotated[Line, Field(max_length=_NAME_LIMIT)]
+    changes: Annotated[tuple[MarkedChange, ...], Field(min_length=1, max_length=CHANGES_LIMIT)]
+    who: Who = ""
+    when: When = ""
+    kind: Literal["change"] = "change"
+
+
+Statement: TypeAlias = Tagging | Acknowledgement
+_KINDS: dict[str, type[Any]] = {"tag": Tagging, "change": Acknowledgement}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +140,11 @@ class Marks:
     def taggings(self) -> tuple[Tagging, ...]:
         """Those about runs."""
         return tuple(statement for statement in self.statements if isinstance(statement, Tagging))
+
+    @property
+    def acknowledgements(self) -> tuple[Acknowledgement, ...]:
+        """Those about changes."""
+        return tuple(statement for statement in self.statements if isinstance(statement, Acknowledgement))
 
 
 def read_marks(results: Path) -> Marks:
@@ -184,8 +240,22 @@ def put_mark(place: Place, name: str, content: bytes) -> None:
         write_atomically(file, content)
 
 
-def own_name() -> str:
-    """What the user is called where nobody says: the name of the account, or its number."""
+def is_tag(text: str) -> bool:
+    """Whether a run can have such a tag."""
+    return re.fullmatch(_TAG, text) is not None
+
+
+def checked_name(who: str | None) -> str:
+    """What somebody is called: as they say, else the name of their account, or its number.
+
+    Raises:
+        UsageError: They say something that is no name.
+    """
+    if who is not None:
+        name = one_line(who)
+        if name and name == who and len(name) <= _WHO_LIMIT:
+            return name
+        raise UsageError(f"--who {shown(who)!r} is no name; write a line of at most {_WHO_LIMIT} characters")
     try:
         name = one_line(getpass.getuser())[:_WHO_LIMIT]
     except (OSError, KeyError, ImportError):  # an account without a name, as containers have

@@ -54,7 +54,7 @@ from harness.store.files import (
     require_schema,
 )
 from harness.store.folders import HISTORY_FOLDER, is_name
-from harness.store.marks import read_marks
+from harness.store.marks import Marks, read_marks
 from harness.store.remote import open_place
 from harness.store.run_directory import HEADER_FILE, load_rounds, load_run
 from harness.store.schema import COMPARISON_TABLES, LATER, RUN_TABLES, SERIES_VIEW, TABLES, create_tables, insert_rows
@@ -223,7 +223,10 @@ class Tables:
         connection: The database; of `open_tables`, it reads no file outside the folder.
         sources: Where rows in Parquet are from.
         ids: Of all runs and comparisons that have rows.
+        marks: What people said of runs and changes.
     """
+
+    marks = Marks()
 
     def __init__(
         self,
@@ -504,7 +507,7 @@ class Tables:
 
     def _read_tags(self, choice: RunChoice | None) -> list[str]:
         """Fill the table `tags`, and let no view have the runs that are left out; their ids."""
-        marks = read_marks(self.results)
+        self.marks = marks = read_marks(self.results)
         self._notes += marks.notes
         born = self.connection.execute("SELECT run, purpose, started FROM runs WHERE purpose <> ''").fetchall()
         tags = tags_of(born, marks.taggings)

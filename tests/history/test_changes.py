@@ -304,7 +304,7 @@ def test_the_compilers_part_of_two_near_changes_is_dated_by_the_ratio(later: int
     assert latency.first_bad == night_id(40 + later)
     assert f"between {ratio.toolchain_before} and {ratio.toolchain_after}" in latency.evidence
     assert latency in of_latencies  # the ratio dates it where only latencies are asked for, too
-    order = run_order((run.header.id, "nightly", latency.machine_class) for run in runs)
+    order = run_order((run.header.id, "nightly", latency.machine_class, run.header.started) for run in runs)
     (event,) = [
         event for event in group_changes(changes, order, 20) if event.cause == "compiler" and STOCK in event.cases
     ]

@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import shlex
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -86,6 +87,56 @@ def test_changes_fail_where_the_compiler_became_slower_lately(ask: Ask, slower: 
     assert len(document["changes"]) == len(rows)
     assert sum(change["fails"] for change in document["changes"]) == 2
     assert {row["cause"] for row in rows} == {"compiler", "machine"}
+
+
+def test_what_is_acknowledged_is_listed_apart_and_fails_nothing(
+    ask: Ask, slower: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("getpass.getuser", lambda: "anna")
+    shutil.copytree(slower, "results")
+    document = json.loads(ask("--changes", "--format", "json")[1])
+    first, second = (change["id"] for change in document["changes"] if change["fails"])
+
+    status, out, _ = ask("ack", first, "--note", "wanted: <b>#12</b> | `safer`\nloops")
+    assert (status, out.startswith(f"{first}: net/"), out.endswith(" is acknowledged.\n")) == (0, True, True)
+    status, out, _ = ask("--changes", "--format", "markdown")
+    assert status == 1
+    assert out.startswith("**1 case became slower by the compiler in the last 10 runs: ")
+    (row,) = [line for line in out.splitlines() if "wanted" in line]
+    assert "&lt;b&gt;#&#8203;12&lt;/b&gt; &#124; \\`safer\\` loops" in row
+    assert "| acknowledged | anna | 2" in row
+    assert ask("ack", second, "--fixed", "--note", "in 3.13.1", "--who", "Bert B.")[0] == 0
+    status, out, _ = ask("--changes")
+    assert status == 0
+    assert out.startswith("No latency and no compile time became longer by the compiler anew in the last 10 runs")
+    assert "; known: 1 acknowledged, 1 marked as fixed." in " ".join(out.split())
+    assert ask("ack", second, "--undo")[0] == 0
+    status, out, _ = ask("--changes", "--format", "json")
+    document = json.loads(out)
+    assert status == 1
+    assert {change["state"] for change in document["changes"] if change["id"] == first} == {"acknowledged"}
+    assert [(said["state"], said["who"], said["changes"]) for said in document["acknowledgements"]] == [
+        ("acknowledged", "anna", [first]),
+        ("fixed", "Bert B.", [second]),
+        ("withdrawn", "anna", [second]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ([], "--note is missing: say in a sentence why"),
+        (["--fixed", "--undo"], "--fixed and --undo say different things; give one of them"),
+        (["--note", "x"], "'12345678': is no id of a change that is found now"),
+        (["--note", "x", "--who", ""], "--who '' is no name; write a line of at most 100 characters"),
+        (["--note", "x" * 2001], "--note has 2,001 characters; at most 2,000 are kept"),
+    ],
+)
+def test_what_cannot_be_acknowledged_is_one_sentence(ask: Ask, tmp_path: Path, options: list[str], why: str) -> None:
+    status, out, err = ask("ack", "12345678", "--results", tmp_path, *options)
+    assert (status, out) == (2, "")
+    assert why in err.splitlines()[-1]
 
 
 def test_failures_come_first_and_exit_with_3(ask: Ask, tmp_path: Path) -> None:

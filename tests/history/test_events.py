@@ -10,7 +10,11 @@ from harness.history.events import ChangeEvent, group_changes, run_order
 from tests.history.made import make_change
 
 RUNS = [f"run{number:02d}" for number in range(30)]
-ORDER = run_order((run, "nightly", "AMD EPYC, 2 cores") for run in RUNS)
+STARTED = {
+    run: f"2026-02-{number + 1:02d}T02:00:00+00:00" if number < 28 else f"2026-03-{number - 27:02d}T02:00:00+00:00"
+    for number, run in enumerate(RUNS)
+}
+ORDER = run_order((run, "nightly", "AMD EPYC, 2 cores", STARTED[run]) for run in RUNS)
 EARLY = {"first_bad": "run05", "earliest": "run04", "latest": "run06", "until": "run05"}
 DRIFT = {"kind": "drift", "first_bad": "run02", "earliest": "run01", "latest": "run04"}
 
@@ -80,6 +84,6 @@ def test_a_drift_is_recent_as_long_as_it_goes_on(until: str, recent: bool) -> No
 
 
 def test_runs_of_other_suites_and_machines_make_nothing_older() -> None:
-    places = [(run, "nightly", "AMD EPYC, 2 cores") for run in RUNS]
-    others = [(f"other{number}", "weekly", "AMD EPYC, 2 cores") for number in range(50)]
+    places = [(run, "nightly", "AMD EPYC, 2 cores", STARTED[run]) for run in RUNS]
+    others = [(f"other{number}", "weekly", "AMD EPYC, 2 cores", "") for number in range(50)]
     assert run_order([*places, *others]).from_end == {**ORDER.from_end, **run_order(others).from_end}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.history.acknowledged import acknowledge
 from harness.history.changes import Change
 from harness.history.events import group_changes
 from harness.history.failures import CaseNews
@@ -30,11 +32,14 @@ from tests.history.made import make_change, make_news, make_series
 from tests.history.test_events import EARLY, ORDER
 
 EVIL = "<script>alert(1)</script>|`x`\n# **bold** @someone #1 ![a](b) \x1b[31m"
+STATES: tuple[Literal["acknowledged", "fixed"], ...] = ("acknowledged", "fixed", "fixed")
 NONE_LONGER = "No latency and no compile time became longer by the compiler in the last 10 runs"
 
 
 def page_of(changes: Sequence[Change], notes: Sequence[str] = ()) -> Page:
-    return changes_page(group_changes(changes, ORDER, 10), searched=38, noisy=14, last=10, notes=notes)
+    return changes_page(
+        group_changes(changes, ORDER, 10), searched=38, noisy=14, last=10, command="harness history ack", notes=notes
+    )
 
 
 def tables(page: Page) -> list[Table]:
@@ -66,18 +71,59 @@ def test_changes_have_a_verdict_the_recent_events_the_earlier_ones_and_notes() -
     )
     recent, earlier = tables(page)
     assert (recent.title, earlier.title, earlier.folded) == ("Changes in the last 10 runs", "1 earlier change", True)
+    ids = cells(recent, "id")
+    assert len(set(ids)) == 3
     assert [list(row) for row in zip(*(column.cells for column in recent.columns), strict=True)] == [
-        ["net/stock@cpu", "latency ▲ +4.0 % (2.000 -> 2.080 ms)", "run25", "2026-02-10", "compiler",
+        ["net/stock@cpu", "latency ▲ +4.0 % (2.000 -> 2.080 ms)", "run25", "2026-02-10", "compiler", ids[0],
          "the ratio to the reference toolchain 3.12.0 moved by +3.9 %; seen too in dispatch count"],
-        ["net/x@cpu", "copies ▼ -100.0 % (2 -> 0)", "run25", "2026-02-10", "compiler",
+        ["net/x@cpu", "copies ▼ -100.0 % (2 -> 0)", "run25", "2026-02-10", "compiler", ids[1],
          "the ratio to the reference toolchain 3.12.0 moved by +3.9 %"],
-        ["net/tiled@cpu", "latency drift ▲ +4.0 % (2.000 -> 2.080 ms)", "run08", "2026-02-10", "unknown",
+        ["net/tiled@cpu", "latency drift ▲ +4.0 % (2.000 -> 2.080 ms)", "run08", "2026-02-10", "unknown", ids[2],
          "nothing else is known; it goes on until run29; it began between run06 and run12"],
     ]  # fmt: skip
     (row,) = zip(*(column.cells for column in earlier.columns), strict=True)
     assert row[:4] == ("net/stock@cpu", "2", "latency ▲ +4.0 % (median)", "run05")
     assert str(row[-1]).endswith("it happened between run04 and run06")
-    assert [str(note)[:16] for note in page.notes] == ["Cause: compiler,", "38 series were s", "run03 is left ou"]
+    assert [str(note)[:16] for note in page.notes] == [
+        "(Name(text='harn",
+        "Cause: compiler,",
+        "38 series were s",
+        "run03 is left ou",
+    ]
+
+
+def test_what_is_acknowledged_is_apart_and_what_comes_back_says_who_took_it_for_fixed() -> None:
+    events = group_changes([make_change(case=f"net/{number}@cpu") for number in range(3)], ORDER, 10)
+    marks = [
+        replace(acknowledge(event, ORDER, state, f"{state}: {EVIL}", "anna"), when="2026-03-01T09:00:00.000000+00:00")
+        for event, state in zip(events, STATES, strict=True)
+    ]
+    marked = [
+        replace(events[0], marks=(marks[0],)),
+        replace(events[1], marks=(marks[0], marks[1])),
+        replace(events[2], marks=(marks[2],), returned="run28"),
+    ]
+
+    page = changes_page(marked, searched=3, noisy=3, last=10, command="harness history ack", notes=())
+
+    assert page.verdict == (
+        "1 case became slower by the compiler in the last 10 runs: net/2@cpu latency ▲ +4.0 % (2.000 -> 2.080 ms); "
+        "known: 1 acknowledged, 1 marked as fixed."
+    )
+    recent, settled = tables(page)
+    assert str(cells(recent, "why")[0]).startswith(f"anna marked it as fixed on 2026-03-01 (fixed: {EVIL}), and it is ")
+    assert (cells(settled, "state"), cells(settled, "on")) == (["acknowledged", "marked as fixed"], ["2026-03-01"] * 2)
+    assert str(cells(settled, "note")[1]).endswith("(and 1 said before)")
+    markdown, terminal = to_markdown(page), to_terminal(page, width=100, color=False)
+    for text in (markdown, terminal):
+        assert "\x1b" not in text
+    assert "<script" not in markdown
+    assert "@someone" not in markdown.replace("@<!-- -->someone", "")
+    known = changes_verdict(marked[:2], searched=3, last=10)
+    assert known == (
+        "No latency and no compile time became longer by the compiler anew in the last 10 runs; "
+        "known: 1 acknowledged, 1 marked as fixed."
+    )
 
 
 @pytest.mark.parametrize(

@@ -303,8 +303,8 @@ def test_runs_are_tagged_by_any_of_their_names_and_listed_with_their_tags(
     ("arguments", "why"),
     [
         (["latest"], "give a run and a tag, as in `harness results tag latest quiet`"),
-        (["latest", "two words"], "the tag 'two words' is none: write letters, digits and . _ + -, at most 64"),
-        (["latest", "x", "--who", "a\tb"], "--who 'a b' is none: write a line of at most 100 characters"),
+        (["latest", "two words"], "'two words' is no tag; write letters, digits and . _ + -, at most 64"),
+        (["latest", "x", "--who", "a\tb"], "--who 'a b' is no name; write a line of at most 100 characters"),
         (["2027", "x"], "results: '2027' is no run of it; `harness results list results` lists them"),
     ],
 )
