@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from harness import metrics
 from harness.history.series_page import course
-from harness.report.units import percent, ratio_text, unit_of
+from harness.report.units import percent, ratio_text, unit_of, unit_that_tells
 from harness.text import one_line, plural
 
 _LONGEST = 200  # of a name in a table; its own page shows all of it
@@ -36,13 +36,19 @@ def cut(text: object, longest: int = _LONGEST) -> str:
 
 
 def figure(value: float, unit: str) -> str:
-    """One value with its unit: `76.59 ms`, `812,345 bytes`, `1.012`."""
+    """One value with its unit: `76.59 ms`, `793 KiB`, `1.012`."""
     if unit == "ratio":
         return ratio_text(value)
-    if unit == "bytes" and value == int(value):
-        return f"{value:,.0f} bytes"
     chosen = unit_of(unit, [value])
     return f"{chosen.text(value)} {chosen.name}".rstrip()
+
+
+def level(before: float, after: float, unit: str) -> str:
+    """A change of level in one unit, in which the two look different: `9.97 KiB → 10.03 KiB`."""
+    if unit == "ratio":
+        return f"{ratio_text(before)} → {ratio_text(after)}"
+    chosen = unit_that_tells(unit, [before, after])
+    return " → ".join(f"{chosen.text(value)} {chosen.name}".rstrip() for value in (before, after))
 
 
 def moved(ratio: float) -> str:

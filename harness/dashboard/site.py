@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.dashboard.comparisons import comparison_facts, comparison_files, comparison_list
 from harness.dashboard.encode import Payload, key_of, script
-from harness.dashboard.figures import count, cut, day, figure, metric_title, moved
+from harness.dashboard.figures import count, cut, day, figure, level, metric_title, moved
 from harness.dashboard.folder import replaced
 from harness.dashboard.gather import Gathered, gather
 from harness.dashboard.heat_map import OUTCOME_DAYS, legend
@@ -24,6 +24,7 @@ from harness.dashboard.tables import Commands, change_list, run_files, run_list,
 from harness.history.changes import Change
 from harness.progress import Progress
 from harness.records.comparison import VERDICTS
+from harness.report.units import unit_rules
 from harness.report.verdicts import MARKS
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ def _write_site(gathered: Gathered, folder: Path, progress: Progress, title: str
         "changes": change_list(gathered),
         "comparisons": comparison_list(compared),
         "means": mean_panels(gathered),
+        "units": unit_rules(),
     }
     for name, payload in lists.items():
         _write(folder / "data" / f"{name}.js", script(name, payload))
@@ -190,7 +192,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        cut=cut, day=day, count=count, figure=figure, key=key_of, metric_title=metric_title, moved=moved
+        cut=cut, day=day, count=count, figure=figure, level=level, key=key_of, metric_title=metric_title, moved=moved
     )
     environment.tests["revision"] = lambda text: re.fullmatch(r"[0-9a-f]{7,40}", text) is not None
     environment.globals.update(marks=MARKS, verdicts=VERDICTS)

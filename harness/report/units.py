@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 NOTHING = "-"
 
 _TIMES = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
 _BYTES = (("bytes", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30))
 _COUNTS = (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
+_TIME_DIGITS, _BYTE_DIGITS, _COUNT_DIGITS = 4, 3, 6
+_MOST_DECIMALS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,19 +61,37 @@ def unit_of(kind: str, values: Iterable[float | None]) -> Unit:
     return {"ns": time_unit, "bytes": byte_unit}.get(kind, count_unit)(values)
 
 
+def unit_that_tells(kind: str, values: Sequence[float]) -> Unit:
+    """As `unit_of`, with the decimals that values which differ need to look different: 9.97 and 10.03 KiB."""
+    unit = unit_of(kind, values)
+    while len({unit.text(value) for value in values}) < len(set(values)) and unit.decimals < _MOST_DECIMALS:
+        unit = replace(unit, decimals=unit.decimals + 1)
+    return unit
+
+
+def unit_rules() -> dict[str, Any]:
+    """What `unit_of` goes by, for scripts of pages, which write figures by the same rules."""
+    scales = {"ns": (_TIMES, _TIME_DIGITS), "bytes": (_BYTES, _BYTE_DIGITS), "": (_COUNTS, _COUNT_DIGITS)}
+    return {
+        "fixed": {kind: asdict(unit) for kind, unit in {**_FIXED, "count": PLAIN}.items()},
+        "scales": {kind: {"units": scale, "digits": digits} for kind, (scale, digits) in scales.items()},
+        "most_decimals": _MOST_DECIMALS,
+    }
+
+
 def time_unit(values_ns: Iterable[float | None]) -> Unit:
     """For times in nanoseconds: four digits of the smallest one, and three decimals at most."""
-    return _choose(values_ns, _TIMES, digits=4)
+    return _choose(values_ns, _TIMES, digits=_TIME_DIGITS)
 
 
 def byte_unit(values: Iterable[float | None]) -> Unit:
     """For sizes in bytes: three digits of the smallest one."""
-    return _choose(values, _BYTES, digits=3)
+    return _choose(values, _BYTES, digits=_BYTE_DIGITS)
 
 
 def count_unit(values: Iterable[float | None]) -> Unit:
     """For event counts, which are far steadier than times: six digits of the smallest one."""
-    return _choose(values, _COUNTS, digits=6)
+    return _choose(values, _COUNTS, digits=_COUNT_DIGITS)
 
 
 def with_unit(value_ns: float) -> str:

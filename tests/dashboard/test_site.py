@@ -101,7 +101,7 @@ def test_hostile_names_are_text_on_pages_and_ascii_in_scripts(site: Path) -> Non
     for path in (site / "data").rglob("*.js"):
         text = path.read_bytes().decode("ascii")
         assert "<" not in text, path
-        assert re.fullmatch(r"[0-9a-f]{16}|runs|series|changes|comparisons|means", path.stem)
+        assert re.fullmatch(r"[0-9a-f]{16}|runs|series|changes|comparisons|means|units", path.stem)
 
 
 def test_the_first_page_tells_what_changed_with_its_cause(site: Path) -> None:

@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.report.names import middle_cut, tidy
-from harness.report.units import Unit, byte_unit, count_unit, p_text, percent, ratio_text, time_unit, with_unit
+from harness.report.units import (
+    Unit,
+    byte_unit,
+    count_unit,
+    p_text,
+    percent,
+    ratio_text,
+    time_unit,
+    unit_that_tells,
+    with_unit,
+)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +63,21 @@ def test_columns(
 )
 def test_single_figures(write: Callable[[Any], str], texts: dict[float | None, str]) -> None:
     assert {value: write(value) for value in texts} == texts
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "texts"),
+    [
+        ("bytes", [10_205, 10_269], ["9.97", "10.03"]),
+        ("bytes", [812_345, 812_409], ["793.3", "793.4"]),
+        ("bytes", [2**34, 2**34 + 1], ["16.000000", "16.000000"]),  # six decimals are enough for anybody
+        ("ns", [2e6, 2e6], ["2.000", "2.000"]),
+        ("count", [0, 3], ["0", "3"]),
+    ],
+)
+def test_values_that_differ_look_different(kind: str, values: list[float], texts: list[str]) -> None:
+    unit = unit_that_tells(kind, values)
+    assert [unit.text(value) for value in values] == texts
 
 
 @given(st.lists(st.none() | st.floats(min_value=0, max_value=1e300), max_size=6))

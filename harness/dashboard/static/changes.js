@@ -21,7 +21,7 @@ dashboard.page(() => {
       { key: "case", title: "Case", header: true, value: at("case"), cell: (row) => el("a", { href: `series.html?id=${table.series[row]}` }, dashboard.name(table.case[row], 120)) },
       { key: "metric", title: "Metric", value: at("title") },
       { key: "change", title: "Change", numeric: true, value: at("ratio"), cell: (row) => dashboard.moved(table.ratio[row], table.worse[row]) },
-      { key: "level", title: "Level", class: "number", cell: (row) => `${format.figure(table.before[row], table.unit[row])} → ${format.figure(table.after[row], table.unit[row])}` },
+      { key: "level", title: "Level", class: "number", cell: (row) => format.level(table.before[row], table.after[row], table.unit[row]) },
       { key: "kind", title: "Kind", value: at("kind") },
       { key: "cause", title: "Cause", value: at("cause"), cell: (row) => dashboard.chip(table.cause[row], `cause-${table.cause[row]}`) },
     ],

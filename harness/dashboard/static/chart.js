@@ -47,7 +47,7 @@
       bands: band ? [{ series: [bandAt, bandAt + 1], fill: () => dashboard.color("band") }] : [],
       axes: [axis({ values: (_, ticks) => ticks.map((at) => days[at] || ""), size: 34, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000], space: 90 }),
         ...(releases.length ? [dashboard.releaseAxis(releases)] : []),
-        axis({ values: (_, ticks) => dashboard.format.ticks(ticks, unit), size: 78, space: 36 })],
+        axis({ values: (_, ticks) => dashboard.format.ticks(ticks, unit), size: (_, labels) => Math.max(78, ...(labels || []).map((text) => 14 + 7 * text.length)), space: 36, incrs: dashboard.format.increments(unit) })],
       hooks: {
         drawClear: [(self) => dashboard.drawMarks(self, marks)],
         draw: [(self) => dashboard.drawReleases(self, releases), (self) => dashboard.drawLevels(self, levels), (self) => dashboard.drawBeyond(self, first)],

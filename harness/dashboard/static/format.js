@@ -2,12 +2,7 @@
 "use strict";
 
 (() => {
-  const SCALES = {
-    ns: [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]],
-    bytes: [["bytes", 1], ["KiB", 2 ** 10], ["MiB", 2 ** 20], ["GiB", 2 ** 30]],
-    "%": [["%", 1]],
-    instructions: [["", 1], ["k", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]],
-  };
+  const RULES = dashboard.store.get("units"); // of harness/report/units.py
   const NOTHING = "-";
 
   function plain(value, decimals) {
@@ -17,10 +12,34 @@
     return after === undefined ? grouped : `${grouped}.${after}`;
   }
 
+  const scaleOf = (unit) => RULES.scales[unit] || RULES.scales[""];
+
   function choose(value, unit) {
-    const scale = SCALES[unit] || [["", 1]];
-    return scale.filter(([, size]) => size <= Math.abs(value)).pop() || scale[0];
+    const { units } = scaleOf(unit);
+    return units.filter(([, size]) => size <= Math.abs(value)).pop() || units[0];
   }
+
+  /** As unit_of and unit_that_tells there: { name, size, decimals }. */
+  function unitOf(unit, values) {
+    if (Object.hasOwn(RULES.fixed, unit)) return RULES.fixed[unit];
+    const { units, digits } = scaleOf(unit);
+    const above = values.filter((value) => value > 0).sort((a, b) => a - b);
+    if (!above.length) return { name: units[0][0], size: units[0][1], decimals: 0 };
+    const half = (above.length - 1) / 2;
+    const [name, size] = choose((above[Math.floor(half)] + above[Math.ceil(half)]) / 2, unit);
+    if (size === 1 && above.every(Number.isInteger)) return { name, size, decimals: 0 };
+    const before = Math.floor(Math.log10(above[0]) - Math.log10(size)) + 1;
+    return { name, size, decimals: Math.min(Math.max(digits - before, 0), digits - 1) };
+  }
+
+  function unitThatTells(unit, values) {
+    const chosen = { ...unitOf(unit, values) };
+    const apart = () => new Set(values.map((value) => plain(value / chosen.size, chosen.decimals))).size;
+    while (apart() < new Set(values).size && chosen.decimals < RULES.most_decimals) chosen.decimals += 1;
+    return chosen;
+  }
+
+  const write = (value, { name, size, decimals }) => `${plain(value / size, decimals)} ${name}`.trim();
 
   function decimalsFor(size, digits) {
     if (!(size > 0) || !Number.isFinite(size)) return 0;
@@ -28,13 +47,17 @@
   }
 
   dashboard.format = {
-    /** One value with its unit: `76.59 ms`, `812,345 bytes`, `0.982`. */
+    /** One value with its unit: `76.59 ms`, `793 KiB`, `0.982`. */
     figure(value, unit) {
       if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
-      if (unit === "ratio") return dashboard.format.ratio(value);
-      if (unit !== "ns" && unit !== "instructions") return `${plain(value, Number.isInteger(value) ? 0 : 3)}${unit === "bytes" ? " bytes" : ""}`;
-      const [name, size] = choose(value, unit);
-      return `${plain(value / size, size === 1 && Number.isInteger(value) ? 0 : decimalsFor(Math.abs(value / size), 4))} ${name}`.trim();
+      return unit === "ratio" ? dashboard.format.ratio(value) : write(value, unitOf(unit, [value]));
+    },
+
+    /** A change of level in one unit, in which the two look different. */
+    level(before, after, unit) {
+      if (unit === "ratio" || ![before, after].every(Number.isFinite)) return `${dashboard.format.figure(before, unit)} → ${dashboard.format.figure(after, unit)}`;
+      const chosen = unitThatTells(unit, [before, after]);
+      return `${write(before, chosen)} → ${write(after, chosen)}`;
     },
 
     ratio(value) {
@@ -80,13 +103,22 @@
       return number === null || number === undefined ? NOTHING : plain(number, 0);
     },
 
-    /** Labels of an axis: one unit for all, and no two alike. */
+    /** Labels of an axis: one unit for all, a smaller one where they lie close together, and no two alike. */
     ticks(values, unit) {
       const largest = Math.max(...values.map(Math.abs));
-      const [name, size] = choose(largest, unit);
-      const step = values.length > 1 ? Math.abs(values[1] - values[0]) / size : largest / size;
-      const decimals = [0, 1, 2, 3, 4, 5, 6].find((one) => Math.abs(step * 10 ** one - Math.round(step * 10 ** one)) < 1e-6 * step * 10 ** one) ?? decimalsFor(step, 2);
+      const apart = values.length > 1 ? Math.abs(values[1] - values[0]) : largest;
+      const { units } = unit === "%" ? { units: [["%", 1]] } : scaleOf(unit);
+      const fitting = units.filter(([, size], at) => !at || (size <= largest && apart >= size / 1000));
+      const [name, size] = fitting[fitting.length - 1];
+      const step = apart / size;
+      const decimals = [0, 1, 2, 3, 4, 5, 6].find((digits) => Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) < 1e-6 * step * 10 ** digits) ?? decimalsFor(step, 3);
       return values.map((value) => `${plain(value / size, decimals)}${name ? ` ${name}` : ""}`);
+    },
+
+    /** Distances of ticks that are round in a unit; undefined where powers of ten are. */
+    increments(unit) {
+      if (unit !== "bytes") return undefined;
+      return scaleOf(unit).units.flatMap(([, size]) => [1, 2, 5, 10, 20, 50, 100, 200, 500].map((step) => step * size));
     },
 
     /** `2026-11-21 03:50`, in UTC. */

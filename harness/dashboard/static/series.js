@@ -14,7 +14,7 @@ dashboard.page(async () => {
   dashboard.title(`${series.case} ${series.title.toLowerCase()}`);
   document.getElementById("heading").replaceChildren(dashboard.name(series.case, 10000), el("span", { class: "of" }, series.title));
   document.getElementById("facts").replaceChildren(dashboard.facts([
-    ["Latest", `${format.figure(points.value[last], series.unit)} with ${points.toolchain[last]}`],
+    ["Latest", `${format.figure(points.value[last], series.unit)}${series.unit === "bytes" ? ` (${format.whole(points.value[last])} bytes)` : ""} with ${points.toolchain[last]}`],
     ["Suite", dashboard.cut(series.suite)], ["Model", dashboard.name(series.model)], ["Variant", dashboard.name(series.variant)],
     ["Device", dashboard.name(series.device)], ["Engine", series.peer], ["Machine", dashboard.cut(series.machine_class)],
     ["Toolchain is", { newest: "each run's newest", reference: "the fixed reference", other: "fixed, neither newest nor reference" }[series.role]],

@@ -17,7 +17,7 @@
         ` ${change.kind}, `, run(change.first_bad), " ", dashboard.causeChip(change.cause)),
       el("p", { class: "evidence" }, change.evidence),
       dashboard.facts([
-        ["Level", `${format.figure(change.before, series.unit)} → ${format.figure(change.after, series.unit)}`],
+        ["Level", format.level(change.before, change.after, series.unit)],
         ["Toolchain", el("span", {}, dashboard.cut(change.toolchain_before), " → ", dashboard.cut(change.toolchain_after), commits && [" (", commits, ")"])],
         ["Harness", change.commits],
         [change.kind === "drift" ? "Began (95 %)" : "Where (95 %)", el("span", {}, range)],
