@@ -119,7 +119,7 @@ SELECT run, '{made.SUITE}' AS suite, 'suites/{made.SUITE}.toml' AS suite_file, s
     0 AS missing, {made.NOISE} * (0.8 + 0.4 * uniform(number, 0, 4)) AS noise, uniform(number, 0, 5) AS load_1min,
     (uniform(number, 0, 6) < 0.05)::INTEGER AS selfcheck_flagged, 40 AS selfcheck_rows, 0.088 AS selfcheck_bound,
     0.02 AS selfcheck_detects, started AS selfcheck_when, '{_COMMAND}' AS command, '' AS clock,
-    '{made.DEVICE}: {made.DEVICE_FACTS}' AS devices
+    '{made.DEVICE}: {made.DEVICE_FACTS}' AS devices, '' AS purpose
 FROM runs_made n
 """  # noqa: S608 (constants of our own)
 
