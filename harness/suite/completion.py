@@ -33,13 +33,10 @@ def case_names(path: Path) -> list[str]:
 def complete_cases(context: CompletionContext) -> list[str]:
     """The cases of the suite that the command line names; none where it names none, or a wrong one."""
     suite = context.get("suite")
-    return [] if suite is None or suite.raw is None else names_to_offer(suite.raw)
-
-
-def names_to_offer(suite: str) -> list[str]:
-    """Names of the cases of what may be a suite's file; none where it is not."""
+    if suite is None or suite.raw is None:
+        return []
     try:
-        return case_names(Path(suite))
+        return case_names(Path(suite.raw))
     except HarnessError:
         return []
 

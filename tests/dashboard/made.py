@@ -220,6 +220,10 @@ def _points(run: SimpleNamespace, night: int) -> list[SimpleNamespace]:
                 )
             found.append(make_point(run, case, "dispatches", "count", 14 + (night >= STEP_AT and model == "rdb")))
             found.append(make_point(run, case, "module-size", "bytes", 812_345 + 64 * (night // 9)))
+        if model == "rdb":
+            for metric, unit, value in (("compile-time", "ns", 1.783e9), ("transient-memory", "bytes", 19_003_904),
+                                        ("host-peak-memory", "bytes", 20_316_160)):  # fmt: skip
+                found.append(make_point(run, "rdb/stock@cpu", metric, unit, value))
         peer = {"peer": "onnxruntime", "toolchain": "ONNX Runtime 1.31.1", "revision": "", "module_sha256": ""}
         found.append(make_point(run, f"{model}/onnxruntime@cpu", "latency", "ns", times["stock"] * 0.7, **peer))
     return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.dashboard.figures import figure, level
 from tests.dashboard.made import (
     EVIL,
     HOSTILE,
@@ -77,7 +78,7 @@ def test_a_page_shows_its_names_as_text_in_both_themes_on_a_narrow_screen_and_on
     page.emulate_media(color_scheme="dark")
     page.wait_for_selector("html[data-theme=dark]")
     assert page.evaluate(_FAINT) == []
-    page.set_viewport_size({"width": 400, "height": 800})
+    page.set_viewport_size({"width": 390, "height": 800})
     assert not page.evaluate(_WIDER_THAN_THE_SCREEN)
     page.set_viewport_size({"width": 794, "height": 1123})  # A4
     page.emulate_media(media="print")
@@ -220,9 +221,9 @@ def test_words_filter_as_they_are_typed(open_page: Open) -> None:
     page = open_page("all-series.html")
     page.get_by_label("Find").fill("rdb latency baseline")
     assert set(cells(page, 0)) == {"rdb/data-tiling@cpu", "rdb/winograd@cpu"}
-    assert "2 of 51 series" in (page.text_content(".told") or "")
+    assert "2 of 54 series" in (page.text_content(".told") or "")
     page.get_by_label("Find").fill("")
-    assert len(cells(page, 0)) == 42  # those of the newest toolchains, which is where the list begins
+    assert len(cells(page, 0)) == 45  # those of the newest toolchains, which is where the list begins
 
 
 def test_choices_filter_and_stay_in_the_address(comparison: Page, open_page: Open) -> None:
@@ -329,6 +330,15 @@ def test_variants_stand_side_by_side_with_bars_and_ratios(open_page: Open) -> No
     widths = page.locator(".share rect").evaluate_all("(bars) => bars.map((bar) => bar.getBBox().width)")
     assert widths == sorted(widths)
     assert widths[-1] == 200
+    assert rows[3].endswith("1.783 s 794 KiB 15 18.1 MiB 19.4 MiB 2026-03-01")
+    # All columns fit; on a phone they are scrolled, and the names of the variants stay.
+    scroll = page.locator(".scroll.variants").first
+    assert scroll.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+    page.set_viewport_size({"width": 390, "height": 800})
+    name = scroll.locator("tbody th").first
+    before = name.bounding_box()
+    assert scroll.evaluate("(box) => (box.scrollLeft = 120)") == 120
+    assert name.bounding_box() == before
 
 
 def test_changes_are_filtered_by_cause(open_page: Open) -> None:
@@ -523,11 +533,26 @@ def test_the_scale_can_begin_at_zero_and_figures_have_their_unit(chart: Page) ->
         ([0, 5, 10], "%", ["0 %", "5 %", "10 %"]),
         ([40e6, 42.5e6], "ns", ["40.0 ms", "42.5 ms"]),
         ([0.1, 0.2, 0.30000000000000004], "", ["0.1", "0.2", "0.3"]),
+        ([1024, 1536, 2048], "bytes", ["1.0 KiB", "1.5 KiB", "2.0 KiB"]),
+        ([20_000_000, 20_000_064], "bytes", ["19,531.2500 KiB", "19,531.3125 KiB"]),
     ):
         assert chart.evaluate("([values, unit]) => dashboard.format.ticks(values, unit)", [values, unit]) == labels
     # What says that a commit's code differed stays.
     assert chart.evaluate("(text) => dashboard.format.commit(text)", "a" * 40 + "+dirty") == "aaaaaaaaaa+dirty"
     assert chart.evaluate("dashboard.format.commit(null)") == ""
+
+
+def test_scripts_write_figures_as_the_rest_of_the_harness_does(chart: Page) -> None:
+    values = [0, 1, 64, 999, 1023, 1024, 10_205, 812_345, 19_003_904, 2**31, 0.25, 1234.56, 9.9996, 76_590_123.4]
+    given = [(value, unit) for unit in ("ns", "bytes", "count", "instructions", "") for value in values]
+    given += [(ratio, "ratio") for ratio in (0.1, 0.25, 0.9996, 1, 9.9996, 64, 1234.5)]
+    found = chart.evaluate("(given) => given.map((pair) => dashboard.format.figure(...pair))", given)
+    assert dict(zip(given, found, strict=True)) == {pair: figure(*pair) for pair in given}
+    pairs = [(812_345, 812_409, "bytes"), (10_205, 10_269, "bytes"), (19_003_904, 19_003_905, "bytes"),
+             (2e6, 2.0001e6, "ns"), (0, 3, "count"), (7, 7, "count"), (1.0, 1.02, "ratio")]  # fmt: skip
+    found = chart.evaluate("(given) => given.map((three) => dashboard.format.level(...three))", pairs)
+    assert found == [level(*three) for three in pairs]
+    assert found[:2] == ["793.3 KiB → 793.4 KiB", "9.97 KiB → 10.03 KiB"]
 
 
 def test_a_chart_takes_the_colours_of_the_theme_and_prints_light(chart: Page) -> None:

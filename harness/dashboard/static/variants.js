@@ -51,9 +51,9 @@ dashboard.page(() => {
     const rated = listed.some(({ metrics }) => metrics.has("latency-vs-baseline"));
     return el("section", {},
       el("h2", {}, dashboard.name(name), el("span", { class: "of" }, dashboard.cut(machine))),
-      el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Variants on ${dashboard.cut(name, 60)}` }, el("table", {},
-        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Variant"), el("th", { scope: "col" }, "Latency, latest run"), el("th", { scope: "col", class: "number" }, ""),
-          el("th", { scope: "col", class: "number" }, "To the baseline [95 %]"), others.map(([, title]) => el("th", { scope: "col", class: "number" }, title)), el("th", { scope: "col" }, "Measured"))),
+      el("div", { class: "scroll variants", tabindex: 0, role: "region", "aria-label": `Variants on ${dashboard.cut(name, 60)}` }, el("table", {},
+        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Variant"), el("th", { scope: "col", class: "number" }, "Latency, latest run"), el("td", { class: "bar" }),
+          el("th", { scope: "col", class: "number" }, "To the baseline [95\u00a0%]"), others.map(([, title]) => el("th", { scope: "col", class: "number" }, title)), el("th", { scope: "col" }, "Measured"))),
         el("tbody", {}, listed.map((one) => line(one, slowest, others, newest, rated))))));
   }
 
@@ -63,8 +63,8 @@ dashboard.page(() => {
     const tool = table.toolchain[[...metrics.values()][0]];
     return el("tr", { class: last < newest ? "old" : null },
       el("th", { scope: "row" }, dashboard.name(variant, 80), " ", peer ? el("span", { class: "of" }, dashboard.cut(tool || peer, 60)) : null),
-      el("td", { class: "bar" }, time === null ? "-" : bar(time / slowest, peer)),
-      el("td", { class: "number" }, time === null ? "" : link("latency", format.figure(time, "ns"))),
+      el("td", { class: "number" }, time === null ? "-" : link("latency", format.figure(time, "ns"))),
+      el("td", { class: "bar" }, time === null ? "" : bar(time / slowest, peer)),
       el("td", { class: "number" }, ratio(metrics, rated && !peer && time !== null)),
       others.map(([metric]) => el("td", { class: "number" }, metrics.has(metric) ? link(metric, format.figure(figure(metrics, metric), table.unit[metrics.get(metric)])) : "-")),
       el("td", {}, dashboard.link("run.html", runs.key[last], format.day(runs.started[last])), last < newest ? " (not in the last run)" : ""));
@@ -81,7 +81,7 @@ dashboard.page(() => {
   }
 
   function bar(share, peer) {
-    return dashboard.svg("svg", { class: "share", viewBox: "0 0 200 14", width: 200, height: 14, "aria-hidden": "true" },
+    return dashboard.svg("svg", { class: "share", viewBox: "0 0 200 14", preserveAspectRatio: "none", "aria-hidden": "true" },
       dashboard.svg("rect", { class: peer ? "peer" : "own", x: 0, y: 1, width: Math.max(200 * share, 1), height: 12 }));
   }
 });
