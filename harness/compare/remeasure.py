@@ -16,6 +16,7 @@ from harness.compare.samplers import Gone, Module, find_module, latency_task, sa
 from harness.errors import RunError
 from harness.measure import last_core
 from harness.measure.alone import only_one_measures
+from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
 from harness.progress import Progress
@@ -28,8 +29,6 @@ from harness.toolchain import Toolchain
 from harness.toolchain.devices import driver_of, probe_driver
 
 _PROBE_LIMITS = Limits(seconds=60)
-# The one device whose work is done by the calling thread alone, so that its counters count all of it.
-_ONE_THREAD = "local-sync"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +40,7 @@ class Bench:
         cache: The cache folder.
         directory: Where each turn is kept as it is taken.
         memory_bytes: At which a compile is stopped; None: no limit.
+        noise: The smallest change that the machine's last selfcheck found, as a share; 0: not known.
     """
 
     toolchains: Mapping[str, Toolchain]
@@ -48,6 +48,7 @@ class Bench:
     directory: ComparisonDirectory
     progress: Progress
     memory_bytes: int | None = None
+    noise: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +96,7 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
     if not works:
         return rows
     rounds: dict[str, list[Round]] = {work.name: [] for work in works}
-    tasks = [_latency_task(work, plan, rounds[work.name], bench.directory) for work in works]
+    tasks = [_latency_task(work, plan, bench, rounds[work.name]) for work in works]
     compiles = _compile_tasks(works, plan, bench)
     earlier = earlier_rows(plan.options.results)
     left = RowsLeft(tasks, earlier.get(LATENCY.name, {}))
@@ -142,17 +143,26 @@ def _absent_devices(works: Sequence[_Work]) -> dict[str, Known]:
     return absent
 
 
-def _latency_task(work: _Work, plan: Plan, rounds: list[Round], directory: ComparisonDirectory) -> Task:
+def _latency_task(work: _Work, plan: Plan, bench: Bench, rounds: list[Round]) -> Task:
     """Each round is kept on disk, and in `rounds`, as it ends."""
 
     def keep(measured: Round) -> None:
-        directory.keep_round(measured)
+        bench.directory.keep_round(measured)
         rounds.append(measured)
 
     options = plan.options
-    limits = {"budget_s": options.row_budget, "call_limit_s": options.call_timeout}
-    rule = plan.rules[LATENCY.name]
-    return latency_task(work.name, work.base, work.head, rule, seed=options.seed, on_round=keep, **limits)
+    return latency_task(
+        work.name,
+        work.base,
+        work.head,
+        plan.rules[LATENCY.name],
+        budget_s=options.row_budget,
+        seed=options.seed,
+        call_limit_s=options.call_timeout,
+        cap_s=options.row_cap,
+        noise=bench.noise,
+        on_round=keep,
+    )
 
 
 def _compile_tasks(works: Sequence[_Work], plan: Plan, bench: Bench) -> list[Task]:
@@ -167,6 +177,7 @@ def _compile_tasks(works: Sequence[_Work], plan: Plan, bench: Bench) -> list[Tas
             sample=partial(sample_compiles, work.base, work.head, last_core(), limits),
             rule=plan.rules[COMPILE_TIME.name],
             budget_s=options.compile_budget,
+            cap_s=options.row_cap,
         )
         for work in works
         if not work.control and work.base.build.module_sha256 != work.head.build.module_sha256
@@ -220,7 +231,7 @@ def _rows_of(
 ) -> Iterator[Row]:
     row = measured_row(work.pair, LATENCY, latency, rules[LATENCY.name].floor, control=work.control)
     counted = None
-    if set(work.pair.case.uris) == {_ONE_THREAD}:
+    if set(work.pair.case.uris) == {ON_CALLING_THREAD}:
         counted = instructions_row(work.pair, rounds, rules[INSTRUCTIONS.name].floor, control=work.control)
     yield with_kind_of_change(row, counted)
     if counted is not None:

@@ -8,12 +8,13 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.measure.session import Group, Loadable, Settings, WorkerDied, WorkerRefused, WorkerSession
 from harness.process import Limits
-from harness.records.run import Failure, Lost, Round, Turn
+from harness.records.run import Account, Failure, Lost, Round, Turn
 
 
 def load_order(cases: Sequence[str], seed: str) -> tuple[str, ...]:
@@ -52,6 +53,9 @@ _ALIKE = 1.5
 # so long that it makes no difference.
 _WARM_NS = 300_000
 _WARM_BELOW_NS = 10_000_000
+# A call that takes longer is not warmed up again in later generations, where it runs on the thread that calls: the
+# first call of a process then costs the mapping of some pages, about 0.1 % of such a call (docs/statistics.md).
+_UNWARMED_NS = 1e9
 
 
 # A worker that ends before it has begun to load anything, which may be no case's fault, is begun so often.
@@ -78,6 +82,7 @@ def measure_generation(
     *,
     first_round: int = 0,
     check: CheckOutputs | None = None,
+    expected_ns: Mapping[str, float] | None = None,
 ) -> Iterator[Round | Lost]:
     """Run one generation of a group; rounds come as they end, lost cases as they are noticed.
 
@@ -89,6 +94,7 @@ def measure_generation(
     Args:
         first_round: Number of the first round; above 0 where an interrupted generation goes on.
         check: Asked of each case once it is warm, before anything is timed; a case that it fails is lost.
+        expected_ns: What one call took in an earlier generation, by case, where there was one.
     """
     cases = {case.name: case for case in group.cases}
     numbers = itertools.count(first_round)
@@ -96,7 +102,7 @@ def measure_generation(
     starts: Counter[Hashable] = Counter()
     while cases:
         try:
-            for item in _rounds(group, cases, generation, settings, numbers, deadline_s, check):
+            for item in _rounds(group, cases, generation, settings, numbers, deadline_s, check, expected_ns or {}):
                 if isinstance(item, Lost):
                     cases.pop(item.case)
                 else:
@@ -117,6 +123,14 @@ def measure_generation(
             return
 
 
+class _Ready(NamedTuple):
+    """A case that its worker holds: calls of one turn, and what one call takes."""
+
+    worker: WorkerSession
+    calls: int
+    per_call_ns: float
+
+
 def _rounds(
     group: Group,
     cases: Mapping[str, Loadable],
@@ -125,26 +139,19 @@ def _rounds(
     numbers: Iterator[int],
     seconds: float,
     check: CheckOutputs | None,
+    expected_ns: Mapping[str, float],
 ) -> Iterator[Round | Lost]:
     with contextlib.ExitStack() as stack:
         workers: dict[Hashable, WorkerSession] = {}
-        calls: dict[str, int] = {}
-        home: dict[str, WorkerSession] = {}
-        short: dict[str, int] = {}
+        ready: dict[str, _Ready] = {}
         lost = []
         for case in cases.values():
             try:
                 if case.home not in workers:
                     worker = case.worker(group, Limits(seconds=settings.call_limit_s))
                     workers[case.home] = stack.enter_context(worker)
-                worker = workers[case.home]
-                worker.load(case.name, case.request())
-                answer = worker.ask(
-                    op="calibrate",
-                    case=case.name,
-                    target_ns=settings.target_turn_ns,
-                    limit_s=_CALIBRATION_CALLS * settings.call_limit_s,
-                )
+                expected = expected_ns.get(case.name, 0.0) if group.on_calling_thread else 0.0
+                made = _make_ready(workers[case.home], case, settings, expected)
             except WorkerRefused as refused:
                 lost.append(Lost(case=case.name, generation=generation, failure=Failure.of(refused)))
                 continue
@@ -152,25 +159,52 @@ def _rounds(
                 if died.case:
                     raise
                 raise _DiedUnloaded(case.home, died) from None
-            if check is not None and (wrong := _check_outputs(worker, case.name, check)) is not None:
+            if check is not None and (wrong := _check_outputs(made.worker, case.name, check)) is not None:
                 lost.append(Lost(case=case.name, generation=generation, failure=wrong))
                 continue
-            calls[case.name] = int(answer["calls"])
-            home[case.name] = worker
-            if answer["per_call_ns"] < _WARM_BELOW_NS:
-                short[case.name] = max(1, _WARM_NS // max(1, int(answer["per_call_ns"])))
+            ready[case.name] = made
         yield from lost
-        if not calls:
+        if not ready:
             return
-        calls = _alike(calls)
-        warm = short if len(set(home.values())) > 1 else {}
-        orders = balanced_orders(tuple(calls), f"{settings.seed}/{group.name}/{generation}")
+        calls = _alike({name: made.calls for name, made in ready.items()})
+        warm = _warm_calls(ready) if len({made.worker for made in ready.values()}) > 1 else {}
         started = time.monotonic()
-        for position, order in enumerate(orders):
+        for position, order in enumerate(_orders(group.name, generation, settings, ready)):
             if position >= settings.least_rounds and position % 2 == 0 and time.monotonic() - started >= seconds:
                 return
-            turns = [(home[name], name, calls[name]) for name in order]
+            turns = [(ready[name].worker, name, calls[name]) for name in order]
             yield _round(group.name, generation, numbers, turns, warm, settings.call_limit_s)
+
+
+def _make_ready(worker: WorkerSession, case: Loadable, settings: Settings, expected_ns: float) -> _Ready:
+    """Load a case and warm it up, but for one whose calls are known to be long."""
+    worker.load(case.name, case.request())
+    if expected_ns >= _UNWARMED_NS:
+        return _Ready(worker, 1, expected_ns)
+    answer = worker.ask(
+        op="calibrate",
+        case=case.name,
+        target_ns=settings.target_turn_ns,
+        limit_s=_CALIBRATION_CALLS * settings.call_limit_s,
+    )
+    return _Ready(worker, int(answer["calls"]), float(answer["per_call_ns"]))
+
+
+def _warm_calls(ready: Mapping[str, _Ready]) -> dict[str, int]:
+    return {
+        name: max(1, int(_WARM_NS / max(1.0, made.per_call_ns)))
+        for name, made in ready.items()
+        if made.per_call_ns < _WARM_BELOW_NS
+    }
+
+
+def _orders(group: str, generation: int, settings: Settings, ready: Mapping[str, _Ready]) -> Iterable[tuple[str, ...]]:
+    """Orders of the generation's rounds; of one with a single long round the one before backwards, or a new one."""
+    round_s = sum(made.calls * made.per_call_ns for made in ready.values()) / 1e9
+    if settings.long_round_s is None or round_s <= settings.long_round_s:
+        return balanced_orders(tuple(ready), f"{settings.seed}/{group}/{generation}")
+    pair = balanced_orders(tuple(sorted(ready)), f"{settings.seed}/{group}/pair {generation // 2}")
+    return itertools.islice(pair, generation % 2, generation % 2 + 1)
 
 
 def _check_outputs(worker: WorkerSession, case: str, check: CheckOutputs) -> Failure | None:
@@ -211,7 +245,7 @@ def _round(
             # A call that worked while warming up fails now: its context is not to be trusted.
             raise WorkerDied(str(refused), "", worker.at_work_on()) from None
         started_unix_ns = started_unix_ns or int(answer["started_unix_ns"])
-        turns.extend(Turn(**turn) for turn in answer["turns"])
+        turns.extend(Turn(**{**turn, "account": Account(**turn["account"])}) for turn in answer["turns"])
     return Round(
         group=group,
         generation=generation,

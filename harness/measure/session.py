@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import IO, Any, Protocol
 
 from harness.errors import CaseError
+from harness.measure.worker import ON_CALLING_THREAD
 from harness.process import Finished, Limits, forget, spawn, stop
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import status_text, tail
@@ -108,6 +109,11 @@ class Group:
     cases: tuple[Loadable, ...]
     cpus: frozenset[int] | None
 
+    @property
+    def on_calling_thread(self) -> bool:
+        """Whether the device computes on the thread that calls."""
+        return {self.uri, *self.more_uris} == {ON_CALLING_THREAD}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -118,6 +124,8 @@ class Settings:
         target_turn_ns: Calls shorter than this are batched until a turn takes about this long. Driving a call through
             iree.runtime costs some tens of microseconds and a clock read less than one, so 1 ms keeps both small.
         least_rounds: Rounds that a generation has even where they take longer than its budget; even, for balance.
+        long_round_s: A round that takes longer is the only one of its generation, in the order of the generation before
+            backwards; None: there are at least `least_rounds`, however long they take.
         call_limit_s: A turn that takes longer is stopped.
     """
 
@@ -125,6 +133,7 @@ class Settings:
     seed: int = 0
     target_turn_ns: int = 1_000_000
     least_rounds: int = 2
+    long_round_s: float | None = None
     call_limit_s: float = 300.0
 
 

@@ -1,7 +1,7 @@
 """A resident process that holds the modules of one group and runs timed turns when told to.
 
 It runs by path under a toolchain's own Python, where the harness may not be installed: stdlib, numpy and iree.runtime
-only, and counters.py beside it. It speaks JSON lines: one request on stdin, one answer on stdout.
+only, and counters.py and account.py beside it. It speaks JSON lines: one request on stdin, one answer on stdout.
 
     {"op": "open", "uris": [...], "flags": [...], "cpus": [...],
      "marker": file}                                                  devices, flags, cores; first of all
@@ -39,6 +39,8 @@ _MOST_CALIBRATION_CALLS = 1000
 _NEVER_NS = 2**63
 _MOST_CALLS = 1_000_000
 _LONGEST_ERROR = 2000
+# The one device whose work is done by the thread that calls, so that its clock and counters see all of it.
+ON_CALLING_THREAD = "local-sync"
 
 
 class Callee(Protocol):
@@ -102,15 +104,20 @@ def _providers(rt: Any, parameters: dict[str, str]) -> list[Any]:
     return providers
 
 
+def _beside(file: str) -> dict[str, Any]:
+    """What a file beside this one defines; it cannot be imported where this one runs by path."""
+    return runpy.run_path(str(Path(__file__).with_name(file)))
+
+
 class Turns:
     """This process, held on its cores, with its counters and what it holds to be called in turns."""
 
-    def __init__(self, request: dict[str, Any]) -> None:
+    def __init__(self, request: dict[str, Any], *, on_calling_thread: bool) -> None:
         if request["cpus"] and hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, request["cpus"])
         # Counters follow only threads that start after them, so they come before any engine.
-        beside = runpy.run_path(str(Path(__file__).with_name("counters.py")))
-        self.counters = beside["Counters"]()
+        self.counters = _beside("counters.py")["Counters"]()
+        self.account = _beside("account.py")["Account"](on_calling_thread=on_calling_thread)
         self.cases: dict[str, Callee] = {}
         self._marker = os.open(request["marker"], os.O_WRONLY)
 
@@ -152,11 +159,20 @@ class Turns:
             if name in warm:
                 case.call(warm[name])
             self.counters.start()
-            cpu = time.process_time_ns()
+            self.account.start()
             wall_ns = case.call(calls)
-            cpu_ns = time.process_time_ns() - cpu
+            cpu_ns, account = self.account.read()
             counted = self.counters.read()
-            turns.append({"case": name, "calls": calls, "wall_ns": wall_ns, "cpu_ns": cpu_ns, "counters": counted})
+            turns.append(
+                {
+                    "case": name,
+                    "calls": calls,
+                    "wall_ns": wall_ns,
+                    "cpu_ns": cpu_ns,
+                    "counters": counted,
+                    "account": account,
+                }
+            )
         return {"started_unix_ns": started, "turns": turns}
 
     def outputs(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -174,7 +190,7 @@ class Session(Turns):
     """The devices and the modules on them."""
 
     def __init__(self, request: dict[str, Any]) -> None:
-        super().__init__(request)
+        super().__init__(request, on_calling_thread=set(request["uris"]) == {ON_CALLING_THREAD})
         import iree.runtime as rt
 
         self.runtime = rt

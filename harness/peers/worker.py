@@ -100,7 +100,7 @@ class PeerTurns(Turns):
     """One engine, with the models that it made ready."""
 
     def __init__(self, request: dict[str, Any]) -> None:
-        super().__init__(request)
+        super().__init__(request, on_calling_thread=request["threads"] == 1)
         self._peer = find_peer(request["peer"])
         self._options = check_options(
             self._peer.options, request["options"], where="options", owner=self._peer.title, noun="option"

@@ -301,11 +301,41 @@ class Reference:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Account:
+    """What the kernel says of a turn; None: this system does not tell.
+
+    Attributes:
+        on_calling_thread: Whether the device computes on the thread that calls, and nothing else does.
+        thread_ns: CPU time of the thread that calls (CLOCK_THREAD_CPUTIME_ID); None where that clock is coarse too.
+        delayed_ns: How long it could have run and another had its core; of all threads of the process together where
+            the device computes on others than the one that calls.
+        voluntary: How often it gave its core away, to sleep or to wait for something (RUSAGE_THREAD).
+        involuntary: How often its core was taken from it.
+        minor_faults: Pages that were in memory already.
+        major_faults: Pages that had to be read.
+        core: Where it ran at the end.
+        throttled: How often a container's quota of CPU time stopped it.
+    """
+
+    on_calling_thread: bool
+    thread_ns: int | None = None
+    delayed_ns: int | None = None
+    voluntary: int | None = None
+    involuntary: int | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
+    core: int | None = None
+    throttled: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Turn:
     """One timed batch of `calls` calls of one case.
 
     Attributes:
+        cpu_ns: CPU time of the whole process.
         counters: User-mode hardware events of the whole batch (instructions, cycles, cache_misses, branch_misses).
+        account: None in runs that are older than this field.
     """
 
     case: str
@@ -313,6 +343,7 @@ class Turn:
     wall_ns: int
     cpu_ns: int
     counters: dict[str, int] = field(default_factory=dict)
+    account: Account | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,11 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.records.run import Round, Turn
+from harness.stats.own_time import own_ns, taken_share
 
 FloatArray = NDArray[np.float64]
 _TOO_LARGE = 1 << 63
@@ -27,12 +29,14 @@ class Ratios:
     """How two cases compare in the rounds of one generation.
 
     Attributes:
-        logs: log(case / baseline) of each round.
+        logs: log(case / baseline) of each round: of own time where both turns have one, else of wall time.
+        by_own_time: How many of the rounds are compared by own time.
         case_first: Whether the case had its turn before the baseline in that round.
     """
 
     logs: FloatArray
     case_first: NDArray[np.bool_]
+    by_own_time: int = 0
 
     @property
     def centre(self) -> float:
@@ -55,12 +59,16 @@ class GroupTimes:
         columns: Each case's column in the arrays.
         generations: By number of the generation, in ascending order: nanoseconds per call, of shape (rounds, cases);
             NaN where a case had no turn in a round, or one that cannot be divided.
+        own: Likewise: own time per call (see harness.stats.own_time); NaN where it is not known.
+        taken: By case: the share of its turns' time that other processes took; only cases of which it is known.
         places: Likewise: the place of each case's first turn in its round, from 0.
         unusable: By case: turns left out because their time or their number of calls was not above zero.
     """
 
     columns: Mapping[str, int]
     generations: Mapping[int, FloatArray]
+    own: Mapping[int, FloatArray]
+    taken: Mapping[str, float]
     places: Mapping[int, NDArray[np.int64]]
     unusable: Mapping[str, int]
 
@@ -85,11 +93,19 @@ class GroupTimes:
         above, below = self.columns[case], self.columns[baseline]
         found = []
         for generation, times in self.generations.items():
-            values = np.log(times[:, above]) - np.log(times[:, below])
+            values, own = (np.log(array[:, above]) - np.log(array[:, below]) for array in (times, self.own[generation]))
+            has_own = np.isfinite(own)
+            logs = np.where(has_own, own, values)
             places = self.places[generation]
             usable = np.isfinite(values)
             if usable.any():
-                found.append(Ratios(logs=values[usable], case_first=(places[:, above] < places[:, below])[usable]))
+                found.append(
+                    Ratios(
+                        logs=logs[usable],
+                        case_first=(places[:, above] < places[:, below])[usable],
+                        by_own_time=int(has_own[usable].sum()),
+                    )
+                )
         return tuple(found)
 
 
@@ -99,17 +115,33 @@ def tabulate_rounds(rounds: Iterable[Round]) -> GroupTimes:
     names = dict.fromkeys(turn.case for measured in ordered for turn in measured.turns)
     columns = {name: column for column, name in enumerate(names)}
     unusable: Counter[str] = Counter()
-    generations, places = {}, {}
+    generations, own, places = {}, {}, {}
     for number, members in groupby(ordered, key=lambda measured: measured.generation):
         tabulated = [_tabulate(measured, columns, unusable) for measured in members]
-        generations[number] = np.array([ns for ns, _ in tabulated])
-        places[number] = np.array([first for _, first in tabulated], dtype=np.int64)
-    return GroupTimes(columns=columns, generations=generations, places=places, unusable=dict(unusable))
+        generations[number] = np.array([row.wall for row in tabulated])
+        own[number] = np.array([row.own for row in tabulated])
+        places[number] = np.array([row.places for row in tabulated], dtype=np.int64)
+    return GroupTimes(
+        columns=columns,
+        generations=generations,
+        own=own,
+        places=places,
+        taken=_taken(ordered),
+        unusable=dict(unusable),
+    )
 
 
-def _tabulate(measured: Round, columns: Mapping[str, int], unusable: Counter[str]) -> tuple[list[float], list[int]]:
-    """Nanoseconds per call of each case in one round, and the place of its first turn; lists, since it is short."""
+class _Tabulated(NamedTuple):
+    """One round, by column: nanoseconds per call of either clock, and the place of each case's first turn."""
+
+    wall: list[float]
+    own: list[float]
+    places: list[int]
+
+
+def _tabulate(measured: Round, columns: Mapping[str, int], unusable: Counter[str]) -> _Tabulated:
     wall_ns, calls = [0] * len(columns), [0] * len(columns)
+    own = [0.0] * len(columns)
     places = [0] * len(columns)
     for place in range(len(measured.turns) - 1, -1, -1):
         turn = measured.turns[place]
@@ -117,10 +149,24 @@ def _tabulate(measured: Round, columns: Mapping[str, int], unusable: Counter[str
         places[column] = place
         if usable(turn):
             wall_ns[column] += turn.wall_ns
+            own[column] += own_ns(turn)
             calls[column] += turn.calls
         else:
             unusable[turn.case] += 1
-    return [wall / number if number else math.nan for wall, number in zip(wall_ns, calls, strict=True)], places
+    return _Tabulated(
+        wall=[wall / number if number else math.nan for wall, number in zip(wall_ns, calls, strict=True)],
+        own=[ns / number if number else math.nan for ns, number in zip(own, calls, strict=True)],
+        places=places,
+    )
+
+
+def _taken(rounds: Iterable[Round]) -> dict[str, float]:
+    shares: dict[str, list[float]] = {}
+    for measured in rounds:
+        for turn in measured.turns:
+            if usable(turn) and (share := taken_share(turn)) is not None:
+                shares.setdefault(turn.case, []).append(share)
+    return {case: float(np.mean(values)) for case, values in shares.items()}
 
 
 def counter_per_call(rounds: Iterable[Round], counter: str) -> dict[str, float]:

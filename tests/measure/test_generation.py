@@ -186,6 +186,30 @@ def test_turns_that_may_follow_another_process_come_after_calls_that_are_not_tim
     assert sorted(warm) == [("middle", 1)] * 2 + [("short", 15)] * 2  # in each of the two rounds; long calls need none
 
 
+def test_a_long_round_is_the_only_one_of_its_generation_and_orders_still_alternate(script: Script) -> None:
+    script.answers["per_call_ns"] = {"a": 2_000_000_000, "b": 3_000_000_000}
+    settings = replace(_NO_TIME, long_round_s=4.0)
+    orders = []
+    for generation in range(8):
+        (only,) = _rounds(list(measure_generation(script.group("a", "b"), generation, settings)))
+        orders.append([turn.case for turn in only.turns])
+    assert [order[::-1] for order in orders[::2]] == orders[1::2]
+    assert orders[::2] != orders[:1] * 4, "which order comes first is drawn anew"
+    pair = list(measure_generation(script.group("a", "b"), 0, replace(settings, long_round_s=6.0)))
+    assert len(pair) == 2
+
+
+def test_calls_that_are_known_to_be_long_are_not_warmed_up_again(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = {"a": 2e9, "b": 0.5e9}
+    list(measure_generation(script.group("a", "b"), 0, _NO_TIME, expected_ns=expected))
+    assert [request["case"] for request in script.requests("calibrate")] == ["a", "b"], "another device needs it"
+    monkeypatch.setattr(Group, "on_calling_thread", True)
+    list(measure_generation(script.group("a", "b"), 1, _NO_TIME, expected_ns=expected))
+    assert [request["case"] for request in script.requests("calibrate")] == ["a", "b", "b"]
+
+
 def test_a_case_that_does_not_load_or_crashes_its_worker_is_lost_and_the_others_go_on(script: Script) -> None:
     script.answers |= {"refuse_load": ["b"], "die_at_load": ["c"]}
     items = list(measure_generation(script.group("a", "b", "c", "d"), 0, _NO_TIME))

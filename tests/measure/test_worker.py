@@ -169,7 +169,7 @@ class Warming:
 
 def calibrated(case: Warming, tmp_path: Path, target_ns: int = 1_000_000) -> int:
     (tmp_path / "marker").touch()
-    turns = Turns({"cpus": [], "marker": str(tmp_path / "marker")})
+    turns = Turns({"cpus": [], "marker": str(tmp_path / "marker")}, on_calling_thread=True)
     turns.cases["net"] = case
     return int(turns.calibrate({"case": "net", "target_ns": target_ns})["calls"])
 

@@ -1,0 +1,153 @@
+"""What the kernel says of a turn beside its wall time: how long its thread had a core, and what it waited for.
+
+Self-contained (standard library only), since a worker loads it by file path under a Python without the harness.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_SCHEDSTAT = "/proc/thread-self/schedstat"
+_TASKS = "/proc/self/task"
+# A clock that moves in larger steps than this says too little of a turn of a millisecond.
+_COARSE_NS = 20_000
+_STEPS = 3
+
+
+class Account:
+    """Reads of this thread's account with the kernel, before and after each turn.
+
+    Args:
+        on_calling_thread: Whether the device computes on the thread that calls. Where it does not, the time for which
+            threads waited for a core is that of all threads of the process together.
+    """
+
+    def __init__(self, *, on_calling_thread: bool) -> None:
+        self._on_calling_thread = on_calling_thread
+        self._schedstat = _open(_SCHEDSTAT)
+        self._has_thread_clock = _thread_clock_is_fine()
+        self._quotas = [descriptor for file in quota_files() if (descriptor := _open(str(file))) is not None]
+        self._sched_getcpu = getattr(ctypes.CDLL(None), "sched_getcpu", None)
+
+    def start(self) -> None:
+        """Make the next `read` count from here."""
+        self._slow = self._read_slowly()
+        self._cpu_ns = time.process_time_ns()
+        self._thread_ns = time.thread_time_ns()
+
+    def read(self) -> tuple[int, dict[str, Any]]:
+        """CPU nanoseconds of the process since `start`, and the fields of harness.records.run.Account.
+
+        What this system does not tell is None.
+        """
+        thread_ns = time.thread_time_ns() - self._thread_ns
+        cpu_ns = time.process_time_ns() - self._cpu_ns
+        slow = self._read_slowly()
+        fields: dict[str, Any] = {
+            name: None if value is None or (before := self._slow[name]) is None else value - before
+            for name, value in slow.items()
+        }
+        fields["on_calling_thread"] = self._on_calling_thread
+        fields["thread_ns"] = thread_ns if self._has_thread_clock else None
+        fields["core"] = None if self._sched_getcpu is None else max(self._sched_getcpu(), 0)
+        return cpu_ns, fields
+
+    def _read_slowly(self) -> dict[str, int | None]:
+        """What takes microseconds to read, and so stays outside of the clocks."""
+        return {
+            "delayed_ns": self._delayed_ns(),
+            **_usage(),
+            "throttled": sum(map(_throttled, self._quotas)) if self._quotas else 0,
+        }
+
+    def _delayed_ns(self) -> int | None:
+        if self._schedstat is None:
+            return None
+        if self._on_calling_thread:
+            return int(os.pread(self._schedstat, 100, 0).split()[1])
+        return sum(_delays_of_threads())
+
+
+def _open(file: str) -> int | None:
+    try:
+        return os.open(file, os.O_RDONLY)
+    except OSError:
+        return None
+
+
+def _thread_clock_is_fine() -> bool:
+    """Whether the thread's clock follows what it does, step by step; some kernels count it in ticks of milliseconds."""
+    smallest = 2 * _COARSE_NS
+    for _ in range(_STEPS):
+        before = now = time.thread_time_ns()
+        deadline = time.perf_counter_ns() + 50_000_000
+        while now == before and time.perf_counter_ns() < deadline:
+            now = time.thread_time_ns()
+        if now > before:
+            smallest = min(smallest, now - before)
+    return smallest <= _COARSE_NS
+
+
+def _usage() -> dict[str, int | None]:
+    try:
+        import resource
+
+        usage = resource.getrusage(resource.RUSAGE_THREAD)
+    except (ImportError, AttributeError):
+        return dict.fromkeys(("voluntary", "involuntary", "minor_faults", "major_faults"))
+    return {
+        "voluntary": usage.ru_nvcsw,
+        "involuntary": usage.ru_nivcsw,
+        "minor_faults": usage.ru_minflt,
+        "major_faults": usage.ru_majflt,
+    }
+
+
+def _delays_of_threads() -> Iterator[int]:
+    """Nanoseconds for which each living thread of this process has waited for a core, runnable."""
+    for thread in Path(_TASKS).iterdir():
+        try:
+            yield int((thread / "schedstat").read_bytes().split()[1])
+        except OSError:  # it has just ended
+            continue
+
+
+def quota_files(root: Path = Path("/")) -> list[Path]:
+    """The cpu.stat files of the control groups above this process that have a quota of CPU time, of either version."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        top = root / "sys/fs/cgroup" / controllers
+        here = top / group.lstrip("/")
+        for folder in (here, *here.parents):
+            if _has_quota(folder) and (folder / "cpu.stat").is_file():
+                found.append(folder / "cpu.stat")
+            if folder == top:
+                break
+    return found
+
+
+def _has_quota(folder: Path) -> bool:
+    for name, unlimited in (("cpu.max", "max"), ("cpu.cfs_quota_us", "-1")):
+        try:
+            return (folder / name).read_text().split()[0] != unlimited
+        except (OSError, IndexError):
+            continue
+    return False
+
+
+def _throttled(descriptor: int) -> int:
+    """How often the group was stopped until its next period, since it began."""
+    fields = os.pread(descriptor, 4096, 0).split()
+    return int(fields[fields.index(b"nr_throttled") + 1]) if b"nr_throttled" in fields else 0

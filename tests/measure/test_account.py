@@ -1,0 +1,165 @@
+"""The account of a turn on this machine: programs that wait, each in its own way, keep what they waited for."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.measure.account import Account, quota_files
+from harness.records.run import Account as Figures
+from harness.records.run import Turn
+from harness.stats.own_time import own_ns
+
+pytestmark = pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this kernel tells too little")
+
+WAIT_S = 0.05
+
+
+def turn_of(work: Callable[[], object]) -> Turn:
+    """One call, as a worker times it."""
+    account = Account(on_calling_thread=True)
+    account.start()
+    started = time.perf_counter_ns()
+    work()
+    wall_ns = time.perf_counter_ns() - started
+    cpu_ns, figures = account.read()
+    return Turn(case="a", calls=1, wall_ns=wall_ns, cpu_ns=cpu_ns, account=Figures(**figures))
+
+
+def figures_of(turn: Turn) -> Figures:
+    assert turn.account is not None
+    return turn.account
+
+
+def compute(seconds: float) -> None:
+    """Use so much CPU time of this thread, however long that takes."""
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def wait_for_a_lock() -> None:
+    """Until another thread, which sleeps meanwhile, lets go of it."""
+    lock, taken = threading.Lock(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            taken.set()
+            time.sleep(2 * WAIT_S)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    taken.wait()
+    with lock:
+        holder.join()
+
+
+def wait_for_a_process() -> None:
+    """Until another process writes into a pipe."""
+    command = [sys.executable, "-S", "-c", f"import time; time.sleep({WAIT_S}); print()"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.read(1)
+
+
+@pytest.mark.parametrize("wait", [lambda: time.sleep(WAIT_S), wait_for_a_lock, wait_for_a_process])
+def test_a_program_that_waits_keeps_its_wait(wait: Callable[[], None]) -> None:
+    def work() -> None:
+        compute(WAIT_S)
+        wait()
+
+    turn = turn_of(work)
+    assert figures_of(turn).voluntary
+    assert own_ns(turn) >= 2 * WAIT_S * 1e9
+
+
+def test_a_program_that_reads_its_pages_from_disk_keeps_the_time_that_it_takes(tmp_path: Path) -> None:
+    file = tmp_path / "weights"
+    file.write_bytes(os.urandom(8 << 20))
+    with file.open("rb+") as opened:
+        os.fsync(opened.fileno())
+        with contextlib.closing(mmap.mmap(opened.fileno(), 0)) as mapped:
+            os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            turn = turn_of(lambda: sum(mapped[place] for place in range(0, len(mapped), mmap.PAGESIZE)))
+    figures = figures_of(turn)
+    if not figures.major_faults:
+        pytest.skip("this file system keeps its pages in memory")
+    assert figures.voluntary
+    assert figures.delayed_ns is not None
+    assert own_ns(turn) >= turn.wall_ns - figures.delayed_ns
+
+
+@contextlib.contextmanager
+def hogs(number: int, core: int) -> Iterator[None]:
+    """So many processes that compute on one core."""
+    code = f"import os; os.sched_setaffinity(0, {{{core}}}); print(flush=True)\nwhile True: pass"
+    children = [subprocess.Popen([sys.executable, "-S", "-c", code], stdout=subprocess.PIPE) for _ in range(number)]
+    try:
+        for child in children:
+            assert child.stdout is not None
+            child.stdout.readline()
+        yield
+    finally:
+        for child in children:
+            child.kill()
+            child.communicate()
+
+
+def test_what_other_processes_take_is_no_part_of_own_time() -> None:
+    cores = os.sched_getaffinity(0)
+    core = max(cores)
+    with hogs(2, core):
+        os.sched_setaffinity(0, {core})
+        try:
+            turn = turn_of(lambda: compute(0.2))
+        finally:
+            os.sched_setaffinity(0, cores)
+    figures = figures_of(turn)
+    assert figures.involuntary
+    assert figures.core == core
+    assert own_ns(turn) == pytest.approx(0.2e9, rel=0.05)
+    assert turn.wall_ns > 1.5 * own_ns(turn)
+
+
+def test_other_threads_are_asked_about_where_they_compute() -> None:
+    account = Account(on_calling_thread=False)
+    account.start()
+    _, figures = account.read()
+    assert figures["delayed_ns"] >= 0
+    assert figures["on_calling_thread"] is False
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "files", "found"),
+    [
+        ("0::/a/b\n", {"sys/fs/cgroup/a/cpu.max": "50000 100000", "sys/fs/cgroup/a/cpu.stat": ""}, ["a/cpu.stat"]),
+        ("0::/a\n", {"sys/fs/cgroup/a/cpu.max": "max 100000", "sys/fs/cgroup/a/cpu.stat": ""}, []),
+        ("0::/\n", {"sys/fs/cgroup/cpu.max": "200000 100000", "sys/fs/cgroup/cpu.stat": ""}, ["cpu.stat"]),
+        (
+            "3:cpu,cpuacct:/pod\n2:memory:/pod\n",
+            {
+                "sys/fs/cgroup/cpu,cpuacct/pod/cpu.cfs_quota_us": "50000",
+                "sys/fs/cgroup/cpu,cpuacct/pod/cpu.stat": "",
+                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1",
+                "sys/fs/cgroup/cpu,cpuacct/cpu.stat": "",
+            },
+            ["cpu,cpuacct/pod/cpu.stat"],
+        ),
+    ],
+)
+def test_quotas_of_the_groups_above_are_found(
+    tmp_path: Path, cgroup: str, files: dict[str, str], found: list[str]
+) -> None:
+    for name, text in {"proc/self/cgroup": cgroup, **files}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert quota_files(tmp_path) == [tmp_path / "sys/fs/cgroup" / name for name in found]
