@@ -10,13 +10,12 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.verdicts.programs import Workload, prepare, workloads
 from harness.compare.engine import BASE, HEAD, Generation
-from harness.compare.samplers import GENERATION_S, sample_latency, summarise_generation
+from harness.compare.samplers import GENERATION_S, LatencySampler, summarise_generation
 from harness.measure import Group, Settings
 from harness.measure.alone import only_one_measures
 from harness.records.run import Round, Turn
@@ -141,7 +140,7 @@ class _Tap:
             cases=(prepare(workload, 0.0, BASE, toolchain), prepare(workload, stream.slowdown, HEAD, toolchain)),
             cpus=frozenset({max(os.sched_getaffinity(0))}) if workload.pin else None,
         )
-        self._sample = partial(sample_latency, group, Settings(seconds=GENERATION_S), self._rounds.append)
+        self._sample = LatencySampler(group, Settings(seconds=GENERATION_S), self._rounds.append)
 
     def take(self, number: int) -> Recorded:
         self._rounds.clear()

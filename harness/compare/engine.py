@@ -37,6 +37,11 @@ from harness.stats.rule import (
 # memory, and a row whose generations take no time by the clock has an end too.
 MOST_GENERATIONS = 1000
 
+# A row differs plainly where each of its generations lies so many times further from zero than the floor and the noise
+# of this machine, and where they agree with each other to this share of the smallest.
+_PLAIN = 10.0
+_AGREEMENT = 0.5
+
 # What the two sides of a row are called, in its rounds too.
 BASE, HEAD = "base", "head"
 
@@ -53,6 +58,8 @@ class Generation:
         head: The same of the head.
         rounds: Pairs of turns behind it.
         seconds: Wall time, starting and loading included.
+        by_own_time: How many of the rounds are compared by own time, see harness.stats.own_time.
+        taken: The share of its turns' time that other processes took; None: not known.
     """
 
     log_ratio: float | None
@@ -60,6 +67,8 @@ class Generation:
     head: float | None
     rounds: int
     seconds: float
+    by_own_time: int = 0
+    taken: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +81,17 @@ class Task:
             the row has failed.
         budget_s: Wall seconds of looking, for at most MOST_GENERATIONS; confirming what was found comes on top, with as
             many generations again, or twice as many where the first ones do not tell.
+        cap_s: Wall seconds for a row whose first generations differ plainly, where its budget has no room for a
+            verdict.
+        noise: The smallest change that this machine was found to see, as a share; 0: not known.
     """
 
     name: str
     sample: Callable[[int], Generation]
     rule: Rule
     budget_s: float
+    cap_s: float = 0.0
+    noise: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +105,7 @@ class Outcome:
         generations: All that were measured, in order.
         confirming: How many of them, the last ones, were the confirmation.
         reason: Why it is what it is, in plain words.
+        lacked_time: Whether it differs plainly, and only time was lacking to call it changed.
     """
 
     name: str
@@ -100,6 +115,7 @@ class Outcome:
     p: float | None = None
     generations: tuple[Generation, ...] = ()
     confirming: int = 0
+    lacked_time: bool = False
     failure: Failure | None = None
 
 
@@ -111,6 +127,8 @@ class _Row:
     next_look: int = 0
     look: Location | None = None
     least: int = 0
+    least_until_s: float = math.inf
+    lacked_time: bool = False
     best: dict[bool, float] = field(default_factory=dict)
     state: Standing = "open"
     confirming: int = 0
@@ -132,7 +150,22 @@ class _Row:
     def has_room(self) -> bool:
         """Whether one more generation ends within the budget, or is needed to say anything at all."""
         size = len(self.generations)
-        return size < self.least or (size < MOST_GENERATIONS and self.seconds + self.price <= self.task.budget_s)
+        if size < self.least and self.seconds < self.least_until_s:
+            return True
+        return size < MOST_GENERATIONS and self.seconds + self.price <= self.task.budget_s
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its generations differ from zero by far more than from each other, the floor, or the noise here.
+
+        Only how far they lie from zero counts, not on which side: of equal programs either side is as likely, whatever
+        this says, so that going on because of it makes no false alarm.
+        """
+        sizes = np.abs(self.ratios())
+        if sizes.size < len(self.generations):
+            return False
+        least = _PLAIN * math.log1p(max(self.task.rule.floor, self.task.noise))
+        return bool(sizes.min() >= least and np.ptp(sizes) <= _AGREEMENT * sizes.min())
 
     @property
     def p(self) -> float:
@@ -150,6 +183,8 @@ class _Row:
 
 OnSample = Callable[[str, Generation], None]
 OnPass = Callable[[Sequence[str]], None]
+# Gets a sentence when a row goes on beyond its budget.
+OnNote = Callable[[str], None]
 
 # Why a row of an interrupted comparison is not decided.
 STOPPED = "it was interrupted before it was decided"
@@ -163,7 +198,12 @@ class StoppedEarly(KeyboardInterrupt):
         self.outcomes = tuple(outcomes)
 
 
-def decide(tasks: Sequence[Task], on_sample: OnSample, on_pass: OnPass = lambda _: None) -> Iterator[Outcome]:
+def decide(
+    tasks: Sequence[Task],
+    on_sample: OnSample,
+    on_pass: OnPass = lambda _: None,
+    on_note: OnNote = lambda _: None,
+) -> Iterator[Outcome]:
     """Decide all rows together; outcomes come at the end, in the order of the tasks.
 
     Look by look over all rows that are still open, so that each row's generations are spread over the comparison and
@@ -185,7 +225,7 @@ def decide(tasks: Sequence[Task], on_sample: OnSample, on_pass: OnPass = lambda 
     try:
         while pending := [row for row in rows if row.wants_more]:
             for row in pending:
-                _go_to_next_look(row, len(rows), on_sample)
+                _go_to_next_look(row, len(rows), on_sample, on_note)
             _settle(rows)
             on_pass([row.task.name for row in rows if row.wants_more or row.state in ("higher", "lower")])
         found = [row for row in rows if row.state in ("higher", "lower")]
@@ -198,34 +238,58 @@ def decide(tasks: Sequence[Task], on_sample: OnSample, on_pass: OnPass = lambda 
         yield _outcome(row, combine_p(float(p), row.confirmation_p) if row.confirmed else float(p))
 
 
-def _plan(row: _Row, rows: int, on_sample: OnSample) -> bool:
+def _plan(row: _Row, rows: int, on_sample: OnSample, on_note: OnNote) -> bool:
     """Measure what tells how many generations the budget has room for; False where the row failed.
 
     A row that has room for a first look, and that so many rows leave too little room to be called changed however plain
-    it is, gets the generations that it takes.
+    it is, gets the generations that it takes. So does a row that differs plainly, whatever it has room for.
     """
     task = row.task
     if not _sample(row, on_sample):
         return False
     dear = task.budget_s / 2 < row.seconds < task.budget_s  # the first one may be; the second tells
-    if (dear or row.has_room) and not _sample(row, on_sample):
+    plain = row.is_plain and row.seconds < task.cap_s
+    if (dear or plain or row.has_room) and not _sample(row, on_sample):
         return False
     left = (task.budget_s - row.seconds) / max(row.price, 1e-9)
     most = max(1, int(min(len(row.generations) + left, MOST_GENERATIONS)))
     needed = generations_needed(rows, looks=len(plan_looks(most, task.rule)), rule=task.rule)
     if needed > most >= task.rule.first_look:
         most = row.least = needed
+    elif needed > most and len(row.generations) > 1 and row.is_plain and task.cap_s > 0:
+        most = _go_beyond_the_budget(row, most, needed, on_note)
     row.looks = plan_looks(most, task.rule)
     return True
 
 
-def _go_to_next_look(row: _Row, rows: int, on_sample: OnSample) -> None:
-    if not row.looks and not _plan(row, rows, on_sample):
+def _go_beyond_the_budget(row: _Row, most: int, needed: int, on_note: OnNote) -> int:
+    """How many generations a row gets that differs plainly: as many as a verdict needs, where the cap has room."""
+    task, rule = row.task, row.task.rule
+    to_find_s = row.seconds + (needed - len(row.generations)) * row.price
+    total_s = to_find_s + confirmation_size(needed, rule) * row.price
+    row.lacked_time = total_s > task.cap_s
+    if row.lacked_time:
+        return most
+    row.least, row.least_until_s = needed, task.cap_s
+    on_note(
+        f"{task.name} differs {_fold(row.ratios())}, so it goes on beyond its {task.budget_s:g} s: a verdict takes "
+        f"about {total_s:.0f} s (--row-cap {task.cap_s:g})"
+    )
+    return needed
+
+
+def _fold(ratios: FloatArray) -> str:
+    return f"{math.exp(abs(float(np.median(ratios)))):.1f}-fold"
+
+
+def _go_to_next_look(row: _Row, rows: int, on_sample: OnSample, on_note: OnNote) -> None:
+    if not row.looks and not _plan(row, rows, on_sample, on_note):
         return
     last = row.next_look == len(row.looks) - 1
     while len(row.generations) < row.looks[row.next_look]:
         if not row.has_room:
             row.next_look = len(row.looks) - 1  # generations got dearer: this is the last look there is time for
+            row.lacked_time = row.lacked_time or len(row.generations) < row.least
             break
         if not _sample(row, on_sample):
             return
@@ -297,6 +361,7 @@ def _outcome(row: _Row, p: float) -> Outcome:
         p=None if estimate is None else p,
         generations=tuple(row.generations),
         confirming=row.confirming,
+        lacked_time=row.lacked_time and decision == "inconclusive",
         failure=row.failure,
     )
 
@@ -334,6 +399,11 @@ def _why_open(row: _Row, look: Location, floor: str) -> str:
     if look.size < rule.first_look:
         had = f"{look.size} generation{'' if look.size == 1 else 's'}"
         need_s = rule.first_look * row.seconds / len(row.generations)
+        if row.lacked_time:
+            return (
+                f"it differs {_fold(row.ratios())}, and a verdict takes {rule.first_look} generations and as many to "
+                f"confirm it, {2 * need_s:.0f} s, where --row-cap allows {row.task.cap_s:g}"
+            )
         return f"the budget had room for {had}, and {rule.first_look} say something; they take {need_s:.0f} s"
     edge = math.log1p(rule.floor)
     if look.low > edge or look.high < -edge:

@@ -33,6 +33,8 @@ class CompareOptions:
         by_name: Compare cases of one name also where the two sides define them differently.
         row_budget: Wall seconds for looking at one row's latency; confirming a finding takes as much again, at most
             twice.
+        row_cap: Wall seconds for a row whose sides differ by far more than the noise, and whose calls take so long that
+            its budget has no room for a verdict.
         compile_budget: Wall seconds for one row's compile times; 0: they are not measured.
         floor: Relative change of latency below which nothing is called changed (default: the suite's, else 0.01).
         controls: So many identical rows are measured all the same, as A/A controls.
@@ -54,6 +56,7 @@ class CompareOptions:
     across_hosts: Flag = False
     by_name: Flag = False
     row_budget: Positive = 15.0
+    row_cap: Positive = 1800.0
     compile_budget: Annotated[float, Parameter(validator=Number(gte=0, lt=10_000_000))] = 30.0
     floor: Share | None = None
     controls: Whole = 0

@@ -219,7 +219,7 @@ def _decide(
     tell()
     progress.stage(f"{title} (s at most)", budget)
     try:
-        outcomes: Sequence[Outcome] = list(decide(tasks, show, left.keep_open))
+        outcomes: Sequence[Outcome] = list(decide(tasks, show, left.keep_open, progress.note))
     except StoppedEarly as stopped:
         return {outcome.name: outcome for outcome in stopped.outcomes}, True
     progress.step("", advance=budget - shown)

@@ -60,12 +60,18 @@ def known_row(pair: Pair, known: Known, *, control: bool = False) -> Row:
 
 def measured_row(pair: Pair, metric: Metric, outcome: Outcome, floor: float, *, control: bool = False) -> Row:
     """The row of a pair that was measured."""
+    rounds = sum(generation.rounds for generation in outcome.generations)
+    by_own_time = sum(generation.by_own_time for generation in outcome.generations)
+    taken = [generation.taken for generation in outcome.generations if generation.taken is not None]
     row = replace(
         blank_row(pair, metric, outcome.decision, floor),
         reason=outcome.reason,
         stderr=outcome.failure.stderr if outcome.failure is not None else "",
         generations=len(outcome.generations),
-        rounds=sum(generation.rounds for generation in outcome.generations),
+        rounds=rounds,
+        taken=round(float(np.mean(taken)), 4) if taken else None,
+        own_time=round(by_own_time / rounds, 4) if rounds else 0.0,
+        lacked_time=outcome.lacked_time,
         seconds=round(sum(generation.seconds for generation in outcome.generations), 3),
         control=control,
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +29,8 @@ from harness.toolchain import Toolchain
 # Generations differ by their memory layout about as much as rounds within a quarter of a second do, and a fresh worker
 # costs a tenth of a second: longer generations would narrow a row's interval no more than more of them do.
 GENERATION_S = 0.25
+# A round that takes longer is the only one of its generation: a second one would say less than the next generation.
+LONG_ROUND_S = 1.0
 
 
 class Gone(Exception):
@@ -108,26 +109,42 @@ def _parameters(side: Side, case: Case, model: ModelRecord) -> dict[str, Path]:
     return files
 
 
-def sample_latency(group: Group, settings: Settings, on_round: Callable[[Round], None], number: int) -> Generation:
-    """Measure one generation in fresh workers; the side loaded first, which has other addresses, changes each time.
+class LatencySampler:
+    """Measures one generation after the other in fresh workers.
+
+    The side that is loaded first, which has other addresses, changes from one generation to the next.
 
     Args:
         group: Two cases, base and head.
         on_round: Gets each round as it ends, while nothing is timed.
-
-    Raises:
-        CaseError: A side cannot be loaded or called; the message says which.
     """
-    started = time.monotonic()
-    ordered = replace(group, cases=group.cases if number % 2 == 0 else group.cases[::-1])
-    rounds: list[Round] = []
-    for item in measure_generation(ordered, number, settings):
-        if isinstance(item, Lost):
-            failure = item.failure
-            raise CaseError(failure.stage, f"the {item.case}'s module: {failure.message}", failure.stderr)
-        rounds.append(item)
-        on_round(item)
-    return summarise_generation(rounds, time.monotonic() - started)
+
+    def __init__(self, group: Group, settings: Settings, on_round: Callable[[Round], None]) -> None:
+        self._group = group
+        self._settings = settings
+        self._on_round = on_round
+        self._last: Mapping[str, float] = {}
+
+    def __call__(self, number: int) -> Generation:
+        """Measure generation 0, 1, ...
+
+        Raises:
+            CaseError: A side cannot be loaded or called; the message says which.
+        """
+        started = time.monotonic()
+        cases = self._group.cases if number % 2 == 0 else self._group.cases[::-1]
+        rounds: list[Round] = []
+        for item in measure_generation(
+            replace(self._group, cases=cases), number, self._settings, expected_ns=self._last
+        ):
+            if isinstance(item, Lost):
+                failure = item.failure
+                raise CaseError(failure.stage, f"the {item.case}'s module: {failure.message}", failure.stderr)
+            rounds.append(item)
+            self._on_round(item)
+        times = tabulate_rounds(rounds)
+        self._last = {name: value for name in (BASE, HEAD) if (value := _median(times.ns_per_call(name))) is not None}
+        return summarise_generation(rounds, time.monotonic() - started)
 
 
 def latency_task(
@@ -139,6 +156,8 @@ def latency_task(
     budget_s: float,
     seed: int,
     call_limit_s: float,
+    cap_s: float = 0.0,
+    noise: float = 0.0,
     on_round: Callable[[Round], None] = lambda _: None,
 ) -> Task:
     """A latency row for the engine to decide.
@@ -156,8 +175,9 @@ def latency_task(
         cases=(replace(base.loadable, name=BASE), replace(head.loadable, name=HEAD)),
         cpus=last_core() if case.pin else None,
     )
-    settings = Settings(seconds=GENERATION_S, seed=seed, call_limit_s=call_limit_s)
-    return Task(name=name, sample=partial(sample_latency, group, settings, on_round), rule=rule, budget_s=budget_s)
+    settings = Settings(seconds=GENERATION_S, seed=seed, call_limit_s=call_limit_s, long_round_s=LONG_ROUND_S)
+    sample = LatencySampler(group, settings, on_round)
+    return Task(name=name, sample=sample, rule=rule, budget_s=budget_s, cap_s=cap_s, noise=noise)
 
 
 def summarise_generation(rounds: list[Round], seconds: float) -> Generation:
@@ -175,6 +195,8 @@ def summarise_generation(rounds: list[Round], seconds: float) -> Generation:
         head=_median(times.ns_per_call(HEAD)),
         rounds=ratios[0].logs.size if ratios else 0,
         seconds=seconds,
+        by_own_time=ratios[0].by_own_time if ratios else 0,
+        taken=float(np.mean(list(times.taken.values()))) if times.taken else None,
     )
 
 

@@ -104,7 +104,10 @@ class Row:
         generations: Independent samples behind the ratio, on each side.
         rounds: Pairs of turns behind it, over all generations.
         seconds: Wall time that the row took.
+        taken: The share of its turns' time that other processes took, the mean over generations; None: not known.
+        own_time: The share of its rounds that are compared by own time (see harness.stats.own_time), not by wall time.
         reason: Why the verdict is what it is, in plain words.
+        lacked_time: Whether its sides differ by far more than the noise, and only time was lacking to call it changed.
         gate: `passed` or `violated`, where a gate of the suite decides; None: none matches.
         change: Which kind of change it is, where instructions could be counted: `more work`, `same work, slower`, ...
         control: Whether it is an A/A control: the same module on both sides, measured to test the machine.
@@ -129,7 +132,10 @@ class Row:
     generations: int = 0
     rounds: int = 0
     seconds: float = 0.0
+    taken: float | None = None
+    own_time: float = 0.0
     reason: str = ""
+    lacked_time: bool = False
     gate: Literal["passed", "violated"] | None = None
     change: str | None = None
     control: bool = False

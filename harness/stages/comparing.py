@@ -14,6 +14,7 @@ from harness.compare.engine import STOPPED
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side
 from harness.compare.remeasure import Bench, StoppedWithRows, remeasure
+from harness.compare.sides import Environment, selfcheck_of
 from harness.errors import Interrupted
 from harness.machine.environment import capture_environment
 from harness.progress import Progress
@@ -65,6 +66,7 @@ def compare_sides(
                 directory=directory,
                 progress=progress,
                 memory_bytes=memory_bytes,
+                noise=_noise_of(environment),
             )
             try:
                 rows = remeasure(plan, bench)
@@ -76,6 +78,12 @@ def compare_sides(
         comparison = conclude(plan, rows, environment, created=now, name=directory.path.name, command=command)
         directory.finish(json_document(comparison), render(comparison, "markdown", full=True), comparison)
     return comparison, directory.path
+
+
+def _noise_of(environment: Environment) -> float:
+    """The smallest change that this machine's last selfcheck found; 0 where it is not known."""
+    facts = selfcheck_of(environment)
+    return (facts.detects or 0.0) if facts is not None else 0.0
 
 
 def _interrupted(comparison: Comparison, path: Path, command: tuple[str, ...]) -> InterruptedComparison:

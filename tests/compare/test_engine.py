@@ -189,6 +189,66 @@ def test_one_row_being_equal_or_not_changes_no_other_rows_numbers_but_p() -> Non
     assert beside.p == pytest.approx(combine_p(2 * 2 * 2 / 256, 2 / 256))
 
 
+# --- A plain change of dear generations ---
+
+FAR_SLOWER = [2.05, 2.08, 2.11]
+
+
+def plain_row(
+    *log_ratios: float, budget_s: float = 15, cap_s: float = 1800, noise: float = 0.0
+) -> tuple[Outcome, list[str]]:
+    """A row with generations of 3 s, and what is said when it goes on beyond its budget."""
+    notes: list[str] = []
+    task = a_task("row", generations(*log_ratios, seconds=3.0), budget_s=budget_s)
+    (outcome,) = decide([replace(task, cap_s=cap_s, noise=noise)], lambda _name, _generation: None, on_note=notes.append)
+    return outcome, notes
+
+
+@pytest.mark.parametrize("budget_s", [1, 4, 15, 23])
+@pytest.mark.parametrize(("sign", "decision"), [(1, "regressed"), (-1, "improved")])
+def test_a_plain_change_gets_the_generations_that_a_verdict_needs(
+    budget_s: float, sign: int, decision: Decision
+) -> None:
+    outcome, notes = plain_row(*(sign * size for size in FAR_SLOWER), budget_s=budget_s)
+    assert (outcome.decision, len(outcome.generations), outcome.confirming) == (decision, 16, 8)
+    assert notes == [
+        f"row differs 7.9-fold, so it goes on beyond its {budget_s} s: a verdict takes about 48 s (--row-cap 1800)"
+    ]
+
+
+def test_a_plain_change_that_the_cap_has_no_room_for_says_what_is_lacking() -> None:
+    outcome, notes = plain_row(*FAR_SLOWER, cap_s=47)
+    assert (outcome.decision, outcome.lacked_time, notes) == ("inconclusive", True, [])
+    assert len(outcome.generations) == 5
+    assert outcome.reason == (
+        "it differs 8.0-fold, and a verdict takes 8 generations and as many to confirm it, 48 s, where --row-cap "
+        "allows 47"
+    )
+
+
+@pytest.mark.parametrize(
+    ("log_ratios", "noise"),
+    [
+        ((0.0, 0.001), 0.0),
+        ((0.099, 0.099), 0.0),  # ten times the floor of 1 % is 0.0995
+        ((2.08, 2.08), 0.25),  # this machine sees no change below 25 %
+        ((0.4, 0.9), 0.0),  # the generations differ as much as the sides
+        ((2.08, 0.001), 0.0),
+    ],
+)
+def test_a_change_that_may_be_noise_keeps_to_its_budget(log_ratios: tuple[float, ...], noise: float) -> None:
+    outcome, notes = plain_row(*log_ratios, noise=noise)
+    assert (outcome.decision, outcome.lacked_time, notes) == ("inconclusive", False, [])
+    assert len(outcome.generations) == 5
+
+
+def test_a_row_that_turns_out_not_to_differ_is_not_called_changed_since_it_went_on() -> None:
+    """Sizes alone decide whether a row goes on, so equal programs, of either sign by chance, do not profit from it."""
+    outcome, notes = plain_row(2.05, -2.08)
+    assert notes
+    assert (outcome.decision, len(outcome.generations)) == ("inconclusive", 8)
+
+
 # --- Failures ---
 
 
