@@ -71,6 +71,7 @@ from harness.report.verdicts import (
     MEASURED,
     NO_METRIC_CHANGED,
     NOTHING_CHANGED,
+    busy_line,
     by_metric,
     change_size,
     controls,
@@ -395,6 +396,7 @@ def _commands(comparison: Comparison, *, full: bool) -> list[Part]:
 
 
 def _trust(comparison: Comparison) -> list[str]:
-    """How often verdicts are wrong on this machine, and what the A/A controls showed."""
-    lines = (machine_line(comparison.machine.selfcheck), controls_line(controls(comparison)))
+    """How busy this machine was, how often its verdicts are wrong, and what the A/A controls showed."""
+    timed = of_metric(comparison.rows, LATENCY.name)
+    lines = (busy_line(timed), machine_line(comparison.machine.selfcheck), controls_line(controls(comparison)))
     return [capital(line) for line in lines if line]

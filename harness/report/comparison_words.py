@@ -20,6 +20,7 @@ from harness.report.verdicts import (
     MEASURED,
     by_metric,
     cases,
+    change_size,
     controls,
     counted_rows,
     largest_first,
@@ -83,11 +84,23 @@ def _latencies(rows: Sequence[Row]) -> str:
     lost = [_counted(len(cases(of_verdict(rows, verdict))), verdict) for verdict in ("failed", "missing")]
     rest = [_counted(len(of_verdict(timed, verdict)), verdict) for verdict in ("unchanged", "identical", "new")]
     unsure = [_counted(len(of_verdict(timed, "inconclusive")), "inconclusive")]
+    plain = _plain(timed)
     if not of_verdict(timed, *MEASURED, "identical"):
         changes = ["no latency was compared"]
     else:
-        changes = _changes(timed) or ["no regression or improvement"]
+        changes = [*_changes(timed), *plain] or ["no regression or improvement"]
     return ", ".join(part for part in (*changes, *lost, *unsure, *rest) if part)
+
+
+def _plain(rows: Sequence[Row]) -> list[str]:
+    """`1 row differs 7.9-fold and could not be decided`, where only time was lacking."""
+    lacking = [row for row in rows if row.lacked_time]
+    if not lacking:
+        return []
+    fold = f"{math.exp(max(map(change_size, lacking))):.1f}-fold"
+    if len(lacking) == 1:
+        return [f"1 row differs {fold} and could not be decided for want of time"]
+    return [f"{len(lacking)} rows differ up to {fold} and could not be decided for want of time"]
 
 
 def _changes(rows: Sequence[Row]) -> list[str]:

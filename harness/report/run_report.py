@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,9 +18,10 @@ from harness.records.run import Run
 from harness.report.remarks import was_compared
 from harness.report.run_row import Row, Section
 from harness.report.run_rows import baseline_label, section_of
+from harness.stats.own_time import own_ns, taken_share
 
-# A quiet core gives a busy process all but some per mille of its time; less than this is another program's doing.
-_WHOLE_CORE = 0.95
+# Of a quiet core other processes take some per mille; more than this is worth a note.
+_TAKEN = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +205,7 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
             "Groups measured in one generation have ratios without intervals: one set of processes cannot show how "
             "much the next would differ."
         )
-    notes.extend(_shared_cores(run))
+    notes.extend(_busy_groups(run))
     for section in sections:
         baseline = next((row for row in section.rows if row.baseline), None)
         if section.rounds and (baseline is None or baseline.latency_ns is None):
@@ -211,19 +213,24 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _shared_cores(run: Run) -> Iterator[str]:
-    """Groups on one core whose processes did not have it to themselves: time on the clock beside time on the CPU."""
+def _busy_groups(run: Run) -> Iterator[str]:
+    """Groups of whose time other processes took a share that matters."""
     pinned = {case.group for case in run.header.cases if case.pin}
     shares: dict[str, list[float]] = {}
+    by_own_time: dict[str, bool] = {}
     for turns in run.rounds:
-        if turns.group in pinned:
-            shares.setdefault(turns.group, []).extend(
-                turn.cpu_ns / turn.wall_ns for turn in turns.turns if turn.wall_ns
-            )
+        for turn in turns.turns:
+            share = taken_share(turn)
+            if share is None and turn.account is None and turns.group in pinned and turn.wall_ns:
+                share = 1 - turn.cpu_ns / turn.wall_ns  # of a run that is older than accounts
+            if share is not None:
+                shares.setdefault(turns.group, []).append(share)
+                by_own_time[turns.group] = math.isfinite(own_ns(turn))
     for group, values in shares.items():
-        share = statistics.median(values)
-        if share < _WHOLE_CORE:
+        share = statistics.fmean(values)
+        if share > _TAKEN:
+            ratios = "its ratios leave that out" if by_own_time[group] else "its ratios are less sure"
             yield (
-                f"While {group} was timed, its process had its core {100 * share:.0f} % of the time: something else "
-                "ran there. Its latencies are too high by about as much; its ratios less sure."
+                f"While {group} was timed, other processes took {100 * share:.0f} % of its time. Its latencies are too "
+                f"high by about as much; {ratios}."
             )

@@ -6,6 +6,7 @@ A run's rows are judged against its baseline as a comparison's are against the b
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from harness.compare.judge import WORDS
@@ -185,6 +186,24 @@ def machine_line(selfcheck: SelfcheckFacts | None) -> str:
     )
 
 
+def busy_line(rows: Sequence[Row]) -> str:
+    """How busy the machine was while rows were timed, and which time decides them; "" where that is not known."""
+    known = [(row, row.taken) for row in rows if row.taken is not None]
+    if not known:
+        return ""
+    shares = [taken for _, taken in known]
+    mean, worst = statistics.mean(shares), max(known, key=lambda pair: pair[1])
+    word = "busy" if mean >= _BUSY else "somewhat busy" if mean >= _SOMEWHAT_BUSY else "quiet"
+    text = f"the machine was {word}: other processes took {_rough_share(mean)} of the time of what was timed"
+    if worst[1] >= _BUSY and len(known) > 1:
+        text += f", most of {worst[0].case} ({_rough_share(worst[1])})"
+    by_own = sum(row.own_time >= 0.5 for row, _ in known)
+    if not by_own:
+        return text
+    which = "the ratios" if by_own == len(known) else f"the ratios of {by_own} of {len(known)} rows"
+    return f"{text}; {which} leave that out, the times of a call have it in them"
+
+
 def controls_line(controls: Sequence[Row]) -> str:
     """What the A/A controls of a comparison showed; "" without any."""
     if not controls:
@@ -198,6 +217,10 @@ def controls_line(controls: Sequence[Row]) -> str:
         failed = len(of_verdict(controls, "failed"))
         return f"{what}: none flagged{f', {failed} failed' if failed else ''}"
     return f"{what}: {flagged} flagged, so some verdicts here are likely to be false too"
+
+
+# Shares of the time that other processes took.
+_SOMEWHAT_BUSY, _BUSY = 0.01, 0.1
 
 
 def _rough_share(value: float) -> str:

@@ -119,6 +119,16 @@ CREATE TABLE turns ( -- one timed batch of calls
     calls BIGINT NOT NULL,          -- How many were timed together.
     wall_ns BIGINT NOT NULL,        -- What they took, all together.
     cpu_ns BIGINT NOT NULL,         -- Time on the CPU of the process that called, likewise.
+    thread_ns BIGINT,               -- Of this, the thread's that called; this and what follows is None in runs that
+                                    -- are older, and where the system does not tell.
+    delayed_ns BIGINT,              -- How long it could have run and had no core; of all threads of the process where
+                                    -- the device computes on others.
+    voluntary BIGINT,               -- How often it gave its core away, to sleep or to wait.
+    involuntary BIGINT,             -- How often its core was taken from it.
+    minor_faults BIGINT,            -- Pages that were in memory already.
+    major_faults BIGINT,            -- Pages that had to be read.
+    core BIGINT,                    -- Where it ran at the end.
+    throttled BIGINT,               -- How often a container's quota of CPU time stopped it.
 );
 
 CREATE TABLE comparisons ( -- one row of one comparison

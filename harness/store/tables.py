@@ -547,6 +547,18 @@ def _changed_record(folder: Path) -> str:
     return ""
 
 
+_OF_ACCOUNT = (
+    "thread_ns",
+    "delayed_ns",
+    "voluntary",
+    "involuntary",
+    "minor_faults",
+    "major_faults",
+    "core",
+    "throttled",
+)
+
+
 def turn_rows(run: str, rounds: Sequence[Round]) -> list[dict[str, Any]]:
     """The rows of the table `turns`, in the order in which they ran."""
     return [
@@ -561,6 +573,7 @@ def turn_rows(run: str, rounds: Sequence[Round]) -> list[dict[str, Any]]:
             "calls": turn.calls,
             "wall_ns": turn.wall_ns,
             "cpu_ns": turn.cpu_ns,
+            **{name: getattr(turn.account, name, None) for name in _OF_ACCOUNT},
         }
         for each in rounds
         for place, turn in enumerate(each.turns)

@@ -11,6 +11,7 @@ from harness.errors import ExitCode
 from harness.records.comparison import Comparison, Row, Verdict
 from harness.report.comparison_words import headline, next_steps
 from harness.report.outcome import comparison_exit_code
+from harness.report.verdicts import busy_line
 from tests.report.builders import (
     make_comparison,
     make_full_comparison,
@@ -96,6 +97,14 @@ TIMED = make_timed("a/b@c", 1.0, 1.0, "unchanged")
             "Gates violated in 3 rows; no latency was compared; 3 other figures changed.",
         ),
         (
+            [make_timed("m/v@d", 360.0, 7.9, "inconclusive", lacked_time=True)],
+            "1 row differs 7.9-fold and could not be decided for want of time, 1 inconclusive.",
+        ),
+        (
+            [TIMED, *(make_timed(f"m/v{n}@d", 360.0, 2.0 * n, "inconclusive", lacked_time=True) for n in (1, 2))],
+            "2 rows differ up to 4.0-fold and could not be decided for want of time, 2 inconclusive, 1 unchanged.",
+        ),
+        (
             [TIMED, replace(TIMED, verdict="regressed", control=True, gate="violated")],
             "No regression or improvement, 1 unchanged.",
         ),
@@ -103,6 +112,22 @@ TIMED = make_timed("a/b@c", 1.0, 1.0, "unchanged")
 )
 def test_everything_is_counted_with_gates_first(rows: list[Row], sentence: str) -> None:
     assert headline(make_comparison(rows)) == sentence
+
+
+# --- How busy the machine was ---
+
+
+def test_how_busy_the_machine_was_is_said_in_words() -> None:
+    taken = [replace(TIMED, case=f"m/v{share}@d", taken=share) for share in (0.0, 0.02, 0.3)]
+    assert busy_line([TIMED]) == "", "older comparisons do not know"
+    assert busy_line(taken[:1]) == "the machine was quiet: other processes took 0 % of the time of what was timed"
+    assert busy_line(taken[:2]).startswith("the machine was somewhat busy: other processes took 1 % of the time")
+    assert busy_line(taken) == (
+        "the machine was busy: other processes took 11 % of the time of what was timed, most of m/v0.3@d (30 %)"
+    )
+    by_own = [replace(row, own_time=1.0) for row in taken[:2]]
+    assert busy_line(by_own).endswith("timed; the ratios leave that out, the times of a call have it in them")
+    assert "; the ratios of 2 of 3 rows leave that out" in busy_line([*by_own, taken[2]])
 
 
 # --- What to do next ---

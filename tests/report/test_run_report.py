@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import ExitCode
 from harness.metrics import COMPILE_TIME, EXACT
-from harness.records.run import Build, Failure, ModelRecord, PluginEffect, Reference, Run
+from harness.records.run import Account, Build, Failure, ModelRecord, PluginEffect, Reference, Run, Turn
 from harness.report.outcome import exit_code
 from harness.report.remarks import effect_remarks, reference_sentence
 from harness.report.run_report import build_report
@@ -297,11 +297,24 @@ def test_noisy_generations_make_a_disagreement_less_remarkable_but_a_single_odd_
     assert not said(slowed(run, {0: 2.0, 1: 0.6, 2: 1.5, 3: 0.7}))
 
 
-def test_a_pinned_group_that_did_not_have_its_core_says_so(small_run: Run) -> None:
+def test_a_group_that_other_processes_took_time_from_says_so(small_run: Run) -> None:
+    """Runs that are older than accounts have CPU time alone, which says it of pinned groups."""
     pinned = with_cases(small_run, pin=True)
     assert not build_report(pinned).notes
     (note,) = build_report(slowed(pinned, dict.fromkeys(range(5), 2.0))).notes
-    assert "its process had its core 50 % of the time" in note
+    assert "other processes took 50 % of its time. Its latencies are too high by about as much" in note
+    assert note.endswith("its ratios are less sure.")
+    own = replace(
+        small_run, rounds=tuple(replace(each, turns=tuple(map(_preempted, each.turns))) for each in small_run.rounds)
+    )
+    (note,) = build_report(own).notes
+    assert "other processes took 75 % of its time" in note
+    assert note.endswith("its ratios leave that out.")
+
+
+def _preempted(turn: Turn) -> Turn:
+    account = Account(on_calling_thread=True, thread_ns=turn.wall_ns // 4, voluntary=0)
+    return replace(turn, cpu_ns=turn.wall_ns // 4, account=account)
 
 
 # --- What plugins and preprocessing flags did ---
