@@ -256,7 +256,7 @@ def _plan(row: _Row, rows: int, on_sample: OnSample, on_note: OnNote) -> bool:
     needed = generations_needed(rows, looks=len(plan_looks(most, task.rule)), rule=task.rule)
     if needed > most >= task.rule.first_look:
         most = row.least = needed
-    elif needed > most and len(row.generations) > 1 and row.is_plain and task.cap_s > 0:
+    elif needed > most and row.is_plain and task.cap_s > 0:
         most = _go_beyond_the_budget(row, most, needed, on_note)
     row.looks = plan_looks(most, task.rule)
     return True

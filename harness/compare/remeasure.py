@@ -177,7 +177,6 @@ def _compile_tasks(works: Sequence[_Work], plan: Plan, bench: Bench) -> list[Tas
             sample=partial(sample_compiles, work.base, work.head, last_core(), limits),
             rule=plan.rules[COMPILE_TIME.name],
             budget_s=options.compile_budget,
-            cap_s=options.row_cap,
         )
         for work in works
         if not work.control and work.base.build.module_sha256 != work.head.build.module_sha256

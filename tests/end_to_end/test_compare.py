@@ -16,7 +16,7 @@ from tests.end_to_end.command import Harness, document, edit, latencies, refused
 
 STOCK, SLOW, INERT = "product/stock@cpu", "product/slow@cpu", "product/inert@cpu"
 BASE, HEAD = "results/base", "results/head"
-ONE_GENERATION = ("--row-budget", "0.01", "--compile-budget", "0")
+ONE_GENERATION = ("--row-budget", "0.01", "--row-cap", "0.01", "--compile-budget", "0")
 
 # --- Within a run ---
 
@@ -105,16 +105,31 @@ def test_by_upstreams_rule(runs: Harness) -> None:
 
 def test_one_generation_decides_nothing_and_only_strict_minds(runs: Harness) -> None:
     command = ("compare", "--within", BASE, "--filter", SLOW, *ONE_GENERATION)
-    assert runs(*command).returncode == 0
+    ended = runs(*command)
+    assert ended.returncode == 0
+    assert "-fold and could not be decided for want of time" in ended.stdout
     ended = runs(*command, "--strict", "--format", "json")
     assert ended.returncode == 4
     slow = latencies(document(ended))[SLOW]
     assert (slow["verdict"], slow["generations"], slow["ci_low"]) == ("inconclusive", 1, None)
-    assert slow["reason"].startswith("the budget had room for 1 generation, and 8 say something")
+    assert slow["lacked_time"]
+    assert slow["reason"].endswith("where --row-cap allows 0.01")
 
 
 def test_compile_times_are_rows_of_their_own(runs: Harness) -> None:
-    command = ("compare", "--within", BASE, "--row-budget", "0.01", "--compile-budget", "0.01", "--format", "json")
+    command = (
+        "compare",
+        "--within",
+        BASE,
+        "--row-budget",
+        "0.01",
+        "--row-cap",
+        "0.01",
+        "--compile-budget",
+        "0.01",
+        "--format",
+        "json",
+    )
     found = document(runs(*command))
     (row,) = [row for row in found["rows"] if row["metric"] == "compile-time"]
     assert (row["case"], row["verdict"], row["generations"], row["unit"]) == (SLOW, "inconclusive", 1, "ns")
