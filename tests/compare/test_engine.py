@@ -200,7 +200,9 @@ def plain_row(
     """A row with generations of 3 s, and what is said when it goes on beyond its budget."""
     notes: list[str] = []
     task = a_task("row", generations(*log_ratios, seconds=3.0), budget_s=budget_s)
-    (outcome,) = decide([replace(task, cap_s=cap_s, noise=noise)], lambda _name, _generation: None, on_note=notes.append)
+    (outcome,) = decide(
+        [replace(task, cap_s=cap_s, noise=noise)], lambda _name, _generation: None, on_note=notes.append
+    )
     return outcome, notes
 
 
