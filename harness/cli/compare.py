@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from harness.cli.app import app
 from harness.cli.output import print_text, tell_where, terminal_form
+from harness.compare.commits import Commit
 from harness.compare.options import CompareOptions, SelfcheckOptions
-from harness.compare.pairs import is_toolchain, require_whole, side_of
+from harness.compare.pairs import require_whole, side_of
 from harness.compare.selfcheck import check_machine
-from harness.compare.sides import require_two, resolve, toolchains_here
+from harness.compare.sides import Named, require_two, resolve, toolchains_here, what_is_named
 from harness.errors import ExitCode, UsageError
 from harness.machine.environment import capture_environment
 from harness.options import Flag, Format
@@ -24,9 +27,9 @@ from harness.report.selfcheck import render_selfcheck
 from harness.stages.comparing import InterruptedComparison, compare_sides
 from harness.stages.options import RunOptions, compile_limits
 from harness.stages.run import run_suite
+from harness.stages.side_runs import SideRuns
 from harness.store.names import find_folder
 from harness.store.run_directory import load_run
-from harness.toolchain import Toolchain
 
 
 @app.command
@@ -40,6 +43,8 @@ def compare(
 ) -> int:
     """Say of every case whether head is slower, faster or as fast as base, by measuring both side by side.
 
+    A side is a run, a release of IREE or a commit: `harness compare main HEAD --suite suites/x.toml`.
+
     The exit status is 1 for a regression, 3 for a failed or missing row, and with --strict 4 for an inconclusive one.
     What is stopped with Ctrl-C prints the rows that are decided.
 
@@ -49,15 +54,16 @@ def compare(
         full: Markdown without cuts.
         out: Write the report to this file instead of stdout.
     """
-    options = _found(options or CompareOptions())
+    options = options or CompareOptions()
     if options.controls and not options.remeasure:
         raise UsageError("--controls are measured, and --no-remeasure measures nothing; leave one of them out")
-    labels = require_two(options.sides, options.toolchains, options.within)
-    if not options.remeasure and any(is_toolchain(label) for label in labels):
-        raise UsageError("a toolchain has no recorded numbers to compare; leave --no-remeasure out, or give two runs")
+    if options.within is not None:
+        options = replace(options, within=find_folder(options.within, options.results, kind="run"))
+    words = require_two(options.sides, options.toolchains, options.within)
+    sides = None if options.within is not None else _named(words, options)
     try:
         with Terminal() as progress:
-            comparison, path = _compare(labels, options, progress)
+            comparison, path = _compare(sides, options, progress)
     except InterruptedComparison as error:
         stop_all()
         print_text(render(error.comparison, format, full=full, **terminal_form(out)), out)
@@ -68,37 +74,39 @@ def compare(
     return int(comparison_exit_code(comparison, strict=strict))
 
 
-def _found(options: CompareOptions) -> CompareOptions:
-    """The options, with the folders of the runs that they name as `latest`, `@-1` or by a beginning."""
-    sides = tuple(
-        side if is_toolchain(side) else str(find_folder(side, options.results, kind="run")) for side in options.sides
-    )
-    within = None if options.within is None else find_folder(options.within, options.results, kind="run")
-    return replace(options, sides=sides, within=within)
+def _named(words: tuple[str, str], options: CompareOptions) -> tuple[Named, Named]:
+    """What the words of both sides mean."""
+    base, head = (what_is_named(word, options.results) for word in words)
+    made = [side for side in (base, head) if not isinstance(side, Path)]
+    if made and not options.remeasure:
+        kind = "a commit" if isinstance(made[0], Commit) else "a toolchain"
+        raise UsageError(f"{kind} has no recorded numbers to compare; leave --no-remeasure out, or give two runs")
+    if options.prepare is not None and not any(isinstance(side, Commit) for side in made):
+        raise UsageError("--prepare is for the trees of commits, and no side is a commit; leave it out")
+    return base, head
 
 
-def _compare(labels: tuple[str, str], options: CompareOptions, progress: Progress) -> tuple[Comparison, Path]:
-    if options.within is not None:
-        base = head = side_of(load_run(options.within), labels[0])
-    else:
+def _compare(sides: tuple[Named, Named] | None, options: CompareOptions, progress: Progress) -> tuple[Comparison, Path]:
+    """Compare two sides; None: variants within one run."""
+    with ExitStack() as trees:
+        if sides is None:
+            assert options.within is not None  # noqa: S101 (the caller's contract)
+            base = head = side_of(load_run(options.within), str(options.within))
+        else:
+            maker = SideRuns(options=options, progress=progress, trees=trees)
+            base, head = resolve(sides, options.suite, maker, progress.note)
+        for side in (base, head):
+            require_whole(side)
+        toolchains = toolchains_here((base, head), progress.note) if options.remeasure else {}
+        limit_bytes = compile_limits(options.compile_timeout).memory_bytes
+        command = ("harness", *_pinned(sys.argv[1:], sides or ()))
+        return compare_sides(base, head, toolchains, options, progress, memory_bytes=limit_bytes, command=command)
 
-        def compile_suite(path: Path, toolchain: Toolchain) -> Path:
-            unmeasured = RunOptions(
-                path,
-                patterns=options.patterns,
-                measure=False,
-                results=options.results,
-                compile_timeout_s=options.compile_timeout,
-            )
-            return run_suite(unmeasured, progress, (toolchain,), purpose="compare")
 
-        base, head = resolve(labels, options.suite, compile_suite, progress.note)
-    for side in (base, head):
-        require_whole(side)
-    toolchains = toolchains_here((base, head), progress.note) if options.remeasure else {}
-    limit_bytes = compile_limits(options.compile_timeout).memory_bytes
-    command = ("harness", *sys.argv[1:])
-    return compare_sides(base, head, toolchains, options, progress, memory_bytes=limit_bytes, command=command)
+def _pinned(words: Sequence[str], sides: Sequence[Named]) -> list[str]:
+    """A command line whose commits are the same ones tomorrow."""
+    commits = {side.name: side.sha for side in sides if isinstance(side, Commit)}
+    return [commits.get(word, word) for word in words]
 
 
 @app.command

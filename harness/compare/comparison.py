@@ -88,7 +88,8 @@ def plan_comparison(base: Side, head: Side, options: CompareOptions) -> Plan:
     Raises:
         UsageError: The sides cannot be compared as the options ask.
     """
-    every = pair_runs(base, head, by_name=options.by_name) if options.within is None else pair_within(head)
+    by_name = options.by_name or (base.commit is not None and head.commit is not None)
+    every = pair_runs(base, head, by_name=by_name) if options.within is None else pair_within(head)
     pairs = _chosen(every, options.patterns)
     header = head.run.header
     fates = {pair.name: what_is_known(pair, base, head) for pair in every}

@@ -23,14 +23,20 @@ class CompareOptions:
     """What a user can choose about a comparison.
 
     Attributes:
-        sides: Base and head: run directories, or toolchains such as iree==3.12.0.
+        sides: Base and head: each a run (its folder, latest, @-1, or what only its name begins with), a toolchain such
+            as iree==3.12.0, or a commit of this git repository (a branch, a tag, HEAD~3, a hash). What is the name of a
+            run and of a commit is refused: ./results/NAME says the run, commit:NAME the commit.
         within: Compare this run's variants with its baseline instead.
         toolchains: Sides that are toolchains, after those given by position.
-        suite: Suite for sides that are toolchains (default: that of the other side's run).
+        suite: Suite for sides that are toolchains or commits (default: that of the other side's run). Of a commit, all
+            files are taken as the commit has them.
+        prepare: Run this in the shell in each commit's tree before it is compiled, with this Python as python: such as
+            python -m pip install --no-deps ./plugins, where a commit decides plugins or builders too.
         patterns: Only these cases: shell patterns on their names, one of which must match; (): all.
         remeasure: Measure again, now; else compare what the runs recorded.
         across_hosts: Compare recorded numbers of different machines or devices too.
-        by_name: Compare cases of one name also where the two sides define them differently.
+        by_name: Compare cases of one name also where the two sides define them differently; of two commits, that is
+            always so.
         row_budget: Wall seconds for looking at one row's latency; confirming a finding takes as much again, at most
             twice.
         row_cap: Wall seconds for a row whose sides differ by far more than the noise, and whose calls take so long that
@@ -51,6 +57,7 @@ class CompareOptions:
     within: Annotated[Path | None, NAMED] = None
     toolchains: Toolchains = ()
     suite: Path | None = None
+    prepare: str | None = None
     patterns: Patterns = ()
     remeasure: bool = True
     across_hosts: Flag = False
@@ -73,6 +80,7 @@ class CompareOptions:
             *([] if self.remeasure else ["--no-remeasure"]),
             *(["--across-hosts"] if self.across_hosts and not self.remeasure else []),
             *(["--by-name"] if self.by_name else []),
+            *([] if self.prepare is None else ["--prepare", self.prepare]),
             *([] if self.floor is None else ["--floor", f"{self.floor:g}"]),
             *(["--rule", self.rule] if self.rule != "generations" else []),
         ]

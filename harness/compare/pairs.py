@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from harness.compare.commits import Commit
 from harness.errors import RunError, UsageError
 from harness.records.case import Case
 from harness.records.comparison import Verdict
@@ -33,12 +34,16 @@ class Side:
         label: What the user gave.
         rounds_at: The run's directory, where its rounds were not read; they are only for runs that are compared as they
             were recorded, and only where a module changed.
+        commit: That its suite is of, where the side is a commit.
+        root: The folder that the path of its suite begins in: the working folder, or a place in a commit's tree.
     """
 
     label: str
     run: Run
     evidence: Evidence
     rounds_at: Path | None = None
+    commit: Commit | None = None
+    root: Path = Path()
 
     @cached_property
     def toolchains(self) -> Mapping[str, ToolchainRecord]:
@@ -73,7 +78,8 @@ def with_rounds(side: Side) -> Side:
     """
     if side.rounds_at is None:
         return side
-    return side_of(replace(side.run, rounds=load_rounds(side.rounds_at)), side.label)
+    run = replace(side.run, rounds=load_rounds(side.rounds_at))
+    return replace(side, run=run, evidence=gather(run), rounds_at=None)
 
 
 def require_whole(side: Side) -> None:

@@ -215,8 +215,9 @@ def with_repro(row: Row, pair: Pair, base: Side, head: Side, options: CompareOpt
         return row
     sides = ["--within", head.label]
     if options.within is None:
-        suites = [side.run.header.suite for side in (base, head) if is_toolchain(side.label)]
-        sides = [base.label, head.label, *(["--suite", suites[0]] if suites else [])]
+        made = [side for side in (base, head) if side.commit is not None or is_toolchain(side.label)]
+        sides = [side.commit.sha if side.commit is not None else side.label for side in (base, head)]
+        sides += ["--suite", made[0].run.header.suite] if made else []
     control = ["--controls", "1"] if row.control else []
     command = ["harness", "compare", *sides, "--filter", glob.escape(row.case), *control, *options.again()]
     return replace(row, repro=(shlex.join(command), _module("base", pair.base, base), _module("head", pair.head, head)))

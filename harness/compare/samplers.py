@@ -101,7 +101,7 @@ def _arguments(side: Side, case: Case, model: ModelRecord, cache: Path) -> list[
 
 
 def _parameters(side: Side, case: Case, model: ModelRecord) -> dict[str, Path]:
-    folder = Path(side.run.header.suite).parent
+    folder = side.root / Path(side.run.header.suite).parent
     files = {scope: folder / file for scope, file in model.parameter_files.items()}
     for scope, file in files.items():
         if not file.is_file():

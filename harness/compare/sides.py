@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
 from harness.cache import environments_root
+from harness.compare.commits import (
+    COMMIT_PREFIX,
+    Commit,
+    find_commit,
+    has_file,
+    how_to_have,
+    require_commit,
+    suite_below,
+)
 from harness.compare.judge import CHANGED
 from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair, Side, is_toolchain, side_of
 from harness.errors import RunError, ToolchainError, UsageError
 from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFacts
 from harness.records.run import Header
-from harness.store.run_directory import load_run
+from harness.store.names import LATEST, find_folder
+from harness.store.run_directory import HEADER_FILE, load_run
+from harness.text import shown
 from harness.toolchain import Toolchain, get_toolchains
 
-RunSuite = Callable[[Path, Toolchain], Path]
+# What a word of the user's means: a run's folder, a commit, or a release as in `iree==3.12.0`.
+Named = Path | Commit | str
 Environment = Mapping[str, Mapping[str, Any]]
 _SELFCHECK = TypeAdapter(SelfcheckFacts)
+
+
+class Maker(Protocol):
+    """Makes the runs of sides that have none yet: their modules are compiled and checked, and nothing is timed."""
+
+    def of_release(self, suite: Path, toolchain: Toolchain, others: Sequence[Toolchain]) -> Path:
+        """The run of a suite under a release; `others` are compared with it."""
+
+    def of_commit(self, suite: Path, commit: Commit, which: str) -> tuple[Path, Path]:
+        """The run of a suite as a commit has it, and the folder in its tree that the suite's path begins in.
+
+        Args:
+            suite: From the working folder.
+            which: `base` or `head`.
+        """
 
 
 def require_two(sides: Sequence[str], toolchains: Sequence[str], within: Path | None) -> tuple[str, str]:
@@ -35,37 +64,94 @@ def require_two(sides: Sequence[str], toolchains: Sequence[str], within: Path | 
         return str(within), str(within)
     if len(given) != 2:
         raise UsageError(
-            "give two sides, as in `harness compare results/base results/head`; each is a run directory or a "
-            "toolchain such as iree==3.12.0; or --within with one run"
+            "give two sides, as in `harness compare results/base results/head`; each is a run directory, a toolchain "
+            "such as iree==3.12.0, or a commit such as HEAD~1; or --within with one run"
         )
     return given[0], given[1]
 
 
+def what_is_named(word: str, results: Path) -> Named:
+    """What a user means by a side: a release, a commit that is called so, a run, or else a commit.
+
+    Raises:
+        UsageError: It is nothing of the kind, or the name of a run and of a commit.
+    """
+    if is_toolchain(word):
+        return word
+    if word.startswith(COMMIT_PREFIX):
+        return replace(require_commit(word.removeprefix(COMMIT_PREFIX)), name=word)
+    try:
+        run, why_none = find_folder(word, results, kind="run"), None
+    except UsageError as error:
+        run, why_none = Path(word), error
+    is_run = (run / HEADER_FILE).is_file() or (why_none is not None and word != LATEST)
+    is_path = word.startswith((".", os.sep)) or Path(word).is_absolute()  # which no commit's name is
+    commit = None if is_path else find_commit(word)
+    if commit is None and why_none is not None:
+        raise why_none
+    if commit is not None and is_run:
+        path = f"./{run}" if why_none is None else "its folder"
+        raise UsageError(f"{shown(word)} is a run and a commit; say {path} or {COMMIT_PREFIX}{word}")
+    if commit is not None:
+        return commit
+    if run.exists() or is_path or (run.parent != Path() and run.parent.is_dir()):
+        return run
+    raise UsageError(f"{shown(word)}: there is no such run in {results}, and {how_to_have(word)}")
+
+
 def resolve(
-    sides: tuple[str, str], suite: Path | None, run_suite: RunSuite, on_install: Callable[[str], None]
+    sides: tuple[Named, Named], suite: Path | None, maker: Maker, on_install: Callable[[str], None]
 ) -> tuple[Side, Side]:
-    """Both sides as runs; a toolchain's is made now: its modules are compiled and checked, and nothing is timed.
+    """Both sides with their runs; those of releases and commits are made now.
 
     Args:
-        suite: That toolchains are compiled for; None: that of the side that is a run.
-        run_suite: Makes such a run and gives its directory.
+        suite: That they are made of; None: that of the side that is a run.
         on_install: Told before something takes long.
 
     Raises:
-        HarnessError: A directory is no run, a toolchain cannot be had or has no suite, or both sides are one run.
+        HarnessError: A directory is no run, a toolchain cannot be had, there is no suite or a commit does not have it,
+            or both sides are one run or one commit.
     """
-    releases = [side for side in sides if is_toolchain(side)]
-    if not releases and Path(sides[0]).resolve() == Path(sides[1]).resolve():
-        raise UsageError(f"{sides[0]} is given twice; `harness compare --within {sides[0]}` compares its variants")
-    runs = {side: load_run(Path(side), rounds=False) for side in sides if not is_toolchain(side)}
+    folders = [side for side in sides if isinstance(side, Path)]
+    releases = [side for side in sides if isinstance(side, str)]
+    commits = [side for side in sides if isinstance(side, Commit)]
+    if len(folders) == 2 and folders[0].resolve() == folders[1].resolve():
+        raise UsageError(f"{folders[0]} is given twice; `harness compare --within {folders[0]}` compares its variants")
+    if len(commits) == 2 and commits[0].sha == commits[1].sha:
+        raise UsageError(f"{commits[0].name} and {commits[1].name} are one commit, {commits[0].short}; give two")
+    runs = {folder: load_run(folder, rounds=False) for folder in folders}
     if suite is None and not runs:
-        raise UsageError("two toolchains are compared on a suite; give one with --suite, as in --suite suites/x.toml")
+        kind = "toolchains" if len(releases) == 2 else "commits" if len(commits) == 2 else "sides that are no runs"
+        raise UsageError(f"two {kind} are compared on a suite; give one with --suite, as in --suite suites/x.toml")
     suite = suite or Path(next(iter(runs.values())).header.suite)
-    toolchains = [get_toolchains([side], root=environments_root(), on_install=on_install)[0] for side in releases]
-    for side, toolchain in zip(releases, toolchains, strict=True):  # which takes long, after all that may be wrong
-        runs[side] = load_run(run_suite(suite, toolchain))
-    base, head = (side_of(runs[side], side, None if side in releases else Path(side)) for side in sides)
-    return base, head
+    _require_suite(suite, sides)
+    # All that takes long comes after all that may be wrong.
+    toolchains = {side: get_toolchains([side], root=environments_root(), on_install=on_install)[0] for side in releases}
+    made = []
+    for which, side in zip(("base", "head"), sides, strict=True):
+        if isinstance(side, Path):
+            made.append(side_of(runs[side], str(side), side))
+        elif isinstance(side, Commit):
+            path, root = maker.of_commit(suite, side, which)
+            made.append(replace(side_of(load_run(path), side.name), commit=side, root=root))
+        else:
+            others = [toolchain for name, toolchain in toolchains.items() if name != side]
+            made.append(side_of(load_run(maker.of_release(suite, toolchains[side], others)), side))
+    return made[0], made[1]
+
+
+def _require_suite(suite: Path, sides: tuple[Named, Named]) -> None:
+    """Refuse commits that do not have the suite."""
+    lacking = []
+    for which, side in zip(("base", "head"), sides, strict=True):
+        if isinstance(side, Commit) and not has_file(side, suite_below(suite, side)):
+            lacking.append(f"the {which} {side.short}")
+    if len(lacking) == 2:
+        raise UsageError(f"{suite} is not there in {' and in '.join(lacking)}; check the path")
+    if lacking:
+        raise UsageError(
+            f"{suite} is not there in {lacking[0]}; `harness run {suite}` measures it alone where it is there"
+        )
 
 
 def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) -> Mapping[str, Toolchain]:
@@ -130,6 +216,8 @@ def side_facts(side: Side, label: str, variants: Iterable[str] = ()) -> SideFact
         toolchains=describe_toolchains(header),
         machine=describe_machine(header.environment),
         variants=tuple(dict.fromkeys(variants)),
+        commit=side.commit.sha if side.commit is not None else "",
+        subject=side.commit.subject if side.commit is not None else "",
     )
 
 

@@ -123,6 +123,8 @@ def _allowed(lines: Sequence[str], flags: Collection[str]) -> tuple[str, ...]:
 
 def _kept(line: str, flags: Collection[str]) -> str | None:
     """The line, or as much of it as may stand; None: nothing."""
+    if line.startswith("harness compare ") and "--prepare" in line:
+        return _without_prepare(line)
     if line != one_line(line) or not line.isprintable():
         return None
     if not line.startswith("#"):
@@ -135,6 +137,17 @@ def _kept(line: str, flags: Collection[str]) -> str | None:
         compiled = module[2] or ""
         return line if compiled.startswith("iree-compile ") and _is_command(compiled, flags) else module[1]
     return None
+
+
+def _without_prepare(line: str) -> str | None:
+    """A command without the lines of shell that prepare each tree: an artifact may bring none."""
+    try:
+        words = shlex.split(line)
+        place = words.index("--prepare")
+    except ValueError:
+        return None
+    rest = shlex.join([*words[:place], *words[place + 2 :]])
+    return f"{rest} # and --prepare, as the workflow has it" if _is_command(rest) else None
 
 
 def _is_command(line: str, flags: Collection[str] = ()) -> bool:
@@ -195,7 +208,7 @@ def _may_stand(name: str, value: str, subcommand: str) -> bool:
         return _PLAIN_PATH.fullmatch(value) is not None
     if name == "out":  # of `harness export`, which fills a new folder
         return subcommand == "export" and _PLAIN_NAME.fullmatch(value) is not None
-    return not name.endswith("-out") and name not in ("step-summary", "api-url")
+    return not name.endswith("-out") and name not in ("step-summary", "api-url", "prepare")
 
 
 def _are_of_a_tool(words: Sequence[str], flags: Collection[str]) -> bool:

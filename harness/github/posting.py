@@ -25,7 +25,6 @@ from harness.report.comparison_words import finite, headline
 from harness.report.github import render_comment
 from harness.report.markdown import COMMENT, to_markdown
 from harness.report.markdown_text import COMMENT_LIMIT
-from harness.report.names import commit_digits
 from harness.report.page import Link, Page, Paragraph, Picture
 from harness.report.pages import Links
 from harness.report.run_report import Report, build_report
@@ -54,9 +53,9 @@ class Figures:
     source: Comparison | Report
 
     @property
-    def base_digits(self) -> str:
-        """The first digits of the commit that was compared with, as the data has it; "" where it was none."""
-        return commit_digits(self.source.base.label) if isinstance(self.source, Comparison) else ""
+    def base_commit(self) -> str:
+        """The commit that was compared with, as the data has it, which may be anything; "" where it was none."""
+        return self.source.base.commit if isinstance(self.source, Comparison) else ""
 
     def comment(self, pictures: Sequence[Picture], links: Links) -> str:
         """The comment, with pictures or without."""
@@ -171,7 +170,7 @@ def post(figures: Figures, destination: Destination, client: Client) -> str:
         if isinstance(pull, str):
             return pull
         number = pull.number
-        if base := base_commit_of(pull, figures.base_digits, client, repository):
+        if base := base_commit_of(pull, figures.base_commit, client, repository):
             links = replace(links, base_commit_url=f"{destination.server}/{repository}/commit/{base}")
     else:
         number = target

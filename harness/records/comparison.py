@@ -32,13 +32,16 @@ class SideFacts:
     """One side of a comparison.
 
     Attributes:
-        label: What the user gave: a run directory, or `iree==3.12.0`; with `--within`, `baseline` or `variants`.
+        label: What the user gave: a run directory, `iree==3.12.0`, or a commit's name; with `--within`, `baseline` or
+            `variants`.
         run: Id of the run that its modules come from.
         suite: Path of its suite, as the run has it.
         started: Of that run, ISO 8601, UTC.
         toolchains: Release and revision of each.
         machine: The run's processor and system, in words.
         variants: With `--within`, those that are compared; of the base, the baseline. Else ().
+        commit: That the suite is of, all digits of it; "" where the side is no commit.
+        subject: The first line of that commit's message.
     """
 
     label: str
@@ -48,6 +51,8 @@ class SideFacts:
     toolchains: tuple[str, ...]
     machine: str
     variants: tuple[str, ...] = ()
+    commit: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

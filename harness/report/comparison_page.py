@@ -48,7 +48,7 @@ from harness.report.comparison_words import (
 from harness.report.failed_together import causes_of
 from harness.report.forest import forest_of
 from harness.report.forest_text import forest_text
-from harness.report.names import compared, side_names
+from harness.report.names import compared, given_as, side_names
 from harness.report.page import (
     Bullets,
     Choice,
@@ -138,7 +138,7 @@ def terminal_page(comparison: Comparison) -> Page:
 
 def _sides(comparison: Comparison) -> str:
     """The sides in a line, as the user gave them too, since the title names them by what tells them apart."""
-    given = f"{comparison.head.label} against {comparison.base.label}"
+    given = f"{given_as(comparison.head)} against {given_as(comparison.base)}"
     is_named = comparison.within or given == compared(comparison.base, comparison.head)
     return sides_line(comparison) + ("" if is_named else f"; {given}")
 
@@ -362,7 +362,13 @@ def _method(comparison: Comparison, *, full: bool) -> list[Part]:
     """How it was measured, folded away: both sides, the machine, the rule."""
     sides = (comparison.base, comparison.head)
     base, head = (
-        (side.label, f"{side.run} of {side.started}", side.suite, ", ".join(side.toolchains), side.machine)
+        (
+            given_as(side, whole=True),
+            f"{side.run} of {side.started}",
+            side.suite,
+            ", ".join(side.toolchains),
+            side.machine,
+        )
         for side in sides
     )
     made = "measured" if comparison.mode == "remeasured" else "made"

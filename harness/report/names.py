@@ -14,8 +14,6 @@ _LONGEST = 400
 # Invisible, or changing what is around them: formats and directions, surrogates, private use, unassigned, and marks
 # that would be stacked over the character before.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Mn", "Me", "Zl", "Zp"})
-# A run of scripts/ci/measure.sh lies in a folder that names the commit: results/base-9b05f1760b/20260101-000000-net.
-_OF_COMMIT = re.compile(r"(?:.*/)?(?:base|head)-([0-9a-f]{7,40})/[^/]+/?|([0-9a-f]{7,40})")
 _REVISION = re.compile(r" \([0-9a-f]+\)$")
 _RELEASE_PREFIX = "iree=="
 _MOST_VARIANTS = 3
@@ -39,9 +37,8 @@ def side_names(base: SideFacts, head: SideFacts) -> tuple[str, str]:
     """
     if head.variants:
         return _variants(base.variants) or "the baseline", _variants(head.variants)
-    commits = commit_digits(base.label), commit_digits(head.label)
-    if all(commits):
-        return f"commit {commits[0][:_COMMIT_DIGITS]}", f"commit {commits[1][:_COMMIT_DIGITS]}"
+    if base.commit and head.commit:
+        return _commit_name(base), _commit_name(head)
     if base.toolchains and head.toolchains and base.toolchains != head.toolchains:
         short = [tuple(_REVISION.sub("", toolchain) for toolchain in side.toolchains) for side in (base, head)]
         shown = short if short[0] != short[1] else [base.toolchains, head.toolchains]
@@ -50,10 +47,16 @@ def side_names(base: SideFacts, head: SideFacts) -> tuple[str, str]:
     return names if names[0] != names[1] else (base.label, head.label)
 
 
-def commit_digits(label: str) -> str:
-    """The commit that a side's label names, by as many digits as it has; "" where it names none."""
-    match = _OF_COMMIT.fullmatch(label)
-    return (match[1] or match[2]) if match else ""
+def given_as(side: SideFacts, *, whole: bool = False) -> str:
+    """What the user called a side; of a commit with the first line of its message, and, as a whole, with its digits."""
+    if not side.commit:
+        return side.label
+    digits = f" = {side.commit}" if whole and side.label != side.commit else ""
+    return f"{side.label}{digits} ({side.subject})" if side.subject else f"{side.label}{digits}"
+
+
+def _commit_name(side: SideFacts) -> str:
+    return f"commit {side.commit[:_COMMIT_DIGITS]}"
 
 
 def _variants(names: tuple[str, ...]) -> str:
@@ -62,8 +65,8 @@ def _variants(names: tuple[str, ...]) -> str:
 
 def _given_name(side: SideFacts) -> str:
     """A release or a folder by its last part, which is the run's id unless somebody named the folder."""
-    if digits := commit_digits(side.label):
-        return f"commit {digits[:_COMMIT_DIGITS]}"
+    if side.commit:
+        return _commit_name(side)
     if side.label.startswith(_RELEASE_PREFIX):
         return f"IREE {side.label.removeprefix(_RELEASE_PREFIX)}"
     return re.split(r"[/\\]", side.label.rstrip("/\\"))[-1] or side.run

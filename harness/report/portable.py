@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import PurePosixPath, PureWindowsPath
 
 from harness.records.comparison import Comparison, Row, SideFacts
-from harness.report.names import commit_digits
 from harness.report.run_report import Report
 
 # Of `harness compare`: where it keeps what it found, and how it prints that; neither is part of what is measured.
@@ -93,8 +92,7 @@ def _side(side: SideFacts) -> SideFacts:
 def _named(path: str, option: str) -> str:
     if option not in ("", _FOLDER):
         return _last_part(path)
-    last_two = "/".join(PurePosixPath(path).parts[-2:])
-    return f"results/{last_two if commit_digits(last_two) else _last_part(path)}"
+    return f"results/{_last_part(path)}"
 
 
 def _is_absolute(text: str) -> bool:

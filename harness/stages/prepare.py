@@ -71,11 +71,14 @@ class Prepared:
         return chain_of(self.suite, variant, device, self.plugins_of(case))
 
 
-def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = ()) -> Prepared:
+def prepare(
+    path: Path, selection: Selection, toolchains: Sequence[Toolchain] = (), others: Sequence[Toolchain] = ()
+) -> Prepared:
     """Load a suite and plan its cases; nothing is compiled, and models are not built.
 
     Args:
         toolchains: What to run it under, of different versions; (): the one that is installed beside the harness.
+        others: What runs of it elsewhere are compared with: a flag that only these know skips cases, and is no mistake.
 
     Raises:
         SuiteError: The suite is wrong, or names flags that none of the toolchains knows, or builders or plugins that
@@ -105,7 +108,7 @@ def prepare(path: Path, selection: Selection, toolchains: Sequence[Toolchain] = 
             missing_peers=missing_peers,
             selection=selection,
         )
-        plans.append(_with_known_flags(suite, cases, toolchain, toolchains, plugins))
+        plans.append(_with_known_flags(suite, cases, toolchain, (*toolchains, *others), plugins))
         devices = {name: device.facts for name, device in found.items() if device.missing is None} | devices
         names = {name: device.name for name, device in found.items() if device.name} | names
     return Prepared(

@@ -46,13 +46,19 @@ from harness.verify import AnyRunnable
 
 
 def run_suite(
-    options: RunOptions, progress: Progress, toolchains: Sequence[Toolchain] = (), *, purpose: str = ""
+    options: RunOptions,
+    progress: Progress,
+    toolchains: Sequence[Toolchain] = (),
+    *,
+    others: Sequence[Toolchain] = (),
+    purpose: str = "",
 ) -> Path:
     """Run a suite, or go on with an interrupted run of it; the run's directory.
 
     Args:
         options: With a suite.
         toolchains: Of different versions; (): the one that is installed beside the harness.
+        others: That the run is compared with: a flag that only they know skips cases.
         purpose: The command that wants it, where that is another than `harness run`; one of PURPOSES.
 
     Raises:
@@ -62,7 +68,7 @@ def run_suite(
     assert options.suite is not None  # noqa: S101 (the caller's contract)
     require_writable(options.results)
     selection = Selection(patterns=options.patterns, tags=options.tags)
-    prepared = prepare(options.suite, selection, toolchains)
+    prepared = prepare(options.suite, selection, toolchains, others)
     for finding in contradictions(prepared):
         progress.note(f"{options.suite}: {finding.text}")
     artifacts = materialize_models(prepared, options.compile_limits, progress)

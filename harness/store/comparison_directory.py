@@ -49,7 +49,21 @@ COMPARISON_VERSION = 1
 
 # A suite's names have at most 100 characters each, of which a case's has three, and its release.
 _NAMES = frozenset(
-    ("case", "model", "variant", "device", "metric", "unit", "verdict", "gate", "name", "suite", "variants")
+    (
+        "case",
+        "model",
+        "variant",
+        "device",
+        "metric",
+        "unit",
+        "verdict",
+        "gate",
+        "name",
+        "suite",
+        "variants",
+        "commit",
+        "subject",
+    )
 )
 _LONGEST_NAME = 4_000
 # A flag may be a pass pipeline, and a tool's output is cut at 4,000 characters.

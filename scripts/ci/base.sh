@@ -10,10 +10,6 @@ fail() {
     exit 2
 }
 
-short() {
-    git rev-parse --verify --quiet --short=12 "$1"
-}
-
 # base_commit: the commit; or a sentence, and status 1, where there is none.
 base_commit() {
     if [ -n "${HARNESS_BASE:-}" ]; then

@@ -7,7 +7,7 @@
 #   HARNESS_BASE                 commit to compare with (default: the merge base with the pull request's base branch)
 #   HARNESS_BASE_TOOLCHAIN, HARNESS_HEAD_TOOLCHAIN    compare these releases of IREE instead of two commits
 #   HARNESS_PREPARE              commands that are run in the base's tree and in the head's before each is compiled, with
-#                                the harness's own Python as `python`: such as pip install ./plugins
+#                                the harness's own Python as `python`: such as python -m pip install ./plugins
 #   HARNESS_FILTER               only cases that match one of these patterns, one a line
 #   HARNESS_ROW_BUDGET, HARNESS_COMPILE_BUDGET, HARNESS_CONTROLS    options of harness compare
 #   RUNNER_TEMP, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY, GITHUB_BASE_REF    as GitHub sets them
@@ -51,48 +51,20 @@ compare_toolchains() {
     report_comparison "$status"
 }
 
+# Each commit is compiled in a tree of its own, which harness compare makes and takes away.
 compare_commits() {
-    local base base_run head_run status=0
+    local base status=0 prepare=()
     if ! base=$(base_commit); then
         report_alone "there is no commit to compare with: $base"
         return
     fi
-    git worktree prune
-    git worktree add --quiet --force --detach "$RUNNER_TEMP/harness-base" "$base"
-    trap 'git worktree remove --force "$RUNNER_TEMP/harness-base" || true' EXIT
-    if [ ! -f "$RUNNER_TEMP/harness-base/$suite" ]; then
-        report_alone "$suite is not there in the base $(short "$base")"
-        return
-    fi
-    note "base $(short "$base")"
-    base_run=$(compiled "$RUNNER_TEMP/harness-base" "$results/base-$(short "$base")") || status=$?
-    [ "$status" -ne 2 ] || fail "$(last_word)"
-    if [ "$status" -ne 0 ]; then
-        report_alone "$suite cannot be run in the base $(short "$base"): $(last_word)"
-        return
-    fi
-    note "head $(short HEAD)"
-    head_run=$(compiled . "$results/head-$(short HEAD)") || fail "$(last_word)"
-    compare "$base_run" "$head_run" --by-name || status=$?
+    [ -z "${HARNESS_PREPARE:-}" ] || prepare=(--prepare "$HARNESS_PREPARE")
+    compare "commit:$base" "commit:$(git rev-parse HEAD)" --suite "$suite" ${prepare[@]+"${prepare[@]}"} || status=$?
     if [ "$status" -eq 2 ]; then
-        report_alone "base $(short "$base") and head cannot be compared: $(last_word)"
+        report_alone "$(last_word)"
         return
     fi
     report_comparison "$status"
-}
-
-# compiled TREE FOLDER: compile and check the suite as it is in that tree; the run's folder. Status 1: it cannot be run;
-# 2: it is a list of suites.
-compiled() {
-    local status=0
-    if [ -n "${HARNESS_PREPARE:-}" ]; then
-        (cd "$1" && PATH="$RUNNER_TEMP/harness-environment/bin:$PATH" logged bash -euo pipefail -c "$HARNESS_PREPARE") ||
-            return 1
-    fi
-    (cd "$1" && logged harness run "$suite" --no-measure --results "$2" ${filters[@]+"${filters[@]}"}) || status=$?
-    # 3 says that some case failed, which the comparison shows row by row.
-    [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || return 1
-    only_run "$2"
 }
 
 compare() {
@@ -103,7 +75,7 @@ compare() {
 
 report_comparison() {
     local folder
-    folder=$(only_folder "$results/compared") || fail "harness compare left no comparison: $(last_word)"
+    folder=$(only_folder "$results/compared" comparison.json) || fail "harness compare left no comparison: $(last_word)"
     mkdir "$upload"
     cp "$folder/comparison.json" "$upload/"
     summarise "$folder"
@@ -115,6 +87,10 @@ report_alone() {
     local alone folder status=0
     alone="$results/alone"
     note "$1; the head is measured alone"
+    if [ -n "${HARNESS_PREPARE:-}" ]; then
+        PATH="$RUNNER_TEMP/harness-environment/bin:$PATH" logged bash -euo pipefail -c "$HARNESS_PREPARE" ||
+            fail "$(last_word)"
+    fi
     logged harness run "$suite" --results "$alone" ${filters[@]+"${filters[@]}"} || status=$?
     [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || fail "$(last_word)"
     folder=$(only_run "$alone") || fail "$(last_word)"
@@ -168,18 +144,19 @@ fresh_folder() {
 
 # only_run FOLDER: the one run in it; a list of suites makes several.
 only_run() {
-    local runs=("$1"/*/)
-    only_folder "$1" || {
+    local runs=("$1"/*/run.json)
+    only_folder "$1" run.json || {
         echo "harness: $suite makes ${#runs[@]} runs; give one suite, not a list of them" >"$log"
         return 2
     }
 }
 
-# only_folder FOLDER: the one folder in it, which the command made that was given FOLDER; status 2: there are others.
+# only_folder FOLDER FILE: the one folder in it that has the file, made by the command that was given FOLDER; status 2:
+# there is none, or others.
 only_folder() {
-    local found=("$1"/*/)
-    [ "${#found[@]}" -eq 1 ] && [ -d "${found[0]}" ] || return 2
-    printf '%s\n' "${found[0]%/}"
+    local found=("$1"/*/"$2")
+    [ "${#found[@]}" -eq 1 ] && [ -f "${found[0]}" ] || return 2
+    printf '%s\n' "${found[0]%/*}"
 }
 
 main

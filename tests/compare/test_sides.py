@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.compare import sides as sides_module
+from harness.compare.commits import Commit
 from harness.compare.pairs import Side, is_toolchain, pair_runs
 from harness.compare.sides import (
     describe_machine,
@@ -20,12 +22,13 @@ from harness.compare.sides import (
     selfcheck_of,
     side_facts,
     toolchains_here,
+    what_is_named,
 )
 from harness.errors import HarnessError, RunError, ToolchainError, UsageError
 from harness.records.comparison import SelfcheckFacts, Verdict
 from harness.store.run_directory import RunDirectory
 from harness.toolchain import Toolchain
-from tests.builders import make_header, make_row
+from tests.builders import commit, git, make_header, make_row
 from tests.compare.runs import TOOLCHAIN, a_case, a_side
 
 HERE = Toolchain(
@@ -62,17 +65,30 @@ def a_run(folder: Path, name: str) -> str:
         return str(directory.path)
 
 
-def resolved(*sides: str, suite: Path | None = None) -> tuple[list[tuple[str, str]], list[tuple[Path, str]]]:
-    """Label and run of each side, and the suites that were compiled, with the release."""
-    compiled: list[tuple[Path, str]] = []
+@dataclass
+class Made:
+    """Makes runs in a folder, and notes the suite and what it is made for."""
 
-    def compile_suite(suite: Path, toolchain: Toolchain) -> Path:
-        compiled.append((suite, toolchain.version))
-        folder = next(Path(side).parent for side in sides if not is_toolchain(side))
-        return Path(a_run(folder, f"made by {toolchain.version}"))
+    folder: Path
+    noted: list[tuple[object, ...]] = field(default_factory=list)
 
-    found = resolve((sides[0], sides[1]), suite, compile_suite, lambda _: None)
-    return [(side.label, side.run.header.id) for side in found], compiled
+    def of_release(self, suite: Path, toolchain: Toolchain, others: Sequence[Toolchain]) -> Path:
+        """A run of its own for each release."""
+        self.noted.append((suite, toolchain.version, *(other.version for other in others)))
+        return Path(a_run(self.folder, f"made by {toolchain.version}"))
+
+    def of_commit(self, suite: Path, commit: Commit, which: str) -> tuple[Path, Path]:
+        """A run of its own for each commit."""
+        self.noted.append((suite, which, commit.name))
+        return Path(a_run(self.folder, f"made of {commit.name}")), Path("a tree")
+
+
+def resolved(folder: Path, *sides: str, suite: Path | None = None) -> tuple[list[tuple[str, str]], list[object]]:
+    """Label and run of each side, and what was made."""
+    maker = Made(folder)
+    base, head = (what_is_named(side, folder) for side in sides)
+    found = resolve((base, head), suite, maker, lambda _: None)
+    return [(side.label, side.run.header.id) for side in found], list(maker.noted)
 
 
 def message(error: type[HarnessError], function: Callable[..., object], *arguments: object) -> str:
@@ -110,32 +126,140 @@ def test_within_a_run_there_are_no_other_sides() -> None:
 
 def test_two_run_directories(base: str, tmp_path: Path) -> None:
     head = a_run(tmp_path, "head")
-    assert resolved(base, head) == ([(base, "base"), (head, "head")], [])
+    assert resolved(tmp_path, base, head) == ([(base, "base"), (head, "head")], [])
 
 
-def test_the_same_run_twice_however_it_is_written(base: str) -> None:
+def test_the_same_run_twice_however_it_is_written(base: str, tmp_path: Path) -> None:
     for again in (base, f"{base}/", f"{Path(base).parent}/./base"):
-        assert message(UsageError, resolved, base, again) == (
+        assert message(UsageError, resolved, tmp_path, base, again) == (
             f"{base} is given twice; `harness compare --within {base}` compares its variants"
         )
 
 
 @pytest.mark.parametrize(("suite", "compiled"), [(Path("x.toml"), "x.toml"), (None, "suites/small.toml")])
 def test_a_toolchain_is_compiled_now_for_the_suite_given_or_for_that_of_the_other_side(
-    suite: Path | None, compiled: str, base: str, installed: list[str]
+    suite: Path | None, compiled: str, base: str, installed: list[str], tmp_path: Path
 ) -> None:
-    assert resolved(base, "iree==3.12.0", suite=suite) == (
+    assert resolved(tmp_path, base, "iree==3.12.0", suite=suite) == (
         [(base, "base"), ("iree==3.12.0", "made by 3.12.0")],
         [(Path(compiled), "3.12.0")],
     )
 
 
-def test_nothing_is_installed_before_what_it_is_for_is_known(base: str, installed: list[str]) -> None:
-    assert message(UsageError, resolved, "iree==3.12.0", "iree==3.13.0") == (
+def test_each_of_two_toolchains_is_made_beside_the_other(installed: list[str], tmp_path: Path) -> None:
+    _, made = resolved(tmp_path, "iree==3.12.0", "iree==3.13.0", suite=Path("x.toml"))
+    assert made == [(Path("x.toml"), "3.12.0", "3.13.0"), (Path("x.toml"), "3.13.0", "3.12.0")]
+
+
+def test_nothing_is_installed_before_what_it_is_for_is_known(base: str, installed: list[str], tmp_path: Path) -> None:
+    assert message(UsageError, resolved, tmp_path, "iree==3.12.0", "iree==3.13.0") == (
         "two toolchains are compared on a suite; give one with --suite, as in --suite suites/x.toml"
     )
     nowhere = f"{base}/nowhere"
-    assert "is not a run directory" in message(RunError, resolved, "iree==3.12.0", nowhere)
+    assert "is not a run directory" in message(RunError, resolved, tmp_path, "iree==3.12.0", nowhere)
+    assert installed == []
+
+
+# --- As commits ---
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two commits on main, of which the second one alone has new.toml; results/ has the run `base`."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    commit(folder, "First", x_toml="x")
+    commit(folder, "Second", new_toml="x")
+    a_run(folder / "results", "base")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_run_comes_before_a_commit_and_what_is_both_is_refused(repository: Path) -> None:
+    """A branch may be called as a run is, as what its name begins with, or as `latest`."""
+    results = Path("results")
+    for word in ("base", "results/base", "./results/base", "bas"):
+        assert what_is_named(word, results) == Path("results/base")
+    assert what_is_named("iree==3.12.0", results) == "iree==3.12.0"
+    for branch in ("base", "ba", "results/base", "latest"):
+        git(repository, "branch", branch)
+        named = what_is_named(f"commit:{branch}", results)
+        assert isinstance(named, Commit)
+        assert (named.name, named.subject) == (f"commit:{branch}", "Second")
+    for word in ("base", "ba", "results/base"):
+        assert message(UsageError, what_is_named, word, results) == (
+            f"{word} is a run and a commit; say ./results/base or commit:{word}"
+        )
+    assert what_is_named("./results/base", results) == Path("results/base")
+    assert isinstance(what_is_named("latest", results), Commit)  # there is no run that it could mean
+    a_run(repository / "results", "20260101-000000-small")
+    assert "is a run and a commit" in message(UsageError, what_is_named, "latest", results)
+
+
+def test_what_is_neither_says_what_there_could_be(repository: Path) -> None:
+    (repository / "main").mkdir()  # a folder that is no run
+    assert isinstance(what_is_named("main", Path("results")), Commit)
+    assert message(UsageError, what_is_named, "nowhere", Path("results")) == (
+        "nowhere: there is no such run in results, and this repository has no such commit; `git fetch origin` gets "
+        "those that the origin has"
+    )
+    a_run(repository / "results", "base-2")
+    assert message(UsageError, what_is_named, "bas", Path("results")).startswith(
+        "bas: begins the names of base, base-2 "
+    )
+
+
+def test_commits_are_made_of_the_suite_and_keep_where_their_trees_are(repository: Path) -> None:
+    named = what_is_named("HEAD~1", Path("results")), what_is_named("main", Path("results"))
+    maker = Made(repository / "results")
+    base, head = resolve(named, Path("x.toml"), maker, lambda _: None)
+    assert maker.noted == [(Path("x.toml"), "base", "HEAD~1"), (Path("x.toml"), "head", "main")]
+    assert (base.label, base.root, base.run.header.id) == ("HEAD~1", Path("a tree"), "made of HEAD~1")
+    facts = side_facts(head, head.label)
+    assert (facts.label, facts.commit, facts.subject) == ("main", git(repository, "rev-parse", "main"), "Second")
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "suite", "sentence"),
+    [
+        (
+            "HEAD~1",
+            "main",
+            None,
+            "two commits are compared on a suite; give one with --suite, as in --suite suites/x.toml",
+        ),
+        ("main", "HEAD", "x.toml", "main and HEAD are one commit, SECOND; give two"),
+        (
+            "HEAD~1",
+            "main",
+            "gone.toml",
+            "gone.toml is not there in the base FIRST and in the head SECOND; check the path",
+        ),
+        (
+            "HEAD~1",
+            "main",
+            "new.toml",
+            "new.toml is not there in the base FIRST; `harness run new.toml` measures it alone where it is there",
+        ),
+        (
+            "iree==3.13.0",
+            "HEAD~1",
+            "new.toml",
+            "new.toml is not there in the head FIRST; `harness run new.toml` measures it alone where it is there",
+        ),
+    ],
+)
+def test_what_is_wrong_with_commits_is_said_before_anything_is_made(
+    repository: Path, base: str, head: str, suite: str | None, sentence: str, installed: list[str]
+) -> None:
+    path = Path(suite) if suite is not None else None
+    for word, name in (("FIRST", "HEAD~1"), ("SECOND", "HEAD")):
+        sentence = sentence.replace(word, git(repository, "rev-parse", "--short=12", name))
+    with pytest.raises(UsageError) as caught:
+        resolved(repository / "results", base, head, suite=path)
+    assert str(caught.value) == sentence
     assert installed == []
 
 

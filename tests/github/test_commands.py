@@ -36,6 +36,7 @@ FLAGS_OF_SUITE = frozenset(("--iree-opt-level=O3", "--iree-opt-data-tiling", PAS
     [
         "harness compare results/base results/head --filter 'net/[[]a]@cpu'",
         "harness compare iree==3.12.0 iree==3.13.0 --suite suites/mlp.toml --filter '*/stock@*' --row-budget 4",
+        f"harness compare {'0123456789' * 4} {'abcdef0123' * 4} --suite suites/mlp.toml --filter net/stock@cpu",
         "harness run 'suites/a b.toml' --results harness-results",
         "harness export suites/esrgan.toml rdb --variant nhwc --device cpu --out rdb.nhwc.cpu",
         "iree-compile net/model.mlir -o net/stock.cpu.vmfb --iree-opt-data-tiling --iree-opt-level=O3",
@@ -57,6 +58,21 @@ FLAGS_OF_SUITE = frozenset(("--iree-opt-level=O3", "--iree-opt-data-tiling", PAS
 )
 def test_what_the_harness_writes_stays_with_flags_of_the_suite(line: str) -> None:
     assert is_allowed(line, FLAGS_OF_SUITE)
+
+
+@pytest.mark.parametrize("prepare", ["pip install ./plugins", "pip install \\\n  ./plugins", "# and"])
+def test_what_prepares_trees_is_cut_out_of_a_command(prepare: str) -> None:
+    """It is any command of the shell's, and an artifact may bring none."""
+    before, after = "harness compare 0123456 abcdef0 --suite s.toml", "--filter net/stock@cpu"
+    line = f"{before} {after} --prepare {shlex.quote(prepare)}"
+    assert not is_allowed(line)
+    comparison = make_comparison(
+        [make_timed("net/stock@cpu", 1.0, 1.2, "regressed", repro=(line, f"{line} --out /etc/x"))]
+    )
+    (row,) = with_allowed_commands(replace(comparison, command=tuple(shlex.split(line)))).rows
+    assert row.repro == (f"{before} {after} # and --prepare, as the workflow has it",)
+    assert not is_allowed(f"{before} --prepare={shlex.quote(prepare)} {after}")
+    assert with_allowed_commands(replace(comparison, command=tuple(shlex.split(line)))).command == ()
 
 
 @pytest.mark.parametrize(

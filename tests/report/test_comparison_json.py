@@ -20,7 +20,7 @@ from tests.report.builders import make_comparison, make_full_comparison, make_na
 NAMES = {
     "comparison": "schema_version id created base head machine within mode rule rows tool_output summary means notes "
     "settings command",
-    "side": "label run suite started toolchains machine variants",
+    "side": "label run suite started toolchains machine variants commit subject",
     "machine": "description selfcheck controls controls_flagged",
     "selfcheck": "flagged rows upper_bound detects seconds when suite",
     "row": "case model variant device metric verdict ratio ci_low ci_high p floor base_value head_value unit "

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.records.comparison import SideFacts
-from harness.report.names import commit_digits, compared
+from harness.report.names import compared, given_as
 from tests.report.builders import make_side
 
 OLD, NEW = "3.11.0", "3.13.0"
 
 
-def of_commit(side: str, commit: str) -> SideFacts:
-    return make_side(f"results/{side}-{commit}/20260101-000000-net", NEW)
+def of_commit(label: str, commit: str) -> SideFacts:
+    return make_side(label, NEW, commit=commit, subject="Larger tiles")
 
 
 @pytest.mark.parametrize(
@@ -29,11 +31,11 @@ def of_commit(side: str, commit: str) -> SideFacts:
         (make_side("", NEW, run="first"), make_side("", NEW, run="second"), "second against first"),
         (make_side("iree==3.13.0", NEW), make_side("results/new", NEW), "new against IREE 3.13.0"),
         (
-            of_commit("base", "9b05f1760b12"),
-            of_commit("head", "0123456789ab"),
+            of_commit("main", "9b05f1760b12" * 3),
+            of_commit("HEAD", "0123456789ab" * 3),
             "commit 0123456789 against commit 9b05f1760b",
         ),
-        (make_side("9b05f17", OLD), make_side("0123456", NEW), "commit 0123456 against commit 9b05f17"),
+        (make_side("iree==3.13.0", NEW), of_commit("HEAD", "0123456789ab"), "commit 0123456789 against IREE 3.13.0"),
         (
             make_side("baseline", NEW, variants=("stock",)),
             make_side("variants", NEW, variants=("fast", "lean")),
@@ -54,7 +56,7 @@ def of_commit(side: str, commit: str) -> SideFacts:
         "ids",
         "release",
         "commits",
-        "hashes",
+        "a release and a commit",
         "variants",
         "many",
         "0.1.0",
@@ -64,6 +66,9 @@ def test_a_comparison_is_called_by_what_tells_its_sides_apart(base: SideFacts, h
     assert compared(base, head) == name
 
 
-def test_a_commit_is_that_of_a_folder_of_the_pull_request_job() -> None:
-    labels = ("results/base-9b05f1760b/20260101-000000-net", "head-9b05f1760b/x/", "9b05f1760b", "results/9b05f1760b")
-    assert list(map(commit_digits, labels)) == ["9b05f1760b"] * 3 + [""]
+def test_a_commit_is_given_with_the_first_line_of_its_message() -> None:
+    side = of_commit("HEAD", "0123456789ab")
+    assert given_as(side) == "HEAD (Larger tiles)"
+    assert given_as(side, whole=True) == "HEAD = 0123456789ab (Larger tiles)"
+    assert given_as(replace(side, label="0123456789ab", subject=""), whole=True) == "0123456789ab"
+    assert given_as(make_side("results/old", OLD), whole=True) == "results/old"

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import commit, git
+
 ROOT = Path(__file__).parents[2]
 SUITE = """\
 name = "small"
@@ -51,31 +53,6 @@ func.func @main(%a: tensor<96x96xf32>, %b: tensor<96x96xf32>) -> tensor<96x96xf3
 """
 # What the pull request does: code for any x86-64 or Arm processor instead of code for the one that is here.
 SLOWER = ("--iree-llvmcpu-target-cpu=host", "--iree-llvmcpu-target-cpu=generic")
-
-
-def git(folder: Path, *arguments: str) -> str:
-    """Run git there, without the user's settings."""
-    settings = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main")
-    done = subprocess.run(
-        ["git", *who, *arguments],
-        cwd=folder,
-        env={**os.environ, **settings},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
-
-
-def commit(folder: Path, **texts: str) -> str:
-    """Commit files, named with `_` for the dot; an empty text removes one."""
-    for name, text in texts.items():
-        file = folder / name.replace("_", ".")
-        file.write_text(text) if text else file.unlink()
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--allow-empty", "--message", "change")
-    return git(folder, "rev-parse", "HEAD")
 
 
 def assigned(file: Path) -> dict[str, str]:

@@ -1,8 +1,7 @@
 """In place of `harness`: notes how it is called, leaves the files that the command would, and fails as it is told.
 
-FAKE_BASE, FAKE_HEAD, FAKE_COMPARE and FAKE_HISTORY are exit statuses, of `run` in the base's tree, of any other `run`,
-of `compare` and of `history`; FAKE_RUNS is how many runs a suite makes. What ends with 2, and a
-comparison that ends with 70, leave nothing but a sentence.
+FAKE_RUN, FAKE_COMPARE and FAKE_HISTORY are exit statuses of these commands; FAKE_RUNS is how many runs a suite makes.
+What ends with 2, and a comparison that ends with 70, leave nothing but a sentence.
 """
 
 import json
@@ -17,9 +16,8 @@ _FILES = {"run": ("run.json", "builds.jsonl", "finished.json"), "compare": ("com
 
 def main(command: str, *arguments: str) -> int:
     """Do as if; the exit status."""
-    in_base = Path.cwd().name == "harness-base"
     with Path(os.environ["RUNNER_TEMP"], "calls").open("a") as file:
-        file.write(json.dumps([*(["(base)"] if in_base else []), command, *arguments]) + "\n")
+        file.write(json.dumps([command, *arguments]) + "\n")
     options = dict(pairwise(arguments))
     if command == "results" and arguments[0] == "merge":
         shutil.copytree(arguments[1], options["--into"], dirs_exist_ok=True)
@@ -27,7 +25,7 @@ def main(command: str, *arguments: str) -> int:
         for option in {"--out", "--full-out", "--step-summary"} & options.keys():
             with Path(options[option]).open("a") as file:
                 file.write("the report\n")
-    variable = {"compare": "FAKE_COMPARE", "history": "FAKE_HISTORY", "run": "FAKE_BASE" if in_base else "FAKE_HEAD"}
+    variable = {"compare": "FAKE_COMPARE", "history": "FAKE_HISTORY", "run": "FAKE_RUN"}
     status = int(os.environ.get(variable.get(command, ""), "0"))
     if command not in _FILES:
         return status
@@ -36,11 +34,14 @@ def main(command: str, *arguments: str) -> int:
     if status == 2 or (status == 70 and command == "compare"):
         sys.stderr.write("harness: it is broken; mend it\n")
         return status
-    for number in range(int(os.environ.get("FAKE_RUNS", "1")) if command == "run" else 1):
-        folder = Path(options["--results"]) / f"2026-{number}-small{'-compare' if command == 'compare' else ''}"
+    made = [("run", f"2026-{number}-small") for number in range(int(os.environ.get("FAKE_RUNS", "1")))]
+    if command == "compare":
+        made = [("run", "2026-0-small"), ("run", "2026-1-small"), ("compare", "2026-2-small-compare")]
+    for kind, name in made:
+        folder = Path(options["--results"]) / name
         folder.mkdir(parents=True)
-        for name in _FILES[command]:
-            (folder / name).write_text("{}")
+        for left in _FILES[kind]:
+            (folder / left).write_text("{}")
     sys.stderr.write("Kept somewhere\n")
     return status
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflows.conftest import ROOT, Job, assigned, commit, git
+from tests.builders import commit, git
+from tests.workflows.conftest import ROOT, Job, assigned
 
 # --- The commit that a change is compared with ---
 
@@ -116,16 +117,14 @@ def test_a_shallow_checkout_is_deepened(job: Job, tmp_path: Path) -> None:
 COMPARED = {"comparison.json", "comment.md", "report.md"}
 
 
-def test_base_and_head_are_compiled_then_compared_by_name(fake: Job) -> None:
+def test_base_and_head_are_compared_as_commits(fake: Job) -> None:
     fake.measure(HARNESS_ROW_BUDGET="", HARNESS_COMPILE_BUDGET="", HARNESS_CONTROLS="")
-    base, head = (git(fake.checkout, "rev-parse", "--short=12", name) for name in ("HEAD^", "HEAD"))
+    base, head = (git(fake.checkout, "rev-parse", name) for name in ("HEAD^", "HEAD"))
     results = fake.results
     assert fake.calls == [
-        f"'(base)' run small.toml --no-measure --results {results}/base-{base}",
-        f"run small.toml --no-measure --results {results}/head-{head}",
-        f"compare {results}/base-{base}/2026-0-small {results}/head-{head}/2026-0-small --by-name "
+        f"compare commit:{base} commit:{head} --suite small.toml "
         f"--results {results}/compared --row-budget 15 --compile-budget 30 --controls 2",
-        f"report {results}/compared/2026-0-small-compare --format github --step-summary {fake.temp}/summary.md "
+        f"report {results}/compared/2026-2-small-compare --format github --step-summary {fake.temp}/summary.md "
         f"--out {results}/upload/comment.md --full-out {results}/upload/report.md",
     ]
 
@@ -137,28 +136,28 @@ def test_base_and_head_are_compiled_then_compared_by_name(fake: Job) -> None:
         ({"FAKE_COMPARE": "1"}, "regressed", "1"),
         ({"FAKE_COMPARE": "3"}, "failed", "3"),
         ({"FAKE_COMPARE": "4"}, "inconclusive", "4"),
-        # Cases that fail on a side are shown by the comparison.
-        ({"FAKE_BASE": "3"}, "passed", "0"),
-        ({"FAKE_HEAD": "3"}, "passed", "0"),
     ],
 )
 def test_the_job_goes_on_whatever_the_verdict(
     fake: Job, environment: dict[str, str], verdict: str, status: str
 ) -> None:
     fake.measure(**environment)
-    folders = {"report": f"{fake.results}/compared/2026-0-small-compare", "upload": f"{fake.results}/upload"}
+    folders = {"report": f"{fake.results}/compared/2026-2-small-compare", "upload": f"{fake.results}/upload"}
     assert fake.outputs == {**folders, "verdict": verdict, "status": status}
     assert fake.uploaded == COMPARED
 
 
 def test_each_tree_is_prepared_before_it_is_compiled(fake: Job) -> None:
-    fake.measure(HARNESS_PREPARE="grep -o 'target-cpu=[a-z]*' small.toml >> $RUNNER_TEMP/prepared")
-    assert (fake.temp / "prepared").read_text() == "target-cpu=host\ntarget-cpu=generic\n"
+    fake.measure(HARNESS_PREPARE="pip install \\\n  ./$PLUGINS")
+    assert " --prepare 'pip install \\\n  ./$PLUGINS' --results" in fake.calls[0]
 
 
 def test_patterns_go_to_every_command(fake: Job) -> None:
-    fake.measure(HARNESS_FILTER="\nnet/*@cpu\n$(touch harmed)\n")
-    assert all("--filter 'net/*@cpu' --filter '$(touch harmed)'" in call for call in fake.calls[:3])
+    for environment in ({}, {"HARNESS_BASE": "gone"}):
+        fake.measure(HARNESS_FILTER="\nnet/*@cpu\n$(touch harmed)\n", **environment)
+    measuring = [call for call in fake.calls if not call.startswith("report ")]
+    assert [call.partition(" ")[0] for call in measuring] == ["compare", "run"]
+    assert all("--filter 'net/*@cpu' --filter '$(touch harmed)'" in call for call in measuring)
     assert not (fake.checkout / "harmed").exists()
 
 
@@ -187,7 +186,7 @@ def test_results_that_the_change_commits_change_nothing(fake: Job, place: str, n
     inside = {place: str(folder.parent)} if place else {}
     fake.measure(FAKE_COMPARE="1", **inside)
     assert fake.outputs == {
-        "report": f"{fake.results}/compared/2026-0-small-compare",
+        "report": f"{fake.results}/compared/2026-2-small-compare",
         "upload": f"{fake.results}/upload",
         "verdict": "regressed",
         "status": "1",
@@ -210,19 +209,12 @@ def test_two_releases_of_iree(fake: Job) -> None:
 
 # --- Where there is nothing to compare with, and nothing to report ---
 
-CANNOT_BE_RUN = "small.toml cannot be run in the base {base}"
-
 
 @pytest.mark.parametrize(
     ("environment", "reason"),
     [
-        ({"FAKE_BASE": "2"}, f"{CANNOT_BE_RUN}: it is broken; mend it"),
-        ({"FAKE_BASE": "70"}, f"{CANNOT_BE_RUN}: Kept somewhere"),
-        (
-            {"HARNESS_PREPARE": "if [ $(basename $PWD) = harness-base ]; then echo no such package; false; fi"},
-            f"{CANNOT_BE_RUN}: no such package",
-        ),
-        ({"FAKE_COMPARE": "2"}, "base {base} and head cannot be compared: it is broken; mend it"),
+        ({"FAKE_COMPARE": "2"}, "it is broken; mend it"),
+        ({"FAKE_COMPARE": "2", "HARNESS_PREPARE": "grep -c host small.toml || true"}, "it is broken; mend it"),
         ({"HARNESS_BASE": "gone"}, "there is no commit to compare with: gone names no commit here"),
     ],
 )
@@ -230,7 +222,6 @@ def test_the_head_is_measured_alone_and_the_summary_says_why(
     fake: Job, environment: dict[str, str], reason: str
 ) -> None:
     errors = fake.measure(**environment)
-    reason = reason.format(base=git(fake.checkout, "rev-parse", "--short=12", "HEAD^"))
     assert f"\n{reason}; the head is measured alone\n" in f"\n{errors}"
     assert fake.summary == f"Nothing was compared: {reason}\n\nthe report\n"
     assert fake.outputs["report"] == f"{fake.results}/alone/2026-0-small"
@@ -246,8 +237,9 @@ TWO_RELEASES = {"HARNESS_BASE_TOOLCHAIN": "1", "HARNESS_HEAD_TOOLCHAIN": "2"}
     [
         ({"HARNESS_SUITE": "other.toml"}, f"suite other.toml: {NO_SUITE}"),
         ({"HARNESS_SUITE": "$(touch harmed)"}, f"suite $(touch harmed): {NO_SUITE}"),
-        ({"FAKE_HEAD": "2"}, "it is broken; mend it"),
-        ({"FAKE_RUNS": "2"}, "small.toml makes 2 runs; give one suite, not a list of them"),
+        ({"FAKE_COMPARE": "2", "FAKE_RUN": "2"}, "it is broken; mend it"),
+        ({"FAKE_COMPARE": "2", "HARNESS_PREPARE": "echo no such package; false"}, "no such package"),
+        ({"FAKE_COMPARE": "2", "FAKE_RUNS": "2"}, "small.toml makes 2 runs; give one suite, not a list of them"),
         ({"HARNESS_BASE_TOOLCHAIN": "1"}, "base-toolchain and head-toolchain belong together; give both or neither"),
         ({**TWO_RELEASES, "FAKE_COMPARE": "2"}, "it is broken; mend it"),
         ({"FAKE_COMPARE": "70"}, "harness compare left no comparison: it is broken; mend it"),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflows.conftest import Job, assigned, git
+from tests.builders import git
+from tests.workflows.conftest import Job, assigned
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_the_token_is_in_no_command_line_and_no_file(night: Job) -> None:
 @pytest.mark.parametrize("status", ["0", "3"])
 def test_the_newest_release_is_measured_beside_the_reference(night: Job, status: str) -> None:
     """A night with a failing case is a point of the history too."""
-    step(night, "nightly.sh", "measure", HARNESS_TURNS="90d", FAKE_HEAD=status)
+    step(night, "nightly.sh", "measure", HARNESS_TURNS="90d", FAKE_RUN=status)
     runs, history = night.temp / "new-runs", night.environment["HARNESS_HISTORY"]
     assert night.calls == [
         f"run suites/nightly.toml --toolchain 3.12.0 --toolchain newest --results {runs}",
@@ -106,7 +107,7 @@ def test_the_newest_release_is_measured_beside_the_reference(night: Job, status:
 
 
 def test_a_night_that_measured_nothing_is_an_error(night: Job) -> None:
-    step(night, "nightly.sh", "measure", status=2, FAKE_HEAD="2")
+    step(night, "nightly.sh", "measure", status=2, FAKE_RUN="2")
     assert len(night.calls) == 1
 
 

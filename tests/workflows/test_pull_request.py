@@ -15,8 +15,9 @@ from markdown_it import MarkdownIt
 from harness.github.posting import read_figures
 from harness.report.run_report import Report
 from harness.store.run_directory import load_run
+from tests.builders import commit, git
 from tests.github.fake_github import BOT, FakeGitHub, running_server
-from tests.workflows.conftest import SUITE, Job, commit, git, job_in
+from tests.workflows.conftest import SUITE, Job, job_in
 
 TOKEN = "ghs_secret"  # noqa: S105
 TUNED = "product/tuned@cpu"
@@ -27,7 +28,8 @@ MARKER = "<!--harness comparison: small.toml-->"
 def measured(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A job that has measured the pull request."""
     job = job_in(repository, tmp_path_factory.mktemp("measured"))
-    job.measure(HARNESS_ROW_BUDGET="60")  # enough on the busiest machine; it stops when it knows
+    # The budget is enough on the busiest machine; it stops when it knows.
+    job.measure(HARNESS_ROW_BUDGET="60", HARNESS_PREPARE="grep -o 'target-cpu=[a-z]*' small.toml")
     return job
 
 
@@ -41,8 +43,7 @@ def test_what_it_changes_is_measured_and_nothing_else(measured: Job) -> None:
     verdicts = {row["case"]: row["verdict"] for row in comparison["rows"] if row["metric"] == "latency"}
     assert verdicts == {TUNED: "regressed", "product/stock@cpu": "identical"}
     for side, revision in (("base", "HEAD^"), ("head", "HEAD")):
-        digits = git(measured.checkout, "rev-parse", "--short=12", revision)
-        assert comparison[side]["label"].startswith(f"{measured.results}/{side}-{digits}/")
+        assert comparison[side]["commit"] == git(measured.checkout, "rev-parse", revision)
     assert any(TUNED in note and "differently" in note for note in comparison["notes"])
 
 
@@ -58,8 +59,11 @@ def test_a_suite_that_the_base_does_not_have_is_measured_alone(job: Job) -> None
     base = commit(job.checkout, small_toml="")
     commit(job.checkout, small_toml=SUITE)
     errors = job.measure(HARNESS_BASE=base, HARNESS_FILTER="product/stock@cpu")
-    assert f"small.toml is not there in the base {base[:12]}; the head is measured alone" in errors
-    assert job.summary.startswith(f"Nothing was compared: small.toml is not there in the base {base[:12]}\n\n")
+    reason = (
+        f"small.toml is not there in the base {base[:12]}; `harness run small.toml` measures it alone where it is there"
+    )
+    assert f"\n{reason}; the head is measured alone\n" in errors
+    assert job.summary.startswith(f"Nothing was compared: {reason}\n\n")
     assert (job.outputs["verdict"], job.outputs["status"]) == ("passed", "0")
     assert job.uploaded >= {"run.json", "builds.jsonl", "rounds.jsonl", "finished.json", "comment.md", "report.md"}
     assert load_run(job.upload).rounds

@@ -1,0 +1,192 @@
+"""Commits as sides: which commit of the repository at hand a word means, and its tree in a folder of its own.
+
+A tree is a worktree of git's below the cache folder, as long as its process lives: what a killed one leaves, the next
+one takes away. Git runs no hook for it. What else happens in a tree is what the suite in it makes happen.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import process
+from harness.cache import cache_root
+from harness.errors import UsageError
+from harness.scratch import scratch_folder, sweep
+from harness.text import one_line, shown
+
+COMMIT_PREFIX = "commit:"
+# Enough for messages; commands have all digits, so that another clone can fetch the commit by them.
+_DIGITS = 12
+_SETTINGS = (
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "submodule.recurse=false"),
+    *("-c", "log.showSignature=false"),
+)
+_ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+_SUBMODULE = "160000 "
+_WHOLE_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commit:
+    """A commit of the repository in which the command is called.
+
+    Attributes:
+        name: What the user calls it: `main`, `HEAD~3`, its hash.
+        sha: All 40 digits, or 64.
+        subject: The first line of its message.
+        root: Top folder of the user's own tree.
+        below: The working folder, from there.
+    """
+
+    name: str
+    sha: str
+    subject: str
+    root: Path
+    below: Path
+
+    @property
+    def short(self) -> str:
+        """The first digits, as messages have them."""
+        return self.sha[:_DIGITS]
+
+
+def find_commit(name: str) -> Commit | None:
+    """The commit that git knows by this name; None where it knows none, or the working folder is in no repository."""
+    found = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    where = _git("rev-parse", "--show-toplevel", "--show-prefix") if found is not None and found.ok else None
+    if found is None or where is None or not where.ok:
+        return None
+    sha = found.stdout.split()[-1]  # some releases of git print --end-of-options before it
+    root, below = where.stdout.split("\n")[:2]
+    log = _git("log", "-1", "--format=%s", sha, "--")
+    subject = shown(log.stdout) if log is not None else ""
+    return Commit(name=name, sha=sha, subject=subject, root=Path(root).resolve(), below=Path(below))
+
+
+def require_commit(name: str) -> Commit:
+    """The commit that git knows by this name.
+
+    Raises:
+        UsageError: There is none; the message says why, and what to do.
+    """
+    if (commit := find_commit(name)) is not None:
+        return commit
+    raise UsageError(f"{shown(name)}: {how_to_have(name)}")
+
+
+def how_to_have(name: str) -> str:
+    """Why there is no commit of this name, and what to do about it, as the end of a sentence."""
+    where = _git("rev-parse", "--show-toplevel", "--is-shallow-repository")
+    if where is None:
+        return "commits are compared with git, which is not installed; install it, or compare runs"
+    if not where.ok:
+        return f"git finds no repository here ({_last_line(where.stderr)}); call it from a checkout of the commits"
+    if _WHOLE_HASH.fullmatch(name):
+        return f"this repository has no such commit; `git fetch origin {name}` gets it where the origin has it"
+    if where.stdout.split()[-1] == "true":
+        return "this clone is shallow and has no such commit; `git fetch --unshallow` gets the older ones"
+    return "this repository has no such commit; `git fetch origin` gets those that the origin has"
+
+
+def suite_below(suite: Path, commit: Commit) -> str:
+    """A suite's path from the top of the repository, with slashes.
+
+    Raises:
+        UsageError: It lies elsewhere.
+    """
+    place = suite.parent.resolve() / suite.name
+    if not place.is_relative_to(commit.root):
+        raise UsageError(
+            f"--suite {suite}: lies outside {commit.root}, the repository whose commits are compared; give a suite "
+            "that they have"
+        )
+    return place.relative_to(commit.root).as_posix()
+
+
+def has_file(commit: Commit, path: str) -> bool:
+    """Whether a commit has this file, by its path from the top of the repository."""
+    found = _git("cat-file", "-e", f"{commit.sha}:{path}", folder=commit.root)
+    return found is not None and found.ok
+
+
+def is_changed(commit: Commit) -> bool:
+    """Whether the commit is the one that is checked out, and files of it were changed since."""
+    head = _git("rev-parse", "HEAD", folder=commit.root)
+    if head is None or head.stdout.strip() != commit.sha:
+        return False
+    changes = _git("status", "--porcelain", "--untracked-files=no", folder=commit.root)
+    return changes is not None and bool(changes.stdout.strip())
+
+
+def empty_submodules(commit: Commit, suite: str, message: str) -> str:
+    """What to add to a message about a tree: that a path in it leads into a submodule, which is empty there; or "".
+
+    Args:
+        suite: Path of the suite from the top of the repository; the message names files from its folder.
+    """
+    listed = _git("ls-tree", "-r", "-z", commit.sha, folder=commit.root)
+    entries = listed.stdout.split("\0") if listed is not None else []
+    for path in (entry.partition("\t")[2] for entry in entries if entry.startswith(_SUBMODULE)):
+        if any(f"{way}/" in message for way in (path, posixpath.relpath(path, posixpath.dirname(suite) or "."))):
+            return f"; {path} is a submodule, which is empty in the tree of a commit: compare runs of two checkouts"
+    return ""
+
+
+@contextmanager
+def tree_of(commit: Commit) -> Iterator[Path]:
+    """The commit's tree in a folder of its own, which is removed at the end.
+
+    Raises:
+        UsageError: Git cannot lay it out, or the cache cannot be written.
+    """
+    parent = cache_root() / "worktrees"
+    with ExitStack() as folders:
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            sweep(parent)
+            _forget_swept(commit.root, parent)
+            tree = folders.enter_context(scratch_folder(parent)) / commit.short
+        except OSError as error:
+            sentence = f"{parent}: cannot be written ({error.strerror}); make room or set HARNESS_CACHE"
+            raise UsageError(sentence) from None
+        try:
+            added = _git("worktree", "add", "--quiet", "--force", "--detach", str(tree), commit.sha, folder=commit.root)
+            if added is None or not added.ok:
+                reason = _last_line(added.stderr) if added is not None else "git is not installed"
+                raise UsageError(
+                    f"git cannot lay out the tree of {commit.short} ({reason}); see `git worktree add --detach ../tree "
+                    f"{commit.short}`"
+                )
+            yield tree
+        finally:
+            _git("worktree", "remove", "--force", str(tree), folder=commit.root)
+
+
+def _forget_swept(root: Path, parent: Path) -> None:
+    """Have git forget the worktrees of killed harnesses, whose folders were swept; of no other worktrees."""
+    listed = _git("worktree", "list", "--porcelain", folder=root)
+    for line in listed.stdout.splitlines() if listed is not None else ():
+        path = Path(line.removeprefix("worktree "))
+        if line.startswith("worktree ") and path.is_relative_to(parent.resolve()) and not path.exists():
+            _git("worktree", "remove", "--force", str(path), folder=root)
+
+
+def _git(*arguments: str, folder: Path | None = None) -> process.Finished | None:
+    """How a command of git ended; None where there is no git."""
+    try:
+        return process.run(["git", *_SETTINGS, *arguments], cwd=folder, env=_ENVIRONMENT)
+    except (OSError, ValueError):  # ValueError: a name with a zero byte
+        return None
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return one_line(lines[-1]) if lines else "it does not say why"

@@ -1,0 +1,160 @@
+"""The runs of sides that have none yet: a suite under a release, or as a commit has it, compiled and checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.cache import cache_root
+from harness.compare.commits import Commit, empty_submodules, is_changed, suite_below, tree_of
+from harness.compare.options import CompareOptions
+from harness.errors import ExitCode, Interrupted, UsageError
+from harness.process import forget, spawn, stop
+from harness.progress import Progress
+from harness.stages.options import RunOptions
+from harness.stages.run import run_suite
+from harness.text import one_line
+from harness.toolchain import Toolchain
+
+# Starts a harness whose first place to import from is not the folder that it is started in.
+_HARNESS = "import sys; del sys.path[0]; from harness.cli import main; main()"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideRuns:
+    """Makes the runs of a comparison's sides.
+
+    Attributes:
+        trees: The trees of commits, which stay until it is closed: files of weights are read in them.
+    """
+
+    options: CompareOptions
+    progress: Progress
+    trees: ExitStack
+
+    def of_release(self, suite: Path, toolchain: Toolchain, others: Sequence[Toolchain]) -> Path:
+        """The run of a suite under a release.
+
+        Args:
+            others: The releases that it is compared with: a flag of theirs that it does not know skips cases.
+        """
+        unmeasured = self._unmeasured(suite, self.options.results)
+        return run_suite(unmeasured, self.progress, (toolchain,), others=others, purpose="compare")
+
+    def of_commit(self, suite: Path, commit: Commit, which: str) -> tuple[Path, Path]:
+        """The run of a suite as a commit has it, and the folder in its tree that the suite's path begins in.
+
+        Args:
+            suite: From the working folder.
+            which: `base` or `head`.
+
+        Raises:
+            UsageError: It cannot be run; the message names the commit.
+            Interrupted: By the user.
+        """
+        if is_changed(commit):
+            self.progress.note(
+                f"{commit.name} is compared as it was committed; changes of the working folder since are in no commit"
+            )
+        self.progress.note(f"The {which} is {commit.short}: {commit.subject}")
+        below = suite_below(suite, commit)
+        here = Path(os.path.relpath(commit.root / below, commit.root / commit.below))
+        folder = self.trees.enter_context(tree_of(commit)) / commit.below
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if self.options.prepare is not None:
+                return self._prepared(here, folder), folder
+            results = self.options.results.absolute()
+            with _working_in(folder):
+                return run_suite(self._unmeasured(here, results), self.progress, purpose="compare"), folder
+        except Interrupted:
+            raise Interrupted(
+                f"interrupted while the {which} {commit.short} was compiled; the same command begins again, and takes "
+                "from the cache what was compiled"
+            ) from None
+        except UsageError as error:
+            hint = empty_submodules(commit, below, str(error))
+            raise UsageError(f"the {which} {commit.short}: {error}{hint}") from None
+
+    def _unmeasured(self, suite: Path, results: Path) -> RunOptions:
+        return RunOptions(
+            suite,
+            patterns=self.options.patterns,
+            measure=False,
+            results=results,
+            compile_timeout_s=self.options.compile_timeout,
+        )
+
+    def _prepared(self, suite: Path, folder: Path) -> Path:
+        """The run of a prepared tree, made by a harness of its own: this one may have imported what was replaced."""
+        python = Path(sys.executable).parent
+        environment = {
+            "HARNESS_CACHE": str(cache_root()),
+            "PATH": os.pathsep.join([str(python), os.environ.get("PATH", os.defpath)]),
+        }
+        prepare = ["bash", "-euo", "pipefail", "-c", f"exec >&2\n{self.options.prepare}"]
+        status, _, said = _followed(prepare, folder, environment, self.progress)
+        if status != 0:
+            raise UsageError(f"--prepare exits with status {status}: {said}")
+        options = [
+            *("--no-measure", "--format", "json", "--results", str(self.options.results.absolute())),
+            *("--compile-timeout", f"{self.options.compile_timeout:g}"),
+            *(word for pattern in self.options.patterns for word in ("--filter", pattern)),
+        ]
+        command = [sys.executable, "-c", _HARNESS, "run", str(suite), *options]
+        status, printed, said = _followed(command, folder, environment, self.progress)
+        if status == ExitCode.INTERRUPTED:
+            raise Interrupted("by the user")
+        if status not in (ExitCode.OK, ExitCode.CASE_FAILED):
+            raise UsageError(said.removeprefix("harness: "))
+        try:
+            return self.options.results / str(json.loads(printed)["run"]["id"])
+        except (ValueError, KeyError):
+            raise UsageError(f"{suite} is a list of suites; give one of them") from None
+
+
+def _followed(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], progress: Progress
+) -> tuple[int, str, str]:
+    """Run a command, and pass on what it says on stderr as it says it: its status, its stdout, and its last words."""
+    said = "it does not say why"
+    with tempfile.TemporaryFile() as printed:
+        child = spawn(
+            command, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE, cwd=folder, env=environment
+        )
+        try:
+            assert child.stderr is not None  # noqa: S101 (asked for above)
+            with child.stderr as lines:
+                for line in (one_line(raw.decode(errors="replace")) for raw in lines):
+                    if line:
+                        said = line
+                        progress.note(line)
+            status = child.wait()
+        except BaseException:
+            stop(child)
+            raise
+        forget(child)
+        printed.seek(0)
+        return status, printed.read().decode(errors="replace"), said
+
+
+@contextmanager
+def _working_in(folder: Path) -> Iterator[None]:
+    """Work in a folder, with the cache where it is from here."""
+    before, cache = Path.cwd(), os.environ.get("HARNESS_CACHE")
+    if cache is not None:
+        os.environ["HARNESS_CACHE"] = str(cache_root())
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        if cache is not None:
+            os.environ["HARNESS_CACHE"] = cache
