@@ -5,19 +5,20 @@ from __future__ import annotations
 import contextlib
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell
-from harness.errors import ExitCode, UsageError
+from harness.errors import ExitCode, RunError, UsageError
 from harness.progress import Progress, Silent, Terminal
 from harness.report.data import to_json
+from harness.report.names import compared
 from harness.report.page import Page
 from harness.report.results_page import compacted_page, dropped_page, listed_page, merged_page, verified_page
 from harness.report.rows import rows_of
@@ -27,13 +28,17 @@ from harness.store.archive import merge as merge_folders
 from harness.store.check import WRONG
 from harness.store.check import verify as verify_folders
 from harness.store.clock import parse_age
+from harness.store.comparison_directory import load_comparison
 from harness.store.marks import Tagging, checked_name, is_tag, read_marks, write_marks
 from harness.store.names import find_folder
 from harness.store.place import Place, is_url, without_password
 from harness.store.remote import open_place
 from harness.store.run_directory import HEADER_FILE, load_run
-from harness.store.tables import NOTHING_YET, open_tables
+from harness.store.tables import NOTHING_YET, Tables, open_tables
 from harness.text import shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 results_app = App(
     name="results", help="Keep many runs: list, tag, merge, check, compact to Parquet, drop old raw turns."
@@ -45,6 +50,12 @@ _LIST = """
 SELECT run, suite, started, finished, toolchain, machine_class, cases, failed, missing, purpose,
        coalesce((SELECT list(tag ORDER BY tag) FROM tags WHERE tags.run = runs.run), []) AS tags
 FROM runs ORDER BY started DESC, run DESC
+"""
+_COMPARISONS = """
+SELECT comparison, any_value(created) AS created, count(*) FILTER (NOT control) AS "rows",
+       count(*) FILTER (NOT control AND verdict = 'regressed') AS regressed,
+       count(*) FILTER (NOT control AND verdict = 'improved') AS improved
+FROM comparisons GROUP BY comparison ORDER BY created DESC, comparison DESC
 """
 
 
@@ -119,23 +130,39 @@ def list_runs(
     *,
     format: _Format = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
-    """List the runs of a results folder with their tags, the newest first.
+    """List the runs of a results folder with their tags, and its comparisons by what they compare, the newest first.
 
     Args:
         results: The results folder, a path or a URL.
         format: How to print it.
     """
     with Terminal() as progress, open_tables(results, rows_of, progress) as tables:
-        runs = [_listed(row) for row in tables.query(_LIST).to_dict("records")]
+        runs = [{**row, "tags": list(row["tags"])} for row in _records(tables.query(_LIST))]
+        comparisons = [
+            {**row, "compares": _compares(tables, row["comparison"])} for row in _records(tables.query(_COMPARISONS))
+        ]
         for note in tables.notes:
             if note != NOTHING_YET:
                 tell(note)
-    _print("runs", runs, listed_page(runs), format)
+    if format == "json":
+        print_text(to_json({"runs": runs, "comparisons": comparisons}))
+    else:
+        print_page(listed_page(runs, comparisons), "terminal")
     return ExitCode.OK
 
 
-def _listed(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(name): list(value) if name == "tags" else value for name, value in row.items()}
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _compares(tables: Tables, name: str) -> str:
+    """What a comparison compares, by its own document; where only its rows are left, by the two runs."""
+    with contextlib.suppress(RunError):
+        kept = load_comparison(tables.results / name)
+        return compared(kept.base, kept.head)
+    ends = "SELECT any_value(base_run), any_value(head_run), any_value(within) FROM comparisons WHERE comparison = ?"
+    ((base, head, within),) = tables.query(ends, [name]).itertuples(index=False, name=None)
+    return f"the variants of {head}" if within else f"{head} against {base}"
 
 
 def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) -> int:

@@ -33,15 +33,16 @@ def merged_page(outcomes: Sequence[Outcome]) -> Page:
     )
 
 
-def listed_page(runs: Sequence[Mapping[str, Any]]) -> Page:
-    """A row for each run with its tags.
+def listed_page(runs: Sequence[Mapping[str, Any]], comparisons: Sequence[Mapping[str, Any]]) -> Page:
+    """A row for each run with its tags, and one for each comparison with what it compares.
 
     Args:
         runs: Columns of the table `runs`, and `tags`: those of the run.
+        comparisons: Their names, what each `compares`, and how many rows there are, regressed and improved.
     """
-    if not runs:
+    if not runs and not comparisons:
         return Page(parts=(Paragraph(NOTHING_YET),))
-    table = Table(
+    of_runs = Table(
         columns=(
             Column("run", [run["run"] for run in runs], kind="name"),
             Column("suite", [run["suite"] for run in runs], rank=3),
@@ -54,7 +55,19 @@ def listed_page(runs: Sequence[Mapping[str, Any]]) -> Page:
     )
     counts = Counter(tag for run in runs for tag in run["tags"])
     tagged = ", ".join(f"{count:,} {tag}" for tag, count in counts.items())
-    return _page(table, [], f"{plural(len(runs), 'run')}{f' ({tagged})' if tagged else ''}")
+    of_comparisons = Table(
+        columns=(
+            Column("comparison", [each["comparison"] for each in comparisons], kind="name"),
+            Column("of", [each["compares"] for each in comparisons]),
+            Column("rows", [f"{each['rows']:,}" for each in comparisons], kind="number", rank=1),
+            Column("regressed", [f"{each['regressed']:,}" for each in comparisons], kind="number"),
+            Column("improved", [f"{each['improved']:,}" for each in comparisons], kind="number"),
+        ),
+    )
+    numbers = f"{plural(len(runs), 'run')}{f' ({tagged})' if tagged else ''}"
+    numbers += f", {plural(len(comparisons), 'comparison')}" if comparisons else ""
+    tables = (table for table in (of_runs, of_comparisons) if table.rows)
+    return Page(parts=(*tables, Paragraph(f"{numbers}.")))
 
 
 def verified_page(findings: Sequence[Finding]) -> Page:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,21 @@ def test_many_folders_that_are_ok_are_only_counted(capsys: Printed) -> None:
     a_run(Path("results"))
     assert run_command_line(["results", "verify"]) == 0
     assert capsys.readouterr().out == "1 ok, 45 not a run.\n"
+
+
+def test_comparisons_are_listed_by_what_they_compare_and_where_only_rows_are_left_by_their_runs(
+    capsys: Printed,
+) -> None:
+    comparison = a_comparison(Path("results"))
+    assert run_command_line(["results", "list"]) == 0
+    assert f"{comparison.name}  IREE 3.13.0 against IREE 3.12.0  " in capsys.readouterr().out
+    assert run_command_line(["results", "compact"]) == 0
+    shutil.rmtree(comparison)
+    capsys.readouterr()
+    assert run_command_line(["results", "list", "--format", "json"]) == 0
+    (listed,) = document(capsys)["comparisons"]
+    assert (listed["comparison"], listed["rows"]) == (comparison.name, 1)
+    assert re.fullmatch(r"2\S+ against 2\S+", listed["compares"])
 
 
 def test_compacting_says_sizes_before_and_after(capsys: Printed) -> None:
