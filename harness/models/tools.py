@@ -12,17 +12,18 @@ from harness.files import file_sha256
 from harness.toolchain.find import Toolchain
 
 _TAIL_LINES = 20
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _LINE_CHARACTERS = 300
 _RUNTIME_SOURCE = re.compile(r"^\S+\.(?:c|cc|h):\d+: ")
 _PARAMETER_SUFFIXES = (".irpa", ".gguf", ".safetensors")
 
 
 def require_file(path: Path, suffixes: Sequence[str], where: str) -> None:
-    """Refuse a path that is not a file of one of these endings, and an empty file.
+    """Refuse a path that is not a file of one of these endings, an empty file, and a pointer of Git LFS.
 
     Raises:
         SuiteError: There is no such file, it cannot be read, or its name ends otherwise.
-        CaseError: The file is empty (stage `model`).
+        CaseError: The file is empty, or only says where it is (stage `model`).
     """
     if not path.is_file():
         raise SuiteError(f"{where}: there is no file {path}; check the path")
@@ -30,10 +31,12 @@ def require_file(path: Path, suffixes: Sequence[str], where: str) -> None:
         raise SuiteError(f"{where}: {path} does not end in {' or '.join(suffixes)}; name a file that does")
     try:
         with path.open("rb") as file:
-            is_empty = not file.read(1)
+            beginning = file.read(len(_LFS_POINTER))
     except OSError as error:
         raise SuiteError(f"{where}: {path} cannot be read ({error.strerror}); check its permissions") from None
-    if is_empty:
+    if beginning == _LFS_POINTER:
+        raise CaseError("model", f"{where}: {path} is a pointer of Git LFS; `git lfs pull` gets the file")
+    if not beginning:
         raise CaseError("model", f"{where}: {path} is empty; write it again")
 
 

@@ -131,7 +131,8 @@ last_word() {
     { grep '^harness: ' "$log" || tail -n 1 "$log"; } | tail -n 1 | sed 's/^harness: //'
 }
 
-# fresh_folder PLACE: a new folder in it, with a name that nobody can have chosen before.
+# fresh_folder PLACE: a new folder in it, with a name that nobody can have chosen before. actions/upload-artifact takes no
+# path with . or .. in it.
 fresh_folder() {
     local place=$1
     case $place in
@@ -139,6 +140,7 @@ fresh_folder() {
     *) place="$RUNNER_TEMP/$place" ;;
     esac
     mkdir -p "$place"
+    place=$(cd "$place" && pwd -P)
     mktemp -d "$place/$(date -u +%Y%m%d-%H%M%S)-XXXXXXXX"
 }
 

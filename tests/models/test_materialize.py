@@ -216,6 +216,10 @@ def test_a_file_that_was_read_is_not_parsed_again(make: Make, add: Path, monkeyp
     ("content", "message"),
     [
         ("", r"is empty; write it again$"),
+        (
+            "version https://git-lfs.github.com/spec/v1\noid sha256:",
+            r"is a pointer of Git LFS; `git lfs pull` gets the ",
+        ),
         ("<html>@main</html>", r"is no MLIR that IREE \S+ reads: model\.mlir:1:1: error: expected operation name"),
         (ADD[: len(ADD) // 2], r"is no MLIR that IREE \S+ reads: model\.mlir:\d:\d+: error: "),
         (ADD.replace("@main", "@other"), r"has no function 'main'; correct the name$"),

@@ -210,6 +210,8 @@ def test_a_flag_that_one_of_them_does_not_know_skips_its_cases(
         SuiteError, match=r"compile: iree-compile 3\.1\.0 knows no flag --iree-opt-data-tiling; did you"
     ):
         prepare(Path("suite.toml"), Selection(), (older,))
+    compared = prepare(Path("suite.toml"), Selection(), (older,), others=(real_toolchain,))
+    assert [case.skip for case in compared.cases] == [None, *skipped.values()]
     for_newer = "flag set tiling is for IREE >=3.2, and this is 3.1.0"
     prepare_with("", "", flags=FLAGS + 'toolchains = ">=3.2"\n')
     prepared = prepare(Path("suite.toml"), Selection(), (real_toolchain, older))

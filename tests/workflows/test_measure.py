@@ -163,10 +163,11 @@ def test_patterns_go_to_every_command(fake: Job) -> None:
 
 def test_used_twice_in_a_job_each_has_folders_of_its_own(fake: Job) -> None:
     used = set()
-    for place in ("", "", "ours", "../../ours", str(fake.checkout)):
+    for place in ("", "", "./ours", "../../ours", str(fake.checkout)):
         fake.measure(HARNESS_RESULTS=place)
         assert fake.uploaded == COMPARED
         assert fake.results.parent.samefile(fake.temp / (place or "harness-results"))
+        assert not {".", ".."} & set(str(fake.outputs["upload"]).split("/"))
         used.add(fake.results)
     assert len(used) == 5
 
