@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.compare.pairs import TOOLCHAIN_PREFIX
@@ -19,6 +19,7 @@ from harness.history.changes import Change
 from harness.history.tables_page import frame_records
 from harness.records.comparison import VERDICTS, Comparison, MachineFacts, Row, SideFacts
 from harness.report.comparison_words import headline
+from harness.report.names import compared
 from harness.report.outcome import comparison_exit_code
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("case", "model", "variant", "device", "metric", "verdict", "unit", "gate", "ratio", "ci_low", "ci_high",
             "p", "floor", "base_value", "head_value", "control")  # fmt: skip
-_SHARED = ("id", "created", "base", "head", "machine", "verdict", "alarming", "within")
+_SHARED = ("id", "created", "title", "base", "head", "machine", "verdict", "alarming", "within")
 _FILTER = "--filter"
 _FLAGGED = ("regressed", "improved")
 # What can be installed again by its name, as `3.13.0` or `3.14.0rc20261120`.
@@ -39,6 +40,7 @@ class ComparisonFacts:
 
     Attributes:
         rows: Its rows of the table `comparisons`.
+        title: What is compared: `IREE 3.13.0 against IREE 3.12.0`.
         counts: Rows by verdict, all metrics together and controls left out, in the order of VERDICTS.
         controls: Rows of a module against itself.
         flagged: How many of these were called changed.
@@ -52,6 +54,7 @@ class ComparisonFacts:
     key: str
     rows: pd.DataFrame
     created: str
+    title: str
     base: str
     head: str
     machine: str
@@ -66,10 +69,11 @@ class ComparisonFacts:
 
 def comparison_facts(gathered: Gathered) -> list[ComparisonFacts]:
     """All comparisons, the newest first."""
-    return [_facts(str(name), rows) for name, rows in gathered.comparisons.groupby("comparison", sort=False)]
+    runs = {row["run"]: row for row in gathered.run_rows}
+    return [_facts(str(name), rows, runs) for name, rows in gathered.comparisons.groupby("comparison", sort=False)]
 
 
-def _facts(name: str, rows: pd.DataFrame) -> ComparisonFacts:
+def _facts(name: str, rows: pd.DataFrame, runs: Mapping[str, Mapping[str, Any]]) -> ComparisonFacts:
     is_control = rows["control"].astype(bool)
     real, controls = rows[~is_control], rows[is_control]
     counts = real["verdict"].value_counts()
@@ -80,6 +84,7 @@ def _facts(name: str, rows: pd.DataFrame) -> ComparisonFacts:
         key=key_of(name),
         rows=rows,
         created=first["created"],
+        title=compared(*_sides(rows, runs)),
         base=first["base_run"],
         head=first["head_run"],
         machine=first["machine"],
@@ -93,9 +98,33 @@ def _facts(name: str, rows: pd.DataFrame) -> ComparisonFacts:
     )
 
 
+def _sides(rows: pd.DataFrame, runs: Mapping[str, Mapping[str, Any]]) -> tuple[SideFacts, SideFacts]:
+    """As much of both sides as a table tells: their runs, and the command line."""
+    first = rows.iloc[0]
+    words = shlex.split(first["command"])
+    releases = [word for word in words if word.startswith(TOOLCHAIN_PREFIX)]
+    ends = (first["base_run"], first["head_run"])
+    labels = [next((word for word in words if word.rstrip("/").endswith(run)), run) for run in ends]
+    base, head = (
+        _side(label, run, runs.get(run, {}))
+        for label, run in zip(releases if len(releases) == len(ends) else labels, ends, strict=True)
+    )
+    if first["within"]:
+        head = replace(head, variants=tuple(sorted(set(rows["variant"][~rows["control"].astype(bool)]))))
+    return base, head
+
+
+def _side(label: str, run: str, row: Mapping[str, Any]) -> SideFacts:
+    releases = [row["reference"], row["toolchain"]] if row else []
+    if row and row["revision"]:
+        releases[1] = f"{row['toolchain']} ({row['revision'][:10]})"
+    toolchains = tuple(release for release in releases if release)
+    return SideFacts(label=label, run=run, suite="", started="", toolchains=toolchains, machine="")
+
+
 def _comparison(rows: pd.DataFrame) -> Comparison:
     """As much of a comparison as its verdict is made of."""
-    side = SideFacts(label="", run="", suite="", started="", toolchains=(), machine="")
+    side = _side("", "", {})
     names = ["case", "model", "variant", "device", "metric", "verdict", "gate"]
     return Comparison(
         id="",

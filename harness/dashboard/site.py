@@ -126,7 +126,7 @@ def _write_site(gathered: Gathered, folder: Path, progress: Progress, title: str
         "changes": change_list(gathered),
         "comparisons": comparison_list(compared),
         "means": mean_panels(gathered),
-        "units": unit_rules(),
+        "rules": {"units": unit_rules(), "marks": MARKS},
     }
     for name, payload in lists.items():
         _write(folder / "data" / f"{name}.js", script(name, payload))

@@ -251,6 +251,14 @@ def test_a_verdicts_count_leads_to_its_rows(comparison: Page) -> None:
     assert cells(comparison, 3) == ["▲ regressed gate"]
 
 
+def test_other_outputs_and_failures_stand_first_with_their_reason(comparison: Page) -> None:
+    first, second = (" ".join(text.split()) for text in comparison.locator("#causes > li").all_inner_texts())
+    assert first.startswith("≠ outputs differ 2 cases: head's output 0 differs in 4 of 6 values, worst at [1]: ")
+    assert first.endswith("is base's conv/data-tiling@cpu conv/winograd@cpu")
+    assert second == f"✗ failed conv/fused@cpu: fails at compile {EVIL}"
+    assert comparison.inner_text("h1").startswith("IREE 3.12.0 and 3.14.0rc20260210 against IREE 3.12.0 and ")
+
+
 def test_columns_sort_by_keyboard_and_say_so(comparison: Page) -> None:
     head = comparison.get_by_role("columnheader", name="Ratio [95 %]")
     assert head.get_attribute("aria-sort") == "none"

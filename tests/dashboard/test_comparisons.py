@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.dashboard.comparisons import compare_command
+from harness.dashboard.comparisons import compare_command, comparison_facts
 from harness.history.changes import Change
 from tests.dashboard.made import (
     EVIL,
@@ -106,4 +106,24 @@ def test_a_comparison_within_a_run_says_so_and_is_alarming_only_where_compare_wo
     )
     assert (verdict, alarming, within) == ("1 improvement; 1 other figure changed.", 0, 1)
     assert load(site, f"comparison/{make_comparison_key()}")["command"] == "harness compare --within results/one"
-    assert "variants against baseline" in (site / "index.html").read_text()
+    assert "winograd against the baseline" in (site / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("toolchains", "command", "title"),
+    [
+        (("3.12.0", "3.13.0"), "", "IREE 3.13.0 against IREE 3.12.0"),
+        (("3.13.0", "3.13.0"), "", "two against one"),
+        # The sides of two releases are experiments, of which no run is in the history; their command line names them.
+        ((), "harness compare iree==3.11.0 iree==3.13.0 --suite x.toml", "IREE 3.13.0 against IREE 3.11.0"),
+        ((), "harness compare ci/base-9b05f1760b1/one ci/head-0a12f9c0ff1/two",
+         "commit 0a12f9c0ff against commit 9b05f1760b"),
+        ((), "", "two against one"),
+    ],
+)  # fmt: skip
+def test_a_comparison_is_called_what_it_compares(toolchains: tuple[str, ...], command: str, title: str) -> None:
+    runs = [make_run(night, run=run, toolchain=release, revision="", reference=None)
+            for night, (run, release) in enumerate(zip(("one", "two"), toolchains, strict=False))]  # fmt: skip
+    row = make_row("a/stock@cpu", 1.0, "unchanged", base_run="one", head_run="two", command=command)
+    (facts,) = comparison_facts(Made(runs=runs, comparisons=[row]).gathered)
+    assert facts.title == title

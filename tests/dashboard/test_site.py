@@ -101,7 +101,7 @@ def test_hostile_names_are_text_on_pages_and_ascii_in_scripts(site: Path) -> Non
     for path in (site / "data").rglob("*.js"):
         text = path.read_bytes().decode("ascii")
         assert "<" not in text, path
-        assert re.fullmatch(r"[0-9a-f]{16}|runs|series|changes|comparisons|means|units", path.stem)
+        assert re.fullmatch(r"[0-9a-f]{16}|runs|series|changes|comparisons|means|rules", path.stem)
 
 
 def test_the_first_page_tells_what_changed_with_its_cause(site: Path) -> None:
@@ -111,7 +111,9 @@ def test_the_first_page_tells_what_changed_with_its_cause(site: Path) -> None:
     assert "rdb/stock@cpu Latency ▲ +8.0 % 40.00 ms → 43.20 ms step (2026-02-09 to 2026-02-11)" in text
     assert "6.1.0-25" not in text  # more than thirty days ago
     assert "All 5 changes" in text
-    assert "▲ regressed 8 ▼ improved 1 ? inconclusive 1 ✗ failed 1 = unchanged 1 ≡ identical 1" in text
+    assert (
+        "▲ regressed 8 ▼ improved 1 ? inconclusive 1 ≠ outputs differ 2 ✗ failed 1 = unchanged 1 ≡ identical 1" in text
+    )
 
 
 def test_the_page_on_machines_has_rates_changes_and_notes(site: Path) -> None:

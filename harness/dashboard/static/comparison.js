@@ -11,16 +11,17 @@ dashboard.page(async () => {
   const rows = Array.from({ length: table.rows }, (_, row) => row);
   const forestRow = (row) => ({ ratio: table.ratio[row], low: table.ci_low[row], high: table.ci_high[row], floor: table.floor[row], verdict: table.verdict[row] });
 
-  dashboard.title(`Comparison ${comparison.id}`);
-  document.getElementById("heading").replaceChildren(dashboard.name(comparison.id, 10000));
+  dashboard.title(comparison.title);
+  document.getElementById("heading").replaceChildren(dashboard.cut(comparison.title, 2000));
   document.getElementById("verdict").replaceChildren(el("span", { class: comparison.alarming ? "worse wrapped" : null }, comparison.verdict));
   const side = (run, key) => (key ? dashboard.link("run.html", key, dashboard.name(run)) : dashboard.name(run));
   document.getElementById("facts").replaceChildren(dashboard.facts([
     ...(comparison.within ? [["Compared", "variants against baseline"], ["Of run", side(comparison.head, comparison.head_key)]]
       : [["Base", side(comparison.base, comparison.base_key)], ["Head", side(comparison.head, comparison.head_key)]]),
-    ["Made", `${format.time(comparison.created)} UTC`], ["Machine", dashboard.cut(comparison.machine)],
+    ["Folder", dashboard.name(comparison.id, 10000)], ["Made", `${format.time(comparison.created)} UTC`], ["Machine", dashboard.cut(comparison.machine)],
     ["A/A controls", controls()],
   ]));
+  causes();
   verdicts();
   document.getElementById("repro").replaceChildren(dashboard.commands(comparison.command));
 
@@ -65,6 +66,25 @@ dashboard.page(async () => {
     if (!all.length) return "none";
     const flagged = all.filter((row) => ["regressed", "improved"].includes(table.verdict[row])).length;
     return `${format.whole(flagged)} of ${format.whole(all.length)} flagged${flagged ? ", so some verdicts here are likely to be false too" : ""}`;
+  }
+
+  /** Rows without a ratio that somebody has to look at, once a cause: other outputs first. */
+  function causes() {
+    const found = ["outputs differ", "failed", "missing"].map((verdict) => [verdict, new Map()]);
+    for (const [verdict, byReason] of found) {
+      rows.filter((row) => table.verdict[row] === verdict && !table.control[row]).forEach((row) => {
+        byReason.set(table.reason[row], [...(byReason.get(table.reason[row]) || []), row]);
+      });
+    }
+    const lines = found.flatMap(([verdict, byReason]) => [...byReason].map(([reason, own]) => cause(verdict, reason, [...new Set(own.map(at("case")))])));
+    document.getElementById("causes-part").hidden = !lines.length;
+    document.getElementById("causes").replaceChildren(...lines.slice(0, 100), ...(lines.length > 100 ? [el("li", {}, "and more, in the table")] : []));
+  }
+
+  function cause(verdict, reason, cases) {
+    return el("li", {}, dashboard.chip(verdict), " ", cases.length > 1
+      ? [`${format.count(cases.length, "case")}: ${dashboard.cut(reason, 1000)}`, el("ul", { class: "plain" }, cases.map((name) => el("li", {}, dashboard.name(name, 120))))]
+      : [dashboard.name(cases[0], 120), reason && `: ${dashboard.cut(reason, 1000)}`]);
   }
 
   /** How many rows of each metric have which verdict; each leads to those rows. */

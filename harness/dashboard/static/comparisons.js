@@ -11,12 +11,11 @@ dashboard.page(() => {
   dashboard.list(document.getElementById("content"), {
     caption: "Comparisons", noun: "comparison", sort: "-created",
     rows: Array.from({ length: table.rows }, (_, row) => row),
-    search: (row) => `${table.id[row]} ${table.base[row]} ${table.head[row]} ${table.machine[row]} ${table.verdict[row]}`,
+    search: (row) => `${table.id[row]} ${table.title[row]} ${table.base[row]} ${table.head[row]} ${table.machine[row]} ${table.verdict[row]}`,
     filters: [{ key: "machine", label: "Machine", value: at("machine") }],
     columns: [
       { key: "created", title: "Made (UTC)", falling: true, header: true, value: at("created"), cell: (row) => dashboard.link("comparison.html", table.key[row], format.time(table.created[row])) },
-      { key: "base", title: "Base", value: at("base"), cell: (row) => (table.within[row] ? "its baseline" : dashboard.name(table.base[row], 80)) },
-      { key: "head", title: "Head", value: at("head"), cell: (row) => [table.within[row] ? "variants of " : "", dashboard.name(table.head[row], 80)] },
+      { key: "title", title: "Compared", class: "wrap", value: at("title"), cell: (row) => dashboard.cut(table.title[row], 200) },
       { key: "verdict", title: "Verdict", class: "wrap", value: at("verdict"), cell: (row) => el("span", { class: table.alarming[row] ? "worse wrapped" : null }, table.verdict[row]) },
       ...["regressed", "improved", "inconclusive", "outputs differ", "failed"].map(count),
       { key: "controls", title: "A/A controls", numeric: true, value: at("controls"), cell: (row) => (table.controls[row]

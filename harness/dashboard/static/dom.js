@@ -76,14 +76,12 @@
       .map(([term, value]) => dashboard.el("div", {}, dashboard.el("dt", {}, term), dashboard.el("dd", {}, value))),
   );
 
-  const MARKS = {
-    regressed: "▲", improved: "▼", unchanged: "=", inconclusive: "?", identical: "≡", failed: "✗", missing: "−", new: "+",
-    measured: "", same: "=", skipped: "",
-  };
+  const STATUS_MARKS = { measured: "", same: "=", skipped: "" };
 
   /** A word in a frame, with a mark, so that colour never carries the meaning alone. */
   dashboard.chip = (word, kind = word) => {
-    const mark = Object.hasOwn(MARKS, word) ? MARKS[word] : "";
+    const marks = { ...dashboard.store.get("rules").marks, ...STATUS_MARKS }; // of report/verdicts.py
+    const mark = Object.hasOwn(marks, word) ? marks[word] : "";
     return dashboard.el("span", { class: `chip chip-${kind.replace(/[^a-z]+/g, "-")}` }, mark ? `${mark} ${word}` : word);
   };
 

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const RULES = dashboard.store.get("units"); // of harness/report/units.py
+  const RULES = dashboard.store.get("rules").units; // of harness/report/units.py
   const NOTHING = "-";
 
   function plain(value, decimals) {

@@ -91,7 +91,7 @@ dashboard.page(async () => {
     document.getElementById("comparisons-part").hidden = !here.length;
     document.getElementById("comparisons").replaceChildren(...here.slice(0, 20).map((at) => el("li", {},
       dashboard.link("comparison.html", found.key[at], format.time(found.created[at])), " ",
-      dashboard.name(found.base[at]), " → ", dashboard.name(found.head[at]))));
+      dashboard.cut(found.title[at], 200))));
   }
 
   function value(metric, row, column = "value") {
