@@ -54,7 +54,7 @@ COMMANDS = {
     ),
     "ir": (
         "inspect:ir",
-        "Count the operations of a case's IR at phases of the compiler, or print the IR of one phase.",
+        "Count the operations of a case's IR at phases of the compiler, or say where the IR of two cases differs.",
     ),
     "list": ("run:list_cases", "Show a suite's cases, and which of them would be skipped here and why."),
     "new": ("new:new_app", "Begin a plugin or a suite of your own, or write out the suites of the harness."),

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from harness.cache import environments_root
 from harness.cli.app import app, application_for
-from harness.cli.output import print_page, print_text, tell, tell_where, terminal_form
+from harness.cli.output import print_page, print_text, tell, tell_where
 from harness.cli.run import print_interrupted, print_run, run_one
 from harness.doctor import diagnose, diagnosis_page, render_json
 from harness.errors import ExitCode, Interrupted, ToolchainError, UsageError
+from harness.ir.compared import compare_ir
 from harness.ir.op_counts import check_ops
 from harness.process import Limits
 from harness.progress import Terminal
-from harness.report.inspected import TELLING_OPS, render_counts, render_counts_json
+from harness.report.inspected import TELLING_OPS, counts_page, render_counts_json
+from harness.report.inspected_pair import comparison_json, comparison_page, texts_difference
 from harness.report.markdown import to_markdown
 from harness.report.outcome import exit_code
 from harness.report.registered_page import find_registered, registered_json, registered_page
@@ -25,7 +28,8 @@ from harness.report.run_report import build_report
 from harness.stages.ablating import write_ablation
 from harness.stages.benching import BenchOptions, write_bench
 from harness.stages.exporting import export_program
-from harness.stages.inspect import inspect_case
+from harness.stages.inspect import compare_cases, inspect_case
+from harness.stages.ir_sides import NamedCase, named_cases
 from harness.stages.options import AblateOptions, IrOptions, RunOptions
 from harness.store.run_directory import load_run
 from harness.suite.schema import json_schema
@@ -33,23 +37,55 @@ from harness.toolchain import Toolchain, find_toolchain, installed_environments
 
 
 @app.command
-def ir(options: IrOptions) -> int:
-    """Count the operations of a case's IR at phases of the compiler, or print the IR of one phase."""
+def ir(options: IrOptions | None = None) -> int:
+    """Count the operations of a case's IR at phases of the compiler, or say where the IR of two cases differs.
+
+    harness ir suites/esrgan.toml rdb/stock@cpu
+
+    harness ir latest:rdb/stock@cpu latest:rdb/nhwc@cpu
+
+    harness ir iree==3.10.0 iree==3.12.0 --suite suites/esrgan.toml --case rdb/stock@cpu
+    """
+    options = options or IrOptions()
     phases, texts = tuple(dict.fromkeys(options.phases)), options.format == "mlir"
     if texts and len(phases) != 1:
         raise UsageError("--format mlir prints one phase; say which with --phase")
-    if options.ops and options.format != "terminal":
+    if options.ops and options.format in ("json", "mlir"):
         raise UsageError(f"--ops chooses what the table shows; leave it out with --format {options.format}")
     check_ops(options.ops)
+    named = named_cases(options)
+    if len(named) == 1:
+        _print_case(named[0], options)
+    else:
+        _print_two(named, options)
+    return ExitCode.OK
+
+
+def _print_case(named: NamedCase, options: IrOptions) -> None:
     with Terminal() as progress:
-        inspected = inspect_case(options, progress)
-    if texts:
-        print_text(inspected.texts[phases[0]], options.out)
+        inspected = inspect_case(named, options, progress)
+    if options.format == "mlir":
+        print_text(inspected.texts[options.phases[0]], options.out)
     elif options.format == "json":
         print_text(render_counts_json(inspected), options.out)
     else:
-        print_text(render_counts(inspected, options.ops or TELLING_OPS, **terminal_form(options.out)), options.out)
-    return ExitCode.OK
+        print_page(counts_page(inspected, options.ops or TELLING_OPS), options.format, options.out)
+
+
+def _print_two(named: Sequence[NamedCase], options: IrOptions) -> None:
+    with Terminal() as progress:
+        base, head = compare_cases(named, options, progress)
+    if options.format == "mlir":
+        difference = texts_difference(base, head, options.phases[0])
+        if not difference:
+            tell(f"{base.label} and {head.label}: the IR at phase {options.phases[0]!r} is the same")
+        print_text(difference, options.out)
+        return
+    compared = compare_ir(base, head)
+    if options.format == "json":
+        print_text(comparison_json(compared), options.out)
+    else:
+        print_page(comparison_page(compared, options.ops or TELLING_OPS), options.format, options.out)
 
 
 @app.command

@@ -176,12 +176,13 @@ class Code:
     """Lines that nothing may wrap.
 
     Attributes:
-        language: `sh` for commands to copy; `log` for what a tool printed, which may be cut; "" for a drawing.
+        language: `sh` for commands to copy; `log` for what a tool printed, which may be cut; `diff` for lines that
+            begin with - or +; "" for a drawing.
         title: What Markdown folds it away behind; "": it is not folded.
     """
 
     text: str
-    language: Literal["", "sh", "log"] = ""
+    language: Literal["", "sh", "log", "diff"] = ""
     title: str = ""
 
 

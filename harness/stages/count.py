@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,75 +15,23 @@ from packaging.version import Version
 from pydantic import TypeAdapter, ValidationError
 
 from harness.cache import cache_root, read_memo, write_memo
-from harness.compile import BuildCache
 from harness.errors import CaseError
-from harness.ir.dump import LacksPhase, dump_phases, entry_phase
+from harness.ir.dump import LacksPhase
 from harness.ir.op_counts import OpCounts, count_files, select_counts
 from harness.ir.roofline import measure_peak, peak_threads
 from harness.ir.storage import read_storage
 from harness.ir.work import count_work
-from harness.metrics import ENCODINGS, PHASES
+from harness.metrics import ENCODINGS
 from harness.models.materialize import ModelArtifact
-from harness.process import Limits
 from harness.records.run import Build, Failure, IrCounts, Storage, Work
 from harness.stages.build import host_cpu_of
+from harness.stages.compiled import Compiled
 from harness.stages.context import IR, Context
-from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable
 
 _COUNTS = TypeAdapter(dict[str, OpCounts])
 _STORAGE = TypeAdapter(Storage)
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Compiled:
-    """A build that did not fail, with what it was made of.
-
-    Attributes:
-        limits: What another compile of it may use.
-    """
-
-    build: Build
-    artifact: ModelArtifact
-    toolchain: Toolchain
-    limits: Limits
-
-    @property
-    def shapes(self) -> list[list[int]]:
-        """Of its arguments."""
-        return [list(argument.shape) for argument in self.artifact.arguments]
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """The flags with which it was compiled, without those that name its output."""
-        position = self.build.command.index("-o")
-        flags = (*self.build.command[2:position], *self.build.command[position + 2 :])
-        return tuple(flag for flag in flags if not flag.startswith("--iree-scheduling-dump-statistics"))
-
-    def reached(self, phases: Iterable[str]) -> list[str]:
-        """Those of the phases that it went through: a program that was rewritten at a phase begins there."""
-        entry = PHASES.index(entry_phase(self.build.command))
-        return [phase for phase in phases if PHASES.index(phase) >= entry]
-
-    @contextmanager
-    def ir(self, phases: Collection[str]) -> Iterator[dict[str, Path]]:
-        """Its IR at phases of the compiler, in files that are there for as long as the context is.
-
-        Raises:
-            CaseError: The IR cannot be had (stage `ir`).
-        """
-        cache = BuildCache(cache_root())
-        with tempfile.TemporaryDirectory(prefix="harness-ir-", ignore_cleanup_errors=True) as folder:
-            yield dump_phases(
-                self.flags,
-                cache.program(self.build) or self.artifact.mlir,
-                phases,
-                toolchain=self.toolchain,
-                folder=Path(folder),
-                limits=self.limits,
-                files=cache.files(self.build),
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +64,7 @@ def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure],
             continue
         if isinstance(artifact, ModelArtifact):
             toolchain, limits = context.prepared.toolchain_of(case), context.options.compile_limits
-            compiled = Compiled(build=build, artifact=artifact, toolchain=toolchain, limits=limits)
+            compiled = Compiled.of(build, artifact, toolchain, limits)
             # What inputs decide differs between models of equal programs.
             key = (build.cache_key, str(compiled.shapes) if suite.storage else None)
             todo.setdefault(key, []).append(compiled)

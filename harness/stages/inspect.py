@@ -1,66 +1,92 @@
-"""`harness ir`: what one case's IR is at the phases of the compiler."""
+"""`harness ir`: what one case's IR is at the phases of the compiler, and where that of two differs."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from pathlib import Path
 
-from harness.cache import cache_root
-from harness.compile import BuildCache
-from harness.errors import CaseError, UsageError
-from harness.ir.dump import check_phases, print_ir
+from harness.ir.compared import ComparedCase
+from harness.ir.differences import EXECUTABLE_PHASES, PROGRAM_PHASES
+from harness.ir.dump import LacksPhase, check_phases, print_ir
 from harness.ir.op_counts import Inspected, count_files
-from harness.machine.environment import capture_environment
+from harness.ir.program_parts import read_parts
+from harness.metrics import PHASES
 from harness.progress import Progress
-from harness.records.run import Failure
-from harness.stages.build import host_cpu_of, request_for
-from harness.stages.count import Compiled
-from harness.stages.models import materialize_models, writing_the_cache
+from harness.stages.ir_sides import IrSide, NamedCase, compile_sides
 from harness.stages.options import IrOptions, compile_limits
-from harness.stages.prepare import prepare
-from harness.suite.cases import Selection
-from harness.text import did_you_mean
 
 # Where the compiler's decisions show: the program as it comes in, dispatches, the schedule, and code in dispatches.
 TELLING_PHASES = ("input", "flow", "stream", "bufferized", "executable-targets")
+_COMPARED_PHASES = tuple(phase for phase in PHASES if phase in (*PROGRAM_PHASES, *EXECUTABLE_PHASES))
 
 
-def inspect_case(options: IrOptions, progress: Progress) -> Inspected:
+def inspect_case(named: NamedCase, options: IrOptions, progress: Progress) -> Inspected:
     """Compile a case, or find it in the cache, and look at its IR: its ops, and as MLIR is asked for its text.
 
     Raises:
         UsageError: The suite is wrong, or has no such case or the compiler no such phase.
-        RunError: The cache cannot be written.
+        RunError: The cache cannot be written, or no longer has what a run compiled.
         CaseError: The case does not compile, or its IR cannot be had.
     """
-    suite, name, limits = options.suite, options.case, compile_limits(options.compile_timeout_s)
     check_phases(options.phases)
-    prepared = prepare(suite, Selection())
-    case = next((case for case in prepared.cases if case.name == name), None)
-    if case is None:
-        names = [case.name for case in prepared.cases]
-        hint = did_you_mean(name, names, f"; `harness list {suite}` shows them all")
-        raise UsageError(f"{suite}: there is no case {name!r}{hint}")
-    if case.peer is not None:
-        raise UsageError(f"{suite}: {name} is run by the peer {case.peer!r}, which has no IR; name a case of a variant")
-    if case.skip is not None:
-        raise CaseError("compile", f"{name} is skipped here: {case.skip}")
-    prepared = replace(prepared, cases=(case,))
-    artifact = materialize_models(prepared, limits, progress)[case.model]
-    if isinstance(artifact, Failure):
-        raise CaseError(artifact.stage, f"{name}: {artifact.message}", artifact.stderr)
-    progress.stage("Compile", 1)
-    with writing_the_cache():
-        request = request_for(prepared, case, artifact, host_cpu_of(capture_environment()), limits)
-        build, _ = BuildCache(cache_root()).compile(request)
-    progress.step(name)
-    if build.failure is not None:
-        raise CaseError(build.failure.stage, f"{name}: {build.failure.message}", build.failure.stderr)
-    toolchain = prepared.toolchain
-    compiled = Compiled(build=build, artifact=artifact, toolchain=toolchain, limits=limits)
+    limits = compile_limits(options.compile_timeout_s)
+    (side,) = compile_sides((named,), limits, progress)
+    compiled = side.compiled
     progress.stage("IR", 1)
     with compiled.ir(options.phases or compiled.reached(TELLING_PHASES)) as files:
-        counts = count_files(files, toolchain=toolchain, limits=limits)
-        printed = files if options.format == "mlir" else {}
-        texts = {phase: print_ir(file, toolchain=toolchain, limits=limits) for phase, file in printed.items()}
-    progress.step(name)
-    return Inspected(case=case, counts=counts, texts=texts)
+        counts = count_files(files, toolchain=compiled.toolchain, limits=limits)
+        texts = _texts(files, side, options)
+    progress.step(side.case.name)
+    return Inspected(case=side.case, counts=counts, texts=texts)
+
+
+def compare_cases(
+    named: Sequence[NamedCase], options: IrOptions, progress: Progress
+) -> tuple[ComparedCase, ComparedCase]:
+    """Compile two cases, or find them in the cache, and look at the IR of both.
+
+    Without `--phase`, phases that one of them does not have are left out.
+
+    Raises:
+        HarnessError: As `inspect_case`.
+    """
+    check_phases(options.phases)
+    sides = compile_sides(named, compile_limits(options.compile_timeout_s), progress)
+    phases = list(options.phases)
+    if not phases:
+        wanted = dict.fromkeys((*TELLING_PHASES, *_COMPARED_PHASES))
+        common = set.intersection(*(set(side.compiled.reached(wanted)) for side in sides))
+        phases = [phase for phase in PHASES if phase in common]
+    progress.stage("IR", len(sides))
+    while True:
+        try:
+            base, head = (_look(side, phases, options, progress) for side in sides)
+        except LacksPhase as error:
+            if options.phases or error.phase not in phases:
+                raise
+            phases.remove(error.phase)
+        else:
+            return base, head
+
+
+def _look(side: IrSide, phases: Sequence[str], options: IrOptions, progress: Progress) -> ComparedCase:
+    compiled, limits = side.compiled, side.compiled.limits
+    with compiled.ir(phases) as files:
+        counted = {phase: file for phase, file in files.items() if options.phases or phase in TELLING_PHASES}
+        compared = ComparedCase(
+            name=side.name,
+            label=side.label,
+            toolchain=compiled.toolchain.version,
+            counts=count_files(counted, toolchain=compiled.toolchain, limits=limits),
+            parts=read_parts(files, toolchain=compiled.toolchain, limits=limits),
+            sizes=compiled.build.sizes,
+            texts=_texts(files, side, options),
+        )
+    progress.step(side.case.name)
+    return compared
+
+
+def _texts(files: dict[str, Path], side: IrSide, options: IrOptions) -> dict[str, str]:
+    toolchain, limits = side.compiled.toolchain, side.compiled.limits
+    printed = files if options.format == "mlir" else {}
+    return {phase: print_ir(file, toolchain=toolchain, limits=limits) for phase, file in printed.items()}

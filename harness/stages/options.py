@@ -9,11 +9,12 @@ from typing import Annotated, Literal
 
 import psutil
 from cyclopts import Parameter
+from cyclopts.completion import CompletionContext
 
 from harness.options import Count, Flag, Format, Patterns, Positive, Tags, Toolchains
 from harness.process import Limits
-from harness.store.names import NAMED
-from harness.suite.completion import CASES
+from harness.store.names import NAMED, complete_folders
+from harness.suite.completion import CASES, names_to_offer
 
 # Of the machine's memory: where a compile is stopped when nobody says otherwise.
 _MEMORY_SHARE = 0.8
@@ -106,29 +107,41 @@ class AblateOptions:
     format: Format = "terminal"
 
 
+def _complete_sides(context: CompletionContext) -> list[str]:
+    """Runs, and suites of the folder `suites`; behind a suite its cases."""
+    if context.index == 0:
+        return [*complete_folders(context), *(str(path) for path in sorted(Path().glob("suites/*.toml")))]
+    return names_to_offer(context.argument.tokens[0].value)
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class IrOptions:
-    """What a user can choose about the IR of a case.
+    """What a user can choose about the IR of a case, or of two.
 
     Attributes:
-        suite: The suite's TOML file.
-        case: The case's name, as `harness list` shows it.
-        phases: At this phase; repeatable (default: input, flow, stream, bufferized, executable-targets).
+        sides: SUITE CASE, or one case or two, each as SUITE:CASE, RUN:CASE or iree==3.12.0.
+        suite: Where cases are that are given by name alone, or that a release compiles.
+        run: The run where cases are that are given by name alone.
+        case: The case of sides that name none, as `harness list` shows it.
+        phases: At this phase; repeatable (default: input, flow, stream, bufferized, executable-targets; of two cases
+            also the first phase at which they differ).
         ops: Only operations that match this pattern, such as linalg.* or executables:memref.alloc; repeatable (default:
             those that tell of buffers and copies).
         compile_timeout_s: Seconds after which a compile is stopped.
-        format: Counts, or with mlir the IR itself, without the values of weights.
+        format: Counts, or with mlir the IR itself, without the values of weights; of two cases their difference.
         out: Write it to this file instead of stdout.
     """
 
-    suite: Path
-    case: Annotated[str, CASES]
+    sides: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, completer=_complete_sides)] = ()
     _: KW_ONLY
+    suite: Path | None = None
+    run: Annotated[Path | None, NAMED] = None
+    case: Annotated[str | None, CASES] = None
     phases: Annotated[tuple[str, ...], Parameter(name="--phase", negative="", show_default=False)] = ()
     ops: Annotated[tuple[str, ...], Parameter(name="--ops", negative="", show_default=False)] = ()
     compile_timeout_s: CompileTimeout = 900.0
-    format: Literal["terminal", "mlir", "json"] = "terminal"
+    format: Literal["terminal", "markdown", "json", "mlir"] = "terminal"
     out: Path | None = None
 
 

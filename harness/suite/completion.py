@@ -33,10 +33,13 @@ def case_names(path: Path) -> list[str]:
 def complete_cases(context: CompletionContext) -> list[str]:
     """The cases of the suite that the command line names; none where it names none, or a wrong one."""
     suite = context.get("suite")
-    if suite is None or suite.raw is None:
-        return []
+    return [] if suite is None or suite.raw is None else names_to_offer(suite.raw)
+
+
+def names_to_offer(suite: str) -> list[str]:
+    """Names of the cases of what may be a suite's file; none where it is not."""
     try:
-        return case_names(Path(suite.raw))
+        return case_names(Path(suite))
     except HarnessError:
         return []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -12,7 +11,7 @@ from harness.errors import ExitCode, UsageError
 from harness.metrics import PHASES
 from harness.stages.options import IrOptions
 
-Format = Literal["terminal", "mlir", "json"]
+Format = Literal["terminal", "markdown", "mlir", "json"]
 ONE = "--format mlir prints one phase; say which with --phase"
 TABLE = "--ops chooses what the table shows; leave it out with --format "
 
@@ -25,6 +24,7 @@ TABLE = "--ops chooses what the table shows; leave it out with --format "
         ("mlir", ("flow", "flow"), (), "gone.toml: there is no such file; check the path"),
         ("mlir", ("flow",), ("linalg.*",), f"{TABLE}mlir"),
         ("json", (), ("linalg.*",), f"{TABLE}json"),
+        ("markdown", (), (), "gone.toml: there is no such file; check the path"),
         (
             "terminal",
             (),
@@ -36,5 +36,5 @@ TABLE = "--ops chooses what the table shows; leave it out with --format "
 )
 def test_what_is_refused(output_format: Format, phases: tuple[str, ...], ops: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        ir(IrOptions(Path("gone.toml"), "a/b@c", phases=phases, ops=ops, format=output_format))
+        ir(IrOptions(("gone.toml", "a/b@c"), phases=phases, ops=ops, format=output_format))
     assert (caught.value.exit_code, str(caught.value)) == (ExitCode.USAGE, sentence)

@@ -200,6 +200,26 @@ def test_a_program_whose_ir_cannot_be_written(counted: Counted) -> None:
     assert (ended.returncode, ended.stdout) == (3, "")
 
 
+def test_a_case_of_a_run_beside_one_of_the_suite_under_a_release(counted: Counted) -> None:
+    """The run's comes from its build in the cache; the plugin of the other one marks the program at flow."""
+    release = f"iree=={load_run(counted.folder / BASE).header.toolchains[0].version}"
+    ended = counted("ir", f"{BASE}:{STOCK}", f"{release}:{MARKED}", "--format", "json")
+    assert ended.returncode == 0, ended.stderr
+    compared = document(ended)
+    assert [compared[side]["case"] for side in ("base", "head")] == [STOCK, MARKED]
+    assert list(compared["base"]["phases"]) == list(compared["head"]["phases"])
+    assert "input" not in compared["base"]["phases"], "the other has no IR before flow"
+    (executable,) = compared["executables"]
+    assert (executable["matched_by"], executable["difference"]) == ("same code", None)
+    assert (compared["program"]["phase"], compared["target"]) == ("flow", [])
+    assert [line for line in compared["program"]["lines"] if "switches.mark" in line]
+
+    text = counted("ir", f"{BASE}:{STOCK}", f"{BASE}:{MARKED}", "--phase", "flow", "--format", "mlir").stdout
+    assert text.startswith(f"--- {STOCK}\n+++ {MARKED}\n@@ ")
+    table = counted("ir", "--run", BASE, STOCK, STOCK, "--format", "markdown")
+    assert "the code of the one executable is the same; what is outside executables is the same." in table.stdout
+
+
 # --- ablate ---
 
 

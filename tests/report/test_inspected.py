@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from harness.ir.op_counts import Inspected, OpCounts
 from harness.metrics import PHASES
-from harness.report.inspected import TELLING_OPS, render_counts, render_counts_json
+from harness.report.inspected import TELLING_OPS, counts_page, render_counts_json
+from harness.report.terminal import to_terminal
 from tests.builders import make_case
 
 COUNTS = {
@@ -28,7 +29,7 @@ def inspected(counts: Mapping[str, OpCounts] = COUNTS) -> Inspected:
 
 
 def shown(*ops: str, counts: Mapping[str, OpCounts] = COUNTS, width: int = 100) -> str:
-    return render_counts(inspected(counts), ops or TELLING_OPS, width=width, color=False)
+    return to_terminal(counts_page(inspected(counts), ops or TELLING_OPS), width=width)
 
 
 def test_ops_at_a_place_are_rows_of_their_own() -> None:

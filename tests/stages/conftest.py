@@ -14,8 +14,8 @@ from harness.process import Limits
 from harness.progress import Silent
 from harness.records.case import Case
 from harness.records.run import Build, Run
+from harness.stages.compiled import Compiled
 from harness.stages.context import Context, Done
-from harness.stages.count import Compiled
 from harness.stages.failures import FailureNotes, GivenUp
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
@@ -63,7 +63,7 @@ class UnderWay:
 
     def compiled(self, build: Build) -> Compiled:
         """A build of the model."""
-        return Compiled(build=build, artifact=self.artifact, toolchain=self.toolchain, limits=Limits())
+        return Compiled.of(build, self.artifact, self.toolchain, Limits())
 
     def sized(self, mlir_bytes: int) -> ModelArtifact:
         """A model of that size."""

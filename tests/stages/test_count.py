@@ -14,14 +14,15 @@ from harness.errors import CaseError
 from harness.ir import roofline
 from harness.ir.dump import LacksPhase
 from harness.ir.op_counts import OpCounts
-from harness.models.inputs import Argument
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Build, EncodedTensor, Failure, IrCounts, Peak, Storage, Work
 from harness.report.remarks import counting_remarks
+from harness.stages import compiled
 from harness.stages import count as room
+from harness.stages.compiled import Compiled
 from harness.stages.context import Done
-from harness.stages.count import Compiled, ir_stage, peak_stage, storage_of, work_stage
+from harness.stages.count import ir_stage, peak_stage, storage_of, work_stage
 from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable, Runnable
 from tests.builders import a_suite, make_artifact, make_case
@@ -211,13 +212,11 @@ def test_what_encodings_cost_is_kept_for_these_inputs(
             raise CaseError("ir", "cannot be told")
         return COST
 
-    monkeypatch.setattr(room, "dump_phases", lambda *_, **__: {"encodings": tmp_path})
+    monkeypatch.setattr(compiled, "dump_phases", lambda *_, **__: {"encodings": tmp_path})
     monkeypatch.setattr(room, "read_storage", answer)
 
     def ask(*shape: int) -> Storage | Failure:
-        arguments = (Argument(file=tmp_path, flag="", shape=shape, dtype="f32"),)
-        compiled = under_way.compiled(a_build(STOCK))
-        return storage_of(replace(compiled, artifact=replace(compiled.artifact, arguments=arguments)))
+        return storage_of(replace(under_way.compiled(a_build(STOCK)), shapes=[list(shape)]))
 
     assert ask(1, 8) == ask(1, 8) == ask(2, 8) == COST
     assert ask(3, 8) == UNKNOWN

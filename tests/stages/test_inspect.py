@@ -12,6 +12,7 @@ from harness.errors import CaseError, ExitCode, HarnessError, RunError, UsageErr
 from harness.ir.op_counts import Inspected
 from harness.progress import Silent
 from harness.stages.inspect import TELLING_PHASES, inspect_case
+from harness.stages.ir_sides import named_cases
 from harness.stages.options import IrOptions
 from tests.end_to_end.suites import COUNTED, LONG, MARKED, STOCK, lay_out_counted
 
@@ -47,7 +48,9 @@ def inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inspect:
 
     def inspect(case: str, *phases: str, texts: bool = False) -> Inspected:
         output_format: Literal["mlir", "json"] = "mlir" if texts else "json"
-        return inspect_case(IrOptions(Path("counted.toml"), case, phases=phases, format=output_format), Silent())
+        options = IrOptions(("counted.toml", case), phases=phases, format=output_format)
+        (named,) = named_cases(options)
+        return inspect_case(named, options, Silent())
 
     return inspect
 

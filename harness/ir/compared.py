@@ -1,0 +1,104 @@
+"""Two cases -> where their IR differs: outside executables, and in each of those that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from harness.ir.canonical import Line
+from harness.ir.differences import (
+    EXECUTABLE_PHASES,
+    PROGRAM_PHASES,
+    Match,
+    changed_lines,
+    first_difference,
+    match_executables,
+    target_changes,
+)
+from harness.ir.op_counts import OpCounts
+from harness.ir.program_parts import ProgramParts
+from harness.records.run import Sizes
+
+Code: TypeAlias = Mapping[str, tuple[Line, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedCase:
+    """One of two cases whose IR is compared.
+
+    Attributes:
+        label: What tells it from the other.
+        toolchain: Release of IREE that compiled it.
+        counts: Ops by phase.
+        texts: The IR itself by phase; {} where it was not asked for.
+    """
+
+    name: str
+    label: str
+    toolchain: str
+    counts: Mapping[str, OpCounts]
+    parts: ProgramParts
+    sizes: Sizes | None
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """The first phase at which two programs, or two executables, differ.
+
+    Attributes:
+        lines: As `changed_lines` gives them.
+    """
+
+    phase: str
+    lines: tuple[str, ...]
+
+    @property
+    def changes(self) -> tuple[int, int]:
+        """How many lines only base has, and only head."""
+        return sum(line.startswith("-") for line in self.lines), sum(line.startswith("+") for line in self.lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IrComparison:
+    """What two cases' IR has in common, and what not.
+
+    Attributes:
+        executables: Each match with its first difference; None where its code is the same, or there is one side only.
+        program: Of what is outside executables; None where that is the same.
+        target: What differs between their targets, in words.
+    """
+
+    base: ComparedCase
+    head: ComparedCase
+    executables: tuple[tuple[Match, Difference | None], ...]
+    program: Difference | None
+    target: tuple[str, ...]
+
+
+def compare_ir(base: ComparedCase, head: ComparedCase) -> IrComparison:
+    """Match the executables of two cases, and find the first phase at which each pair and the programs differ.
+
+    Executables whose code is the same at the last phase are the same, whatever they were before.
+    """
+    program = _difference(base.parts.program, head.parts.program, PROGRAM_PHASES)
+    matches = match_executables(base.parts.executables, head.parts.executables)
+    return IrComparison(
+        base=base,
+        head=head,
+        executables=tuple((match, _of_match(match)) for match in matches),
+        program=program,
+        target=tuple(target_changes(base.parts.target, head.parts.target)),
+    )
+
+
+def _of_match(match: Match) -> Difference | None:
+    if match.base is None or match.head is None or match.by == "same code":
+        return None
+    return _difference(match.base.phases, match.head.phases, EXECUTABLE_PHASES)
+
+
+def _difference(base: Code, head: Code, phases: tuple[str, ...]) -> Difference | None:
+    phase = first_difference(base, head, phases)
+    return None if phase is None else Difference(phase=phase, lines=tuple(changed_lines(base[phase], head[phase])))

@@ -1,0 +1,218 @@
+"""Two programs -> their executables in pairs, the first phase at which each pair differs, and the lines that do."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.ir.canonical import Line, same_code
+from harness.metrics import BUFFERIZED, ENCODINGS
+
+# Where a program has executables, in the compiler's order.
+EXECUTABLE_PHASES = (
+    "flow",
+    ENCODINGS,
+    "stream",
+    "executable-sources",
+    "executable-configurations",
+    BUFFERIZED,
+    "executable-targets",
+)
+# Where what is outside them is compared: after these, executables are all that changes.
+PROGRAM_PHASES = (
+    "start",
+    "input",
+    "abi",
+    "preprocessing",
+    "global-optimization",
+    "dispatch-creation",
+    "flow",
+    ENCODINGS,
+    "stream",
+)
+
+# Why two executables are taken for each other's, in the order in which that is tried; "": it has none.
+MatchedBy = Literal["same code", "same input", "operation and shape", "operation", "place", ""]
+
+# `main$async_dispatch_3_conv_2d_nchw_fchw_1x32x90x62x64x3x3_f32`, and the operation of that without its shape.
+_OPERATION = re.compile(r"_dispatch_\d+_(.+)$")
+_SHAPE = re.compile(r"_(?:\d+|D)(?:x(?:\d+|D))*(?=_|$).*")
+_PIPELINE = re.compile(r"pipeline = (?:#iree_\w+\.pipeline<)?([\w.]+)")
+_BACKEND = re.compile(r"\b(?:CPU|LLVMGPU|SPIRV|VMVX)(?=[A-Z])")
+_FACT = re.compile(r'(\w+) = ("[^"]*"|[^,{}"]+)')
+_FEATURE = re.compile(r"\+[\w.-]+")
+_WORD = re.compile(r"[a-zA-Z_][\w.]*")
+_CONTEXT = 1
+# Longer programs are compared line by line only where that is quick.
+_QUICK_LINES = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Executable:
+    """One executable of a program.
+
+    Attributes:
+        name: Of the function that is dispatched.
+        phases: Its code at each phase.
+        dispatches: How many operations of the program dispatch it; a loop's body counts once.
+    """
+
+    name: str
+    phases: Mapping[str, tuple[Line, ...]]
+    dispatches: int = 0
+
+    @property
+    def operation(self) -> str:
+        """What its name says that it does, with shape: `conv_32x90x62x64x3x3_f32`; "" where it says nothing."""
+        found = _OPERATION.search(self.name)
+        return found[1] if found else ""
+
+    @property
+    def kind(self) -> str:
+        """What it does without its shape: `conv`."""
+        return _SHAPE.sub("", self.operation)
+
+    @property
+    def pipeline(self) -> str:
+        """The code generator's pipelines that it is given, with commas; "" where it is given none."""
+        lines = self.phases.get("executable-configurations", ())
+        return ", ".join(dict.fromkeys(name for line in lines for name in _PIPELINE.findall(line.text)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match:
+    """An executable of one program and the one of the other that it is compared with; at least one is there."""
+
+    base: Executable | None
+    head: Executable | None
+    by: MatchedBy
+
+
+def match_executables(base: Sequence[Executable], head: Sequence[Executable]) -> tuple[Match, ...]:
+    """Each executable with the one of the other program that it is most like, in the order of base, then of head.
+
+    Those of equal code come first, then those that were given the same program, those whose names tell of the same
+    operation and shape, the same operation, and last those at the same place, where as many are left on both sides.
+    Of several that are alike, the first meets the first.
+    """
+    pairs: dict[int, tuple[int, MatchedBy]] = {}
+
+    def match(by: MatchedBy, key: Callable[[Executable], Hashable]) -> None:
+        taken = {place for place, _ in pairs.values()}
+        waiting: dict[Hashable, deque[int]] = {}
+        for place, executable in enumerate(head):
+            if place not in taken and (of_head := key(executable)):
+                waiting.setdefault(of_head, deque()).append(place)
+        for place, executable in enumerate(base):
+            if place not in pairs and (of_base := key(executable)) and waiting.get(of_base):
+                pairs[place] = (waiting[of_base].popleft(), by)
+
+    match("same code", lambda executable: _code(executable, -1))
+    match("same input", lambda executable: _code(executable, 0))
+    match("operation and shape", lambda executable: executable.operation)
+    match("operation", lambda executable: executable.kind)
+    if len(base) == len(head):
+        match("place", lambda _: "any")
+    of_head = {place: (executable, by) for executable, (place, by) in pairs.items()}
+    alone = [Match(base=None, head=executable, by="") for place, executable in enumerate(head) if place not in of_head]
+    return (
+        *(
+            Match(base=executable, head=head[pairs[place][0]], by=pairs[place][1])
+            if place in pairs
+            else Match(base=executable, head=None, by="")
+            for place, executable in enumerate(base)
+        ),
+        *alone,
+    )
+
+
+def first_difference(
+    base: Mapping[str, Sequence[Line]], head: Mapping[str, Sequence[Line]], phases: Sequence[str]
+) -> str | None:
+    """The first of the phases at which two programs are not the same; None where none is, of those that both have."""
+    both = (phase for phase in phases if phase in base and phase in head)
+    return next((phase for phase in both if not same_code(base[phase], head[phase])), None)
+
+
+def changed_lines(base: Sequence[Line], head: Sequence[Line]) -> list[str]:
+    """What differs, as `diff -u` shows it: `-` for base, `+` for head, a blank for lines around, `@@` for a gap."""
+    keys = [[line.loose for line in lines] for lines in (base, head)]
+    if keys[0] == keys[1]:  # other values in the same lines
+        keys = [[line.key for line in lines] for lines in (base, head)]
+    matcher = difflib.SequenceMatcher(None, keys[0], keys[1], autojunk=len(base) + len(head) > _QUICK_LINES)
+    shown: list[str] = []
+    for group in matcher.get_grouped_opcodes(_CONTEXT):
+        shown += ["@@"] if shown else []
+        for kind, begin, end, other_begin, other_end in group:
+            if kind == "equal":
+                shown += [f"  {line.text}" for line in base[begin:end]]
+            else:
+                shown += _side_by_side(base[begin:end], head[other_begin:other_end])
+    return _outdented(shown)
+
+
+def _side_by_side(base: Sequence[Line], head: Sequence[Line]) -> list[str]:
+    """Lines that all differ, each of base with that of head which has its operation below it."""
+    heads = [[_first_word(line) for line in lines] for lines in (base, head)]
+    shown: list[str] = []
+    for kind, begin, end, other_begin, other_end in difflib.SequenceMatcher(
+        None, heads[0], heads[1], autojunk=False
+    ).get_opcodes():
+        pairs = (
+            zip(base[begin:end], head[other_begin:other_end], strict=True)
+            if kind == "equal"
+            else ((line, None) for line in base[begin:end])
+        )
+        for of_base, of_head in pairs:
+            shown += [f"- {of_base.text}"] + ([f"+ {of_head.text}"] if of_head is not None else [])
+        if kind != "equal":
+            shown += [f"+ {line.text}" for line in head[other_begin:other_end]]
+    return shown
+
+
+def _first_word(line: Line) -> str:
+    """What a line does: its operation's name, or what begins a part of a long one."""
+    found = _WORD.search(line.loose)
+    return found[0] if found else ""
+
+
+def _outdented(lines: Sequence[str]) -> list[str]:
+    """Lines of a difference without the indentation that all of them have behind their mark."""
+    indents = [len(line) - 2 - len(line[2:].lstrip()) for line in lines if line != "@@" and line[2:].strip()]
+    cut = min(indents, default=0)
+    return [line if line == "@@" else f"{line[:2]}{line[2 + cut :]}" for line in lines]
+
+
+def pipelines_differ(base: Executable, head: Executable) -> bool:
+    """Whether the code generator was given other pipelines; 3.12 calls `CPUDefault` `Default`."""
+    return _BACKEND.sub("", base.pipeline) != _BACKEND.sub("", head.pipeline)
+
+
+def target_changes(base: str, head: str) -> list[str]:
+    """What differs between two targets of executables: `cpu: "haswell" and "znver4"`.
+
+    Features that a target names as absent, which releases do differently, are no difference.
+    """
+    facts = [dict(_FACT.findall(target)) for target in (base, head)]
+    changes = []
+    for key in dict.fromkeys((*facts[0], *facts[1])):
+        of_base, of_head = (side.get(key, "none") for side in facts)
+        if key == "cpu_features":
+            features = [set(_FEATURE.findall(value)) for value in (of_base, of_head)]
+            for whose, only in (("base", features[0] - features[1]), ("head", features[1] - features[0])):
+                changes += [f"{key}: only {whose} has {', '.join(sorted(only))}"] if only else []
+        elif of_base != of_head:
+            changes.append(f"{key}: {of_base} and {of_head}")
+    return changes
+
+
+def _code(executable: Executable, which: int) -> tuple[str, ...]:
+    """Its code at its last phase (-1) or its first (0), with the phase's name; () where it has none."""
+    phases = [phase for phase in EXECUTABLE_PHASES if phase in executable.phases]
+    if not phases:
+        return ()
+    return (phases[which], *(line.key for line in executable.phases[phases[which]]))

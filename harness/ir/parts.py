@@ -1,0 +1,113 @@
+"""The parts of a program at one phase, as texts: its executables one by one, and what is outside them.
+
+It runs under a toolchain's own Python, for harness.ir.child.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from iree.compiler import ir
+
+from harness.metrics import BUFFERIZED
+
+_EXECUTABLES = ("flow.executable", "stream.executable", "hal.executable", "hal.executable.source")
+_EXPORTS = ("flow.executable.export", "stream.executable.export", "hal.executable.export")
+_VARIANTS = ("hal.executable.variant",)
+_DISPATCHES = ("flow.dispatch", "stream.async.dispatch", "stream.cmd.dispatch")
+# It repeats the region of the export, which is there in all releases.
+_REPEATED = ("iree_codegen.dispatch_config",)
+_LONGEST_LIST = 64
+
+
+def answer(modules: Iterable[Any], phase: str) -> dict[str, Any]:
+    """The parts as JSON: `program`, texts of operations outside executables, and `executables`, in order.
+
+    Of each executable:
+
+    - `name`: of its function that is dispatched, else its own,
+    - `names`: all of its symbols, which other numbers of dispatches change,
+    - `texts`: of its exports and of what is in its module,
+    - `targets`: what it is compiled for,
+    - `dispatches`: how many operations dispatch it.
+
+    Constants of more than 64 elements are left out of texts, and attributes stand where they are used.
+    """
+    program: list[str] = []
+    executables: list[dict[str, Any]] = []
+    dispatched: Counter[str] = Counter()
+    for module in modules:
+        if phase != BUFFERIZED:
+            program += _attributes(module.operation)
+        for op in _operations(module.operation):
+            if op.name in _EXECUTABLES:
+                executables.append(_executable(op))
+            elif phase == BUFFERIZED:  # functions of executables, without the executables around them
+                executables.append({"name": _symbol(op), "names": [_symbol(op)], "texts": [_text(op)], "targets": []})
+            else:
+                program.append(_text(op))
+                dispatched.update(_dispatched(op))
+    for executable in executables:
+        executable["dispatches"] = sum(dispatched[name] for name in set(executable["names"]))
+    return {"program": program, "executables": executables}
+
+
+def _attributes(op: Any) -> list[str]:
+    """A module's, as a line; none where it has none."""
+    names = [str(getattr(item, "name", item)) for item in op.attributes]  # 3.13 iterates over names
+    shown = ", ".join(f"{name} = {op.attributes[name]}" for name in names)
+    return [f"module attributes {{{shown}}}"] if shown else []
+
+
+def _executable(op: Any) -> dict[str, Any]:
+    names, exports, texts, targets = [_symbol(op)], [], [], []
+    for inner in _inside(op):
+        if inner.name in _VARIANTS:
+            targets.append(str(inner.attributes["target"]))
+            continue
+        if inner.name in _EXPORTS:
+            exports.append(_symbol(inner))
+        elif "sym_name" in inner.attributes:
+            names.append(_symbol(inner))
+        if inner.name not in _REPEATED:
+            texts.append(_text(inner))
+    return {"name": (exports or names)[0], "names": [*names, *exports], "texts": texts, "targets": targets}
+
+
+def _inside(op: Any) -> Iterator[Any]:
+    """What an executable holds, variants and modules being opened."""
+    for inner in _operations(op):
+        if inner.name != "builtin.module":
+            yield inner
+        if inner.name in _VARIANTS or inner.name == "builtin.module":
+            yield from _inside(inner)
+
+
+def _operations(op: Any) -> Iterator[Any]:
+    for region in op.regions:
+        for block in region:
+            for inner in block.operations:
+                yield inner.operation
+
+
+def _symbol(op: Any) -> str:
+    return str(op.attributes["sym_name"].value) if "sym_name" in op.attributes else op.name
+
+
+def _dispatched(op: Any) -> list[str]:
+    """Names of the exports that operations in an operation dispatch, one for each that does."""
+    found: list[str] = []
+
+    def visit(inner: Any) -> Any:
+        if inner.name in _DISPATCHES and "entry_points" in inner.attributes:
+            found.extend(symbol.value[-1] for symbol in inner.attributes["entry_points"])
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return found
+
+
+def _text(op: Any) -> str:
+    return str(op.get_asm(use_local_scope=True, large_elements_limit=_LONGEST_LIST))

@@ -1,0 +1,260 @@
+"""What a user calls a case of `harness ir` -> that case, compiled: of a suite, of a run, or under a release of IREE."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.cache import cache_root, environments_root
+from harness.compare.pairs import is_toolchain
+from harness.compile import BuildCache
+from harness.errors import CaseError, NothingSelected, RunError, ToolchainError, UsageError
+from harness.machine.environment import capture_environment
+from harness.process import Limits
+from harness.progress import Progress
+from harness.records.case import Case
+from harness.records.run import Failure
+from harness.stages.build import host_cpu_of, request_for
+from harness.stages.compiled import Compiled
+from harness.stages.models import materialize_models, writing_the_cache
+from harness.stages.options import IrOptions
+from harness.stages.prepare import Prepared, prepare
+from harness.store.evidence import gather
+from harness.store.names import find_folder
+from harness.store.run_directory import HEADER_FILE, load_run
+from harness.suite.cases import Selection
+from harness.suite.completion import case_names
+from harness.text import did_you_mean, plural
+from harness.toolchain import Toolchain, find_toolchain, get_toolchains
+
+_FORM = "give one case or two, each as SUITE CASE, RUN:CASE, SUITE:CASE, or iree==3.12.0 with --suite and --case"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedCase:
+    """A case as a user calls it.
+
+    Attributes:
+        place: A suite's file or a run's folder.
+        release: Under which a suite's case is compiled, as in `iree==3.12.0`; "": the one that is installed.
+    """
+
+    place: Path
+    case: str
+    release: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IrSide:
+    """One case whose IR is asked for.
+
+    Attributes:
+        name: What the user calls it, without the release.
+        label: What tells it from the other one, if there is one; else its name.
+    """
+
+    case: Case
+    name: str
+    label: str
+    compiled: Compiled
+
+
+def named_cases(options: IrOptions) -> tuple[NamedCase, ...]:
+    """The case that a user asks for, or the two.
+
+    `SUITE CASE` and `RUN CASE` are one case. A side is `SUITE:CASE`, `RUN:CASE`, or a release; with --suite or --run a
+    case's name alone. What a side lacks, --case and --suite say, and else the other side.
+
+    Raises:
+        UsageError: That is no case, more than two, or one without a suite.
+    """
+    if options.suite is not None and options.run is not None:
+        raise UsageError("--suite and --run both say where cases are; leave one of them out")
+    place = options.suite if options.run is None else find_folder(options.run, kind="run")
+    texts = options.sides
+    if place is None and options.case is None and len(texts) == 2 and _place(texts[0]) and not _parts(texts[1])[0]:
+        place, texts = _place(texts[0]), texts[1:]
+    if not texts and options.case is not None:
+        texts = (options.case,)
+    if len(texts) not in (1, 2):
+        raise UsageError(f"{plural(len(texts), 'case is', 'cases are')} given; {_FORM}")
+    parts = [_parts(text) for text in texts]
+    cases = [case for where, _, case in parts if case and (where or place is not None)]
+    places = [where for where, _, _ in parts if where]
+    named = []
+    for text, (where, release, case) in zip(texts, parts, strict=True):
+        of_place = where or place
+        if of_place is None and release and places:
+            of_place = _suite_of(places[0])
+        if of_place is None:
+            raise UsageError(f"{text}: {'is of no suite' if release else 'is no suite, run or release'}; {_FORM}")
+        if release and (of_place / HEADER_FILE).is_file():
+            of_place = _suite_of(of_place)
+        wanted = case or options.case or next(iter(cases), None)
+        if wanted is None:
+            raise UsageError(f"{text}: which case is not said; give it with --case, or as {text}:CASE")
+        named.append(NamedCase(place=of_place, case=wanted, release=release))
+    return tuple(named)
+
+
+def _parts(text: str) -> tuple[Path | None, str, str]:
+    """Where a case is, its release, and its name, as far as a text says."""
+    if is_toolchain(text):
+        release, _, case = text.partition(":")
+        return None, release, case
+    if place := _place(text):
+        return place, "", ""
+    where, colon, case = text.partition(":")
+    place = _place(where) if colon else None
+    return (place, "", case) if place is not None else (None, "", text)
+
+
+def _place(text: str) -> Path | None:
+    """A suite's file or a run's folder that there is; a file that ends in .toml is meant for a suite."""
+    if is_toolchain(text):
+        return None
+    folder = find_folder(text, kind="run")
+    return folder if folder.suffix == ".toml" or (folder / HEADER_FILE).is_file() or folder.is_file() else None
+
+
+def _suite_of(place: Path) -> Path:
+    """The suite of a run; a suite itself."""
+    if not (place / HEADER_FILE).is_file():
+        return place
+    return Path(load_run(place, rounds=False).header.suite)
+
+
+def compile_sides(named: Sequence[NamedCase], limits: Limits, progress: Progress) -> tuple[IrSide, ...]:
+    """Compile cases, or find their builds in the cache.
+
+    Cases of one suite have one text of each model, whatever release compiles it.
+
+    Raises:
+        UsageError: A suite is wrong, or there is no such case.
+        ToolchainError: A release cannot be had.
+        RunError: A run is none, or what it made is no longer in the cache; the cache cannot be written.
+        CaseError: A case does not compile.
+    """
+    found: dict[NamedCase, tuple[Case, Compiled]] = {}
+    for place in dict.fromkeys(name.place for name in named):
+        here = [name for name in dict.fromkeys(named) if name.place == place]
+        if (place / HEADER_FILE).is_file():
+            found |= {name: _case_of_run(name, limits, progress) for name in here}
+        else:
+            found |= _cases_of_suite(place, here, limits, progress)
+    sides = [found[name] for name in named]
+    labels = _labels(named, sides)
+    return tuple(
+        IrSide(case=case, name=name.case, label=label, compiled=compiled)
+        for name, label, (case, compiled) in zip(named, labels, sides, strict=True)
+    )
+
+
+def _labels(named: Sequence[NamedCase], sides: Sequence[tuple[Case, Compiled]]) -> list[str]:
+    """What differs between the sides: their case, their release, or where they are."""
+    columns = [
+        [name.case for name in named],
+        [compiled.toolchain.version for _, compiled in sides],
+        [name.place.name for name in named],
+    ]
+    telling = [column for column in columns if len(set(column)) > 1] or columns[:1]
+    return [" of ".join(parts) for parts in zip(*telling, strict=True)]
+
+
+# --- of a suite ---
+
+
+def _cases_of_suite(
+    suite: Path, named: Sequence[NamedCase], limits: Limits, progress: Progress
+) -> dict[NamedCase, tuple[Case, Compiled]]:
+    toolchains = {
+        release: get_toolchains([release], root=environments_root(), on_install=progress.note)[0]
+        if release
+        else find_toolchain()
+        for release in dict.fromkeys(name.release for name in named)
+    }
+    versions = {toolchain.version: toolchain for toolchain in toolchains.values()}
+    names = tuple(dict.fromkeys(name.case for name in named))
+    selection = Selection(patterns=tuple(glob.escape(name) for name in names))
+    try:
+        prepared = prepare(suite, selection, tuple(versions.values()))
+    except NothingSelected:
+        raise _no_case(suite, names[0]) from None
+    chosen = {name: _planned(suite, prepared, name.case, toolchains[name.release]) for name in named}
+    prepared = replace(prepared, cases=tuple(chosen.values()))
+    artifacts = materialize_models(prepared, limits, progress)
+    progress.stage("Compile", len(chosen))
+    found = {}
+    for name, case in chosen.items():
+        artifact = artifacts[case.model]
+        if isinstance(artifact, Failure):
+            raise CaseError(artifact.stage, f"{case.name}: {artifact.message}", artifact.stderr)
+        with writing_the_cache():
+            request = request_for(prepared, case, artifact, host_cpu_of(capture_environment()), limits)
+            build, _ = BuildCache(cache_root()).compile(request)
+        progress.step(case.name)
+        if build.failure is not None:
+            raise CaseError(build.failure.stage, f"{case.name}: {build.failure.message}", build.failure.stderr)
+        found[name] = case, Compiled.of(build, artifact, prepared.toolchain_of(case), limits)
+    return found
+
+
+def _planned(suite: Path, prepared: Prepared, name: str, toolchain: Toolchain) -> Case:
+    several = len(prepared.toolchains) > 1
+    names = (name, f"{name}:{toolchain.version}") if several else (name,)
+    case = next((case for case in prepared.cases if case.name in names), None)
+    if case is None:
+        raise _no_case(suite, name)
+    if case.peer is not None:
+        raise UsageError(f"{suite}: {name} is run by the peer {case.peer!r}, which has no IR; name a case of a variant")
+    if case.skip is not None:
+        raise CaseError("compile", f"{case.name} is skipped here: {case.skip}")
+    return case
+
+
+def _no_case(suite: Path, name: str) -> UsageError:
+    hint = did_you_mean(name, case_names(suite), f"; `harness list {suite}` shows them all")
+    return UsageError(f"{suite}: there is no case {name!r}{hint}")
+
+
+# --- of a run ---
+
+
+def _case_of_run(named: NamedCase, limits: Limits, progress: Progress) -> tuple[Case, Compiled]:
+    """A case of a run, as the cache of this machine has what the run compiled."""
+    folder, name = named.place, named.case
+    run = load_run(folder, rounds=False)
+    evidence, names = gather(run), [case.name for case in run.header.cases]
+    case = next((case for case in run.header.cases if case.name == name), None)
+    if case is None:
+        hint = did_you_mean(name, names, f"; `harness report {folder}` shows them all")
+        raise UsageError(f"{folder}: there is no case {name!r}{hint}")
+    if case.peer is not None:
+        raise UsageError(f"{folder}: {name} is run by the peer {case.peer!r}, which has no IR; name another case")
+    build = evidence.builds.get(name)
+    if build is None or build.failure is not None:
+        why = (
+            build.failure.message if build is not None and build.failure is not None else case.skip or "it was left out"
+        )
+        raise CaseError("compile", f"{name} was not compiled in {folder} ({why}); name another case")
+    toolchain = _toolchain_of(
+        run.header.id, case, {one.version: one.compiler_sha256 for one in run.header.toolchains}, progress
+    )
+    model, kept = evidence.models.get(case.model), BuildCache(cache_root()).find(build.cache_key, name)
+    mlir = cache_root() / model.mlir if model is not None and model.mlir else None
+    if kept is None or kept.module_sha256 != build.module_sha256 or model is None or mlir is None or not mlir.is_file():
+        raise RunError(
+            f"{folder}: what it compiled of {name} is no longer in the cache; `harness ir {run.header.suite} {name}` "
+            "compiles it again"
+        )
+    shapes = [list(argument.shape) for argument in model.arguments]
+    return case, Compiled(build=kept, mlir=mlir, shapes=shapes, toolchain=toolchain, limits=limits)
+
+
+def _toolchain_of(run: str, case: Case, compilers: dict[str, str], progress: Progress) -> Toolchain:
+    (toolchain,) = get_toolchains([case.toolchain], root=environments_root(), on_install=progress.note)
+    if toolchain.compiler_sha256 != compilers.get(case.toolchain):
+        raise ToolchainError(f"{run}: IREE {case.toolchain} here has another compiler than the run's; make it again")
+    return toolchain

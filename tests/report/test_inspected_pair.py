@@ -1,0 +1,143 @@
+"""What `harness ir` prints of two cases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from harness.ir.canonical import canonical_lines
+from harness.ir.compared import ComparedCase, compare_ir
+from harness.ir.differences import Executable
+from harness.ir.op_counts import OpCounts
+from harness.ir.program_parts import ProgramParts
+from harness.records.run import Sizes
+from harness.report.inspected import TELLING_OPS
+from harness.report.inspected_pair import comparison_json, comparison_page, texts_difference
+from harness.report.markdown import to_markdown
+from harness.report.terminal import to_terminal
+
+CONFIGURED = "executable-configurations"
+SIZES = Sizes(module_bytes=5_000, vm_bytes=1_000, constant_bytes=2_000, dispatch_bytes={"linked.so": 2_000})
+
+
+def an_executable(number: int, name: str, flow: str, configured: str = "") -> Executable:
+    texts = {"flow": flow, CONFIGURED: configured or flow}
+    phases = {phase: canonical_lines([text]) for phase, text in texts.items()}
+    return Executable(name=f"main_dispatch_{number}_{name}", phases=phases, dispatches=1)
+
+
+def a_case(
+    label: str,
+    *executables: Executable,
+    linalg: Mapping[str, int] | None = None,
+    program: str = "call",
+    target: str = 'cpu = "a"',
+    sizes: Sizes | None = SIZES,
+) -> ComparedCase:
+    counts = {
+        "flow": OpCounts(host={"flow.dispatch": 3, "util.x": len(label)}, executables=linalg or {"linalg.fill": 2})
+    }
+    parts = ProgramParts(program={"flow": canonical_lines([program])}, executables=executables, target=target)
+    texts = {"flow": f"module\n{program}\n"}
+    return ComparedCase(
+        name="net/stock@cpu", label=label, toolchain=label, counts=counts, parts=parts, sizes=sizes, texts=texts
+    )
+
+
+def convolution(number: int, pipeline: str) -> Executable:
+    return an_executable(number, "conv_4x4_f32", f"conv {number}", f"conv {number}\npipeline = {pipeline}, x")
+
+
+BASE = a_case("3.10.0", convolution(0, "CPUOld"), an_executable(1, "copy_4", "mov"), convolution(2, "CPUOld"))
+HEAD = a_case(
+    "3.12.0",
+    convolution(0, "New"),
+    an_executable(1, "copy_4", "mov"),
+    convolution(2, "New"),
+    an_executable(3, "pack_4", "pack"),
+    linalg={"linalg.fill": 1},
+    program="call twice",
+    target='cpu = "b"',
+    sizes=replace(SIZES, module_bytes=5_100),
+)
+
+
+def shown(base: ComparedCase, head: ComparedCase, *ops: str) -> str:
+    return to_terminal(comparison_page(compare_ir(base, head), ops or TELLING_OPS), width=140)
+
+
+def test_what_differs_is_told_first_and_then_shown() -> None:
+    text = shown(BASE, HEAD)
+    assert " ".join(text.partition("They are")[0].split()) == (
+        f"net/stock@cpu, 3.10.0 against 3.12.0: 2 of 3 executables differ, first at {CONFIGURED}; 1 executable of "
+        "3.12.0 has no counterpart; what is outside executables differs first at flow."
+    )
+    lines = [line.split() for line in text.splitlines()]
+    assert ["-", "cpu:", '"a"', "and", '"b"'] in lines
+    assert ["flow.dispatch", "3"] in lines
+    assert ["linalg.fill", "2", "→", "1"] in lines
+    conv = ["main_dispatch_0_conv_4x4_f32", "same", "input", "1", CONFIGURED, "-1", "+1", "CPUOld", "→", "New"]
+    assert conv in lines
+    assert ["main_dispatch_3_pack_4", "only", "3.12.0", "-", "→", "1", "-", "-"] in lines
+    assert "The same on both sides: main_dispatch_1_copy_4." in text
+    assert ["module", "4.88", "4.98"] in lines
+    # The lines of the first of two that are alike, and of what is outside executables.
+    assert (
+        f"main_dispatch_0_conv_4x4_f32 at {CONFIGURED}\n  conv 0\n- pipeline = CPUOld, x\n+ pipeline = New, x\n" in text
+    )
+    assert "So do main_dispatch_2_conv_4x4_f32; --format json has their lines." in text
+    assert text.count("pipeline = CPUOld") == 1
+    assert "Outside executables at flow\n- call\n+ call twice\n" in text
+
+
+def test_operations_of_which_none_is_shown_are_counted() -> None:
+    longer = a_case("3.10.0-rc", *BASE.parts.executables)
+    assert "1 other operation differs in number; --ops '*' shows all." in shown(BASE, longer)
+    assert "other operation" not in shown(BASE, longer, "*")
+    assert "No operation matches scf.*; --ops '*' shows all." in shown(BASE, HEAD, "scf.*")
+
+
+def test_equal_code_is_said_to_be_equal() -> None:
+    same = "the code of all 3 executables is the same; what is outside executables is the same."
+    assert same in " ".join(shown(BASE, BASE).split())
+    one = a_case("a", BASE.parts.executables[0])
+    assert "the code of the one executable is the same;" in shown(one, one)
+    assert "There are no executables at these phases." in shown(a_case("a"), a_case("b"))
+    assert "Sizes" not in shown(replace(BASE, sizes=None), HEAD)
+
+
+def test_long_differences_are_cut_on_a_page_and_whole_in_json() -> None:
+    code = "\n".join(f"op.{'x' * 500} {number}" for number in range(200))
+    base, head = (a_case(label, an_executable(0, "x_4", code.replace(" ", f" {label}"))) for label in ("a", "b"))
+    text = shown(base, head)
+    assert "... 340 more lines; --format json has all" in text
+    assert max(map(len, text.splitlines())) < 450
+    (executable,) = json.loads(comparison_json(compare_ir(base, head)))["executables"]
+    assert len(executable["difference"]["lines"]) == 400
+
+
+def test_markdown_shows_differences_as_such() -> None:
+    text = to_markdown(comparison_page(compare_ir(BASE, HEAD), TELLING_OPS))
+    assert "```diff\n  conv 0\n- pipeline = CPUOld, x\n+ pipeline = New, x\n```" in text
+
+
+def test_json_has_all_of_both() -> None:
+    document = json.loads(comparison_json(compare_ir(BASE, HEAD)))
+    assert document["schema_version"] == 1
+    assert [document[side]["toolchain"] for side in ("base", "head")] == ["3.10.0", "3.12.0"]
+    assert document["head"]["phases"]["flow"]["executables"] == {"linalg.fill": 1}
+    assert document["program"] == {"phase": "flow", "lines": ["- call", "+ call twice"]}
+    first, copy, _, alone = document["executables"]
+    assert first["difference"] == {
+        "phase": CONFIGURED,
+        "lines": ["  conv 0", "- pipeline = CPUOld, x", "+ pipeline = New, x"],
+    }
+    assert (copy["matched_by"], copy["difference"]) == ("same code", None)
+    assert (alone["base"], alone["head"], alone["matched_by"]) == (None, "main_dispatch_3_pack_4", None)
+
+
+def test_the_ir_itself_as_a_difference() -> None:
+    lines = texts_difference(BASE, HEAD, "flow").splitlines()
+    assert lines == ["--- 3.10.0", "+++ 3.12.0", "@@ -1,2 +1,2 @@", " module", "-call", "+call twice"]
+    assert texts_difference(BASE, BASE, "flow") == ""
