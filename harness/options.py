@@ -22,6 +22,18 @@ Patterns = Annotated[
         help="Only cases whose name matches; shell patterns; repeatable.",
     ),
 ]
+Quiet = Annotated[
+    bool,
+    Parameter(name=("--quiet", "-q"), negative="", help="Print the result and errors, and nothing while it works."),
+]
+Verbose = Annotated[
+    bool,
+    Parameter(
+        name=("--verbose", "-v"),
+        negative="",
+        help="Show what rewrites of plugins print, and all that a compiler prints that fails.",
+    ),
+]
 Tags = Annotated[
     tuple[str, ...],
     Parameter(name="--tag", negative="", show_default=False, help="Only cases with this tag; repeatable."),

@@ -40,6 +40,12 @@ class Progress(Protocol):
 class Silent:
     """Reports nothing."""
 
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing."""
+
     def stage(self, title: str, total: int) -> None:
         """Nothing."""
 

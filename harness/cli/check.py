@@ -9,11 +9,10 @@ from typing import Any, Literal
 from cyclopts import Parameter
 
 from harness.cli.app import app
-from harness.cli.output import print_text, tell
+from harness.cli.output import print_text, reporter, tell, teller
 from harness.cli.run import find_toolchains
 from harness.errors import ExitCode, UsageError
-from harness.options import Toolchains
-from harness.progress import Terminal
+from harness.options import Quiet, Toolchains
 from harness.report.data import to_json
 from harness.stages.checking import Checked, check_suite
 from harness.suite.load import find_list
@@ -31,12 +30,14 @@ class CheckOptions:
         suite: The suite's TOML file, or a list of suites.
         toolchains: Under these releases.
         format: How to print it.
+        quiet: Say nothing while it works.
     """
 
     suite: Path
     _: KW_ONLY
     toolchains: Toolchains = ()
     format: Literal["terminal", "json"] = "terminal"
+    quiet: Quiet = False
 
 
 @app.command
@@ -51,8 +52,8 @@ def check(options: CheckOptions) -> int:
     status, records = ExitCode.OK, []
     for suite in suites:
         try:
-            toolchains = find_toolchains(options.toolchains, suite, tell)
-            with Terminal() as progress:
+            toolchains = find_toolchains(options.toolchains, suite, teller(quiet=options.quiet))
+            with reporter(quiet=options.quiet) as progress:
                 checked = check_suite(suite, toolchains, progress)
         except UsageError as error:
             if found is None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.cli.app import app
-from harness.cli.output import print_text, tell_where, terminal_form
+from harness.cli.output import print_text, reporter, tell_where, terminal_form
 from harness.compare.commits import Commit
 from harness.compare.options import CompareOptions, SelfcheckOptions
 from harness.compare.pairs import require_whole, side_of
@@ -19,7 +19,7 @@ from harness.errors import ExitCode, UsageError
 from harness.machine.environment import capture_environment
 from harness.options import Flag, Format
 from harness.process import stop_all
-from harness.progress import Progress, Terminal
+from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.report import render
 from harness.report.outcome import comparison_exit_code
@@ -62,7 +62,7 @@ def compare(
     words = require_two(options.sides, options.toolchains, options.within)
     sides = None if options.within is not None else _named(words, options)
     try:
-        with Terminal() as progress:
+        with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
             comparison, path = _compare(sides, options, progress)
     except InterruptedComparison as error:
         stop_all()
@@ -70,7 +70,8 @@ def compare(
         sys.stdout.flush()
         raise
     print_text(render(comparison, format, full=full, **terminal_form(out)), out)
-    tell_where(path)
+    if not options.quiet:
+        tell_where(path)
     return int(comparison_exit_code(comparison, strict=strict))
 
 
@@ -115,8 +116,14 @@ def selfcheck(options: SelfcheckOptions) -> int:
 
     The exit status is 0 whatever it finds: a false alarm here is a finding about the machine.
     """
-    unmeasured = RunOptions(options.suite, patterns=options.patterns, measure=False, results=options.results)
-    with Terminal() as progress:
+    unmeasured = RunOptions(
+        options.suite,
+        patterns=options.patterns,
+        measure=False,
+        results=options.results,
+        verbose=options.verbose,
+    )
+    with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
         path = run_suite(unmeasured, progress, purpose="selfcheck")
         side = side_of(load_run(path), str(path))
         checked = check_machine(side, toolchains_here([side], progress.note), capture_environment(), options, progress)

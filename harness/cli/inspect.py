@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from harness.cache import environments_root
 from harness.cli.app import app, application_for
-from harness.cli.output import print_page, print_text, tell, tell_where
+from harness.cli.output import print_page, print_text, reporter, tell, tell_where, teller
 from harness.cli.run import print_interrupted, print_run, run_one
 from harness.doctor import diagnose, diagnosis_page, render_json
 from harness.errors import ExitCode, Interrupted, ToolchainError, UsageError
 from harness.ir.compared import compare_ir
 from harness.ir.op_counts import check_ops
 from harness.process import Limits
-from harness.progress import Terminal
 from harness.report.inspected import TELLING_OPS, counts_page, render_counts_json
 from harness.report.inspected_pair import comparison_json, comparison_page, texts_difference
 from harness.report.markdown import to_markdown
@@ -62,7 +62,7 @@ def ir(options: IrOptions | None = None) -> int:
 
 
 def _print_case(named: NamedCase, options: IrOptions) -> None:
-    with Terminal() as progress:
+    with reporter(quiet=options.quiet) as progress:
         inspected = inspect_case(named, options, progress)
     if options.format == "mlir":
         print_text(inspected.texts[options.phases[0]], options.out)
@@ -73,7 +73,7 @@ def _print_case(named: NamedCase, options: IrOptions) -> None:
 
 
 def _print_two(named: Sequence[NamedCase], options: IrOptions) -> None:
-    with Terminal() as progress:
+    with reporter(quiet=options.quiet) as progress:
         base, head = compare_cases(named, options, progress)
     if options.format == "mlir":
         difference = texts_difference(base, head, options.phases[0])
@@ -92,15 +92,18 @@ def _print_two(named: Sequence[NamedCase], options: IrOptions) -> None:
 def ablate(options: AblateOptions) -> int:
     """Run a model with no option of a plugin, with each alone, all but each, and all, and show what each does."""
     suite = write_ablation(options)
-    tell(f"{suite}: each option as a variant; `harness run {shlex.quote(str(suite))}` repeats this")
-    path = run_one(RunOptions(suite, budget_s=options.budget_s, results=options.results), purpose="ablate")
+    say = teller(quiet=options.quiet)
+    say(f"{suite}: each option as a variant; `harness run {shlex.quote(str(suite))}` repeats this")
+    chosen = RunOptions(suite, budget_s=options.budget_s, results=options.results)
+    path = run_one(replace(chosen, quiet=options.quiet, verbose=options.verbose), purpose="ablate")
     if options.format == "markdown":
         report = build_report(load_run(path))
         print_text(to_markdown(ablation_page(report)))
         status = int(exit_code(report.summary))
     else:
         status = print_run(path, options.format)
-    tell_where(path)
+    if not options.quiet:
+        tell_where(path)
     return status
 
 
@@ -111,15 +114,17 @@ def bench(options: BenchOptions) -> int:
     harness bench model.mlir --flags "--iree-opt-level=O2" --flags "--iree-opt-level=O3"
     """
     suite = write_bench(options)
-    tell(f"{suite}: each set of flags as a variant; `harness run {shlex.quote(str(suite))}` repeats this")
+    say = teller(quiet=options.quiet)
+    say(f"{suite}: each set of flags as a variant; `harness run {shlex.quote(str(suite))}` repeats this")
     chosen = RunOptions(suite, toolchains=options.toolchains, generations=options.generations, results=options.results)
     try:
-        path = run_one(chosen, purpose="bench")
+        path = run_one(replace(chosen, quiet=options.quiet, verbose=options.verbose), purpose="bench")
     except Interrupted as error:
         print_interrupted(error, options.format)
         raise
     status = print_run(path, options.format)
-    tell_where(path)
+    if not options.quiet:
+        tell_where(path)
     return status
 
 

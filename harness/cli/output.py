@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 from harness.errors import UsageError
+from harness.progress import Silent, Terminal
 from harness.report.markdown import to_markdown
 from harness.report.markdown_text import web_address
 from harness.report.page import Page
@@ -20,6 +22,22 @@ from harness.text import one_line, terminal_line
 def tell(sentence: str) -> None:
     """Say something on stderr."""
     sys.stderr.write(f"{terminal_line(sentence)}\n")
+
+
+def teller(*, quiet: bool) -> Callable[[str], None]:
+    """What says things on stderr that are no errors; with --quiet it does not."""
+    return (lambda _: None) if quiet else tell
+
+
+def reporter(*, quiet: bool, verbose: bool = False) -> Terminal | Silent:
+    """What a long command reports to while it works: with --quiet to nobody.
+
+    Raises:
+        UsageError: It is asked for both.
+    """
+    if quiet and verbose:
+        raise UsageError("--quiet and --verbose contradict each other; leave one of them out")
+    return Silent() if quiet else Terminal()
 
 
 def tell_where(path: Path) -> None:

@@ -14,11 +14,10 @@ from cyclopts import Parameter
 
 from harness.cache import environments_root
 from harness.cli.app import app
-from harness.cli.output import print_text, tell, tell_where, terminal_form
+from harness.cli.output import print_text, reporter, tell, tell_where, teller, terminal_form
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
-from harness.options import Format, Patterns, Tags, Toolchains
+from harness.options import Format, Patterns, Quiet, Tags, Toolchains, Verbose
 from harness.process import stop_all
-from harness.progress import Terminal
 from harness.records.case import Case
 from harness.report import render
 from harness.report.data import to_json
@@ -59,7 +58,8 @@ def run(options: RunOptions | None = None, *, format: Format = "terminal") -> in
         print_interrupted(error, format)
         raise
     status = print_run(path, format)
-    tell_where(path)
+    if not options.quiet:
+        tell_where(path)
     return status
 
 
@@ -74,7 +74,7 @@ def run_one(options: RunOptions, *, purpose: str = "") -> Path:
     """
     options = _resumed(options)
     assert options.suite is not None  # noqa: S101 (_resumed made sure)
-    with Terminal() as progress:
+    with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
         toolchains = find_toolchains(options.toolchains, options.suite, progress.note)
         return run_suite(options, progress, toolchains, purpose=purpose)
 
@@ -151,18 +151,19 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
     """
     if output_format == "csv":
         raise UsageError(f"{suites.path}: --format csv is for one suite, and this is a list; take json or markdown")
+    say = teller(quiet=options.quiet)
     options = replace(
         options,
         budget_s=options.budget_s or suites.budget_s,
         generations=options.generations or suites.generations,
         # Asked once, since a release may come out between the first suite and the last.
-        toolchains=tuple(release_named(version, tell) for version in options.toolchains),
+        toolchains=tuple(release_named(version, say) for version in options.toolchains),
     )
     outcomes: list[SuiteOutcome] = []
     reports: list[dict[str, Any]] = []
     interrupted: Interrupted | None = None
     for number, suite in enumerate(suites.suites, start=1):
-        tell(f"{suite}: suite {number} of {len(suites.suites)}")
+        say(f"{suite}: suite {number} of {len(suites.suites)}")
         try:
             outcome = _run_of_list(replace(options, suite=suite), suite)
         except Interrupted as error:
@@ -177,7 +178,8 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
         else:
             print_text(f"{render(load_run(outcome.run), output_format, **terminal_form()).rstrip()}\n\n")
             sys.stdout.flush()
-            tell_where(outcome.run)
+            if not options.quiet:
+                tell_where(outcome.run)
         if interrupted is not None:
             break
     if interrupted is None and all(outcome.run is None and outcome.status == ExitCode.OK for outcome in outcomes):
@@ -233,8 +235,10 @@ class ListOptions:
         toolchains: Under these releases.
         patterns: Only these cases.
         tags: Only cases with these tags.
-        flags: With all flags of each case.
+        flags: With all flags of each case; so does --verbose.
         format: How to print them.
+        quiet: Say nothing of what is installed for it.
+        verbose: With all flags of each case.
     """
 
     suite: Path
@@ -244,6 +248,8 @@ class ListOptions:
     tags: Tags = ()
     flags: bool = False
     format: Literal["terminal", "json"] = "terminal"
+    quiet: Quiet = False
+    verbose: Annotated[Verbose, Parameter(help="With all flags of each case.")] = False
 
 
 @app.command(name="list")
@@ -258,7 +264,7 @@ def list_cases(options: ListOptions) -> int:
     if options.format == "json":
         print_text(to_json(_cases_record(options.suite, cases)))
     else:
-        _print_cases(cases, flags=options.flags)
+        _print_cases(cases, flags=options.flags or options.verbose)
     return ExitCode.OK
 
 
@@ -279,7 +285,7 @@ def _list_suites(suites: SuiteList, options: ListOptions) -> int:
             continue
         records.append(_cases_record(suite, cases))
         if options.format == "terminal" and cases:
-            _print_cases(cases, flags=options.flags)
+            _print_cases(cases, flags=options.flags or options.verbose)
         elif options.format == "terminal":
             print_text(_NOTHING)
     if options.format == "json":
@@ -290,7 +296,7 @@ def _list_suites(suites: SuiteList, options: ListOptions) -> int:
 def _planned_cases(options: ListOptions, suite: Path) -> tuple[Case, ...]:
     """A suite's cases on this machine."""
     selection = Selection(patterns=options.patterns, tags=options.tags)
-    return prepare(suite, selection, find_toolchains(options.toolchains, suite, tell)).cases
+    return prepare(suite, selection, find_toolchains(options.toolchains, suite, teller(quiet=options.quiet))).cases
 
 
 def _cases_record(suite: Path, cases: tuple[Case, ...]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from harness.options import Flag, Patterns, Positive, Share, Toolchains, Whole
+from harness.options import Flag, Patterns, Positive, Quiet, Share, Toolchains, Verbose, Whole
 from harness.records.comparison import RuleName
 from harness.store.names import NAMED
 
@@ -50,6 +50,8 @@ class CompareOptions:
         compile_timeout: Seconds after which a compile is stopped.
         call_timeout: Seconds after which a turn is stopped.
         wait: Wait while another harness measures on this machine; else measure beside it.
+        quiet: Say nothing while it works.
+        verbose: As of a run, where modules are compiled.
     """
 
     sides: Annotated[tuple[str, ...], Parameter(negative="", show_default=False), NAMED] = ()
@@ -73,6 +75,8 @@ class CompareOptions:
     compile_timeout: Positive = 900.0
     call_timeout: Positive = CALL_LIMIT_S
     wait: bool = True
+    quiet: Quiet = False
+    verbose: Verbose = False
 
     def again(self) -> list[str]:
         """What a command that repeats a row needs, to judge it alike."""
@@ -100,6 +104,8 @@ class SelfcheckOptions:
         seed: Of the order of turns.
         results: Where the run's directory goes that its modules are compiled for.
         wait: Wait while another harness measures on this machine; else measure beside it.
+        quiet: Say nothing while it works.
+        verbose: As of a run, where modules are compiled.
         format: How to print it.
     """
 
@@ -112,4 +118,6 @@ class SelfcheckOptions:
     seed: int = 0
     results: Path = Path("results")
     wait: bool = True
+    quiet: Quiet = False
+    verbose: Verbose = False
     format: Literal["terminal", "json"] = "terminal"

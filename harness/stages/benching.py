@@ -17,7 +17,7 @@ import tomli_w
 from cyclopts import Parameter
 
 from harness.errors import UsageError
-from harness.options import Count, Format, Positive, Toolchains
+from harness.options import Count, Format, Positive, Quiet, Toolchains, Verbose
 from harness.stages.ablating import joined_name, moved_path
 from harness.store.files import writing
 from harness.suite.schema import Dtype
@@ -67,6 +67,8 @@ class BenchOptions:
         save: Write the suite to this file, and keep it; else it lies beside the run.
         results: Where the run's directory goes.
         format: How to print the report.
+        quiet: Say nothing while it works.
+        verbose: As of a run.
     """
 
     model: Path
@@ -81,6 +83,8 @@ class BenchOptions:
     save: Path | None = None
     results: Path = Path("results")
     format: Format = "terminal"
+    quiet: Quiet = False
+    verbose: Verbose = False
 
 
 def write_bench(options: BenchOptions) -> Path:

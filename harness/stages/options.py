@@ -11,7 +11,7 @@ import psutil
 from cyclopts import Parameter
 from cyclopts.completion import CompletionContext
 
-from harness.options import Count, Flag, Format, Patterns, Positive, Tags, Toolchains
+from harness.options import Count, Flag, Format, Patterns, Positive, Quiet, Tags, Toolchains, Verbose
 from harness.process import Limits
 from harness.store.names import NAMED, complete_folders
 from harness.suite.completion import CASES, names_to_offer
@@ -46,6 +46,7 @@ class RunOptions:
         call_timeout_s: Seconds after which a turn, or one call through iree-run-module, is stopped.
         keep_going: Try the other variants of a model and device too where one of them timed out.
         wait: Wait while another harness measures on this machine; else measure beside it.
+        quiet: Say nothing while it works.
         verbose: Show what rewrites of plugins print, and all that a compiler prints that fails.
     """
 
@@ -67,7 +68,8 @@ class RunOptions:
     call_timeout_s: Annotated[Positive, Parameter(name="--call-timeout")] = 300.0
     keep_going: Flag = False
     wait: bool = True
-    verbose: Annotated[bool, Parameter(name=("--verbose", "-v"), negative="")] = False
+    quiet: Quiet = False
+    verbose: Verbose = False
 
     @property
     def compilers(self) -> int:
@@ -94,6 +96,8 @@ class AblateOptions:
         budget_s: Seconds of timed rounds (default: the suite's).
         results: Where the run's directory goes, and the suite that is made for it.
         format: How to print it; markdown is one table.
+        quiet: Say nothing while it works.
+        verbose: As of a run.
     """
 
     suite: Path
@@ -105,6 +109,8 @@ class AblateOptions:
     budget_s: Budget = None
     results: Path = Path("results")
     format: Format = "terminal"
+    quiet: Quiet = False
+    verbose: Verbose = False
 
 
 def _complete_sides(context: CompletionContext) -> list[str]:
@@ -131,6 +137,7 @@ class IrOptions:
         compile_timeout_s: Seconds after which a compile is stopped.
         format: Counts, or with mlir the IR itself, without the values of weights; of two cases their difference.
         out: Write it to this file instead of stdout.
+        quiet: Say nothing while it works.
     """
 
     sides: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, completer=_complete_sides)] = ()
@@ -143,6 +150,7 @@ class IrOptions:
     compile_timeout_s: CompileTimeout = 900.0
     format: Literal["terminal", "markdown", "json", "mlir"] = "terminal"
     out: Path | None = None
+    quiet: Quiet = False
 
 
 def compile_limits(seconds: float = 900.0, memory_gib: float | None = None) -> Limits:

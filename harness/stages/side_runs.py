@@ -90,6 +90,7 @@ class SideRuns:
             measure=False,
             results=results,
             compile_timeout_s=self.options.compile_timeout,
+            verbose=self.options.verbose,
         )
 
     def _prepared(self, suite: Path, folder: Path) -> Path:

@@ -1,0 +1,95 @@
+"""--quiet and --verbose: one declaration, the same in every long command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import compare, inspect, run
+from harness.cli.app import application_for
+from harness.cli.output import reporter, teller
+from harness.compare.options import CompareOptions, SelfcheckOptions
+from harness.errors import RunError, UsageError
+from harness.progress import Progress, Silent, Terminal
+from harness.stages import side_runs
+from harness.stages.benching import BenchOptions
+from harness.stages.options import AblateOptions, RunOptions
+from tests.builders import make_case
+
+QUIET = ("--quiet", "-q")
+VERBOSE = ("--verbose", "-v")
+SUITE = Path("a.toml")
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        *((name, (*QUIET, *VERBOSE)) for name in ("ablate", "bench", "compare", "list", "run", "selfcheck")),
+        *((name, QUIET) for name in ("check", "ir")),
+    ],
+)
+def test_long_commands_have_them(command: str, names: tuple[str, ...]) -> None:
+    arguments = application_for([command])[command].assemble_argument_collection()
+    given = {name for argument in arguments for name in argument.names}
+    assert set(names) <= given
+
+
+def test_both_contradict_each_other() -> None:
+    with pytest.raises(UsageError, match="--quiet and --verbose contradict each other; leave one of them out"):
+        reporter(quiet=True, verbose=True)
+    assert isinstance(reporter(quiet=False, verbose=True), Terminal)
+
+
+def test_what_is_said_besides_the_result(capsys: pytest.CaptureFixture[str]) -> None:
+    teller(quiet=True)("kept")
+    with reporter(quiet=True) as progress:
+        progress.stage("Compile", 2)
+        progress.step("a")
+        progress.note("failed")
+        progress.left("1 min")
+    assert capsys.readouterr().err == ""
+    teller(quiet=False)("kept")
+    assert capsys.readouterr().err == "kept\n"
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+@pytest.mark.parametrize("command", ["run", "compare", "selfcheck", "ablate", "bench"])
+def test_a_command_hands_on_what_it_is_told(command: str, quiet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the run that it makes, and by whom it is watched."""
+    seen: list[tuple[bool, bool, bool]] = []
+
+    def make(options: RunOptions, progress: Progress, *_: object, **__: object) -> Path:
+        seen.append((isinstance(progress, Silent), isinstance(progress, Terminal), options.verbose))
+        raise RunError("that is enough")
+
+    for module in (run, compare, side_runs):
+        monkeypatch.setattr(module, "run_suite", make)
+    monkeypatch.setattr(compare, "resolve", lambda _, suite, maker, __: maker.of_release(suite, None, ()))
+    for name in ("write_ablation", "write_bench"):
+        monkeypatch.setattr(inspect, name, lambda _: SUITE)
+    loud: dict[str, Any] = {"quiet": quiet, "verbose": not quiet}
+    calls = {
+        "run": lambda: run.run(RunOptions(Path(__file__).with_name("none.toml"), **loud)),
+        "compare": lambda: compare.compare(CompareOptions(("iree==1", "iree==2"), suite=SUITE, **loud)),
+        "selfcheck": lambda: compare.selfcheck(SelfcheckOptions(SUITE, **loud)),
+        "ablate": lambda: inspect.ablate(AblateOptions(SUITE, models=("a",), plugin="b", **loud)),
+        "bench": lambda: inspect.bench(BenchOptions(Path("a.mlir"), flags=("", ""), **loud)),
+    }
+    monkeypatch.setattr(run, "find_list", lambda _: None)
+    with pytest.raises(RunError):
+        calls[command]()
+    assert seen == [(quiet, not quiet, not quiet)]
+
+
+def test_a_list_says_more_by_the_flags_of_cases(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = make_case(compile_flags=("--a",), run_flags=("--b",))
+    monkeypatch.setattr(run, "find_list", lambda _: None)
+    monkeypatch.setattr(run, "_planned_cases", lambda *_: (case,))
+    run.list_cases(run.ListOptions(SUITE, quiet=True))
+    plain = capsys.readouterr().out
+    run.list_cases(run.ListOptions(SUITE, verbose=True))
+    assert capsys.readouterr().out == plain.replace(case.id, f"{case.id}\n    --a\n    --b")
