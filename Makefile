@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: run test smoke install lint types unit vulkan browser schema overhead verdicts history plugins picture wheel clean
+.PHONY: run test smoke install lint types unit untimed timed vulkan browser schema overhead verdicts history plugins picture wheel clean
 
 FIRST := $(foreach variant,stock im2col channels-last share-concat nhwc-share-tuned,--filter 'rdb/$(variant)@cpu')
 
@@ -18,7 +18,12 @@ run: install
 	$(BIN)/harness run suites/esrgan.toml $(FIRST) --budget 15 --generations 3 $(ARGS)
 	$(BIN)/harness run suites/esrgan.toml --filter 'rdb/*@cpu' --budget 75 $(ARGS)
 
-test: install lint types unit
+# mypy works beside the tests, which wait now and then; what it says comes after theirs, and before what compares times.
+test: install browser lint
+	@$(MAKE) --no-print-directory types >$(VENV)/types.txt 2>&1 & types=$$!; \
+	$(MAKE) --no-print-directory untimed; untimed=$$?; \
+	wait $$types; types=$$?; cat $(VENV)/types.txt; \
+	$(MAKE) --no-print-directory timed && exit $$((untimed || types))
 
 smoke: install
 	$(BIN)/harness run suites/smoke.toml $(ARGS)
@@ -43,12 +48,18 @@ lint: $(VENV)/.installed
 types: $(VENV)/.installed
 	$(BIN)/mypy
 
-# In two processes, and then alone what compares times. Each run prints its ten slowest tests. Each process takes a part
-# of the tests in their order, so that what several of them share is made once, and who is done takes over from the other.
-# Python keeps what it compiled, since the tests start hundreds of processes.
-unit: export PYTHONDONTWRITEBYTECODE =
-unit: $(VENV)/.installed browser
+# Each run prints its ten slowest tests. Python keeps what it compiled, since the tests start hundreds of processes.
+unit: untimed timed
+
+untimed timed: export PYTHONDONTWRITEBYTECODE =
+
+# In two processes. Each takes a part of the tests in their order, so that what several of them share is made once, and
+# who is done takes over from the other.
+untimed: $(VENV)/.installed browser
 	$(BIN)/pytest --quiet --numprocesses 2 --dist worksteal --durations 10 -m "not timing" $(ARGS)
+
+# Alone, since they compare times.
+timed: $(VENV)/.installed
 	$(BIN)/pytest --quiet --durations 10 -m timing $(ARGS) tests/end_to_end
 
 # Chromium, in which the tests open the dashboard, on Debian and its kin, as root. Without one those tests are skipped.

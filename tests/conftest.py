@@ -16,6 +16,7 @@ from filelock import FileLock
 from harness.process import Limits
 from harness.toolchain import Toolchain, find_toolchain
 from harness.toolchain.devices import probe_driver
+from harness.verify import benchmark_module
 
 hypothesis.settings.register_profile("without-deadlines", deadline=None)  # no test is about its own speed
 hypothesis.settings.load_profile("without-deadlines")
@@ -24,14 +25,19 @@ MadeOnce: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
 
 
 @pytest.fixture(scope="session")
-def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
-    """Fill a folder of this name once for all processes of a session, and give it; tests only read it."""
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the session, which all its processes have."""
     own = tmp_path_factory.getbasetemp()
-    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def made_once(_shared: Path) -> MadeOnce:
+    """Fill a folder of this name once for all processes of a session, and give it; tests only read it."""
 
     def once(name: str, fill: Callable[[Path], object]) -> Path:
-        folder, whole = shared / name, shared / f"{name}.whole"
-        with FileLock(shared / f"{name}.lock"):
+        folder, whole = _shared / name, _shared / f"{name}.whole"
+        with FileLock(_shared / f"{name}.lock"):
             if not whole.exists():
                 folder.mkdir()
                 fill(folder)
@@ -42,16 +48,25 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _own_cache(_shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep the user's cache out of the tests, and the tests out of the user's cache.
 
-    Temporary files too: harnesses of one user find there who measures, and wait for each other.
+    All processes of a session share one, so that none compiles what another did. They share no temporary files:
+    harnesses of one user find there who measures, and wait for each other.
     """
     temporary = str(tmp_path_factory.mktemp("tmp"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HARNESS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("HARNESS_CACHE", str(_shared / "cache"))
         patch.setenv("TMPDIR", temporary)
         patch.setattr(tempfile, "tempdir", temporary)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _short_benchmarks() -> Iterator[None]:
+    """Let iree-benchmark-module call for hundredths of a second: no test is about its figures."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(benchmark_module, "MIN_TIME_S", 0.01)
         yield
 
 

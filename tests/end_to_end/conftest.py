@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import MadeOnce
 from tests.end_to_end.command import Ended, Harness, edit, importable
-from tests.end_to_end.plugin_package import install
+from tests.end_to_end.plugin_package import install, lay_out
 from tests.end_to_end.suites import COMPARED, PRODUCT, SMALL, lay_out_counted
 
 
@@ -49,14 +50,18 @@ def suite_with(harness: Harness) -> Callable[..., Harness]:
 
 
 @pytest.fixture(scope="session")
-def small_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Harness, Ended]:
+def small_run(made_once: MadeOnce) -> tuple[Harness, Ended]:
     """A folder in which the small suite was run, with limits and gates, and what that printed; tests only read it."""
-    harness = Harness(tmp_path_factory.mktemp("small run"))
-    limits = '[floors]\nlatency = 0.02\n[gates.copies]\nmetric = "copies"\ncases = "*@cpu"\n'
-    (harness.folder / "small.toml").write_text(SMALL + limits)
-    ended = harness("run", "small.toml")
-    assert ended.returncode == 0, ended.stderr
-    return harness, ended
+
+    def run(folder: Path) -> None:
+        limits = '[floors]\nlatency = 0.02\n[gates.copies]\nmetric = "copies"\ncases = "*@cpu"\n'
+        (folder / "small.toml").write_text(SMALL + limits)
+        ended = Harness(folder)("run", "small.toml")
+        assert ended.returncode == 0, ended.stderr
+        (folder / "ended.json").write_text(json.dumps(asdict(ended)))
+
+    folder = made_once("small run", run)
+    return Harness(folder), Ended(**json.loads((folder / "ended.json").read_text()))
 
 
 @pytest.fixture
@@ -73,17 +78,25 @@ def tools(made_once: MadeOnce) -> Path:
 
 
 @pytest.fixture(scope="session")
-def _compared_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    harness = Harness(tmp_path_factory.mktemp("compared"))
-    (harness.folder / "small.toml").write_text(COMPARED)
-    (harness.folder / "product.mlir").write_text(PRODUCT)
-    ended = harness("run", "small.toml")
-    assert ended.returncode == 0, ended.stderr
-    (path,) = harness.runs()
-    path.rename(path.with_name("base"))
-    shutil.copytree(path.with_name("base"), path.with_name("head"))
-    edit(path.with_name("head") / "run.json", lambda header: header.update(id="20260101-000000-small"))
-    return harness.folder
+def packages(made_once: MadeOnce) -> Path:
+    """A folder with the example package, for Python's path."""
+    return made_once("packages", lay_out)
+
+
+@pytest.fixture(scope="session")
+def _compared_once(made_once: MadeOnce) -> Path:
+    def run(folder: Path) -> None:
+        harness = Harness(folder)
+        (folder / "small.toml").write_text(COMPARED)
+        (folder / "product.mlir").write_text(PRODUCT)
+        ended = harness("run", "small.toml")
+        assert ended.returncode == 0, ended.stderr
+        (path,) = harness.runs()
+        path.rename(path.with_name("base"))
+        shutil.copytree(path.with_name("base"), path.with_name("head"))
+        edit(path.with_name("head") / "run.json", lambda header: header.update(id="20260101-000000-small"))
+
+    return made_once("compared", run)
 
 
 @pytest.fixture
@@ -94,15 +107,17 @@ def runs(_compared_once: Path, tmp_path: Path) -> Harness:
 
 
 @pytest.fixture(scope="session")
-def _counted_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    harness = Counted(tmp_path_factory.mktemp("counted"))
-    lay_out_counted(harness.folder)
-    ended = harness("run", "counted.toml")
-    assert ended.returncode == 0, ended.stderr
-    (path,) = harness.runs()
-    path.rename(path.with_name("base"))
-    (harness.folder / "stdout.txt").write_text(ended.stdout)
-    return harness.folder
+def _counted_once(made_once: MadeOnce) -> Path:
+    def run(folder: Path) -> None:
+        harness = Counted(folder)
+        lay_out_counted(folder)
+        ended = harness("run", "counted.toml")
+        assert ended.returncode == 0, ended.stderr
+        (path,) = harness.runs()
+        path.rename(path.with_name("base"))
+        (folder / "stdout.txt").write_text(ended.stdout)
+
+    return made_once("counted", run)
 
 
 @pytest.fixture

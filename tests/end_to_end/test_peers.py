@@ -9,7 +9,7 @@ import pytest
 
 from harness.records.run import Build, Check, Lost, Run
 from tests.end_to_end.command import Ended, document, refused, timed
-from tests.end_to_end.plugin_package import EXAMPLE, Beside, lay_out
+from tests.end_to_end.plugin_package import EXAMPLE, Beside
 from tests.end_to_end.suites import CPU
 
 _SUITE = """
@@ -27,12 +27,6 @@ tolerance = { relative = 1e-3 }
 
 """ + CPU.replace("generations = 3", "generations = 2")
 STOCK = "product/stock@cpu"
-
-
-@pytest.fixture(scope="session")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder on Python's path with the example package."""
-    return lay_out(tmp_path_factory.mktemp("packages"))
 
 
 def bench(folder: Path, packages: Path, *peers: str) -> Beside:

@@ -15,7 +15,8 @@ import pytest
 from harness.records.run import Run
 from harness.store.run_directory import load_run
 from harness.toolchain import Toolchain
-from tests.end_to_end.plugin_package import COMPILER, EXAMPLE, Installed
+from tests.conftest import MadeOnce
+from tests.end_to_end.plugin_package import COMPILER, EXAMPLE, Beside, Installed
 from tests.end_to_end.test_toolchains import OLDER, older  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.timeout(1800)  # the older toolchain may have to be downloaded first
@@ -31,15 +32,16 @@ def installed(tools: Path, tmp_path: Path) -> Installed:
 
 
 @pytest.fixture(scope="session")
-def example(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """A folder in which the example's suite was run; tests only read it."""
-    folder = tmp_path_factory.mktemp("example")
-    for name in ("example.toml", "product.mlir"):
-        shutil.copy(EXAMPLE / name, folder)
-    harness = Installed(folder, tools)
-    ended = harness("run", "example.toml", UNTIMED)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return harness
+def example(packages: Path, made_once: MadeOnce) -> Beside:
+    """A folder in which the example's suite was run, with its package on the path; tests only read it."""
+
+    def run(folder: Path) -> None:
+        for name in ("example.toml", "product.mlir"):
+            shutil.copy(EXAMPLE / name, folder)
+        ended = Beside(folder, packages)("run", "example.toml", UNTIMED)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+
+    return Beside(made_once("example", run), packages)
 
 
 def edit(harness: Installed, *replacements: tuple[str, str], suite: str = "example.toml") -> None:
@@ -57,7 +59,7 @@ def told(run: Run, variant: str) -> list[tuple[str, int | None, bool]]:
     return [(effect.name, effect.matched, effect.changed) for effect in build.effects]
 
 
-def test_every_kind_of_plugin_does_something_that_is_recorded(example: Installed) -> None:
+def test_every_kind_of_plugin_does_something_that_is_recorded(example: Beside) -> None:
     run = example.run()
     assert {case.variant: case.plugins for case in run.header.cases} == {
         "stock": (),
@@ -91,7 +93,7 @@ def test_every_kind_of_plugin_does_something_that_is_recorded(example: Installed
     ], "one-exp left nothing for one-exp-pdl, and generic-product no linalg.matmul for product-tiles"
 
 
-def test_they_make_other_modules_that_compute_the_same(example: Installed) -> None:
+def test_they_make_other_modules_that_compute_the_same(example: Beside) -> None:
     run = example.run()
     modules = {build.case: build.module_sha256 for build in run.builds}
     assert all(build.failure is None for build in run.builds)
@@ -101,7 +103,7 @@ def test_they_make_other_modules_that_compute_the_same(example: Installed) -> No
     assert modules["product/one-exp@cpu"] == modules["product/one-exp-pdl@cpu"], "the same, written in two ways"
 
 
-def test_the_report_says_what_they_did(example: Installed) -> None:
+def test_the_report_says_what_they_did(example: Beside) -> None:
     (path,) = example.runs()
     rows = csv.DictReader(io.StringIO(example("report", str(path), "--format", "csv").stdout))
     remarks = {row["variant"]: row["remarks"] for row in rows}
@@ -111,7 +113,7 @@ def test_the_report_says_what_they_did(example: Installed) -> None:
     assert "changed" not in remarks["tiles"]
 
 
-def test_the_printed_commands_make_the_same_modules(example: Installed, installed: Installed) -> None:
+def test_the_printed_commands_make_the_same_modules(example: Beside, installed: Installed) -> None:
     """As they stand, in another folder, with the tools on the path."""
     (path,) = example.runs()
     text = example("report", str(path), "--format", "markdown", "--full").stdout
@@ -140,7 +142,7 @@ def test_export_tells_what_rewrites_did(installed: Installed) -> None:
     )
 
 
-def test_two_runs_with_plugins_are_the_same(example: Installed) -> None:
+def test_two_runs_with_plugins_are_the_same(example: Beside) -> None:
     (path,) = example.runs()
     shutil.copytree(path, example.folder / "copied" / "head")
     command = ("compare", str(path), "copied/head", "--row-budget", "0.01", "--compile-budget", "0", "--format", "json")
@@ -151,7 +153,7 @@ def test_two_runs_with_plugins_are_the_same(example: Installed) -> None:
     assert {row["verdict"] for row in rows} == {"identical"}
 
 
-def test_compile_times_are_compared_of_what_plugins_made_with_their_files(example: Installed) -> None:
+def test_compile_times_are_compared_of_what_plugins_made_with_their_files(example: Beside) -> None:
     """Everything is compiled again for it, from what the cache keeps."""
     (path,) = example.runs()
     command = ("compare", "--within", str(path), "--filter", "product/several@cpu", "--format", "json")

@@ -8,7 +8,9 @@ import json
 import os
 import shutil
 import signal
+from contextlib import suppress
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -31,11 +33,14 @@ def older(real_toolchain: Toolchain, request: pytest.FixtureRequest) -> Toolchai
         pytest.skip(f"the installed toolchain is {OLDER} itself")
     kept = request.config.cache.mkdir("environments") if request.config.cache is not None else None
     root = environments_root()
-    if kept is not None and not root.exists():
+    if kept is not None:
         root.parent.mkdir(parents=True, exist_ok=True)
-        root.symlink_to(kept)
+        with suppress(FileExistsError):
+            root.symlink_to(kept)
     try:
-        (toolchain,) = get_toolchains((OLDER,), root=root)
+        # pip would compile all of numpy and sympy first, of which the tests import little.
+        with mock.patch.dict(os.environ, PIP_NO_COMPILE="1"):
+            (toolchain,) = get_toolchains((OLDER,), root=root)
     except ToolchainError as error:
         if "cannot be reached" in str(error) or "no package index" in str(error):
             pytest.skip(f"IREE {OLDER} cannot be downloaded here: {error}")
@@ -86,17 +91,6 @@ def test_what_is_installed_needs_no_network(harness: Harness, older: Toolchain) 
     assert {case["toolchain"] for case in json.loads(ended.stdout)["cases"]} == {OLDER}
 
 
-def test_what_is_not_installed_needs_the_network_and_says_so(harness: Harness) -> None:
-    ended = harness(
-        "run", "small.toml", "--toolchain", "3.11.0", **_NO_INDEX, HARNESS_CACHE=str(harness.folder / "empty cache")
-    )
-    assert ended.returncode == 2
-    first, last = ended.stderr.splitlines()
-    assert first == "Installing IREE 3.11.0 (some 200 MB) ..."
-    assert last.startswith("harness: IREE 3.11.0 is not in the cache, and ")
-    assert not list(harness.folder.glob("results/*"))
-
-
 def test_doctor_shows_it(harness: Harness, older: Toolchain) -> None:
     document = json.loads(harness("doctor", "--format", "json").stdout)
     (found,) = [one for one in document["extra_toolchains"] if one["version"] == OLDER]
@@ -114,12 +108,17 @@ def test_a_run_that_was_killed_goes_on_with_the_same_toolchains(harness: Harness
     assert {one.generation for one in run.rounds} == {0, 1, 2}
 
 
-def test_a_half_made_environment_is_not_used(harness: Harness, older: Toolchain, tmp_path: Path) -> None:
-    """One whose compiler is gone, in a cache of its own, without network."""
+def test_a_half_made_environment_is_not_used_and_another_one_needs_the_network(
+    harness: Harness, older: Toolchain, tmp_path: Path
+) -> None:
+    """One whose compiler is gone, in a cache of its own."""
     cache = tmp_path / "other cache"
     broken = cache / "environments" / older.python.parents[1].name
     broken.mkdir(parents=True)
     shutil.copy(older.python.parents[1] / "pyvenv.cfg", broken)
-    ended = harness("list", "small.toml", "--toolchain", OLDER, **_NO_INDEX, HARNESS_CACHE=str(cache))
+    ended = harness("run", "small.toml", "--toolchain", OLDER, **_NO_INDEX, HARNESS_CACHE=str(cache))
     assert ended.returncode == 2
-    assert f"IREE {OLDER} is not in the cache" in ended.stderr
+    first, last = ended.stderr.splitlines()
+    assert first == f"Installing IREE {OLDER} (some 200 MB) ..."
+    assert last.startswith(f"harness: IREE {OLDER} is not in the cache, and ")
+    assert not list(harness.folder.glob("results/*"))

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -20,6 +19,8 @@ SAMPLES = st.lists(st.floats(min_value=-3, max_value=3), min_size=2, max_size=8)
 def test_pairs_are_compared_as_student_has_it(samples: Sequence[float], confidence: float) -> None:
     assume(max(samples) - min(samples) > 1e-3)
     found = paired_mean(np.array(samples), confidence=confidence)
+    import scipy.stats  # takes a second
+
     theirs = scipy.stats.ttest_1samp(samples, 0.0)
     interval = theirs.confidence_interval(confidence)
     assert found.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-12)
@@ -32,6 +33,8 @@ def test_pairs_are_compared_as_student_has_it(samples: Sequence[float], confiden
 def test_two_runs_are_compared_as_welch_has_it(base: Sequence[float], head: Sequence[float]) -> None:
     assume(max(base) - min(base) > 1e-3 and max(head) - min(head) > 1e-3)
     found = unpaired_difference(np.array(base), np.array(head), confidence=0.95)
+    import scipy.stats
+
     theirs = scipy.stats.ttest_ind(head, base, equal_var=False)
     interval = theirs.confidence_interval(0.95)
     assert found.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-12)
@@ -56,6 +59,8 @@ CONFIDENCES = st.sampled_from([0.8, 0.9, 0.95, 0.99])
 
 @given(COUNTS.filter(lambda count: 0 < count[0] < count[1]), CONFIDENCES)
 def test_between_the_ends_it_is_scipys(count: tuple[int, int], confidence: float) -> None:
+    import scipy.stats
+
     hits, trials = count
     expected = scipy.stats.binomtest(hits, trials).proportion_ci(confidence_level=confidence, method="exact")
     assert rate_bounds(hits, trials, confidence=confidence) == pytest.approx((expected.low, expected.high), rel=1e-6)

@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -197,5 +196,7 @@ def test_what_is_called_detectable_is_found_about_that_often() -> None:
 
 @given(st.lists(st.floats(min_value=0, max_value=1), min_size=1, max_size=30))
 def test_p_values_of_many_rows_are_adjusted_as_scipy_does_it(p_values: list[float]) -> None:
+    import scipy.stats  # takes a second
+
     np.testing.assert_allclose(adjust_p(p_values), scipy.stats.false_discovery_control(p_values), rtol=1e-12)
     assert adjust_p([]).size == 0

@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +35,8 @@ CONFIDENCES = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.975, 0.99, 0.999])
 @given(UNTIED)
 def test_p_values_are_scipys_exact_ones(samples: FloatArray) -> None:
     found = locate(samples, confidence=0.95)
+
+    import scipy.stats  # takes a second
 
     def scipys(alternative: Literal["two-sided", "greater", "less"]) -> object:
         return pytest.approx(scipy.stats.wilcoxon(samples, method="exact", alternative=alternative).pvalue, rel=1e-9)

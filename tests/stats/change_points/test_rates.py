@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import ruptures  # type: ignore[import-untyped]  # it comes without types
 
 from harness.stats.change_points import ChangePoint, find_changes
 from harness.stats.pairing import FloatArray
@@ -77,6 +76,8 @@ def test_small_steps_have_an_honest_range() -> None:
 
 def test_plain_steps_lie_where_ruptures_puts_them() -> None:
     """PELT with the same squared error (Killick et al. 2012), another search altogether."""
+    import ruptures  # type: ignore[import-untyped]  # it comes without types, and takes a second
+
     for seed in range(4):
         random = np.random.default_rng([11, seed])
         places = np.cumsum(random.integers(20, 60, 4))
