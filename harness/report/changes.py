@@ -10,7 +10,7 @@ from harness.compare.pairs import WHERE_ALL_IS
 from harness.compare.rows import geometric_mean
 from harness.metrics import INSTRUCTIONS, LATENCY, TIMED, metric_named
 from harness.records.comparison import Row, Verdict
-from harness.report.failed_together import Cause, Fate, cause_table, causes_of
+from harness.report.failed_together import Cause, Fate, cause_parts, causes_of
 from harness.report.markdown import size_bytes
 from harness.report.markdown_text import name as code
 from harness.report.page import Code, Column, Fold, Heading, Inline, Name, Paragraph, Part, Table
@@ -218,14 +218,13 @@ def lost_table(rows: Sequence[Row]) -> list[Part]:
     different = of_verdict(rows, "outputs differ")
     lost = [row for row in rows if row not in different]
     titled = ((DIFFERENT_TITLE, different), (LOST_TITLE, lost))
-    return [_table_of_lost(title, titled_rows) for title, titled_rows in titled if titled_rows]
+    return [part for title, titled_rows in titled if titled_rows for part in _lost_parts(title, titled_rows)]
 
 
-def _table_of_lost(title: str, rows: Sequence[Row]) -> Table:
+def _lost_parts(title: str, rows: Sequence[Row]) -> list[Part]:
     causes = causes_of(fates_of(rows))
-    table = cause_table(causes, title=title)
     tones = {marked(row.verdict): TONES[row.verdict] for row in rows}
-    return replace(table, tones=[tones[cause.fates[0].verdict] for cause in causes])
+    return cause_parts(causes, title=title, tones=[tones[cause.fates[0].verdict] for cause in causes])
 
 
 def fates_of(rows: Sequence[Row]) -> list[Fate]:

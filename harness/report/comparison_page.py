@@ -59,6 +59,7 @@ from harness.report.page import (
     Page,
     Paragraph,
     Part,
+    Sentence,
     Steps,
     Table,
     Warnings,
@@ -100,6 +101,7 @@ _MOST_IN_FOREST, _FOREST_WIDTH = 12, 96
 _MOST_COMMANDS = 20
 # Figures that a comment names without a table; a suite may count any number of ops.
 _MOST_FIGURES = 60
+_UNKNOWN_RATE = ("This machine's A/A rate is not known; to measure it: ", Name("harness selfcheck SUITE"))
 
 
 def terminal_page(comparison: Comparison) -> Page:
@@ -395,14 +397,18 @@ def _commands(comparison: Comparison, *, full: bool) -> list[Part]:
     wanted: dict[str, Row] = {}
     for row in relevant if full else largest_first(relevant):
         wanted.setdefault(row.case, row)
+    if not full:  # one of those that fail alike is enough
+        alike = {case for cause in causes_of(fates_of(of_verdict(relevant, *LOST))) for case in cause.cases[1:]}
+        wanted = {case: row for case, row in wanted.items() if case not in alike}
     rows = list(wanted.values())[: None if full else _MOST_COMMANDS]
     parts: list[Part] = [Code(shlex.join(comparison.command), "sh")] if comparison.command else []
     parts += [Code("\n".join(row.repro), "sh", row.case) for row in rows]
     return [Fold("Commands that repeat it", parts)] if parts else []
 
 
-def _trust(comparison: Comparison) -> list[str]:
+def _trust(comparison: Comparison) -> list[Sentence]:
     """How busy this machine was, how often its verdicts are wrong, and what the A/A controls showed."""
-    timed = of_metric(comparison.rows, LATENCY.name)
-    lines = (busy_line(timed), machine_line(comparison.machine.selfcheck), controls_line(controls(comparison)))
-    return [capital(line) for line in lines if line]
+    busy = busy_line(of_metric(comparison.rows, LATENCY.name))
+    known, shown = machine_line(comparison.machine.selfcheck), controls_line(controls(comparison))
+    rate: Sentence = capital(known) if known else _UNKNOWN_RATE
+    return [*([capital(busy)] if busy else []), rate, *([capital(shown)] if shown else [])]

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.report.page import Column, Table
+from harness.report.page import Column, Inline, Name, Paragraph, Part, Table, Tone
 from harness.text import plural
+
+# Names that a cell has room for; more of them are listed below the table.
+_MOST_IN_A_CELL = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +57,24 @@ def causes_of(fates: Iterable[Fate]) -> list[Cause]:
     return [Cause(fates=tuple(group)) for group in groups.values()]
 
 
-def cause_table(causes: Sequence[Cause], *, title: str = "", why: str = "What happened") -> Table:
-    """A row a cause, with all its cases; columns in which nothing stands are left out."""
+def cause_parts(
+    causes: Sequence[Cause], *, title: str = "", why: str = "What happened", tones: Sequence[Tone] = ()
+) -> list[Part]:
+    """A table with a row a cause, and the names of cases that it has no room for; columns of nothing are left out."""
     columns = [
-        Column("Benchmark Name", [cause.cases for cause in causes], kind="name"),
+        Column("Benchmark Name", [_in_a_cell(cause.cases) for cause in causes], kind="name"),
         Column("Figure", [cause.fates[0].figure for cause in causes]),
         Column("Verdict", [cause.fates[0].verdict for cause in causes]),
         Column(why, [cause.sentence for cause in causes], kind="sentence"),
     ]
-    return Table(title=title, columns=[column for column in columns if any(column.cells)])
+    table = Table(title=title, columns=[column for column in columns if any(column.cells)], tones=tones)
+    return [table, *(Paragraph(_all_cases(cause)) for cause in causes if len(cause.cases) > _MOST_IN_A_CELL)]
+
+
+def _in_a_cell(cases: tuple[str, ...]) -> tuple[str, ...]:
+    return cases if len(cases) <= _MOST_IN_A_CELL else (cases[0], f"and {len(cases) - 1:,} more")
+
+
+def _all_cases(cause: Cause) -> tuple[Inline, ...]:
+    names = [piece for case in cause.cases for piece in (", ", Name(case))]
+    return (f"The {cause.who}: ", *names[1:])

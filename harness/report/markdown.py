@@ -144,7 +144,7 @@ class _Writer:
             text = self.paragraph(part.text)
             return {"strong": f"**{text}**", "dim": f"_{text}_"}.get(part.tone, text) if text else ""
         if isinstance(part, Warnings):
-            return "\n>\n".join(f"> {paragraph(self.cut(sentence))}" for sentence in part.sentences)
+            return "\n>\n".join(f"> {self.paragraph(sentence)}" for sentence in part.sentences)
         if isinstance(part, Bullets):
             return "\n".join(f"- {self.paragraph(bullet)}" for bullet in part.sentences)
         if isinstance(part, Code):
@@ -244,5 +244,5 @@ class _Writer:
 
 
 def _unbroken(figure: str) -> str:
-    """A figure such as `2e-4`, which no browser breaks at this hyphen."""
-    return escape(_EXPONENT.sub("\u2011", figure))
+    """A figure such as `2e-4` or `+12 %`, which no browser breaks at this hyphen or before its unit."""
+    return escape(_EXPONENT.sub("\u2011", figure)).replace(" %", "\u00a0%")

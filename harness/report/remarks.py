@@ -182,5 +182,6 @@ def _cause(failure: Failure, check: Check | None) -> str:
         return f"failed at {failure.stage}: {failure.message}"
     text = f"wrong output: {failure.message}"
     if check.max_absolute:
-        text += f" (allowed: {check.absolute_tolerance:.2g} + {check.relative_tolerance:.2g} of each value)"
+        absolute = f"{check.absolute_tolerance:.2g}, less where all values are below 1"
+        text += f" (allowed: {absolute}, and {check.relative_tolerance:.2g} of each value)"
     return text

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from harness.compare.pairs import WHERE_ALL_IS
 from harness.errors import ExitCode
 from harness.report.changes import MOST_SHOWN, names_by_fate, tool_output
-from harness.report.failed_together import Cause, Fate, cause_table, causes_of
+from harness.report.failed_together import Cause, Fate, cause_parts, causes_of
 from harness.report.outcome import exit_code
 from harness.report.page import (
     Bullets,
@@ -201,12 +201,12 @@ def _failed_cases(report: Report) -> list[Part]:
         if row.failure is not None
     }
     causes = _causes(rows)
-    return [Heading("Failed Cases 🚨"), cause_table(causes), *tool_output(causes, outputs)]
+    return [Heading("Failed Cases 🚨"), *cause_parts(causes), *tool_output(causes, outputs)]
 
 
 def _folded_cases(title: str, report: Report, status: Status) -> list[Part]:
     rows = [row for row in report.rows() if row.status == status]
-    return [Fold(f"{title} ({len(rows)})", (cause_table(_causes(rows), why="Why"),))] if rows else []
+    return [Fold(f"{title} ({len(rows)})", cause_parts(_causes(rows), why="Why"))] if rows else []
 
 
 def _results(report: Report, *, full: bool) -> list[Part]:

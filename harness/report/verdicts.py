@@ -172,9 +172,9 @@ def change_size(row: Row) -> float:
 
 
 def machine_line(selfcheck: SelfcheckFacts | None) -> str:
-    """How often this machine's verdicts are wrong, and how small a change they see."""
+    """How often this machine's verdicts are wrong, and how small a change they see; "" where nobody knows."""
     if selfcheck is None or not selfcheck.rows or not math.isfinite(selfcheck.upper_bound):
-        return "this machine's A/A rate is not known; `harness selfcheck SUITE` measures it"
+        return ""
     if selfcheck.detects is None or not math.isfinite(selfcheck.detects):
         detects = "detects nothing smaller than a doubling"
     else:

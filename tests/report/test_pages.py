@@ -153,7 +153,7 @@ def many(verdict: Any, count: int, **facts: Any) -> list[Row]:
             replace(row, reason=f"{row.case} has an interval wider than 1 % either way; more would narrow it; " * 3)
             for row in many("inconclusive", 300)
         ],
-        many("missing", 300) + many("failed", 1_000, reason="fails at compile: " + "x" * 200, stderr="said\n" * 40),
+        many("missing", 300) + many("failed", 2_000, reason="fails at compile: " + "x" * 200, stderr="said\n" * 40),
         many("new", 500) + many("unchanged", 500, gate="violated") + many("identical", 500),
     ],
     ids=["regressed", "inconclusive", "failed", "others"],

@@ -96,9 +96,10 @@ def test_one_cause_is_told_once(full_run: Run) -> None:
         make_failed_build(case, message="it exited with 1: no", stderr="x\nm.mlir:1:2: error: no\n") for case in cases
     )
     run = Run(header=make_header(cases), builds=builds, finished=True)
-    names = "<br>".join(f"`{case.name}`" for case in cases)
+    names = [f"`{case.name}`" for case in cases]
     markdown = render(run, "markdown")
-    assert f"| {names} | 12 cases of magika: failed at compile: it exited with 1: no |" in markdown
+    assert f"\n\nThe 12 cases of magika: {', '.join(names)}\n\n" in markdown
+    assert f"| {names[0]}<br>`and 11 more` | 12 cases of magika: failed at compile: it exited with 1: no |" in markdown
     assert markdown.count("<summary>What the tools said of") == 1
     terminal = render(run, "terminal", width=120)
     assert terminal.count("failed at compile\n") == 1
