@@ -13,6 +13,7 @@ import numpy as np
 from harness.dashboard.figures import metric_title, spark_path, sparkline
 from harness.dashboard.gather import Gathered
 from harness.dashboard.heat_map import HeatMap, heat_maps
+from harness.dashboard.known import Known, Word
 from harness.history.changes import Change
 from harness.history.failures import CaseNews, case_news, failure_groups
 
@@ -49,6 +50,7 @@ class Group:
         commits: The two revisions of IREE, where it is what ran and both are known and differ.
         lines: The series that are listed.
         more: How many are not.
+        word: What was said of the first, where it came back.
     """
 
     first: Change
@@ -57,6 +59,7 @@ class Group:
     better: int
     lines: tuple[ChangedSeries, ...]
     more: int
+    word: Word | None
 
     @property
     def about(self) -> str:
@@ -124,9 +127,29 @@ class SuiteFacts:
     more_failing: int
 
 
-def suites(gathered: Gathered) -> list[SuiteFacts]:
+@dataclass(frozen=True, kw_only=True)
+class KnownChange:
+    """A change that somebody knows of, in how many cases it is seen, and what was said of it."""
+
+    change: Change
+    cases: int
+    word: Word
+
+
+def known_changes(gathered: Gathered, known: Known) -> list[KnownChange]:
+    """Changes of the last 30 days of the history that are acknowledged or marked as fixed, the newest first."""
+    recent = set(lately(gathered))
+    found = []
+    for event in known.events:
+        word = known.word(event.lead)
+        if event.settled and word is not None and not recent.isdisjoint(event.changes):
+            found.append(KnownChange(change=event.lead, cases=len(event.cases), word=word))
+    return found
+
+
+def suites(gathered: Gathered, known: Known) -> list[SuiteFacts]:
     """Every suite, those with the newest runs first."""
-    groups = _groups(gathered)
+    groups = _groups(gathered, known)
     maps = heat_maps(gathered)
     failing = _failures(gathered)
     series = gathered.series["suite"].value_counts()
@@ -186,19 +209,21 @@ def _seconds(started: str) -> float:
         return 0.0
 
 
-def _groups(gathered: Gathered) -> dict[str, list[Group]]:
-    """By suite, changes that belong together; where nothing changed lately, the newest of any age."""
+def _groups(gathered: Gathered, known: Known) -> dict[str, list[Group]]:
+    """By suite, changes that belong together and are new; where nothing changed lately, the newest of any age."""
     bundles: dict[tuple[str, str, str], list[Change]] = defaultdict(list)
     changes = lately(gathered)
     for change in changes or _newest_first(gathered):
+        if known.settled(change):
+            continue
         bundles[change.suite, change.first_bad, change.cause].append(change)
     groups: dict[str, list[Group]] = defaultdict(list)
     for (suite, _, _), bundle in list(bundles.items())[: None if changes else _OLDER]:
-        groups[suite].append(_group(gathered, bundle))
+        groups[suite].append(_group(gathered, known, bundle))
     return groups
 
 
-def _group(gathered: Gathered, changes: Sequence[Change]) -> Group:
+def _group(gathered: Gathered, known: Known, changes: Sequence[Change]) -> Group:
     # Times before counted figures, and the largest first: what people look for.
     ordered = sorted(changes, key=lambda change: (change.unit != "ns", -abs(np.log(max(change.ratio, 1e-9)))))
     most = _SERIES if any(change.unit in ("ns", "ratio") for change in changes) else _SERIES_COUNTED
@@ -210,6 +235,7 @@ def _group(gathered: Gathered, changes: Sequence[Change]) -> Group:
         better=len(changes) - worse,
         lines=tuple(_line(gathered, change) for change in ordered[:most]),
         more=max(0, len(changes) - most),
+        word=known.word(ordered[0]),
     )
 
 

@@ -17,9 +17,10 @@ from harness.dashboard.figures import count, cut, day, figure, level, metric_tit
 from harness.dashboard.folder import replaced
 from harness.dashboard.gather import Gathered, gather
 from harness.dashboard.heat_map import OUTCOME_DAYS, legend
+from harness.dashboard.known import Known
 from harness.dashboard.machines import controls, machine_changes, machines
 from harness.dashboard.means import mean_panels
-from harness.dashboard.overview import LATELY_DAYS, SPARK_HEIGHT, SPARK_WIDTH, lately, suites
+from harness.dashboard.overview import LATELY_DAYS, SPARK_HEIGHT, SPARK_WIDTH, known_changes, lately, suites
 from harness.dashboard.tables import Commands, change_list, run_files, run_list, series_files, series_list
 from harness.history.changes import Change
 from harness.progress import Progress
@@ -115,15 +116,16 @@ def _write_site(gathered: Gathered, folder: Path, progress: Progress, title: str
     shutil.copytree(STATIC, folder / "static")
     (folder / "data").mkdir()
     commands = Commands()
+    known = Known(gathered)
     compared = comparison_facts(gathered)
     _write_many(folder, "run", run_files(gathered, commands), progress)
-    _write_many(folder, "series", series_files(gathered, commands), progress)
+    _write_many(folder, "series", series_files(gathered, commands, known), progress)
     _write_many(folder, "comparison", comparison_files(gathered, compared), progress)
     _write_many(folder, "commands", commands.files(), None)
     lists = {
         "runs": run_list(gathered),
         "series": series_list(gathered),
-        "changes": change_list(gathered),
+        "changes": change_list(gathered, known),
         "comparisons": comparison_list(compared),
         "means": mean_panels(gathered),
         "rules": {"units": unit_rules(), "marks": MARKS},
@@ -138,7 +140,8 @@ def _write_site(gathered: Gathered, folder: Path, progress: Progress, title: str
         "runs": len(gathered.runs),
         "series": len(gathered.series),
         "newest": gathered.run_rows[-1]["started"] if gathered.run_rows else "",
-        "suites": suites(gathered),
+        "suites": suites(gathered, known),
+        "known": known_changes(gathered, known),
         "legend": legend(),
         "outcome_days": OUTCOME_DAYS,
         "changes": len(gathered.changes),

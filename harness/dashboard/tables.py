@@ -14,6 +14,7 @@ from harness.dashboard.comparisons import compare_command
 from harness.dashboard.encode import Payload, key_of, key_of_case, table
 from harness.dashboard.figures import metric_title, sparkline
 from harness.dashboard.gather import Gathered
+from harness.dashboard.known import Known
 from harness.history.changes import Change
 from harness.metrics import is_exact
 
@@ -69,11 +70,14 @@ def series_list(gathered: Gathered) -> Payload:
     }
 
 
-def change_list(gathered: Gathered) -> Payload:
+def change_list(gathered: Gathered, known: Known) -> Payload:
     """Every change, the newest first."""
     changes = sorted(gathered.changes, key=lambda change: change.started, reverse=True)
+    words = [known.word(change) for change in changes]
     return table(
         len(changes),
+        state=[word.state if word else "new" for word in words],
+        said=[word.text if word else "" for word in words],
         series=[key_of(change.series) for change in changes],
         title=[metric_title(change.metric) for change in changes],
         worse=[change.is_worse for change in changes],
@@ -170,7 +174,7 @@ def _run(gathered: Gathered, suite: str, cases: pd.DataFrame, points: pd.DataFra
 # --- A file for each series ---
 
 
-def series_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, Payload]]:
+def series_files(gathered: Gathered, commands: Commands, known: Known) -> Iterator[tuple[str, Payload]]:
     """The key and the data of each series: its points, its changes, and the reference toolchain's series beside it.
 
     Args:
@@ -191,6 +195,7 @@ def series_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, 
             **{name: facts[name] for name in words},
             "ratio": change.ratio if np.isfinite(change.ratio) else None,  # from nothing to something
             "worse": change.is_worse,
+            "said": word.text if (word := known.word(change)) else "",
             **{name: gathered.run_numbers.get(facts[name]) for name in _CHANGE_RUNS},
             "comparison": compared.get((change.last_good, change.first_bad)),
             "command": compare_command(change, runs, gathered.place),

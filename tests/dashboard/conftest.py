@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from benchmarks.history.dashboard_browser import chromium, find_chromium
-from tests.dashboard.made import a_history, make_site
+from tests.dashboard.made import EVIL, a_history, acknowledged, make_site
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole site with every kind of page; read only."""
-    return make_site(tmp_path_factory.mktemp("dashboard") / "site", a_history())
+    made = acknowledged(a_history(), "conv/stock@cpu", "acknowledged", f"a kernel {EVIL}")
+    return make_site(tmp_path_factory.mktemp("dashboard") / "site", made)
 
 
 @pytest.fixture(scope="session")

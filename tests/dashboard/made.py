@@ -10,13 +10,16 @@ from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 from harness.dashboard import make_dashboard
 from harness.dashboard.gather import Gathered, gather
+from harness.history.acknowledged import acknowledge
 from harness.history.changes import Change
+from harness.history.events import group_changes, order_of
 from harness.history.open import History
 from harness.progress import Silent
+from harness.store.marks import Acknowledgement, Marks
 from tests.history.made import InMemory
 
 MACHINE = "AMD EPYC, 2 cores, Debian GNU/Linux 12 (bookworm)"
@@ -74,13 +77,16 @@ class Made:
     cases: Sequence[SimpleNamespace] = ()
     comparisons: Sequence[SimpleNamespace] = ()
     changes: Sequence[Change] = ()
+    said: Sequence[Acknowledgement] = ()
     notes: tuple[str, ...] = ()
 
     @cached_property
     def history(self) -> History:
         """The rows as tables to query."""
         rows = {table: list(map(vars, getattr(self, table))) for table in ("runs", "points", "cases", "comparisons")}
-        return InMemory(tables=rows, notes=self.notes)
+        history = InMemory(tables=rows, notes=self.notes)
+        history.marks = Marks(statements=tuple(self.said))
+        return history
 
     @cached_property
     def gathered(self) -> Gathered:
@@ -144,6 +150,15 @@ def make_change(case: str, metric: str = "latency", unit: str = "ns", **given: A
         "until": run_id(STEP_AT),
     }  # fmt: skip
     return Change(**{**facts, **given})
+
+
+def acknowledged(made: Made, case: str, state: Literal["acknowledged", "fixed"], note: str) -> Made:
+    """The history with what somebody said of the changes of a case."""
+    order = order_of(made.history)
+    events = [event for event in group_changes(made.changes, order, 1) if event.lead.case == case]
+    said = [replace(acknowledge(event, order, state, note, "ann"), when="2026-02-12T09:00:00.000000+00:00")
+            for event in events]  # fmt: skip
+    return replace(made, said=[*made.said, *said])
 
 
 def make_row(case: str, ratio: float | None, verdict: str, **given: Any) -> SimpleNamespace:

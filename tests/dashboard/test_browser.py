@@ -349,12 +349,16 @@ def test_variants_stand_side_by_side_with_bars_and_ratios(open_page: Open) -> No
     assert name.bounding_box() == before
 
 
-def test_changes_are_filtered_by_cause(open_page: Open) -> None:
+def test_changes_are_filtered_by_cause_and_by_what_was_said_of_them(open_page: Open) -> None:
     page = open_page("changes.html")
     page.get_by_role("combobox", name="Cause").select_option("machine")
     assert cells(page, 2) == ["conv/stock@cpu"]
     page.get_by_role("button", name="Details").click()
     assert "The kernel changed from 6.1.0-25 to 6.1.0-28" in page.inner_text("tr.details")
+    page.get_by_role("combobox", name="Cause").select_option("")
+    page.get_by_role("combobox", name="State").select_option("acknowledged")
+    assert cells(page, 2) == ["conv/stock@cpu"]
+    assert f"acknowledged by ann on 2026-02-12: a kernel {EVIL}" in (page.text_content("tr.details") or "")
 
 
 # --- The chart of a series: drawn, zoomed, moved by keys, printed ---

@@ -14,19 +14,38 @@ import pytest
 
 from harness.dashboard.comparisons import comparison_facts
 from harness.dashboard.figures import moved, spark_path, sparkline
+from harness.dashboard.known import Known
 from harness.dashboard.machines import controls, machine_changes, machines
-from harness.dashboard.overview import Group, lately, suites
+from harness.dashboard.overview import Group, SuiteFacts, lately, suites
 from harness.history.changes import Change
-from tests.dashboard.made import FIRST, Made, a_history, make_case, make_change, make_row, make_run, make_site, run_id
+from tests.dashboard.made import (
+    FIRST,
+    Made,
+    a_history,
+    acknowledged,
+    key_of_series,
+    make_case,
+    make_change,
+    make_row,
+    make_run,
+    make_site,
+    run_id,
+)
+from tests.dashboard.reading import load, table
+
+
+def suites_of(made: Made) -> list[SuiteFacts]:
+    """Every suite of a history."""
+    return suites(made.gathered, Known(made.gathered))
 
 
 def first_group(*changes: Change) -> Group:
     """The first group of suite `blocks` where these are all changes."""
-    return suites(replace(a_history(), changes=changes).gathered)[0].groups[0]
+    return suites_of(replace(a_history(), changes=changes))[0].groups[0]
 
 
 def test_changes_of_one_run_and_cause_are_told_together_with_times_first() -> None:
-    suite, second = suites(a_history().gathered)  # in the order of their last runs
+    suite, second = suites_of(a_history())  # in the order of their last runs
     facts = suite.name, suite.runs, suite.last["cases"], suite.last["failed"], suite.series
     assert facts == ("blocks", 60, 18, 1, 48)
     assert second.runs == 8
@@ -70,7 +89,7 @@ def test_what_fails_with_the_newest_release_is_told_once_a_cause_with_since_when
         *(make_case(elsewhere, f"rdb/v{number:02}@cpu", status="missing") for number in range(15)),
     ]
     made = Made(runs=[*runs, elsewhere], cases=cases)
-    (suite,) = suites(made.gathered)
+    (suite,) = suites_of(made)
     here, there = sorted(suite.failing, key=lambda failure: failure.first.machine_class)
     facts = here.first.since, here.first.runs, here.where, [case.case for case in here.cases], here.more
     assert facts == (run_id(3), 3, "failed at compile", ["mlp/stock@cpu", "mlp/tiled@cpu"], 0)
@@ -94,9 +113,34 @@ def test_the_newest_changes_are_told_and_none_of_the_reference_toolchain() -> No
     # Where nothing changed lately, the newest before that.
     days = [(FIRST + timedelta(days=day)).isoformat() for day in range(9)]
     changes = [make_change(f"m{day}/stock@cpu", first_bad=run_id(day), started=text) for day, text in enumerate(days)]
-    gathered = replace(made, changes=changes).gathered
-    assert lately(gathered) == []
-    assert [group.first.first_bad for group in suites(gathered)[0].groups] == [run_id(day) for day in (8, 7, 6, 5)]
+    quiet = replace(made, changes=changes)
+    assert lately(quiet.gathered) == []
+    assert [group.first.first_bad for group in suites_of(quiet)[0].groups] == [run_id(day) for day in (8, 7, 6, 5)]
+
+
+def test_changes_that_somebody_knows_of_stand_apart_with_what_was_said(tmp_path: Path) -> None:
+    known = acknowledged(a_history(), "rdb/stock@cpu", "acknowledged", "wanted: <it> saves memory")
+    site = make_site(tmp_path / "site", known)
+    text = " ".join(re.sub("<[^>]*>", " ", (site / "index.html").read_text()).split())
+    new, apart = text.split("Acknowledged, or marked as fixed")
+    assert "▲ 1 worse" in new  # dispatches of mlp/stock@cpu, of which nobody said anything
+    assert "rdb/stock@cpu Latency" not in new
+    said = "acknowledged by ann on 2026-02-12: wanted: &lt;it&gt; saves memory"
+    assert f"rdb/stock@cpu Latency ▲ +8.0 % 2026-02-10 02:00 {said}" in apart
+    listed = table(load(site, "changes"))
+    states = dict(zip(zip(listed["case"], listed["title"], strict=True), listed["state"], strict=True))
+    assert states["rdb/stock@cpu", "Latency"] == states["rdb/stock@cpu", "Dispatch count"] == "acknowledged"
+    assert states["mlp/stock@cpu", "Latency"] == "new"
+    (change,) = load(site, f"series/{key_of_series('rdb/stock@cpu')}")["changes"]
+    assert change["said"].endswith("wanted: <it> saves memory")
+
+
+def test_a_change_that_was_marked_as_fixed_and_came_back_is_new_and_says_so() -> None:
+    made = acknowledged(a_history(), "rdb/stock@cpu", "fixed", "mended upstream")
+    (group, *_) = suites_of(made)[0].groups
+    assert (group.about, group.worse) == ("rdb/stock@cpu, latency", 3)
+    assert group.word is not None
+    assert group.word.text == "marked as fixed by ann on 2026-02-12: mended upstream; its level is back"
 
 
 def test_what_became_different_on_a_machine_is_found_and_what_was_not_recorded_is_not() -> None:

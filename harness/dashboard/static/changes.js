@@ -15,6 +15,7 @@ dashboard.page(() => {
       { key: "suite", label: "Suite", value: at("suite") }, { key: "metric", label: "Metric", value: at("title") },
       { key: "cause", label: "Cause", value: at("cause") }, { key: "kind", label: "Kind", value: at("kind") },
       { key: "direction", label: "Direction", value: at("direction") }, { key: "toolchain", label: "Toolchain", value: at("role") },
+      { key: "state", label: "State", value: at("state") },
     ],
     columns: [
       { key: "run", title: "First run", value: at("first_bad"), cell: (row) => run(table.first_bad[row]), falling: true },
@@ -24,8 +25,9 @@ dashboard.page(() => {
       { key: "level", title: "Level", class: "number", cell: (row) => format.level(table.before[row], table.after[row], table.unit[row]) },
       { key: "kind", title: "Kind", value: at("kind") },
       { key: "cause", title: "Cause", value: at("cause"), cell: (row) => dashboard.chip(table.cause[row], `cause-${table.cause[row]}`) },
+      ...(table.state.some((state) => state !== "new") ? [{ key: "state", title: "State", value: at("state") }] : []),
     ],
-    details: (row) => el("div", {}, el("p", { class: "evidence" }, table.evidence[row]), dashboard.facts([
+    details: (row) => el("div", {}, table.said[row] && el("p", { class: "evidence" }, table.said[row]), el("p", { class: "evidence" }, table.evidence[row]), dashboard.facts([
       ["Toolchain", `${dashboard.cut(table.toolchain_before[row])} → ${dashboard.cut(table.toolchain_after[row])}`],
       ["Where (95 %)", el("span", {}, run(table.earliest[row]), " to ", run(table.latest[row]))],
       ["p", format.p(table.p[row])], ["Machine", dashboard.cut(table.machine_class[row])],

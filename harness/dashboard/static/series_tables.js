@@ -15,6 +15,7 @@
     return el("article", { class: "change" },
       el("h3", {}, dashboard.moved(change.ratio, change.worse),
         ` ${change.kind}, `, run(change.first_bad), " ", dashboard.causeChip(change.cause)),
+      change.said && el("p", { class: "evidence" }, change.said),
       el("p", { class: "evidence" }, change.evidence),
       dashboard.facts([
         ["Level", format.level(change.before, change.after, series.unit)],
