@@ -2,8 +2,8 @@
 
     make verdicts      (or: .venv/bin/python -m benchmarks.verdicts)
 
-records streams of generations with the real compiler and runtime (about an hour and a half; it goes on where it was
-stopped), plays them back through the harness's engine and through other tools' rules, and writes the tables of
+records streams of generations with the real compiler and runtime (about four hours; it goes on where it was stopped),
+plays them back through the harness's engine and through other tools' rules, and writes the tables of
 docs/statistics.md.
 """
 
@@ -15,27 +15,45 @@ from pathlib import Path
 from benchmarks.verdicts import facts
 from benchmarks.verdicts.programs import SLOWDOWNS
 from benchmarks.verdicts.recorded_runs import write_recorded_runs
-from benchmarks.verdicts.recording import Stream, read, record
+from benchmarks.verdicts.recording import Company, Stream, read, record
 from benchmarks.verdicts.tables import write_tables
 from benchmarks.verdicts.trials import by_stream
 from harness.toolchain import find_toolchain
 
 ROOT = Path(__file__).parents[2]
 
+_ALL_TIME: Company = "two hogs a core"
+_SHORT = ("softmax", "reduction", "depthwise")
+
 STREAMS = (
-    Stream(workload="matmul", slowdown=0, generations=1300),
-    Stream(workload="tiny", slowdown=0, generations=1300),
-    Stream(workload="threads", slowdown=0, generations=1100),
-    Stream(workload="loop", slowdown=0, generations=800),
-    Stream(workload="block", slowdown=0, generations=500),
+    Stream(workload="matmul", slowdown=0, generations=1000),
+    Stream(workload="tiny", slowdown=0, generations=1000),
+    Stream(workload="threads", slowdown=0, generations=1000),
+    Stream(workload="loop", slowdown=0, generations=700),
+    Stream(workload="block", slowdown=0, generations=300),
+    *(Stream(workload=workload, slowdown=0, generations=700) for workload in _SHORT),
     *(
         Stream(workload=workload, slowdown=slowdown, generations=120 if workload == "long" else 150)
         for workload in ("loop", "tiny", "threads", "long")
         for slowdown in SLOWDOWNS[1:]
     ),
-    Stream(workload="matmul", slowdown=0, generations=400, hog=True),
-    Stream(workload="loop", slowdown=0.01, generations=200, hog=True),
-    Stream(workload="long", slowdown=0.03, generations=80, hog=True),
+    *(
+        Stream(workload=workload, slowdown=0, generations=400, company=_ALL_TIME)
+        for workload in ("matmul", "loop", "threads", *_SHORT)
+    ),
+    *(Stream(workload=workload, slowdown=0.015, generations=200, company=_ALL_TIME) for workload in _SHORT),
+    *(Stream(workload=workload, slowdown=0.015, generations=150) for workload in _SHORT),
+    Stream(workload="long", slowdown=0.03, generations=120, company=_ALL_TIME),
+    Stream(workload="matmul", slowdown=0, generations=300, company="hogs that come and go"),
+    Stream(workload="loop", slowdown=0.01, generations=200, company="hogs that come and go"),
+    Stream(workload="loop", slowdown=0.01, generations=200, company="a hog"),
+    *(
+        Stream(workload="loop", slowdown=0.03, generations=100, wait=wait, company=company)
+        for wait in ("sleep", "pipe", "lock", "pages")
+        for company in ("", _ALL_TIME)
+    ),
+    Stream(workload="slow", slowdown=1, generations=60),
+    Stream(workload="slow", slowdown=7, generations=40),
 )
 
 

@@ -105,7 +105,7 @@ Judge = Callable[[Stretch], Said | None]
 
 
 def contest(streams: Streams, *, budget_s: float) -> list[Score]:
-    """Let every rule judge every stretch of the quiet streams."""
+    """Let every rule judge every stretch."""
     judges: list[tuple[str, str, Judge, bool]] = [
         (
             f"harness, {budget_s:g} s and confirmation",
@@ -127,7 +127,7 @@ def contest(streams: Streams, *, budget_s: float) -> list[Score]:
         ),
         *((one.name, one.given, _other(one.rule), False) for one in OTHERS),
     ]
-    stretches = {name: cut(stream, budget_s=budget_s) for name, stream in streams.items() if "hog" not in name}
+    stretches = {name: cut(stream, budget_s=budget_s) for name, stream in streams.items()}
     return [_score(name, text, judge, own, stretches) for name, text, judge, own in judges]
 
 

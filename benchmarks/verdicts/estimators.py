@@ -16,7 +16,8 @@ _NORMAL = 1.4826  # a median distance times this is a standard deviation, where 
 
 
 def _logs(one: Recorded) -> FloatArray:
-    logs: FloatArray = np.log(np.array(one.head_ns)) - np.log(np.array(one.base_ns))
+    base, head = one.sides
+    logs: FloatArray = np.log(head) - np.log(base)
     return logs
 
 
@@ -64,22 +65,25 @@ def both_trimmed(one: Recorded) -> float:
 
 def ratio_of_medians(one: Recorded) -> float:
     """Median time of the head over median time of the base, not paired."""
-    return math.log(float(np.median(one.head_ns)) / float(np.median(one.base_ns)))
+    base, head = one.sides
+    return math.log(float(np.median(head)) / float(np.median(base)))
 
 
 def ratio_of_minima(one: Recorded) -> float:
     """Shortest time of the head over shortest time of the base."""
-    return math.log(min(one.head_ns) / min(one.base_ns))
+    base, head = one.sides
+    return math.log(float(head.min() / base.min()))
 
 
 def lower_quartiles(one: Recorded) -> float:
     """Lower quartile of the head's times over that of the base's: noise only ever adds time."""
-    return math.log(float(np.quantile(one.head_ns, 0.25)) / float(np.quantile(one.base_ns, 0.25)))
+    base, head = one.sides
+    return math.log(float(np.quantile(head, 0.25)) / float(np.quantile(base, 0.25)))
 
 
 def lower_quartiles_by_place(one: Recorded) -> float:
     """The same among turns that came first in their round, and among those that came second; the mean of both."""
-    first, base, head = np.array(one.head_first), np.array(one.base_ns), np.array(one.head_ns)
+    first, (base, head) = np.array(one.head_first), one.sides
     places = [(head[first], base[~first]), (head[~first], base[first])]
     return float(
         np.mean([math.log(np.quantile(above, 0.25) / np.quantile(below, 0.25)) for above, below in places])

@@ -101,6 +101,72 @@ def spin(size: int) -> str:
 """
 
 
+def softmax_chain() -> str:
+    """ITERATIONS softmaxes, each of the one before it."""
+    kind = "tensor<8x64xf32>"
+    return _chain(
+        kind,
+        f"""%empty = tensor.empty() : {kind}
+    %next = linalg.softmax dimension(1) ins(%y : {kind}) outs(%empty : {kind}) -> {kind}""",
+    )
+
+
+def depthwise_chain() -> str:
+    """ITERATIONS depthwise convolutions of 3x3, each put into the middle of the image that it was taken from."""
+    image, inside, filter_ = "tensor<1x34x34x32xf32>", "tensor<1x32x32x32xf32>", "tensor<3x3x32xf32>"
+    return _chain(
+        image,
+        f"""%weights = arith.constant dense<0.111> : {filter_}
+    %zero = arith.constant 0.0 : f32
+    %empty = tensor.empty() : {inside}
+    %filled = linalg.fill ins(%zero : f32) outs(%empty : {inside}) -> {inside}
+    %convolved = linalg.depthwise_conv_2d_nhwc_hwc {{dilations = dense<1> : tensor<2xi64>,
+        strides = dense<1> : tensor<2xi64>}} ins(%y, %weights : {image}, {filter_}) outs(%filled : {inside}) -> {inside}
+    %next = tensor.insert_slice %convolved into %y[0, 1, 1, 0] [1, 32, 32, 32] [1, 1, 1, 1] : {inside} into {image}""",
+    )
+
+
+def reduction_chain() -> str:
+    """ITERATIONS times the sums of all rows, by which the rows are then divided."""
+    kind, sums = "tensor<64x64xf32>", "tensor<64xf32>"
+    maps = "[affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>]"
+    return _chain(
+        kind,
+        f"""%one = arith.constant 1.0 : f32
+    %small = tensor.empty() : {sums}
+    %filled = linalg.fill ins(%one : f32) outs(%small : {sums}) -> {sums}
+    %summed = linalg.generic {{indexing_maps = {maps}, iterator_types = ["parallel", "reduction"]}}
+        ins(%y : {kind}) outs(%filled : {sums}) {{
+    ^bb0(%in: f32, %sum: f32):
+      %added = arith.addf %in, %sum : f32
+      linalg.yield %added : f32
+    }} -> {sums}
+    %empty = tensor.empty() : {kind}
+    %next = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+                                            affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+        ins(%y, %summed : {kind}, {sums}) outs(%empty : {kind}) {{
+    ^bb0(%in: f32, %sum: f32, %out: f32):
+      %divided = arith.divf %in, %sum : f32
+      linalg.yield %divided : f32
+    }} -> {kind}""",
+    )
+
+
+def _chain(kind: str, body: str) -> str:
+    """A loop of ITERATIONS steps, each of which makes %next of %y."""
+    return f"""func.func @main(%x: {kind}) -> {kind} {{
+  %from = arith.constant 0 : index
+  %step = arith.constant 1 : index
+  %to = arith.constant ITERATIONS : index
+  %last = scf.for %i = %from to %to step %step iter_args(%y = %x) -> {kind} {{
+    {body}
+    scf.yield %next : {kind}
+  }}
+  return %last : {kind}
+}}
+"""
+
+
 def workloads() -> dict[str, Workload]:
     """All of them by name; what they take is that of a core of the machine of docs/statistics.md."""
     block = residual_dense_block.build(residual_dense_block.Parameters(height=90, width=62))
@@ -139,6 +205,37 @@ def workloads() -> dict[str, Workload]:
             title="loop of larger matmuls (200 ms)",
             mlir=matmul_loop(256),
             iterations=500,
+            shape=(256, 256),
+        ),
+        Workload(
+            name="softmax",
+            title="chain of softmaxes (0.5 ms)",
+            mlir=softmax_chain(),
+            iterations=200,
+            shape=(8, 64),
+            inputs=1,
+        ),
+        Workload(
+            name="depthwise",
+            title="chain of depthwise convolutions (20 ms)",
+            mlir=depthwise_chain(),
+            iterations=800,
+            shape=(1, 34, 34, 32),
+            inputs=1,
+        ),
+        Workload(
+            name="reduction",
+            title="chain of reductions (3 ms)",
+            mlir=reduction_chain(),
+            iterations=800,
+            shape=(64, 64),
+            inputs=1,
+        ),
+        Workload(
+            name="slow",
+            title="loop of larger matmuls (3 s)",
+            mlir=matmul_loop(256),
+            iterations=6000,
             shape=(256, 256),
         ),
         Workload(

@@ -10,7 +10,7 @@ from benchmarks.verdicts.contest import COMPARABLE, Score, beaten, contest
 from benchmarks.verdicts.estimators import ESTIMATORS, USED, Spread, compare_intervals, load_order, place_effect, spread
 from benchmarks.verdicts.programs import SLOWDOWNS
 from benchmarks.verdicts.recording import Recorded
-from benchmarks.verdicts.trials import Streams, slowdown_of
+from benchmarks.verdicts.trials import Streams, is_quiet, is_waiting, slowdown_of
 from benchmarks.verdicts.verdict_tables import BUDGET_S
 from benchmarks.verdicts.words import percent
 from harness.report.markdown_text import blocks, details, table
@@ -18,9 +18,12 @@ from harness.stats.pairing import FloatArray
 from harness.stats.signed_rank import locate
 
 
-def rivals(streams: Streams) -> str:
-    """Every rule on the same stretches."""
-    scores = contest(streams, budget_s=BUDGET_S)
+def rivals(streams: Streams, *, quiet: bool) -> str:
+    """Every rule on the same stretches, of the quiet streams or of those beside others."""
+    chosen = {name: one for name, one in streams.items() if is_quiet(name) == quiet and not is_waiting(name)}
+    if not chosen:
+        return "None was recorded."
+    scores = contest(chosen, budget_s=BUDGET_S)
     slowdowns = SLOWDOWNS[1:]
     heads = ["rule", "false alarms", *(f"+{share * 100:g} %" for share in slowdowns), "mean s"]
     rows = [
@@ -99,7 +102,7 @@ def statistics(streams: Streams) -> str:
                 ratio = figures[USED] / figures[best]
                 lost.append(f"{stream}, {what}: {best}; that of the one used is {ratio:.2f} times as large")
     intervals = [
-        compare_intervals([_centres(stream) for name, stream in equal.items() if "hog" not in name], size)
+        compare_intervals([_centres(stream) for name, stream in equal.items() if is_quiet(name)], size)
         for size in (8, 16, 32)
     ]
     rows = [

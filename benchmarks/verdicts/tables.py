@@ -13,7 +13,7 @@ from benchmarks.verdicts.goals import goals
 from benchmarks.verdicts.programs import workloads
 from benchmarks.verdicts.rival_tables import rivals, statistics
 from benchmarks.verdicts.trials import Streams, slowdown_of
-from benchmarks.verdicts.verdict_tables import beside_a_hog, false_alarms, power, together
+from benchmarks.verdicts.verdict_tables import beside_others, clocks, false_alarms, power, together, waiting
 from harness.report.markdown_text import blocks, details, table
 
 BEGIN, END = "<!-- made by `make verdicts`: begin -->", "<!-- made by `make verdicts`: end -->"
@@ -39,12 +39,18 @@ def render(streams: Streams, facts: Facts | None) -> str:
         false_alarms(streams),
         "### Power: heads that are slower by a known share",
         power(streams),
-        "### Beside a busy core",
-        beside_a_hog(streams),
+        "### Own time and wall time",
+        clocks(streams),
+        "### Beside others",
+        beside_others(streams),
+        "### Heads that wait",
+        waiting(streams),
         "### Many rows in one comparison",
         together(streams),
         "### Other tools' rules on the same turns",
-        rivals(streams),
+        rivals(streams, quiet=True),
+        "### Other tools' rules beside others",
+        rivals(streams, quiet=False),
         "### Which statistic of a generation",
         statistics(streams),
     )

@@ -101,6 +101,16 @@ def slowdown_of(stream: str) -> tuple[str, float]:
     return workload, 0.0 if change == "A/A" else float(change) / 100
 
 
+def is_quiet(stream: str) -> bool:
+    """Whether nothing else computed meanwhile."""
+    return " beside " not in stream
+
+
+def is_waiting(stream: str) -> bool:
+    """Whether the head waits instead of computing."""
+    return "(" in stream
+
+
 def as_sampled(stream: Iterable[Recorded]) -> tuple[Generation, ...]:
     """As the harness's sampler gave them."""
     return tuple(one.generation() for one in stream)
@@ -118,15 +128,16 @@ def slowed(generations: Iterable[Generation], share: float) -> tuple[Generation,
     )
 
 
-def play(generations: Sequence[Generation], *, budget_s: float, floor: float = 0.01, start: int = 0) -> Outcome:
+def play(
+    generations: Sequence[Generation], *, budget_s: float, floor: float = 0.01, start: int = 0, cap_s: float = 0.0
+) -> Outcome:
     """Decide one row from the generations that follow `start`, with their seconds as they were recorded.
 
     Raises:
         RanOutError: There are fewer than the row needs.
     """
-    task = Task(
-        name=f"{start}", sample=partial(_play_back, generations, start), rule=Rule(floor=floor), budget_s=budget_s
-    )
+    sample = partial(_play_back, generations, start)
+    task = Task(name=f"{start}", sample=sample, rule=Rule(floor=floor), budget_s=budget_s, cap_s=cap_s)
     (outcome,) = decide([task], _unobserved)
     return outcome
 
@@ -160,7 +171,12 @@ def overlapping_starts(generations: Sequence[Generation], *, budget_s: float, st
 
 
 def play_overlapping(
-    generations: Sequence[Generation], *, budget_s: float, floor: float = 0.01, starts: Sequence[int] | None = None
+    generations: Sequence[Generation],
+    *,
+    budget_s: float,
+    floor: float = 0.01,
+    cap_s: float = 0.0,
+    starts: Sequence[int] | None = None,
 ) -> Trials:
     """Trials from each of the starts; those that run out are left out, and the others are then those that ended early.
 
@@ -171,7 +187,7 @@ def play_overlapping(
     left_out = 0
     for start in overlapping_starts(generations, budget_s=budget_s) if starts is None else starts:
         try:
-            outcomes.append(play(generations, budget_s=budget_s, floor=floor, start=start))
+            outcomes.append(play(generations, budget_s=budget_s, floor=floor, start=start, cap_s=cap_s))
         except RanOutError:
             left_out += 1
     used = float(np.mean([len(one.generations) for one in outcomes])) if outcomes else 1.0

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from benchmarks.verdicts.estimators import ESTIMATORS, USED, spread
 from benchmarks.verdicts.programs import SLOWDOWNS
+from benchmarks.verdicts.recording import Recorded
 from benchmarks.verdicts.trials import (
     Streams,
     Trials,
     as_sampled,
+    is_quiet,
+    is_waiting,
     play_disjoint,
     play_overlapping,
     play_together,
@@ -22,9 +26,9 @@ from benchmarks.verdicts.trials import (
 from benchmarks.verdicts.words import between, percent
 from harness.report.markdown_text import blocks, details, table
 from harness.stats.intervals import rate_bounds
+from harness.stats.pairing import FloatArray
 from harness.stats.rule import Rule
 
-HOG = " beside a hog"
 BUDGETS_S = (5.0, 15.0, 60.0)
 BUDGET_S = 15.0
 NO_FLOOR = 0.0001
@@ -60,12 +64,8 @@ def _false_alarms(streams: Streams, budget_s: float) -> str:
         for name, stream in streams.items()
         if slowdown_of(name)[1] == 0
     }
-    quiet = [one for name, one in played.items() if "hog" not in name]
-    pooled = Trials(
-        outcomes=tuple(outcome for one in quiet for outcome in one.outcomes),
-        left_out=sum(one.left_out for one in quiet),
-        disjoint=sum(one.disjoint for one in quiet),
-    )
+    quiet = _pooled([one for name, one in played.items() if is_quiet(name)])
+    every = _pooled(list(played.values()))
     rows = [
         [
             name,
@@ -77,11 +77,19 @@ def _false_alarms(streams: Streams, budget_s: float) -> str:
             f"{trials.count('inconclusive')}",
             f"{trials.seconds:.1f}",
         ]
-        for name, trials in [*played.items(), ("all but the hog", pooled)]
+        for name, trials in [*played.items(), ("all quiet ones", quiet), ("all", every)]
         if trials.size
     ]
     heads = [f"budget {budget_s:g} s", "rows", "regressed", "improved", "rate", "unchanged", "inconclusive", "mean s"]
     return table(heads, rows, numbers=[False, *[True] * 7])
+
+
+def _pooled(several: Sequence[Trials]) -> Trials:
+    return Trials(
+        outcomes=tuple(outcome for one in several for outcome in one.outcomes),
+        left_out=sum(one.left_out for one in several),
+        disjoint=sum(one.disjoint for one in several),
+    )
 
 
 def power(streams: Streams) -> str:
@@ -109,7 +117,7 @@ def power(streams: Streams) -> str:
         for budget_s in BUDGETS_S:
             rows = []
             for name, stream in streams.items():
-                if slowdown_of(name)[1]:
+                if slowdown_of(name)[1] and is_quiet(name) and not is_waiting(name):
                     trials = play_overlapping(as_sampled(stream), budget_s=budget_s, floor=floor)
                     rows.append([name, *_power(trials, budget_s)])
             title = f"Budget {budget_s:g} s, floor {percent(floor, 1)}"
@@ -120,7 +128,7 @@ def power(streams: Streams) -> str:
     moved = [
         [f"{name}, head moved by {percent(share)}", *_power(trials, BUDGETS_S[-1])]
         for name, stream in streams.items()
-        if slowdown_of(name)[1] == 0 and "hog" not in name
+        if slowdown_of(name)[1] == 0 and is_quiet(name)
         for share in SLOWDOWNS[1:4]
         for trials in [play_overlapping(slowed(as_sampled(stream), share), budget_s=BUDGETS_S[-1])]
     ]
@@ -138,9 +146,9 @@ def _where_missed(streams: Streams) -> str:
     every = []
     for name, stream in streams.items():
         sampled, slowdown = as_sampled(stream), slowdown_of(name)[1]
-        if "hog" not in name and slowdown > FLOORS[0]:
+        if is_quiet(name) and not is_waiting(name) and slowdown > FLOORS[0]:
             every.append(sampled)
-        elif "hog" not in name and not slowdown:
+        elif is_quiet(name) and not slowdown:
             every += [slowed(sampled, share) for share in SLOWDOWNS[2:5]]
     played = [play_overlapping(one, budget_s=BUDGET_S) for one in every]
     size = sum(one.size for one in played)
@@ -173,26 +181,49 @@ def _power(trials: Trials, budget_s: float) -> list[str]:
     ]
 
 
-def beside_a_hog(streams: Streams) -> str:
-    """Streams that were recorded beside a busy core, each with its quiet twin."""
+def clocks(streams: Streams) -> str:
+    """Own time beside wall time, on the same turns of equal modules."""
+    rows = []
+    for name, stream in streams.items():
+        if slowdown_of(name)[1] or not any(one.own_share for one in stream):
+            continue
+        own, wall = _centres(stream), _centres([one.by_wall_time for one in stream])
+        spreads = [spread(values).robust for values in (own, wall)]
+        rows.append(
+            [
+                name,
+                f"{np.mean([one.own_share for one in stream]) * 100:.0f} %",
+                *(f"{robust * 100:.2f} %" for robust in spreads),
+                f"{(spreads[1] / spreads[0]) ** 2:.1f}",
+                f"{float(np.median(own - wall)) * 100:+.3f} %",
+            ]
+        )
+    heads = ["stream", "rounds by own time", "spread, own", "spread, wall", "less machine time", "own - wall"]
+    return blocks(
+        "The robust deviation between generations, had own time or wall time decided; `less machine time` is the "
+        "square of their ratio, since as many times more generations are as certain; `own - wall` is the median "
+        "difference of a generation's two numbers, which should be zero.",
+        table(heads, rows, numbers=[False, *[True] * 5]),
+    )
+
+
+def _centres(stream: Sequence[Recorded]) -> FloatArray:
+    return np.array([ESTIMATORS[USED](one) for one in stream])
+
+
+def beside_others(streams: Streams) -> str:
+    """Streams that were recorded beside busy processes, by own time and by wall time, each with its quiet twin."""
     rows = []
     for name, busy in streams.items():
-        quiet = streams.get(name.removesuffix(HOG))
-        if not name.endswith(HOG) or quiet is None:
+        quiet = streams.get(name.partition(" beside ")[0])
+        if is_quiet(name) or is_waiting(name) or quiet is None:
             continue
-        slow = slowdown_of(name)[1] > 0
-        for label, stream in ((name.removesuffix(HOG), quiet), ("beside a hog", busy)):
-            sampled = as_sampled(stream)
-            trials = (play_overlapping if slow else play_disjoint)(sampled, budget_s=BUDGET_S)
-            rows.append(
-                [
-                    label,
-                    f"{spread(np.array([ESTIMATORS[USED](one) for one in stream])).deviation * 100:.2f} %",
-                    f"{trials.count('regressed')} / {trials.count('improved')} / {trials.size}",
-                    f"{trials.count('unchanged')} / {trials.count('inconclusive')}",
-                    *_typical(trials),
-                ]
-            )
+        rows += [
+            _company_row(name.partition(" beside ")[0], name, quiet),
+            _company_row(f"beside {name.partition(' beside ')[2]}", name, busy),
+        ]
+        if any(one.own_share for one in busy):
+            rows.append(_company_row("the same by wall time", name, [one.by_wall_time for one in busy]))
     heads = [
         "stream",
         "spread of a generation",
@@ -202,9 +233,42 @@ def beside_a_hog(streams: Streams) -> str:
         "s",
     ]
     return blocks(
-        "A process that computes for half a second and rests for half a second on the other core, meanwhile; budget "
-        f"{BUDGET_S:g} s, floor 1 %. Trials of slowed heads overlap.",
+        f"Budget {BUDGET_S:g} s, floor 1 %. Trials of slowed heads overlap. `a hog` computes for half a second and "
+        "rests for half a second on the other core; `two hogs a core` compute on every core all the time; `hogs that "
+        "come and go` compute on every core for 0.2 to 2 s, and rest as long.",
         table(heads, rows, numbers=[False, *[True] * 5]),
+    )
+
+
+def _company_row(label: str, name: str, stream: Sequence[Recorded]) -> list[str]:
+    sampled = as_sampled(stream)
+    trials = (play_overlapping if slowdown_of(name)[1] else play_disjoint)(sampled, budget_s=BUDGET_S)
+    return [
+        label,
+        f"{spread(_centres(stream)).deviation * 100:.2f} %",
+        f"{trials.count('regressed')} / {trials.count('improved')} / {trials.size}",
+        f"{trials.count('unchanged')} / {trials.count('inconclusive')}",
+        *_typical(trials),
+    ]
+
+
+def waiting(streams: Streams) -> str:
+    """Heads that wait instead of computing: found as often as without own time?"""
+    rows = []
+    for name, stream in streams.items():
+        if not is_waiting(name):
+            continue
+        cells = [name, f"{np.mean([one.own_share for one in stream]) * 100:.0f} %"]
+        for each in (stream, [one.by_wall_time for one in stream]):
+            trials = play_overlapping(as_sampled(each), budget_s=BUDGET_S)
+            cells += [f"{trials.found()} of {trials.size}", *_typical(trials)[:1]]
+        rows.append(cells)
+    heads = ["stream", "rounds by own time", "found", "estimate", "found by wall time", "estimate"]
+    return blocks(
+        "The head makes the base's call and then waits: it sleeps, waits for another process (pipe) or for another "
+        "thread that sleeps (lock), or reads pages from disk. A wait of 150 us takes some 60 us more than it says, so "
+        f"the change is larger than its name. Budget {BUDGET_S:g} s, floor 1 %, trials overlap.",
+        table(heads, rows, numbers=[False, *[True] * 5]) if rows else "None was recorded.",
     )
 
 
@@ -218,7 +282,7 @@ def together(streams: Streams) -> str:
     equal = [
         as_sampled(stream)
         for name, stream in streams.items()
-        if slowdown_of(name) in [(one, 0.0) for one in ("matmul", "tiny", "loop", "threads")] and "hog" not in name
+        if slowdown_of(name) in [(one, 0.0) for one in ("matmul", "tiny", "loop", "threads")] and is_quiet(name)
     ]
     parts = []
     for budget_s in BUDGETS_S[:2]:

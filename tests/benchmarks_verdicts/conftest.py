@@ -21,15 +21,22 @@ def scripted(
     spread: float = 0.002,
     rounds: int = 4,
     seconds: float = 0.5,
+    preempted: float = 0.0,
     seed: int = 0,
 ) -> tuple[Recorded, ...]:
-    """A stream whose generations differ normally by `spread`, and whose head takes (1 + change) times as long."""
+    """A stream whose generations differ normally by `spread`, and whose head takes (1 + change) times as long.
+
+    Args:
+        preempted: What other processes took of a turn, at most, as a share of its own time; 0: own time is not known.
+    """
     random = np.random.default_rng(seed)
     made = []
     for number in range(generations):
         shift = math.log1p(change) + random.normal(0, spread)
         base = 1e6 * np.exp(random.normal(0, 0.001, rounds))
         head = base * math.exp(shift)
+        own = (tuple(base.tolist()), tuple(head.tolist())) if preempted else ((), ())
+        base, head = (side * (1 + random.uniform(0, preempted, rounds)) for side in (base, head))
         made.append(
             Recorded(
                 stream=stream,
@@ -40,6 +47,8 @@ def scripted(
                 base_ns=tuple(base.tolist()),
                 head_ns=tuple(head.tolist()),
                 head_first=tuple(place % 2 == 1 for place in range(rounds)),
+                base_own_ns=own[0],
+                head_own_ns=own[1],
             )
         )
     return tuple(made)

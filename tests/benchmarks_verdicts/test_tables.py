@@ -18,7 +18,7 @@ from benchmarks.verdicts.estimators import ESTIMATORS
 from benchmarks.verdicts.others import OTHERS
 from benchmarks.verdicts.recording import Recorded
 from benchmarks.verdicts.tables import BEGIN, END, recorded, render, write_tables
-from benchmarks.verdicts.trials import Streams
+from benchmarks.verdicts.trials import Streams, is_quiet
 from harness.compare.samplers import GENERATION_S
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.stats.rule import Rule
@@ -44,7 +44,8 @@ def streams() -> Streams:
         scripted("matmul A/A", generations=90, seed=1, seconds=0.7),
         scripted("loop A/A", generations=90, seed=2, spread=0.02, seconds=0.7),
         scripted("loop +3 %", generations=60, change=0.03, seed=3, seconds=0.7),
-        scripted("matmul A/A beside a hog", generations=40, seed=4, seconds=0.7),
+        scripted("matmul A/A beside two hogs a core", generations=60, seed=4, seconds=0.7, preempted=1.5),
+        scripted("loop +3 % (sleep)", generations=60, change=0.03, seed=5, seconds=0.7),
     )
     return {stream[0].stream: stream for stream in every}
 
@@ -63,7 +64,7 @@ def rows_of(text: str, heading: str) -> dict[str, list[str]]:
 
 
 def test_where_and_how_much_was_recorded(text: str, streams: Streams) -> None:
-    assert "on Processor X, 4 cores (virtual machine, System Y, kernel 1), with IREE 3.13.0 (abc): 280 gen" in text
+    assert "on Processor X, 4 cores (virtual machine, System Y, kernel 1), with IREE 3.13.0 (abc): 360 gen" in text
     assert rows_of(text, "What was recorded")["loop +3 %"][:4] == ["loop of small matmuls (5 ms)", "60", "42", "0.70"]
     assert "on a machine that was not noted" in recorded(streams, None)
 
@@ -71,10 +72,23 @@ def test_where_and_how_much_was_recorded(text: str, streams: Streams) -> None:
 def test_equal_modules_are_not_flagged_and_slowed_ones_are_found(text: str) -> None:
     alarms = rows_of(text, "False alarms: a module against itself")
     assert alarms["matmul A/A"][:3] == ["11", "0", "0"]
-    assert set(alarms) >= {"loop A/A", "matmul A/A beside a hog", "all but the hog"}
+    assert set(alarms) >= {"loop A/A", "matmul A/A beside two hogs a core", "all quiet ones", "all"}
     power = rows_of(text, "Power: heads that are slower by a known share")
     assert power["loop +3 %"][0] == "100 %"
-    assert "equal modules called regressed" in text.split("### The goals")[1]
+    assert "equal modules called changed" in text.split("### The goals")[1]
+
+
+def test_own_time_is_set_beside_wall_time(text: str) -> None:
+    clocks = rows_of(text, "Own time and wall time")
+    share, *spreads = clocks["matmul A/A beside two hogs a core"][:3]
+    own, wall = (float(cell.removesuffix(" %")) for cell in spreads)
+    assert (share, own < 0.3, wall > 10) == ("100 %", True, True)
+    assert "matmul A/A" not in clocks, "it was recorded without own time"
+    beside = rows_of(text, "Beside others")
+    assert beside["beside two hogs a core"][1] == "0 / 0 / 7"
+    assert beside["the same by wall time"][2].startswith("0 / "), "wall time shows none of them to be equal"
+    sleeping = rows_of(text, "Heads that wait")["loop +3 % (sleep)"]
+    assert sleeping[1:3] == sleeping[3:]
 
 
 def test_every_rule_and_every_statistic_has_its_row(text: str) -> None:
@@ -82,7 +96,7 @@ def test_every_rule_and_every_statistic_has_its_row(text: str) -> None:
     assert {rule.name for rule in OTHERS} < set(rivals)
     statistics = rows_of(text, "Which statistic of a generation")
     assert set(ESTIMATORS) < set(statistics)
-    for heading in ("Beside a busy core", "Many rows in one comparison"):
+    for heading in ("Own time and wall time", "Beside others", "Heads that wait", "Many rows in one comparison"):
         assert f"### {heading}\n" in text
 
 
@@ -105,7 +119,7 @@ def test_only_what_stands_between_the_marks_changes(
 
 
 def test_the_harness_and_the_others_judge_the_same_stretches(streams: Streams) -> None:
-    scores = contest(streams, budget_s=15)
+    scores = contest({name: stream for name, stream in streams.items() if is_quiet(name)}, budget_s=15)
     assert {tuple(one.alarms) for one in scores} == {("matmul", "loop")}
     assert {tuple((name, count.trials) for name, count in one.alarms.items()) for one in scores} == {
         (("matmul", 6), ("loop", 6))
