@@ -13,7 +13,7 @@ from harness.cache import environments_root
 from harness.cli.app import app, application_for
 from harness.cli.output import print_page, print_text, reporter, tell, tell_where, teller
 from harness.cli.run import print_interrupted, print_run, run_one
-from harness.doctor import diagnose, diagnosis_page, render_json
+from harness.doctor import devices_of, diagnose, diagnosis_page, render_json
 from harness.errors import ExitCode, Interrupted, ToolchainError, UsageError
 from harness.ir.compared import compare_ir
 from harness.ir.op_counts import check_ops
@@ -32,6 +32,7 @@ from harness.stages.inspect import compare_cases, inspect_case
 from harness.stages.ir_sides import NamedCase, named_cases
 from harness.stages.options import AblateOptions, IrOptions, RunOptions
 from harness.store.run_directory import load_run
+from harness.suite.load import find_list, load_suite
 from harness.suite.schema import json_schema
 from harness.toolchain import Toolchain, find_toolchain, installed_environments
 
@@ -195,10 +196,13 @@ def plugins(*names: str, format: Literal["terminal", "json"] = "terminal") -> in
 
 
 @app.command
-def doctor(*, format: Literal["terminal", "json"] = "terminal") -> int:  # noqa: A002 (the option's name)
+def doctor(*suites: Path, format: Literal["terminal", "json"] = "terminal") -> int:  # noqa: A002 (the option's name)
     """Say what is here: tools, drivers, devices, and what would make timing noisy on this machine.
 
+    A device that is not here is a note, and missing where a suite asks for it.
+
     Args:
+        suites: Suites, or lists of suites, whose devices should be here.
         format: How to print it.
     """
     toolchain: Toolchain | ToolchainError
@@ -206,7 +210,11 @@ def doctor(*, format: Literal["terminal", "json"] = "terminal") -> int:  # noqa:
         toolchain = find_toolchain()
     except ToolchainError as error:
         toolchain = error
-    diagnosis = diagnose(toolchain, installed_environments(environments_root()), limits=Limits(seconds=60))
+    lists = [(suite, find_list(suite)) for suite in suites]
+    files = [file for suite, found in lists for file in (found.suites if found is not None else (suite,))]
+    asked = devices_of(load_suite(file).suite for file in files)
+    environments = installed_environments(environments_root())
+    diagnosis = diagnose(toolchain, environments, limits=Limits(seconds=60), asked=asked)
     if format == "json":
         print_text(render_json(diagnosis))
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from harness import process
 from harness.doctor.examine import Diagnosis, PeerHere
@@ -10,12 +10,34 @@ from harness.errors import SuiteError, ToolchainError
 from harness.machine.environment import capture_environment
 from harness.measure.counters import unavailable_reason
 from harness.peers.registry import PEERS, AppliedPeer, find_peer
-from harness.toolchain.devices import DRIVERS, VULKAN_DRIVERS, DeviceProbe, probe_driver, probe_vulkan_driver
+from harness.suite.load import Suite
+from harness.toolchain.devices import (
+    DRIVERS,
+    VULKAN_DRIVERS,
+    DeviceProbe,
+    driver_of,
+    probe_driver,
+    probe_vulkan_driver,
+)
 from harness.toolchain.find import Environment, Toolchain
 
 
+def devices_of(suites: Iterable[Suite]) -> frozenset[str]:
+    """The drivers that suites' devices are of; where a device says which driver of Vulkan, that one."""
+    return frozenset(
+        device.vulkan_driver if driver == "vulkan" and device.vulkan_driver is not None else driver
+        for suite in suites
+        for device in suite.devices
+        for driver in map(driver_of, device.uris)
+    )
+
+
 def diagnose(
-    toolchain: Toolchain | ToolchainError, environments: Sequence[Environment] = (), *, limits: process.Limits
+    toolchain: Toolchain | ToolchainError,
+    environments: Sequence[Environment] = (),
+    *,
+    limits: process.Limits,
+    asked: frozenset[str] = frozenset(),
 ) -> Diagnosis:
     """Look at this machine; this never fails for what it finds or misses.
 
@@ -23,6 +45,7 @@ def diagnose(
         toolchain: The one that would be used, or why there is none.
         environments: The toolchains that were installed for `--toolchain`.
         limits: For each child that looks for devices; ten seconds are plenty.
+        asked: The drivers that somebody wants to use, as `devices_of` gives them.
     """
     environment = capture_environment()  # before the children below add to the load
     probes: tuple[DeviceProbe, ...] = ()
@@ -40,6 +63,7 @@ def diagnose(
         vulkan_drivers=vulkan_drivers,
         peers=tuple(map(_peer, PEERS.names)),
         counters=unavailable_reason(),
+        asked=asked,
     )
 
 

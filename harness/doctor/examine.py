@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from harness.text import plural
-from harness.toolchain.devices import DeviceInfo, DeviceProbe
+from harness.toolchain.devices import PROCESSORS, DeviceInfo, DeviceProbe
 from harness.toolchain.find import Environment as InstalledEnvironment
 from harness.toolchain.find import Toolchain
 
@@ -72,6 +72,7 @@ class Diagnosis:
         environments: The toolchains that were installed for `--toolchain`.
         vulkan_drivers: What each of the drivers that suites ask for by name offers.
         peers: All that installed packages register.
+        asked: Drivers, and drivers of Vulkan, that somebody wants to be here; others that are not here are notes.
     """
 
     environment: Environment
@@ -81,6 +82,14 @@ class Diagnosis:
     environments: tuple[InstalledEnvironment, ...] = ()
     vulkan_drivers: dict[str, DeviceProbe] = field(default_factory=dict)
     peers: tuple[PeerHere, ...] = ()
+    asked: frozenset[str] = frozenset()
+
+    @property
+    def unasked(self) -> bool:
+        """Whether a device that nobody asked for is not here."""
+        names = {probe.driver for probe in self.probes if probe.reason is not None}
+        names |= {name for name, probe in self.vulkan_drivers.items() if probe.reason is not None}
+        return bool(names - self.asked - set(PROCESSORS))
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
@@ -90,8 +99,8 @@ class Diagnosis:
         return (
             *_toolchain(self.toolchain, process),
             *_environments(self.environments),
-            *_devices(self.probes),
-            *_vulkan_drivers(self.vulkan_drivers),
+            *_devices(self.probes, self.asked),
+            *_vulkan_drivers(self.vulkan_drivers, self.asked),
             *_peers(self.peers),
             *_machine(machine, load),
             *_load(load, cpu),
@@ -306,24 +315,31 @@ def _environments(environments: Sequence[InstalledEnvironment]) -> Iterator[Find
         yield _ok("toolchain", f"IREE {extra.version} for --toolchain {extra.version}, {size}")
 
 
-def _devices(probes: Sequence[DeviceProbe]) -> Iterator[Finding]:
+def _not_here(name: str, what: str, advice: str | None, asked: frozenset[str]) -> Finding:
+    """A device that is not here: nothing is wrong with a machine that has no GPU, unless somebody wants to use one."""
+    if name in asked or name in PROCESSORS:
+        return _missing("devices", what, advice)
+    return _note("devices", what, advice)
+
+
+def _devices(probes: Sequence[DeviceProbe], asked: frozenset[str]) -> Iterator[Finding]:
     if not probes:
         yield _missing("devices", "no device can be looked for without IREE's tools")
     for probe in probes:
         if probe.reason is not None:
             detail = f" ({probe.detail})" if probe.detail else ""
-            yield _missing("devices", f"{probe.driver}: {probe.reason}{detail}", probe.advice)
+            yield _not_here(probe.driver, f"{probe.driver}: {probe.reason}{detail}", probe.advice, asked)
         for device in probe.devices:
             # Of several devices, a suite says which one by its URI.
             yield _device(device, title=probe.driver if len(probe.devices) == 1 else device.uri)
 
 
-def _vulkan_drivers(probes: Mapping[str, DeviceProbe]) -> Iterator[Finding]:
+def _vulkan_drivers(probes: Mapping[str, DeviceProbe], asked: frozenset[str]) -> Iterator[Finding]:
     """What `vulkan` comes to for devices of suites that say which driver."""
     for name, probe in probes.items():
         key = f'vulkan_driver = "{name}"'
         if probe.reason is not None:
-            yield _missing("devices", f"{key}: {probe.reason}", probe.advice)
+            yield _not_here(name, f"{key}: {probe.reason}", probe.advice, asked)
         for device in probe.devices:
             yield _ok("devices", f"{key}: {device.facts}")
 

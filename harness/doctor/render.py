@@ -21,6 +21,9 @@ _MARKS: dict[Level, tuple[str, Tone]] = {
 }
 
 
+_UNASKED = "Devices that nobody asked for are notes; `harness doctor SUITE` asks for those of a suite."
+
+
 def diagnosis_page(diagnosis: Diagnosis) -> Page:
     """The findings by topic, each with its level as mark and word and with what to do; a summary ends them."""
     parts: list[Part] = []
@@ -35,7 +38,8 @@ def diagnosis_page(diagnosis: Diagnosis) -> Page:
                 parts.append(Paragraph(f"-> {finding.advice}{':' if finding.command else ''}"))
             if finding.command:
                 parts.append(Code(finding.command, "sh"))
-    return Page(parts=(*parts, Heading("Summary"), Paragraph(f"{_summary(diagnosis)} {_conclusion(diagnosis)}")))
+    parts += [Heading("Summary"), Paragraph(f"{_summary(diagnosis)} {_conclusion(diagnosis)}")]
+    return Page(parts=parts, notes=[_UNASKED] if diagnosis.unasked else [])
 
 
 def _summary(diagnosis: Diagnosis) -> str:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.doctor import diagnose
+from harness.doctor import devices_of, diagnose
 from harness.errors import ToolchainError
 from harness.peers.registry import PEERS
 from harness.process import Limits
+from tests.builders import a_device, a_suite
 from tests.doctor.conftest import TOOLCHAIN
 
 LIMITS = Limits(seconds=30)
@@ -41,3 +42,14 @@ def test_every_registered_peer_is_there_or_says_why_not() -> None:
     peers = diagnose(ToolchainError("none"), limits=LIMITS).peers
     assert {peer.name for peer in peers} == set(PEERS.names)
     assert all((peer.version is None) == (peer.missing is not None) for peer in peers)
+
+
+def test_suites_ask_for_the_drivers_of_their_devices() -> None:
+    """And for one driver of Vulkan where they say which."""
+    both = replace(a_device(), uri="cuda://0", more_uris=("hip",))
+    soft = replace(a_device(), uri="vulkan", vulkan_driver="lavapipe")
+    suites = (a_suite(devices=(a_device(), both, soft)), a_suite(devices=(replace(a_device(), uri="vulkan://1"),)))
+    assert devices_of(suites[:1]) == {"local-sync", "cuda", "hip", "lavapipe"}
+    assert devices_of(suites) == {"local-sync", "cuda", "hip", "lavapipe", "vulkan"}
+    asked = devices_of(suites)
+    assert diagnose(ToolchainError("none"), limits=LIMITS, asked=asked).asked == asked

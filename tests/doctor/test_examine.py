@@ -109,6 +109,7 @@ H200 = tuple(
     for uri in ("cuda://GPU-aaaa", "cuda://GPU-bbbb")
 )
 NAMELESS = DeviceProbe(driver="cuda", devices=(DeviceInfo(uri="cuda://GPU-1", name=""),))
+NO_CPU = DeviceProbe(driver="local-sync", reason="none", advice="reinstall")
 DRIVERS = {
     "lavapipe": DeviceProbe(driver="vulkan", devices=(DeviceInfo(uri="vulkan://a", name="llvmpipe", kind="cpu"),)),
     "swiftshader": DeviceProbe(driver="vulkan", reason="SwiftShader is not here", advice="install Chromium"),
@@ -126,6 +127,12 @@ SOFTWARE = "llvmpipe (LLVM 15.0.6, 256 bits), Vulkan 1.3.230, Mesa 22.3.6 (LLVM 
         ({"probes": (LOCAL,)}, "ok", "local-sync: this CPU, on one thread", None),
         (
             {"probes": (NO_CUDA,)},
+            "note",
+            "cuda: no CUDA device (UNAVAILABLE: CUDA driver library 'libcuda.so'/'nvcuda.dll' not available)",
+            "install the NVIDIA driver (libcuda)",
+        ),
+        (
+            {"probes": (NO_CUDA,), "asked": frozenset({"cuda"})},
             "missing",
             "cuda: no CUDA device (UNAVAILABLE: CUDA driver library 'libcuda.so'/'nvcuda.dll' not available)",
             "install the NVIDIA driver (libcuda)",
@@ -146,7 +153,14 @@ SOFTWARE = "llvmpipe (LLVM 15.0.6, 256 bits), Vulkan 1.3.230, Mesa 22.3.6 (LLVM 
         ),
         ({"vulkan_drivers": DRIVERS}, "ok", 'vulkan_driver = "lavapipe": llvmpipe', None),
         (
-            {"vulkan_drivers": DRIVERS},
+            {"vulkan_drivers": DRIVERS, "asked": frozenset({"vulkan", "lavapipe"})},
+            "note",
+            'vulkan_driver = "swiftshader": SwiftShader is not here',
+            "install Chromium",
+        ),
+        ({"probes": (NO_CPU,)}, "missing", "local-sync: none", "reinstall"),
+        (
+            {"vulkan_drivers": DRIVERS, "asked": frozenset({"swiftshader"})},
             "missing",
             'vulkan_driver = "swiftshader": SwiftShader is not here',
             "install Chromium",

@@ -17,7 +17,7 @@ Toolchain
 x missing: there is no IREE here: install it
 
 Devices
-x missing: cuda: no CUDA device (UNAVAILABLE: CUDA driver library
+i note: cuda: no CUDA device (UNAVAILABLE: CUDA driver library
 'libcuda.so'/'nvcuda.dll' not available)
 -> install the NVIDIA driver (libcuda)
 
@@ -31,14 +31,24 @@ Hardware counters
 + ok: hardware counters work, and are read beside the time
 
 Summary
-1 ok, 1 note, 2 missing. Nothing can be compiled or measured here before the
+1 ok, 2 notes, 1 missing. Nothing can be compiled or measured here before the
 toolchain is there.
+
+Devices that nobody asked for are notes; `harness doctor SUITE` asks for those
+of a suite.
 """
 
 
 def test_what_a_reader_sees() -> None:
     environment = {**SILENT, "memory": {"transparent_huge_pages": "always"}}
     assert to_terminal(diagnosis_page(judge(environment, probes=(NO_CUDA,))), width=80) == NOTHING
+
+
+def test_a_device_that_a_suite_asks_for_is_missing() -> None:
+    page = diagnosis_page(judge(SILENT, probes=(NO_CUDA,), asked=frozenset({"cuda"})))
+    text = to_terminal(page, width=200)
+    assert "x missing: cuda: no CUDA device" in text
+    assert "nobody asked" not in text
 
 
 def test_every_finding_is_there_and_commands_stay_whole(busy: Diagnosis) -> None:
