@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass, replace
@@ -53,7 +54,8 @@ def run(options: RunOptions | None = None, *, format: Format = "terminal") -> in
     if options.suite is not None and options.resume is None and (suites := find_list(options.suite)) is not None:
         return run_list(suites, options, format)
     try:
-        path = run_one(options)
+        # Of a harness that makes a side of a comparison in a tree of its own.
+        path = run_one(options, purpose=os.environ.get("HARNESS_PURPOSE", ""))
     except Interrupted as error:
         print_interrupted(error, format)
         raise

@@ -146,8 +146,9 @@ def _sides(comparison: Comparison) -> str:
 
 
 def _with_reason(row: Row) -> Row:
-    """The row with its reason where somebody needs it: it is not decided, or violates a gate."""
-    return row if row.verdict == "inconclusive" or row.gate == "violated" else replace(row, reason="")
+    """The row with its reason where somebody needs it: it is not decided, has no base, or violates a gate."""
+    is_open = row.verdict in ("inconclusive", "new")
+    return row if is_open or row.gate == "violated" else replace(row, reason="")
 
 
 def _concern(row: Row) -> tuple[int, float]:

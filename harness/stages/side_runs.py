@@ -90,6 +90,7 @@ class SideRuns:
             measure=False,
             results=results,
             compile_timeout_s=self.options.compile_timeout,
+            wait=self.options.wait,
             verbose=self.options.verbose,
         )
 
@@ -98,6 +99,7 @@ class SideRuns:
         python = Path(sys.executable).parent
         environment = {
             "HARNESS_CACHE": str(cache_root()),
+            "HARNESS_PURPOSE": "compare",
             "PATH": os.pathsep.join([str(python), os.environ.get("PATH", os.defpath)]),
         }
         prepare = ["bash", "-euo", "pipefail", "-c", f"exec >&2\n{self.options.prepare}"]
@@ -107,6 +109,7 @@ class SideRuns:
         options = [
             *("--no-measure", "--format", "json", "--results", str(self.options.results.absolute())),
             *("--compile-timeout", f"{self.options.compile_timeout:g}"),
+            *([] if self.options.wait else ["--no-wait"]),
             *(word for pattern in self.options.patterns for word in ("--filter", pattern)),
         ]
         command = [sys.executable, "-c", _HARNESS, "run", str(suite), *options]

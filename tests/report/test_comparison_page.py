@@ -94,6 +94,11 @@ def test_the_verdict_comes_first_then_what_to_do(full_comparison: Comparison) ->
     ]
 
 
+def test_a_row_without_a_base_says_why_it_has_none() -> None:
+    row = make_row("m/v@d", verdict="new", reason="skipped in the base: iree-compile 3.1.0 knows no flag --x")
+    assert row.reason in render(make_comparison([row]), "terminal", width=200)
+
+
 @pytest.mark.parametrize(
     ("rows", "verdict", "advice"),
     [

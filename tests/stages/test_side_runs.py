@@ -123,12 +123,15 @@ def test_a_tree_is_prepared_with_this_python_and_run_by_a_harness_of_its_own(
     runs: Callable[..., SideRuns], notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = (
-        "import json, os, sys; sys.stderr.write(open('../prepared').read() + ' '.join(sys.argv[1:]) + '\\n\\n');"
+        "import json, os, sys; said = [open('../prepared').read(), os.environ['HARNESS_PURPOSE'], *sys.argv[1:]];"
+        "sys.stderr.write(' '.join(said) + '\\n\\n');"
         "print(json.dumps({'run': {'id': 'an-id'}})); sys.exit(3)"
     )
     monkeypatch.setattr(side_runs, "_HARNESS", program)
     maker = runs(
-        patterns=("x/*", "y"), prepare="cat ../suites/small.toml > ../prepared\necho done\ncommand -v python >&2"
+        patterns=("x/*", "y"),
+        wait=False,
+        prepare="cat ../suites/small.toml > ../prepared\necho done\ncommand -v python >&2",
     )
     path, _ = maker.of_commit(SUITE, require_commit("HEAD~1"), "base")
     assert path == Path("results/an-id")
@@ -136,7 +139,8 @@ def test_a_tree_is_prepared_with_this_python_and_run_by_a_harness_of_its_own(
     assert notes.lines[1:] == [
         "done",
         f"{Path(sys.executable).parent}/python",
-        f"oldrun {SUITE} --no-measure --format json --results {results} --compile-timeout 900 --filter x/* --filter y",
+        f"old compare run {SUITE} --no-measure --format json --results {results} --compile-timeout 900 --no-wait "
+        "--filter x/* --filter y",
     ]
 
 

@@ -44,6 +44,7 @@ def test_what_it_changes_is_measured_and_nothing_else(measured: Job) -> None:
     assert verdicts == {TUNED: "regressed", "product/stock@cpu": "identical"}
     for side, revision in (("base", "HEAD^"), ("head", "HEAD")):
         assert comparison[side]["commit"] == git(measured.checkout, "rev-parse", revision)
+        assert load_run(measured.results / "compared" / comparison[side]["run"]).header.purpose == "compare"
     assert any(TUNED in note and "differently" in note for note in comparison["notes"])
 
 
