@@ -135,8 +135,9 @@ class Right:
     advice: str = ""
 
 
-# What takes no longer is run a second time, on other inputs.
+# What takes no longer is run a second time, on other inputs; a peer begins each time with a process that loads it.
 _QUICK_S = 0.5
+_QUICK_PEER_S = 3.0
 # Far from the seeds that suites number their inputs with.
 _OTHER_SEED = 1_000_000
 _FINITE = "itself: its values are finite"
@@ -244,13 +245,13 @@ def _check(
     try:
         started = time.monotonic()
         outputs = runnable.outputs(limits)
-        is_quick = time.monotonic() - started < _QUICK_S
+        is_quick = time.monotonic() - started < (_QUICK_S if isinstance(runnable, Runnable) else _QUICK_PEER_S)
         right = references.find(case, model, runnable.artifact)
         has_opinion = right is None
         if right is None and isinstance(runnable, Runnable):
             right = second_opinion(runnable)
         check = _held(check, runnable, outputs, right, model.tolerance)
-        if check.failure is None and is_quick and isinstance(runnable, Runnable):
+        if check.failure is None and is_quick:
             opinion: SecondOpinion = second_opinion if has_opinion and right is not None else lambda _: None
             check = _with_other_inputs(check, runnable, model, others, limits, opinion)
         if check.failure is None:
@@ -291,7 +292,7 @@ def _held(
 
 def _with_other_inputs(
     check: Check,
-    runnable: Runnable,
+    runnable: AnyRunnable,
     model: Model,
     others: _References,
     limits: Limits,
@@ -313,7 +314,7 @@ def _with_other_inputs(
         return check
     try:
         outputs = other.outputs(limits)
-        if right is None:
+        if right is None and isinstance(other, Runnable):
             right = second_opinion(other)
         held = _held(check, other, outputs, right, model.tolerance)
     except CaseError as error:
@@ -327,13 +328,16 @@ def _with_other_inputs(
     return replace(check, other_inputs=right is not None)
 
 
-def _on_other_inputs(runnable: Runnable) -> Runnable | None:
-    """The case in another folder, called with other random values; None where an input is not random."""
+def _on_other_inputs(runnable: AnyRunnable) -> AnyRunnable | None:
+    """The case, IREE's in another folder, called with other random values; None where an input is not random."""
     artifact = runnable.artifact
     if not artifact.inputs or any(value.fill != "random" for value in artifact.inputs):
         return None
     inputs = tuple(replace(value, seed=value.seed + _OTHER_SEED) for value in artifact.inputs)
     artifact = replace(artifact, inputs=inputs, arguments=write_arguments(inputs, artifact.mlir.parent))
+    if isinstance(runnable, RunnablePeer):
+        arguments = tuple(argument.for_worker() for argument in artifact.arguments)
+        return replace(runnable, artifact=artifact, loadable=replace(runnable.loadable, arguments=arguments))
     files = input_files(artifact)
     folder = runnable.bench.folder.with_name(f"{runnable.bench.folder.name}-other-inputs")
     folder.mkdir()

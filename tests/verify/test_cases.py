@@ -18,13 +18,15 @@ from harness.models.bench_folder import lay_out
 from harness.models.inputs import load_argument, write_arguments
 from harness.models.materialize import materialize
 from harness.models.model import Input, Model, Tolerance
+from harness.peers.values import PeerModel
+from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.run import Build, Check
 from harness.toolchain import Toolchain
-from harness.verify import Right, Runnable, check_cases
+from harness.verify import Right, Runnable, RunnablePeer, check_cases
 from harness.verify.cases import SecondOpinion
 from harness.verify.kept import kept_outputs, later_problem
-from tests.builders import make_artifact, make_case, make_model
+from tests.builders import a_peer, make_artifact, make_case, make_model
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 from tests.verify.conftest import Compile
 
@@ -210,6 +212,7 @@ RANDOM = Input(shape=(3,), seed=7)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, each call counts as quick."""
     monkeypatch.setattr("harness.verify.cases._QUICK_S", 60.0)
+    monkeypatch.setattr("harness.verify.cases._QUICK_PEER_S", 60.0)
 
 
 def test_what_takes_long_is_run_once(
@@ -259,6 +262,37 @@ def test_a_variant_is_held_against_the_baseline_with_other_inputs_too(
     assert len(calls(fake)) == 4
     first, other = cases[0].bench.folder, cases[0].bench.folder.with_name("stock@cpu-other-inputs")
     assert not np.array_equal(np.load(first / "input0.npy"), np.load(other / "input0.npy"))
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_peer_meets_other_inputs_too(
+    make_runnable: MakeRunnable, fake: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stock = make_runnable("stock", "1,2,3", inputs=[RANDOM])
+    arguments = tuple(argument.for_worker() for argument in stock.artifact.arguments)
+    loadable = LoadablePeer(
+        name="net/onnxruntime@cpu",
+        peer=a_peer(),
+        model=PeerModel(name="net", builder=None, inputs=()),
+        arguments=arguments,
+        threads=1,
+        cache=stock.bench.folder,
+    )
+    case = replace(stock.case, name=loadable.name, variant="onnxruntime", baseline=False, peer="onnxruntime")
+    peer = RunnablePeer(case=case, artifact=stock.artifact, loadable=loadable, cpus=None)
+    asked = []
+
+    def folded(self: RunnablePeer, _: Limits) -> list[Any]:
+        asked.append(self.loadable.arguments)
+        return [np.array([1, 2, 3 if self.loadable.arguments == arguments else 4], np.float32)]
+
+    monkeypatch.setattr(RunnablePeer, "outputs", folded)
+    checks = check_cases([stock, peer], {"net": make_model()}, LIMITS, lambda _: None, cache_root())
+    message = words({found.case: found for found in checks})[loadable.name]
+    assert message.startswith(
+        "right with the suite's inputs; with other random values of them its output 0 differs in 1"
+    )
+    assert len(asked) == 2 and asked[0] != asked[1]
 
 
 def test_zeros_that_would_pass_are_told(make_runnable: MakeRunnable, fake: Toolchain) -> None:
