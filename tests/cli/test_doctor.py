@@ -29,7 +29,7 @@ def test_the_devices_of_suites_and_of_lists_of_suites(
     (tmp_path / "flags.toml").write_text(FLAGS)
     (tmp_path / "small.toml").write_text(SUITE)
     (tmp_path / "gpu.toml").write_text(SUITE + GPU)
-    (tmp_path / "all.toml").write_text('suites = ["small.toml", "gpu.toml"]\n')
+    (tmp_path / "all.toml").write_text('name = "all"\nsuites = ["small.toml", "gpu.toml"]\n')
     for suites in ([], ["small.toml"], ["all.toml"]):
         assert inspect.doctor(*(tmp_path / suite for suite in suites)) in (ExitCode.OK, ExitCode.USAGE)
     assert noted == [frozenset(), {"local-sync"}, {"local-sync", "cuda"}]
