@@ -68,7 +68,7 @@ class SideRuns:
         here = Path(os.path.relpath(commit.root / below, commit.root / commit.below))
         folder = self.trees.enter_context(tree_of(commit)) / commit.below
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            _make(folder, commit.below)
             if self.options.prepare is not None:
                 return self._prepared(here, folder), folder
             results = self.options.results.absolute()
@@ -103,7 +103,10 @@ class SideRuns:
             "PATH": os.pathsep.join([str(python), os.environ.get("PATH", os.defpath)]),
         }
         prepare = ["bash", "-euo", "pipefail", "-c", f"exec >&2\n{self.options.prepare}"]
-        status, _, said = _followed(prepare, folder, environment, self.progress)
+        try:
+            status, _, said = _followed(prepare, folder, environment, self.progress)
+        except OSError as error:
+            raise UsageError(f"--prepare: bash cannot be started ({error.strerror}); install it") from None
         if status != 0:
             raise UsageError(f"--prepare exits with status {status}: {said}")
         options = [
@@ -122,6 +125,14 @@ class SideRuns:
             return self.options.results / str(json.loads(printed)["run"]["id"])
         except (ValueError, KeyError):
             raise UsageError(f"{suite} is a list of suites; give one of them") from None
+
+
+def _make(folder: Path, name: Path) -> None:
+    """Make the working folder's place in a tree, where the commit does not have it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise UsageError(f"{name} is no folder there; call it from the top of the repository") from None
 
 
 def _followed(

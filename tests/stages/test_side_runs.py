@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,14 @@ def test_what_is_wrong_with_a_side_names_it(
     assert str(stopped.value).startswith(
         f"interrupted while the head {short} was compiled; the same command begins again"
     )
+
+
+def test_who_works_in_a_folder_that_is_none_in_a_commit(runs: Callable[..., SideRuns], repository: Path) -> None:
+    found = require_commit("HEAD")
+    with pytest.raises(
+        UsageError, match=r"the base \w+: suites/small.toml is no folder there; call it from the top of"
+    ):
+        runs().of_commit(SUITE, replace(found, below=Path("suites/small.toml")), "base")
 
 
 # --- Prepared trees ---
