@@ -162,9 +162,14 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def job_in(repository: Path, folder: Path) -> Job:
     """A job for the pull request from `topic` into main, in a copy of the repository."""
     shutil.copytree(repository, folder / "repository", symlinks=True)
-    checkout = folder / "repository/clone"
-    git(checkout, "remote", "set-url", "origin", str(folder / "repository/origin"))
-    return Job(checkout=checkout, temp=folder / "runner", environment={"GITHUB_BASE_REF": "main"})
+    job = job_of(folder)
+    git(job.checkout, "remote", "set-url", "origin", str(folder / "repository/origin"))
+    return job
+
+
+def job_of(folder: Path) -> Job:
+    """The job that was begun there."""
+    return Job(folder / "repository/clone", folder / "runner", {"GITHUB_BASE_REF": "main"})
 
 
 @pytest.fixture

@@ -16,21 +16,25 @@ from harness.github.posting import read_figures
 from harness.report.run_report import Report
 from harness.store.run_directory import load_run
 from tests.builders import commit, git
+from tests.conftest import MadeOnce
 from tests.github.fake_github import BOT, FakeGitHub, running_server
-from tests.workflows.conftest import SUITE, Job, job_in
+from tests.workflows.conftest import SUITE, Job, job_in, job_of
 
 TOKEN = "ghs_secret"  # noqa: S105
 TUNED = "product/tuned@cpu"
 MARKER = "<!--harness comparison: small.toml-->"
 
 
-@pytest.fixture(scope="module")
-def measured(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job that has measured the pull request."""
-    job = job_in(repository, tmp_path_factory.mktemp("measured"))
-    # The budget is enough on the busiest machine; it stops when it knows.
-    job.measure(HARNESS_ROW_BUDGET="60", HARNESS_PREPARE="grep -o 'target-cpu=[a-z]*' small.toml")
-    return job
+@pytest.fixture(scope="session")
+def measured(repository: Path, made_once: MadeOnce) -> Job:
+    """A job that has measured the pull request; tests only read it."""
+
+    def measure(folder: Path) -> None:
+        # The budget is enough on the busiest machine; it stops when it knows.
+        prepare = "grep -o 'target-cpu=[a-z]*' small.toml"
+        job_in(repository, folder).measure(HARNESS_ROW_BUDGET="60", HARNESS_PREPARE=prepare)
+
+    return job_of(made_once("measured", measure))
 
 
 # --- The untrusted half ---
