@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -166,10 +167,13 @@ def pair_runs(base: Side, head: Side, *, by_name: bool = False) -> list[Pair]:
     pairs = [Pair(name=case.name, base=partners.get(case.name), head=case) for case in _compared(head)]
     pairs += [Pair(name=case.name, base=case, head=None) for case in unpaired]
     if not any(pair.base and pair.head for pair in pairs):
-        raise UsageError(
-            f"{base.label} and {head.label} have no case in common; compare runs of one suite, and `harness list` "
-            "shows a suite's cases with their ids"
-        )
+        alike = {case.name for case in _compared(base)} & {case.name for case in _compared(head)}
+        advice = "compare runs of one suite, and `harness list` shows a suite's cases with their ids"
+        if alike:
+            what = f"{len(alike)} {'has' if len(alike) == 1 else 'have'}"
+            command = shlex.join(["harness", "compare", base.label, head.label, "--by-name"])
+            advice = f"{what} the same name and another definition, and `{command}` compares these"
+        raise UsageError(f"{base.label} and {head.label} have no case in common; {advice}")
     heads = {pair.name for pair in pairs if pair.head is not None}
     return [  # a case whose definition changed is there twice under one name: once gone and once new
         replace(pair, name=f"{pair.name} (base)") if pair.head is None and pair.name in heads else pair

@@ -332,8 +332,11 @@ def _unchanged_tables(rows: Sequence[Row], layout: Layout) -> list[Part]:
 
 
 def _means(comparison: Comparison) -> list[Part]:
-    """Geometric means of the latency ratios, folded away; not where most rows are not decided."""
-    open_rows = of_verdict(of_metric(real_rows(comparison), LATENCY.name), "inconclusive")
+    """Geometric means of the latency ratios, folded away; not where none was measured or most are not decided."""
+    latencies = of_metric(real_rows(comparison), LATENCY.name)
+    if not of_verdict(latencies, *MEASURED):
+        return []
+    open_rows = of_verdict(latencies, "inconclusive")
     undecided = Counter((kind, getattr(row, kind)) for row in open_rows for kind in get_args(Kind))
     every = geometric_means(comparison.rows)
     means = [mean for mean in every if says_something(mean.rows, undecided[mean.kind, mean.name])]

@@ -65,6 +65,7 @@ class Limits:
 
 
 _LOG_LINES = 60
+_RATIO = re.compile(r"(?<!\S)[▼▲=?] (?=\d)|\[\d\S*, \d\S*\]")
 _EXPONENT = re.compile(r"(?<=\de)-(?=\d)")
 
 # GitHub's own message says 65,536 characters; what its API stored when people tried was 262,144 bytes of UTF-8
@@ -224,7 +225,7 @@ class _Writer:
         return blocks(title, "\n".join(lines)) if lines else ""
 
     def _cell(self, column: Column, cell: Cell) -> str:
-        write = {"name": name, "number": _unbroken}.get(column.kind, escape)
+        write = {"name": name, "number": _unbroken, "text": _whole_ratio}.get(column.kind, escape)
         return "<br>".join(write(self.cut(text)) for text in lines_of(cell))
 
     def cut(self, text: str, *, sentence: bool = False) -> str:
@@ -243,6 +244,11 @@ class _Writer:
         return excerpt(whole, _LOG_LINES, self._limits.log)
 
 
+def _whole_ratio(text: str) -> str:
+    """A text whose ratio is broken before its interval at most, as in `▼ 0.279 [0.276, 0.282]`."""
+    return _RATIO.sub(lambda match: match[0].replace(" ", "\u00a0"), escape(text))
+
+
 def _unbroken(figure: str) -> str:
     """A figure such as `2e-4` or `+12 %`, which no browser breaks at this hyphen or before its unit."""
-    return escape(_EXPONENT.sub("\u2011", figure)).replace(" %", "\u00a0%")
+    return _whole_ratio(_EXPONENT.sub("\u2011", figure)).replace(" %", "\u00a0%")

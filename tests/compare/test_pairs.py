@@ -153,6 +153,8 @@ def test_runs_with_no_case_in_common() -> None:
         "this and that have no case in common; compare runs of one suite, and `harness list` shows a suite's cases "
         "with their ids"
     )
+    with pytest.raises(UsageError, match="1 has the same name and another definition, and `harness compare this that"):
+        pair_runs(a_side(STOCK, label="this"), a_side(replace(FAST, name=STOCK.name), label="that"))
 
 
 # --- One run ---

@@ -209,7 +209,7 @@ def test_geometric_means_are_of_decided_rows_and_have_their_interval() -> None:
         replace(make_timed("m/w@d", 1.0, 1.0, "unchanged"), ci_low=0.99, ci_high=1.01),
         make_timed("m/x@d", 1.0, 7.0, "inconclusive"),
     ]
-    assert "| model | `m` | 1.095 [1.044, 1.146] | +9.5\u00a0% | 2 |" in comment(*rows)
+    assert "| model | `m` | 1.095 [1.044,\u00a01.146] | +9.5\u00a0% | 2 |" in comment(*rows)
     assert overview(*rows)["Latency"][-1] == "+9.5 % [+4.4 %, +14.6 %] of 2"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from typing import Literal
 
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
@@ -133,6 +134,13 @@ def test_sentences_leave_a_table_of_figures_its_width_in_markdown() -> None:
     )
     words = Table(columns=(columns[0], columns[2]))
     assert "| a | inert<br>slow |" in to_markdown(Page(parts=(words,)))
+
+
+@pytest.mark.parametrize("kind", ["text", "number"])
+def test_a_ratio_is_broken_before_its_interval_at_most(kind: Literal["text", "number"]) -> None:
+    table = Table(columns=(Column("vs stock", ("▼ 0.279 [0.276, 0.282]", "= same as [1, of x]"), kind=kind),))
+    text = to_markdown(Page(parts=(table,)))
+    assert "| ▼\u00a00.279 [0.276,\u00a00.282] |" in text and "| = same as [1, of x] |" in text
 
 
 def test_rows_beyond_the_most_are_counted() -> None:
