@@ -95,6 +95,17 @@ def test_everything_that_a_worker_and_a_compiler_need(kept: Kept) -> None:
     assert module.loadable.toolchain == kept.toolchain
 
 
+def test_weights_of_a_commit_are_read_in_its_tree(kept: Kept, tmp_path: Path) -> None:
+    header = replace(kept.side.run.header, suite="../suites/small.toml")
+    run = replace(kept.side.run, header=header)
+    (tmp_path / "tree/suites").mkdir(parents=True)
+    (tmp_path / "tree/sub").mkdir()
+    (tmp_path / "tree/suites/net.irpa").write_bytes(b"as they were")
+    side = replace(kept.side, run=run, root=tmp_path / "tree/sub")
+    module = find_module(side, CASE, kept.toolchain, kept.cache)
+    assert module.loadable.parameters["net"].read_bytes() == b"as they were"
+
+
 MODULE_GONE = "the module of net/stock@cpu in results/base is no longer in the cache"
 MODEL_GONE = "the model of net/stock@cpu in results/base is no longer in the cache"
 
