@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -51,7 +51,20 @@ def refine(logs: FloatArray, values: FloatArray, model: Model, least: float) -> 
     while flapping := flapping_steps(logs, model):
         kept = [shape for shape in model.shapes if shape not in flapping]
         model = _settle(values, fit(values, kept), least)
+    while (pair := _drifts_in_one_place(model)) is not None:
+        without = fit(values, _without(_without(model.shapes, pair[0]), pair[1]))
+        model = _settle(values, fit(values, [*without.shapes, _best_single(without, pair[0])]), least)
     return model
+
+
+def _drifts_in_one_place(model: Model) -> tuple[Drift, Drift] | None:
+    """Two drifts over mostly the same points: a rise and a fall that cancel each other are a bend of the noise."""
+    drifts = [shape for shape in model.shapes if isinstance(shape, Drift)]
+    for drift, other in combinations(drifts, 2):
+        shared = min(drift.end, other.end) - max(drift.start, other.start)
+        if 2 * shared > min(drift.end - drift.start, other.end - other.start):
+            return drift, other
+    return None
 
 
 def drop_gains(values: FloatArray, model: Model) -> list[float]:
