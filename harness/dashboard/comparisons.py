@@ -109,6 +109,7 @@ def _sides(rows: pd.DataFrame, runs: Mapping[str, Mapping[str, Any]]) -> tuple[S
         _side(label, run, runs.get(run, {}))
         for label, run in zip(releases if len(releases) == len(ends) else labels, ends, strict=True)
     )
+    base, head = replace(base, commit=first["base_commit"] or ""), replace(head, commit=first["head_commit"] or "")
     if first["within"]:
         head = replace(head, variants=tuple(sorted(set(rows["variant"][~rows["control"].astype(bool)]))))
     return base, head

@@ -135,6 +135,8 @@ def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
             "gate": row.gate or "",
             "command": shlex.join(comparison.command),
             "within": comparison.within,
+            "base_commit": comparison.base.commit,
+            "head_commit": comparison.head.commit,
         }
         for row in comparison.rows
     ]

@@ -157,6 +157,8 @@ CREATE TABLE comparisons ( -- one row of one comparison
     reason VARCHAR,                 -- Why the verdict is what it is, in plain words.
     command VARCHAR,                -- The command line that made it, quoted for a shell; "" where none was kept.
     within BOOLEAN,                 -- Whether variants of one run were compared with its baseline.
+    base_commit VARCHAR,            -- The commit that the base's suite is of; "" where the base is none.
+    head_commit VARCHAR,            -- Likewise the head's.
 );
 
 CREATE TABLE tags ( -- a tag of a run
@@ -168,7 +170,10 @@ CREATE TABLE tags ( -- a tag of a run
 """
 
 # Columns that a table's Parquet files of older harnesses lack, and what stands for them.
-LATER: Mapping[str, Mapping[str, str]] = {"runs": {"purpose": f"regexp_extract(command, '{PURPOSE_IN_COMMAND}', 1)"}}
+LATER: Mapping[str, Mapping[str, str]] = {
+    "runs": {"purpose": f"regexp_extract(command, '{PURPOSE_IN_COMMAND}', 1)"},
+    "comparisons": {"base_commit": "''", "head_commit": "''"},
+}
 
 # Of each series the names that its last run gave, and how far it goes; what is said of its other columns stands above.
 SERIES_VIEW = """

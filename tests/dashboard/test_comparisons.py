@@ -110,20 +110,23 @@ def test_a_comparison_within_a_run_says_so_and_is_alarming_only_where_compare_wo
 
 
 @pytest.mark.parametrize(
-    ("toolchains", "command", "title"),
+    ("toolchains", "facts", "title"),
     [
-        (("3.12.0", "3.13.0"), "", "IREE 3.13.0 against IREE 3.12.0"),
-        (("3.13.0", "3.13.0"), "", "two against one"),
+        (("3.12.0", "3.13.0"), {}, "IREE 3.13.0 against IREE 3.12.0"),
+        (("3.13.0", "3.13.0"), {}, "two against one"),
         # The sides of two releases are experiments, of which no run is in the history; their command line names them.
-        ((), "harness compare iree==3.11.0 iree==3.13.0 --suite x.toml", "IREE 3.13.0 against IREE 3.11.0"),
-        ((), "harness compare ci/base-9b05f1760b1/one ci/head-0a12f9c0ff1/two",
+        ((), {"command": "harness compare iree==3.11.0 iree==3.13.0 --suite x.toml"},
+         "IREE 3.13.0 against IREE 3.11.0"),
+        ((), {"base_commit": "9b05f1760b" * 4, "head_commit": "0a12f9c0ff" * 4},
          "commit 0a12f9c0ff against commit 9b05f1760b"),
-        ((), "", "two against one"),
+        ((), {}, "two against one"),
     ],
 )  # fmt: skip
-def test_a_comparison_is_called_what_it_compares(toolchains: tuple[str, ...], command: str, title: str) -> None:
+def test_a_comparison_is_called_what_it_compares(
+    toolchains: tuple[str, ...], facts: dict[str, str], title: str
+) -> None:
     runs = [make_run(night, run=run, toolchain=release, revision="", reference=None)
             for night, (run, release) in enumerate(zip(("one", "two"), toolchains, strict=False))]  # fmt: skip
-    row = make_row("a/stock@cpu", 1.0, "unchanged", base_run="one", head_run="two", command=command)
-    (facts,) = comparison_facts(Made(runs=runs, comparisons=[row]).gathered)
-    assert facts.title == title
+    row = make_row("a/stock@cpu", 1.0, "unchanged", base_run="one", head_run="two", **facts)
+    (found,) = comparison_facts(Made(runs=runs, comparisons=[row]).gathered)
+    assert found.title == title

@@ -184,6 +184,18 @@ def test_a_comparison_becomes_a_row_for_each_of_its_own() -> None:
     assert (record["verdict"], record["ratio"], record["gate"]) == ("regressed", 1.1, "violated")
 
 
+def test_a_comparison_of_a_harness_that_knew_no_commits_of_sides_is_read(results: Path, opened: Any) -> None:
+    import duckdb
+
+    file = a_comparison(results) / "tables" / "comparisons.parquet"
+    duckdb.read_parquet(str(file)).project("* EXCLUDE (base_commit, head_commit)").create("older")
+    duckdb.table("older").write_parquet(str(file))
+    duckdb.sql("DROP TABLE older")
+
+    (row,) = opened().query("FROM comparisons").to_dict("records")
+    assert (row["base_commit"], row["head_commit"], row["verdict"]) == ("", "", "unchanged")
+
+
 # --- One folder costs no other ---
 
 
