@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,7 +17,7 @@ from benchmarks.history.dashboard_browser import chromium, find_chromium
 from tests.dashboard.made import EVIL, a_history, acknowledged, make_site
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request
 
 
 @pytest.fixture(scope="session")
@@ -39,29 +39,56 @@ def browser() -> Iterator[Browser]:
         yield running
 
 
-@pytest.fixture
-def open_page(browser: Browser, site: Path) -> Iterator[Callable[..., Page]]:
-    """Open a page of the site by its address there; errors and requests to elsewhere fail the test at its end."""
-    contexts: list[BrowserContext] = []
-    problems: list[str] = []
-    start = site.as_uri()
+@pytest.fixture(scope="session")
+def first_page(browser: Browser) -> Iterator[Page]:
+    """The page that each test opens first: a process of its own for each would take most of a test's time."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
 
-    def opened(address: str, *, base: str | None = None, **settings: Any) -> Page:
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **settings})
-        contexts.append(context)
-        page = context.new_page()
+
+@pytest.fixture
+def open_page(browser: Browser, first_page: Page, site: Path) -> Iterator[Callable[..., Page]]:
+    """Open a page of the site by its address there; errors and requests to elsewhere fail the test at its end."""
+    opened: list[Page] = []
+    homes: list[str] = []
+    problems: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            problems.append(message.text)
+
+    def fail(error: Error) -> None:
+        problems.append(str(error))
+
+    def see(sent: Request) -> None:
+        if not any(_inside(sent.url, home) for home in homes):
+            problems.append(f"asked for {sent.url}")
+
+    listeners: dict[Any, Any] = {"console": hear, "pageerror": fail, "request": see}
+
+    def open_one(address: str, *, base: str | None = None, color_scheme: Literal["light", "dark"] = "light") -> Page:
+        page = browser.new_context().new_page() if opened else first_page
+        opened.append(page)
+        homes.append(base or site.as_uri())
         page.set_default_timeout(20_000)
-        home = base or start
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda sent: None if _inside(sent.url, home) else problems.append(f"asked for {sent.url}"))
-        page.goto(f"{home}/{address}")
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.emulate_media(color_scheme=color_scheme, media="screen")
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        page.goto(f"{homes[-1]}/{address}")
         page.wait_for_selector("html[data-ready]", state="attached")
         return page
 
-    yield opened
-    for context in contexts:
-        context.close()
+    yield open_one
+    for page in opened:
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
+        if page is first_page:
+            page.evaluate("localStorage.clear()")  # with the theme that was chosen
+            page.goto("about:blank")
+        else:
+            page.context.close()
     assert problems == []
 
 

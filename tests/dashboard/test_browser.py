@@ -434,7 +434,9 @@ def test_a_chart_has_its_line_the_reference_and_the_change(chart: Page, open_pag
     assert machines.evaluate(_INK, "line") > 300
 
 
-def test_releases_stand_below_the_days_at_their_first_run_as_many_as_there_is_room_for(chart: Page) -> None:
+def test_releases_stand_below_the_days_at_their_first_run_as_many_as_there_is_room_for(
+    chart: Page, open_page: Open
+) -> None:
     toolchains = ["", "3.12.0", "3.12.0", "3.13.0", "", "3.13.0", "3.13.0"]
     revisions = ["", "a" * 40, "a" * 40, "b" * 40, "", "b" * 40, "c" * 40]
     found = chart.evaluate("(given) => dashboard.releases(given)", {"toolchain": toolchains, "revision": revisions})
@@ -446,9 +448,7 @@ def test_releases_stand_below_the_days_at_their_first_run_as_many_as_there_is_ro
     assert nightly[0] == "3.14.0rc20260101"
     press(chart, "End", "+", "+", "+", "+", "+")
     assert chart.evaluate(labels)[0] == "3.14.0rc20260225"  # the one in force where the view begins
-    machines = chart.context.new_page()
-    machines.goto(f"{chart.url.partition('series.html')[0]}machines.html")  # whose charts are of no compiler
-    machines.wait_for_selector("html[data-ready]", state="attached")
+    machines = open_page("machines.html")  # whose charts are of no compiler
     assert machines.evaluate("dashboard.charts[0].axes.length") == 2
 
 
