@@ -38,7 +38,15 @@ from harness.store.folders import (
 from harness.store.marks import mark_files, parse_mark
 from harness.store.place import Place
 from harness.store.run_directory import HEADER_FILE, load_run
-from harness.store.tables import Source, compacted_sources, fault_of, require_own_history, tables_of, too_many_rows
+from harness.store.tables import (
+    Source,
+    compacted_sources,
+    fault_of,
+    require_own_history,
+    tables_of,
+    too_many_rows,
+    too_much_text,
+)
 from harness.text import one_line, plural, shown
 
 State = Literal["ok", "unfinished", "damaged", "changed", "future schema", "not a run"]
@@ -274,6 +282,8 @@ def _unreadable(source: Source, owners: set[str] | None = None) -> str:
                 groups = f"SELECT coalesce(sum(row_group_num_rows), 0) FROM parquet_metadata({text(pattern(file))})"  # noqa: S608
                 ((count,),) = connection.execute(f"{groups} WHERE column_id = 0").fetchall()
                 if fault := too_many_rows(file, int(count)):
+                    return f"{file}: cannot be read ({fault})"
+                if fault := too_much_text(connection, table, file):
                     return f"{file}: cannot be read ({fault})"
                 # Each column of each row, as every reader reads it.
                 connection.execute(f"SELECT count(COLUMNS(*)) FROM {rows}").fetchall()  # noqa: S608 (quoted)

@@ -73,6 +73,9 @@ _NAMED = 3
 # So many rows of equal values are no burden; beyond them, what is stored has to be there.
 _ROWS_OF_ANY_FILE = 100_000
 _ROWS_A_BYTE = 1
+# The same of text, of which a case's command lines are the longest; compressed it takes a hundredth or so.
+_TEXT_OF_ANY_FILE = 64 * 2**20
+_TEXT_A_BYTE = 2_000
 _QUOTES = 'the columns "case" and "group" need their quotes, since they are words of SQL'
 _TURNS = re.compile(r"\bturns\b", re.IGNORECASE)
 
@@ -190,7 +193,55 @@ def fault_of(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[
     same = len(found) == len(files) and all(of_file in (wanted, of_older) for of_file in found.values())
     if not same:
         return "its columns are not those that this harness writes"
-    return next((fault for file, rows in counts if (fault := too_many_rows(Path(file), rows))), "")
+    if fault := next((fault for file, rows in counts if (fault := too_many_rows(Path(file), rows))), ""):
+        return fault
+    try:
+        return _text_fault(connection, table, files)
+    except duckdb.Error as error:
+        return one_line(str(error))[:160]
+
+
+def _text_fault(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[Path]) -> str:
+    """That a file's text takes far more room than the file; "" where none's does.
+
+    The file itself says how large its columns are. One value of a column's dictionary may stand in every row, so a
+    column with a dictionary may have so many times as much; whether it has is counted where that would be too much.
+    """
+    columns = _text_columns(table)
+    size = (
+        "total_uncompressed_size::DOUBLE * CASE WHEN contains(encodings, 'DICTIONARY') "
+        "THEN greatest(num_values, row_group_num_rows) ELSE 1 END"
+    )
+    sizes = connection.execute(
+        f"SELECT file_name, sum({size}) FROM parquet_metadata([{texts([pattern(file) for file in files])}]) "  # noqa: S608
+        f"WHERE path_in_schema IN ({texts(columns)}) GROUP BY file_name"
+    ).fetchall()
+    faults = (
+        too_much_text(connection, table, Path(file)) for file, most in sizes if most > _most_text_bytes(Path(file))
+    )
+    return next(filter(None, faults), "")
+
+
+def too_much_text(connection: duckdb.DuckDBPyConnection, table: str, file: Path) -> str:
+    """That the text of all rows together takes more room than a harness puts into so many bytes; "": it does not.
+
+    Raises:
+        duckdb.Error: It cannot be read, or not in the memory that there is.
+    """
+    lengths = f"sum(strlen(COLUMNS('^({'|'.join(_text_columns(table))})$')))"
+    (sizes,) = connection.execute(f"SELECT {lengths} FROM {parquet([file])}").fetchall()  # noqa: S608 (our names)
+    size = sum(filter(None, sizes))
+    if size <= _most_text_bytes(file):
+        return ""
+    return f"it has {size / 2**20:,.0f} MiB of text in {file.stat().st_size:,} bytes, which no harness writes"
+
+
+def _text_columns(table: str) -> list[str]:
+    return [column.name for column in TABLES[table].columns if column.sql == "VARCHAR"]
+
+
+def _most_text_bytes(file: Path) -> int:
+    return max(_TEXT_OF_ANY_FILE, file.stat().st_size * _TEXT_A_BYTE)
 
 
 def too_many_rows(file: Path, rows: int) -> str:

@@ -74,8 +74,24 @@ def tables_of_another(folder: Path) -> None:
 
 def rows_without_end(folder: Path) -> None:
     """Its own row so often that reading them takes gigabytes, in a file that is small, of which the hash is right."""
+    with_other_cases(folder, "SELECT row.* FROM {rows} AS row, range(400_000)")
+
+
+def text_in_every_row(folder: Path) -> None:
+    """One text of 20 kB that stands in 5,000 rows, and takes as much as one in the file."""
+    with_other_cases(folder, "SELECT row.* REPLACE (repeat('x', 20_000) AS repro) FROM {rows} AS row, range(1_250)")
+
+
+def long_texts(folder: Path) -> None:
+    """Texts that differ, each so long that a file of some kilobytes has 80 MB of them."""
+    longer = "repeat('x', 20_000_000) || row.\"case\" AS message"
+    with_other_cases(folder, f"SELECT row.* REPLACE ({longer}) FROM {{rows}} AS row")  # noqa: S608 (our names)
+
+
+def with_other_cases(folder: Path, statement: str) -> None:
+    """Other rows in the table of its cases, of which the hash is right."""
     file = folder / "tables" / "cases.parquet"
-    many = f"SELECT row.* FROM {parquet([file])} AS row, range(400_000)"  # noqa: S608 (our names)
+    many = statement.format(rows=parquet([file]))
     with connect() as connection:
         connection.execute(f"COPY ({many}) TO '{file}.new' (FORMAT parquet, COMPRESSION zstd)")
     Path(f"{file}.new").replace(file)
@@ -88,6 +104,7 @@ def rows_without_end(folder: Path) -> None:
     ("spoil", "state", "why"),
     [
         (rows_without_end, "damaged", "00 rows in "),
+        (text_in_every_row, "damaged", "MiB of text in "),
         (figure, "changed", "rounds.jsonl: is not as it was when the run was finished"),
         (write("lost.jsonl", ""), "changed", "lost.jsonl: was not there when the run was finished"),
         (other_marker, "changed", "turns-dropped.json: tells of other turns than it had"),
@@ -157,15 +174,17 @@ def test_tables_that_an_old_run_got_later_are_no_change_but_have_to_be_tables(tm
     assert (look(folder).state, "points.parquet: cannot be read" in look(folder).why) == ("damaged", True)
 
 
-def test_more_rows_than_fit_a_file_are_neither_merged_nor_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spoil", [rows_without_end, text_in_every_row, long_texts])
+def test_more_than_fits_a_file_is_neither_merged_nor_read(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
     """A run of a stranger: its tables are made again of its records, where these are read."""
     folder = a_run(tmp_path / "theirs")
-    rows_without_end(folder)
+    spoil(folder)
     (outcome,) = merge([str(tmp_path / "theirs")], str(tmp_path / "ours"), rows_of, Silent())
     assert outcome.fate == "refused"
     assert "which no harness writes" in outcome.why
     with open_tables(str(tmp_path / "theirs"), rows_of, Silent()) as tables:
-        assert tables.query("SELECT count(*) AS n FROM cases")["n"][0] < 100
+        assert tables.query("SELECT count(*) AS n FROM cases WHERE length(repro || message) < 10_000")["n"][0] < 100
+        assert "are not its own or cannot be read" in tables.notes[0]
 
 
 @pytest.mark.parametrize(
