@@ -22,6 +22,8 @@ from harness.stats.own_time import own_ns, taken_share
 
 # Of a quiet core other processes take some per mille; more than this is worth a note.
 _TAKEN = 0.05
+# Groups that a sentence names.
+_MOST_NAMES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +216,7 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
 
 
 def _busy_groups(run: Run) -> Iterator[str]:
-    """Groups of whose time other processes took a share that matters."""
+    """Groups of whose time other processes took a share that matters, in a sentence, or two where ratios differ."""
     pinned = {case.group for case in run.header.cases if case.pin}
     shares: dict[str, list[float]] = {}
     by_own_time: dict[str, bool] = {}
@@ -226,11 +228,14 @@ def _busy_groups(run: Run) -> Iterator[str]:
             if share is not None:
                 shares.setdefault(turns.group, []).append(share)
                 by_own_time[turns.group] = math.isfinite(own_ns(turn))
-    for group, values in shares.items():
-        share = statistics.fmean(values)
-        if share > _TAKEN:
-            ratios = "its ratios leave that out" if by_own_time[group] else "its ratios are less sure"
+    busy = {group: share for group, values in shares.items() if (share := statistics.fmean(values)) > _TAKEN}
+    for left_out, ratios in ((True, "ratios leave that out"), (False, "ratios are less sure")):
+        groups = [group for group in busy if by_own_time[group] == left_out]
+        if groups:
+            ends = dict.fromkeys(f"{100 * end(map(busy.__getitem__, groups)):.0f}" for end in (min, max))
+            named = groups if len(groups) <= _MOST_NAMES else groups[:_MOST_NAMES]
+            rest = f" and {len(groups) - len(named)} more" if len(named) < len(groups) else ""
             yield (
-                f"While {group} was timed, other processes took {100 * share:.0f} % of its time. Its latencies are too "
-                f"high by about as much; {ratios}."
+                f"While {', '.join(named)}{rest} {'was' if len(groups) == 1 else 'were'} timed, other processes took "
+                f"{' to '.join(ends)} % of the time. Latencies there are too high by about as much; {ratios}."
             )

@@ -302,14 +302,19 @@ def test_a_group_that_other_processes_took_time_from_says_so(small_run: Run) -> 
     pinned = with_cases(small_run, pin=True)
     assert not build_report(pinned).notes
     (note,) = build_report(slowed(pinned, dict.fromkeys(range(5), 2.0))).notes
-    assert "other processes took 50 % of its time. Its latencies are too high by about as much" in note
-    assert note.endswith("its ratios are less sure.")
+    assert "other processes took 50 % of the time. Latencies there are too high by about as much" in note
+    assert note.endswith("; ratios are less sure.")
     own = replace(
         small_run, rounds=tuple(replace(each, turns=tuple(map(_preempted, each.turns))) for each in small_run.rounds)
     )
     (note,) = build_report(own).notes
-    assert "other processes took 75 % of its time" in note
-    assert note.endswith("its ratios leave that out.")
+    assert "other processes took 75 % of the time" in note
+    assert note.endswith("; ratios leave that out.")
+    others = [replace(each, group=f"{name}@cpu") for each in own.rounds for name in "abcd"]
+    (note,) = build_report(replace(own, rounds=(*own.rounds, *others))).notes
+    assert note.startswith(
+        "While mm@local-sync, a@cpu, b@cpu and 2 more were timed, other processes took 75 % of the time."
+    )
 
 
 def _preempted(turn: Turn) -> Turn:
