@@ -15,7 +15,7 @@ from harness.compare.options import CompareOptions, SelfcheckOptions
 from harness.compare.pairs import require_whole, side_of
 from harness.compare.selfcheck import check_machine
 from harness.compare.sides import Named, require_two, resolve, toolchains_here, what_is_named
-from harness.errors import ExitCode, UsageError
+from harness.errors import ExitCode, Interrupted, UsageError
 from harness.machine.environment import capture_environment
 from harness.options import Flag, Format
 from harness.process import stop_all
@@ -24,10 +24,11 @@ from harness.records.comparison import Comparison
 from harness.report import render
 from harness.report.outcome import comparison_exit_code
 from harness.report.selfcheck import render_selfcheck
-from harness.stages.comparing import InterruptedComparison, compare_sides
+from harness.stages.comparing import InterruptedComparison, Underway, compare_sides, going_on
 from harness.stages.options import RunOptions, compile_limits
 from harness.stages.run import run_suite
 from harness.stages.side_runs import SideRuns
+from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.names import find_folder
 from harness.store.run_directory import load_run
 
@@ -46,7 +47,7 @@ def compare(
     A side is a run, a release of IREE or a commit: `harness compare main HEAD --suite suites/x.toml`.
 
     The exit status is 1 for a regression, 3 for a failed or missing row, and with --strict 4 for an inconclusive one.
-    What is stopped with Ctrl-C prints the rows that are decided.
+    What is stopped with Ctrl-C prints the rows that are decided, and how to go on.
 
     Args:
         strict: Exit with 4 where rows stay inconclusive.
@@ -54,16 +55,14 @@ def compare(
         full: Markdown without cuts.
         out: Write the report to this file instead of stdout.
     """
-    options = options or CompareOptions()
-    if options.controls and not options.remeasure:
-        raise UsageError("--controls are measured, and --no-remeasure measures nothing; leave one of them out")
-    if options.within is not None:
-        options = replace(options, within=find_folder(options.within, options.results, kind="run"))
-    words = require_two(options.sides, options.toolchains, options.within)
-    sides = None if options.within is not None else _named(words, options)
+    underway, sides = _underway(options or CompareOptions())
+    options = underway.options
     try:
-        with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
-            comparison, path = _compare(sides, options, progress)
+        with reporter(quiet=options.quiet, verbose=options.verbose) as progress, underway:
+            try:
+                comparison, path = _compare(underway, sides, progress)
+            except KeyboardInterrupt:
+                raise Interrupted(underway.how_to_go_on) from None
     except InterruptedComparison as error:
         stop_all()
         print_text(render(error.comparison, format, full=full, **terminal_form(out)), out)
@@ -73,6 +72,23 @@ def compare(
     if not options.quiet:
         tell_where(path)
     return int(comparison_exit_code(comparison, strict=strict))
+
+
+def _underway(options: CompareOptions) -> tuple[Underway, tuple[Named, Named] | None]:
+    """The comparison that the options ask for, new or to go on with, and its sides; None: variants within one run."""
+    folder = None
+    if options.resume is not None:
+        path = find_folder(options.resume, options.results, kind="comparison", unfinished=True)
+        folder = ComparisonDirectory.resume(path)
+        options = going_on(folder, options)
+    if options.controls and not options.remeasure:
+        raise UsageError("--controls are measured, and --no-remeasure measures nothing; leave one of them out")
+    if options.within is not None:
+        options = replace(options, within=find_folder(options.within, options.results, kind="run"))
+    words = require_two(options.sides, options.toolchains, options.within)
+    sides = None if options.within is not None else _named(words, options)
+    kept = [side.sha if isinstance(side, Commit) else str(side) for side in sides or ()]
+    return Underway(options, kept, ("harness", *_pinned(sys.argv[1:], sides or ())), folder), sides
 
 
 def _named(words: tuple[str, str], options: CompareOptions) -> tuple[Named, Named]:
@@ -87,21 +103,20 @@ def _named(words: tuple[str, str], options: CompareOptions) -> tuple[Named, Name
     return base, head
 
 
-def _compare(sides: tuple[Named, Named] | None, options: CompareOptions, progress: Progress) -> tuple[Comparison, Path]:
-    """Compare two sides; None: variants within one run."""
+def _compare(underway: Underway, sides: tuple[Named, Named] | None, progress: Progress) -> tuple[Comparison, Path]:
+    options = underway.options
     with ExitStack() as trees:
         if sides is None:
             assert options.within is not None  # noqa: S101 (the caller's contract)
             base = head = side_of(load_run(options.within), str(options.within))
         else:
-            maker = SideRuns(options=options, progress=progress, trees=trees)
+            maker = SideRuns(underway=underway, progress=progress, trees=trees)
             base, head = resolve(sides, options.suite, maker, progress.note)
         for side in (base, head):
             require_whole(side)
         toolchains = toolchains_here((base, head), progress.note) if options.remeasure else {}
         limit_bytes = compile_limits(options.compile_timeout).memory_bytes
-        command = ("harness", *_pinned(sys.argv[1:], sides or ()))
-        return compare_sides(base, head, toolchains, options, progress, memory_bytes=limit_bytes, command=command)
+        return compare_sides(base, head, toolchains, underway, progress, memory_bytes=limit_bytes)
 
 
 def _pinned(words: Sequence[str], sides: Sequence[Named]) -> list[str]:

@@ -27,6 +27,7 @@ class CompareOptions:
             as iree==3.12.0, or a commit of this git repository (a branch, a tag, HEAD~3, a hash). What is the name of a
             run and of a commit is refused: ./results/NAME says the run, commit:NAME the commit.
         within: Compare this run's variants with its baseline instead.
+        resume: Go on with this interrupted comparison; what was compiled, checked, measured or decided is not repeated.
         toolchains: Sides that are toolchains, after those given by position.
         suite: Suite for sides that are toolchains or commits (default: that of the other side's run). Of a commit, all
             files are taken as the commit has them.
@@ -57,6 +58,7 @@ class CompareOptions:
     sides: Annotated[tuple[str, ...], Parameter(negative="", show_default=False), NAMED] = ()
     _: KW_ONLY
     within: Annotated[Path | None, NAMED] = None
+    resume: Annotated[Path | None, NAMED] = None
     toolchains: Toolchains = ()
     suite: Path | None = None
     prepare: str | None = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from harness.compare.expect import RowsLeft, earlier_rows, foresee
 from harness.compare.pairs import Known, Pair
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
 from harness.compare.samplers import Gone, Module, find_module, latency_task, sample_compiles
-from harness.errors import RunError
+from harness.errors import CaseError, RunError
 from harness.measure import last_core
 from harness.measure.alone import only_one_measures
 from harness.measure.worker import ON_CALLING_THREAD
@@ -21,10 +22,12 @@ from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.comparison import Row
-from harness.records.run import Round
+from harness.records.run import Failure, Round
 from harness.remaining import Left
 from harness.stats.rule import Rule
 from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.unfinished import KeptGeneration
+from harness.text import plural
 from harness.toolchain import Toolchain
 from harness.toolchain.devices import driver_of, probe_driver
 
@@ -96,18 +99,23 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
     if not works:
         return rows
     rounds: dict[str, list[Round]] = {work.name: [] for work in works}
+    for kept in bench.directory.rounds:
+        rounds.setdefault(kept.group, []).append(kept)
     tasks = [_latency_task(work, plan, bench, rounds[work.name]) for work in works]
     compiles = _compile_tasks(works, plan, bench)
     earlier = earlier_rows(plan.options.results)
     left = RowsLeft(tasks, earlier.get(LATENCY.name, {}))
     left_of_compiles = RowsLeft(compiles, earlier.get(COMPILE_TIME.name, {}))
+    if number := len(bench.directory.generations):
+        bench.progress.note(f"Of before the interruption: {plural(number, 'generation')}, which count")
     bench.progress.note(foresee(tasks, compiles, (left, left_of_compiles)))
     with only_one_measures(bench.progress.note, wait=plan.options.wait):
         latency, is_stopped = _decide(tasks, "Compare", bench.progress, left, later_s=left_of_compiles.seconds)
         compiled: Mapping[str, Outcome] = {}
         if not is_stopped:
             compiled, is_stopped = _decide(compiles, "Compile times", bench.progress, left_of_compiles)
-            _keep_compiles(compiled, bench.directory)
+            if not is_stopped:
+                _keep_compiles(compiled, bench.directory)
     for work in works:
         rows += _rows_of(work, latency[work.name], compiled.get(work.name), rounds[work.name], plan.rules)
     if is_stopped:
@@ -151,7 +159,7 @@ def _latency_task(work: _Work, plan: Plan, bench: Bench, rounds: list[Round]) ->
         rounds.append(measured)
 
     options = plan.options
-    return latency_task(
+    task = latency_task(
         work.name,
         work.base,
         work.head,
@@ -163,6 +171,49 @@ def _latency_task(work: _Work, plan: Plan, bench: Bench, rounds: list[Round]) ->
         noise=bench.noise,
         on_round=keep,
     )
+    return _going_on(task, LATENCY.name, work, bench.directory)
+
+
+def _going_on(task: Task, metric: str, work: _Work, directory: ComparisonDirectory) -> Task:
+    """The row, which gives the generations of earlier stretches before it measures, and keeps each that it measures.
+
+    Raises:
+        RunError: These were of other modules.
+    """
+    modules = " ".join(
+        f"{module.build.module_sha256} {module.case.toolchain} {shlex.join(module.case.run_flags)}"
+        for module in (work.base, work.head)
+    )
+    kept = {
+        generation.generation: generation
+        for generation in directory.generations
+        if (generation.row, generation.metric) == (task.name, metric)
+    }
+    if any(generation.modules != modules for generation in kept.values()):
+        raise RunError(
+            f"{directory.path}: {task.name} was measured with other modules than its runs have now; compare the two "
+            "sides again"
+        )
+
+    def sample(number: int) -> Generation:
+        if number in kept:
+            return _as_it_was(kept[number])
+        row = KeptGeneration(row=task.name, metric=metric, modules=modules, generation=number)
+        try:
+            measured = task.sample(number)
+        except CaseError as error:
+            directory.keep_generation(replace(row, failure=Failure.of(error)))
+            raise
+        directory.keep_generation(replace(row, **vars(measured)))
+        return measured
+
+    return replace(task, sample=sample)
+
+
+def _as_it_was(kept: KeptGeneration) -> Generation:
+    if kept.failure is not None:
+        raise CaseError(kept.failure.stage, kept.failure.message, kept.failure.stderr)
+    return Generation(**{figure.name: getattr(kept, figure.name) for figure in fields(Generation)})
 
 
 def _compile_tasks(works: Sequence[_Work], plan: Plan, bench: Bench) -> list[Task]:
@@ -171,16 +222,18 @@ def _compile_tasks(works: Sequence[_Work], plan: Plan, bench: Bench) -> list[Tas
     if not options.compile_budget:
         return []
     limits = Limits(seconds=options.compile_timeout, memory_bytes=bench.memory_bytes)
-    return [
-        Task(
+    tasks = []
+    for work in works:
+        if work.control or work.base.build.module_sha256 == work.head.build.module_sha256:
+            continue
+        task = Task(
             name=work.name,
             sample=partial(sample_compiles, work.base, work.head, last_core(), limits),
             rule=plan.rules[COMPILE_TIME.name],
             budget_s=options.compile_budget,
         )
-        for work in works
-        if not work.control and work.base.build.module_sha256 != work.head.build.module_sha256
-    ]
+        tasks.append(_going_on(task, COMPILE_TIME.name, work, bench.directory))
+    return tasks
 
 
 def _keep_compiles(outcomes: Mapping[str, Outcome], directory: ComparisonDirectory) -> None:

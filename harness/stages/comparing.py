@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping
+import contextlib
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
+from types import TracebackType
+
+from pydantic import ValidationError
 
 from harness.cache import cache_root
 from harness.compare.comparison import conclude, plan_comparison, recorded
@@ -15,69 +21,189 @@ from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side
 from harness.compare.remeasure import Bench, StoppedWithRows, remeasure
 from harness.compare.sides import Environment, selfcheck_of
-from harness.errors import Interrupted
+from harness.errors import Interrupted, RunError, UsageError
 from harness.machine.environment import capture_environment
 from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.report import render
 from harness.report.comparison import json_document
+from harness.stages.options import RunOptions
+from harness.stages.run import run_suite
 from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.files import FINISHED_FILE, adapter
+from harness.store.run_directory import HEADER_FILE, RunDirectory
+from harness.store.unfinished import UNFINISHED_FILE, Begun
 from harness.text import plural
 from harness.toolchain import Toolchain
 
+# Options of a comparison that goes on; all others are those that it was begun with.
+_ANEW = ("resume", "results", "wait", "quiet", "verbose")
+
+
+def going_on(folder: ComparisonDirectory, options: CompareOptions) -> CompareOptions:
+    """The options of a comparison that goes on.
+
+    Args:
+        options: Of the command that goes on with it.
+
+    Raises:
+        UsageError: It is given options of its own.
+        RunError: The comparison is damaged.
+    """
+    default = CompareOptions()
+    names = [option.name for option in dataclasses.fields(CompareOptions) if option.name not in _ANEW]
+    if given := [name for name in names if getattr(options, name) != getattr(default, name)]:
+        raise UsageError(f"--resume goes on with the comparison's own settings; leave out {', '.join(given)}")
+    assert folder.begun is not None  # noqa: S101 (else it could not be resumed)
+    try:
+        begun: CompareOptions = adapter(CompareOptions).validate_python(folder.begun.options)
+    except ValidationError:
+        raise RunError(f"{folder.path / UNFINISHED_FILE}: is damaged; compare the two sides again") from None
+    return replace(begun, wait=options.wait, quiet=options.quiet, verbose=options.verbose, results=folder.path.parent)
+
 
 class InterruptedComparison(Interrupted):
-    """The user stopped a comparison; `comparison` says what there is of it, and is not kept."""
+    """The user stopped a comparison; `comparison` says what there is of it."""
 
     def __init__(self, message: str, comparison: Comparison) -> None:
         super().__init__(message)
         self.comparison = comparison
 
 
-def compare_sides(
-    base: Side,
-    head: Side,
-    toolchains: Mapping[str, Toolchain],
-    options: CompareOptions,
-    progress: Progress,
-    *,
-    memory_bytes: int | None = None,
-    command: tuple[str, ...] = (),
-) -> tuple[Comparison, Path]:
-    """Compare two sides, and keep the comparison; within a run, both sides are that run.
+class Underway:
+    """A comparison from its first side to its last row; its folder is made as soon as there is something to keep.
 
-    Args:
-        toolchains: On this machine, by release; at least those of all cases where they are measured again.
-        memory_bytes: At which a compile is stopped; None: no limit.
-        command: The command line.
-
-    Raises:
-        HarnessError: The sides cannot be compared, or the results folder cannot be written.
-        InterruptedComparison: The user stopped it while rows were measured.
+    Attributes:
+        command: The command line that it was begun with.
+        noise: As `Bench` has it.
     """
-    plan = plan_comparison(base, head, options)
-    environment = capture_environment()
-    now = datetime.now(timezone.utc)
-    with ComparisonDirectory(options.results, head.run.header.suite_name, now) as directory:
-        if options.remeasure:
-            bench = Bench(
-                toolchains=toolchains,
-                cache=cache_root(),
-                directory=directory,
-                progress=progress,
-                memory_bytes=memory_bytes,
-                noise=_noise_of(environment),
-            )
-            try:
-                rows = remeasure(plan, bench)
-            except StoppedWithRows as stopped:
-                there = conclude(plan, stopped.rows, environment, created=now, command=command)
-                raise _interrupted(there, directory.path, command) from None
+
+    def __init__(
+        self,
+        options: CompareOptions,
+        sides: Sequence[str] = (),
+        command: Sequence[str] = (),
+        folder: ComparisonDirectory | None = None,
+    ) -> None:
+        """Begin a comparison, or go on with one.
+
+        Args:
+            options: Those that it was begun with.
+            sides: What the user calls them, in words that mean the same tomorrow; (): as the options have them.
+            command: The command line.
+            folder: Of one that goes on.
+
+        Raises:
+            RunError: It was begun on another machine.
+        """
+        self.options = options
+        self.environment = capture_environment()
+        self._sides, self._folder, self._here = tuple(sides), folder, Path.cwd()
+        self._stack = contextlib.ExitStack()
+        begun = folder.begun if folder is not None else None
+        if begun is None:
+            self.command, self.created = tuple(command), datetime.now(timezone.utc)
+            self.noise = _noise_of(self.environment)
         else:
-            rows = recorded(plan)
-        comparison = conclude(plan, rows, environment, created=now, name=directory.path.name, command=command)
-        directory.finish(json_document(comparison), render(comparison, "markdown", full=True), comparison)
-    return comparison, directory.path
+            self.command, self.created, self.noise = begun.command, datetime.fromisoformat(begun.created), begun.noise
+        if folder is not None and begun is not None and begun.machine != self._machine:
+            raise RunError(f"{folder.path}: was begun on another machine; go on there, or compare its sides again")
+
+    @property
+    def _machine(self) -> str:
+        return str(self.environment.get("machine", {}).get("id", ""))
+
+    def __enter__(self) -> Underway:
+        if self._folder is not None:
+            self._stack.enter_context(self._folder)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    def folder(self, suite: str) -> ComparisonDirectory:
+        """The comparison's folder, made now where there is none yet.
+
+        Raises:
+            RunError: The results folder cannot be written.
+        """
+        if self._folder is None:
+            options = replace(self.options, sides=self._sides, toolchains=()) if self._sides else self.options
+            begun = Begun(
+                created=self.created.isoformat(),
+                machine=self._machine,
+                noise=self.noise,
+                options=adapter(CompareOptions).dump_python(options, mode="json"),
+                command=self.command,
+            )
+            kept = begun if self.options.remeasure else None
+            self._folder = ComparisonDirectory.create(self.options.results, suite, self.created, kept)
+            self._stack.enter_context(self._folder)
+        return self._folder
+
+    @property
+    def how_to_go_on(self) -> str:
+        """Said to who stops it."""
+        if self._folder is None or not self._folder.can_go_on:
+            return "interrupted"
+        return f"interrupted; go on with `harness compare --resume {self._folder.path}`"
+
+    def run_of_side(
+        self,
+        side: str,
+        options: RunOptions,
+        progress: Progress,
+        toolchains: Sequence[Toolchain] = (),
+        others: Sequence[Toolchain] = (),
+    ) -> Path:
+        """The run of a side that has none: the one that an earlier stretch finished or began, or a new one.
+
+        Args:
+            side: Its name.
+            options: Of a new one.
+            toolchains: As of `run_suite`, and `others` too.
+
+        Raises:
+            HarnessError: As `run_suite`.
+            Interrupted: The message says how to go on with the comparison.
+        """
+        if (finished := self.finished_run(side)) is not None:
+            return finished
+        begun = self._begun_run(side)
+        options = options if begun is None else replace(options, resume=begun)
+        keep = partial(self._keep, side)
+        try:
+            return run_suite(options, progress, toolchains, others=others, purpose="compare", on_begin=keep)
+        except Interrupted:
+            raise Interrupted(self.how_to_go_on) from None
+
+    def finished_run(self, side: str) -> Path | None:
+        """The run of a side that an earlier stretch has finished."""
+        begun = self._begun_run(side)
+        return begun if begun is not None and (begun / FINISHED_FILE).is_file() else None
+
+    def _begun_run(self, side: str) -> Path | None:
+        begun = self._folder.begun if self._folder is not None else None
+        run = Path(begun.runs[side]) if begun is not None and side in begun.runs else None
+        return run if run is not None and (run / HEADER_FILE).is_file() else None
+
+    def keep_run(self, side: str, suite: str, run: Path) -> None:
+        """Keep which run is made for a side, also where that is made in another working folder.
+
+        Args:
+            suite: The name of its suite.
+        """
+        before = Path.cwd()
+        os.chdir(self._here)
+        try:
+            self.folder(suite).keep_run(side, run)
+        finally:
+            os.chdir(before)
+
+    def _keep(self, side: str, run: RunDirectory) -> None:
+        self.keep_run(side, run.header.suite_name, run.path)
 
 
 def _noise_of(environment: Environment) -> float:
@@ -86,11 +212,52 @@ def _noise_of(environment: Environment) -> float:
     return (facts.detects or 0.0) if facts is not None else 0.0
 
 
-def _interrupted(comparison: Comparison, path: Path, command: tuple[str, ...]) -> InterruptedComparison:
-    number = sum(row.reason.startswith(STOPPED) for row in comparison.rows)
-    note = f"Interrupted: {plural(number, 'row is', 'rows are')} not decided, and this comparison is not kept"
-    again = f"`{shlex.join(command)}` begins again, and with --filter takes single cases"
-    return InterruptedComparison(
-        f"interrupted; {again}; the turns so far are in {path}",
-        replace(comparison, notes=(note, *comparison.notes)),
+def compare_sides(
+    base: Side,
+    head: Side,
+    toolchains: Mapping[str, Toolchain],
+    underway: Underway,
+    progress: Progress,
+    *,
+    memory_bytes: int | None = None,
+) -> tuple[Comparison, Path]:
+    """Compare two sides, and keep the comparison; within a run, both sides are that run.
+
+    Args:
+        toolchains: On this machine, by release; at least those of all cases where they are measured again.
+        memory_bytes: At which a compile is stopped; None: no limit.
+
+    Raises:
+        HarnessError: The sides cannot be compared, or the results folder cannot be written.
+        InterruptedComparison: The user stopped it while rows were measured.
+    """
+    options = underway.options
+    plan = plan_comparison(base, head, options)
+    concluded = partial(
+        conclude, plan, environment=underway.environment, created=underway.created, command=underway.command
     )
+    directory = underway.folder(head.run.header.suite_name)
+    if options.remeasure:
+        bench = Bench(
+            toolchains=toolchains,
+            cache=cache_root(),
+            directory=directory,
+            progress=progress,
+            memory_bytes=memory_bytes,
+            noise=underway.noise,
+        )
+        try:
+            rows = remeasure(plan, bench)
+        except StoppedWithRows as stopped:
+            raise _interrupted(concluded(stopped.rows), underway.how_to_go_on) from None
+    else:
+        rows = recorded(plan)
+    comparison = concluded(rows, name=directory.path.name)
+    directory.finish(json_document(comparison), render(comparison, "markdown", full=True), comparison)
+    return comparison, directory.path
+
+
+def _interrupted(comparison: Comparison, message: str) -> InterruptedComparison:
+    number = sum(row.reason.startswith(STOPPED) for row in comparison.rows)
+    note = f"Interrupted: {plural(number, 'row is', 'rows are')} not decided yet"
+    return InterruptedComparison(message, replace(comparison, notes=(note, *comparison.notes)))

@@ -175,10 +175,10 @@ def expect(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], e
     pieces = list(compiles)
     checks = [case for case in cases if case.name not in done.checks and (options.measure or case.peer is None)]
     pieces += [_piece(VERIFY, "check", case, made, earlier) for case in checks]
+    asked = [case for case in cases if case.peer is None and case.name not in done.references]
+    pieces += [_piece(REFERENCE, "reference", case, made, earlier) for case in asked]
     measure_s = 0.0
     if options.measure:
-        asked = [case for case in cases if case.peer is None and case.name not in done.references]
-        pieces += [_piece(REFERENCE, "reference", case, made, earlier) for case in asked]
         measured, measure_s = _measuring(context, cases, earlier)
         pieces += measured
     return Expected(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -52,6 +52,7 @@ def run_suite(
     *,
     others: Sequence[Toolchain] = (),
     purpose: str = "",
+    on_begin: Callable[[RunDirectory], None] = lambda _: None,
 ) -> Path:
     """Run a suite, or go on with an interrupted run of it; the run's directory.
 
@@ -60,6 +61,7 @@ def run_suite(
         toolchains: Of different versions; (): the one that is installed beside the harness.
         others: That the run is compared with: a flag that only they know skips cases.
         purpose: The command that wants it, where that is another than `harness run`; one of PURPOSES.
+        on_begin: Gets the run's directory before anything is compiled.
 
     Raises:
         HarnessError: The suite, the toolchain or the results folder cannot be used. Failing cases raise nothing: they
@@ -75,6 +77,7 @@ def run_suite(
     prepared = skip_unfit_peers(prepared, artifacts)
     directory, done = _open(prepared, artifacts, options, purpose)
     with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch, _interruptible(directory):
+        on_begin(directory)
         context = Context(
             prepared=prepared,
             options=options,

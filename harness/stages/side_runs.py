@@ -18,8 +18,8 @@ from harness.compare.options import CompareOptions
 from harness.errors import ExitCode, Interrupted, UsageError
 from harness.process import forget, spawn, stop
 from harness.progress import Progress
+from harness.stages.comparing import Underway
 from harness.stages.options import RunOptions
-from harness.stages.run import run_suite
 from harness.text import one_line
 from harness.toolchain import Toolchain
 
@@ -32,10 +32,11 @@ class SideRuns:
     """Makes the runs of a comparison's sides.
 
     Attributes:
+        underway: Keeps which run is made for a side, and has those of earlier stretches.
         trees: The trees of commits, which stay until it is closed: files of weights are read in them.
     """
 
-    options: CompareOptions
+    underway: Underway
     progress: Progress
     trees: ExitStack
 
@@ -46,7 +47,7 @@ class SideRuns:
             others: The releases that it is compared with: a flag of theirs that it does not know skips cases.
         """
         unmeasured = self._unmeasured(suite, self.options.results)
-        return run_suite(unmeasured, self.progress, (toolchain,), others=others, purpose="compare")
+        return self.underway.run_of_side(toolchain.version, unmeasured, self.progress, (toolchain,), others)
 
     def of_commit(self, suite: Path, commit: Commit, which: str) -> tuple[Path, Path]:
         """The run of a suite as a commit has it, and the folder in its tree that the suite's path begins in.
@@ -70,18 +71,18 @@ class SideRuns:
         try:
             _make(folder, commit.below)
             if self.options.prepare is not None:
-                return self._prepared(here, folder), folder
+                return self.underway.finished_run(commit.sha) or self._prepared(here, folder, commit), folder
             results = self.options.results.absolute()
             with _working_in(folder):
-                return run_suite(self._unmeasured(here, results), self.progress, purpose="compare"), folder
-        except Interrupted:
-            raise Interrupted(
-                f"interrupted while the {which} {commit.short} was compiled; the same command begins again, and takes "
-                "from the cache what was compiled"
-            ) from None
+                return self.underway.run_of_side(commit.sha, self._unmeasured(here, results), self.progress), folder
         except UsageError as error:
             hint = empty_submodules(commit, below, str(error))
             raise UsageError(f"the {which} {commit.short}: {error}{hint}") from None
+
+    @property
+    def options(self) -> CompareOptions:
+        """The user's."""
+        return self.underway.options
 
     def _unmeasured(self, suite: Path, results: Path) -> RunOptions:
         return RunOptions(
@@ -94,7 +95,7 @@ class SideRuns:
             verbose=self.options.verbose,
         )
 
-    def _prepared(self, suite: Path, folder: Path) -> Path:
+    def _prepared(self, suite: Path, folder: Path, commit: Commit) -> Path:
         """The run of a prepared tree, made by a harness of its own: this one may have imported what was replaced."""
         python = Path(sys.executable).parent
         environment = {
@@ -118,13 +119,16 @@ class SideRuns:
         command = [sys.executable, "-c", _HARNESS, "run", str(suite), *options]
         status, printed, said = _followed(command, folder, environment, self.progress)
         if status == ExitCode.INTERRUPTED:
-            raise Interrupted("by the user")
+            raise Interrupted(self.underway.how_to_go_on)
         if status not in (ExitCode.OK, ExitCode.CASE_FAILED):
             raise UsageError(said.removeprefix("harness: "))
         try:
-            return self.options.results / str(json.loads(printed)["run"]["id"])
+            run = json.loads(printed)["run"]
+            path, name = self.options.results / str(run["id"]), Path(suite).stem
         except (ValueError, KeyError):
             raise UsageError(f"{suite} is a list of suites; give one of them") from None
+        self.underway.keep_run(commit.sha, name, path)
+        return path
 
 
 def _make(folder: Path, name: Path) -> None:

@@ -8,6 +8,8 @@
     tables/            its rows of a results folder's tables, see harness.store.tables
     finished.json      the hash of every file
     turns-dropped.json where `harness results gc` has deleted rounds.jsonl: when, and its hash
+
+Until it is finished it has files more with which `harness compare --resume` goes on, see harness.store.unfinished.
 """
 
 from __future__ import annotations
@@ -17,14 +19,16 @@ import json
 import math
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from harness.cache import write_atomically
-from harness.errors import RunError
+from harness.errors import Interrupted, RunError
 from harness.records.comparison import Comparison
 from harness.records.run import Round
 from harness.store.clock import utc_text
@@ -41,8 +45,18 @@ from harness.store.files import (
     require_schema,
 )
 from harness.store.run_directory import append_line, make_folder, new_run_id, writing_results
+from harness.store.unfinished import (
+    GENERATIONS_FILE,
+    UNFINISHED_FILE,
+    Begun,
+    KeptGeneration,
+    read_begun,
+    read_generations,
+    read_rounds,
+)
 
 COMPARISON_FILE = "comparison.json"
+_LOCK_FILE = ".lock"
 COMPARISON_FILES = (COMPARISON_FILE, TURNS_FILE, "compiles.jsonl", "report.md", FINISHED_FILE, DROPPED_FILE)
 # Raised when a name changes its meaning or goes away; new names may appear without.
 COMPARISON_VERSION = 1
@@ -75,23 +89,85 @@ _NEEDED_OF_SELFCHECK = ("upper_bound", "seconds")
 
 
 class ComparisonDirectory:
-    """A comparison being written; as a context manager it leaves nothing behind where nothing was measured."""
+    """A comparison being written. Use `create` or `resume`, as a context manager.
 
-    def __init__(self, results: Path, suite: str, now: datetime) -> None:
+    It leaves nothing behind where it ends early and nothing was measured, but for what can go on.
+
+    Attributes:
+        begun: None: it cannot go on where it is stopped.
+        generations: Of the stretches before this one, and their rounds; there once it is entered.
+    """
+
+    def __init__(self, path: Path, begun: Begun | None = None) -> None:
+        self.path = path
+        self.begun = begun
+        self.generations: tuple[KeptGeneration, ...] = ()
+        self.rounds: tuple[Round, ...] = ()
+        self._lock = FileLock(path / _LOCK_FILE)
+
+    @classmethod
+    def create(cls, results: Path, suite: str, now: datetime, begun: Begun | None = None) -> ComparisonDirectory:
         """Make the directory `<time>-<suite>-compare`.
 
         Raises:
             RunError: The results folder cannot be written.
         """
-        self.path = make_folder(results, f"{new_run_id(suite, now)}-compare")
+        directory = cls(make_folder(results, f"{new_run_id(suite, now)}-compare"), begun)
+        directory._keep_begun()
+        return directory
+
+    @classmethod
+    def resume(cls, path: Path) -> ComparisonDirectory:
+        """Open a comparison to go on with it.
+
+        Raises:
+            RunError: It is finished, is none that can go on, or is damaged.
+        """
+        if is_comparison(path):
+            raise RunError(f"{path}: this comparison is finished and is not written again; start a new one")
+        return cls(path, read_begun(path))
 
     def __enter__(self) -> ComparisonDirectory:
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise RunError(f"{self.path}: another harness is writing this comparison; wait for it or stop it") from None
+        self.generations = read_generations(self.path)
+        self.rounds = read_rounds(self.path) if self.generations else ()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            with contextlib.suppress(OSError):  # what was measured stays
+        with contextlib.suppress(OSError):  # before the release: after it, the file may be another harness's lock
+            (self.path / _LOCK_FILE).unlink()
+        self._lock.release()
+        is_stopped = kind is not None and issubclass(kind, KeyboardInterrupt | Interrupted)
+        if kind is not None and not self._is_measured() and not (is_stopped and self.can_go_on):
+            with contextlib.suppress(OSError):
+                (self.path / UNFINISHED_FILE).unlink(missing_ok=True)
                 self.path.rmdir()
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether there is anything that need not be done again."""
+        return self.begun is not None and (bool(self.begun.runs) or self._is_measured())
+
+    def _is_measured(self) -> bool:
+        return any((self.path / name).exists() for name in (TURNS_FILE, GENERATIONS_FILE))
+
+    def _keep_begun(self) -> None:
+        if self.begun is not None:
+            with writing_results(self.path):
+                write_atomically(self.path / UNFINISHED_FILE, adapter(Begun).dump_json(self.begun, indent=1))
+
+    def keep_run(self, side: str, run: Path) -> None:
+        """Keep which run is made for a side, as soon as it begins."""
+        if self.begun is not None:
+            self.begun = replace(self.begun, runs={**self.begun.runs, side: str(run)})
+            self._keep_begun()
+
+    def keep_generation(self, kept: KeptGeneration) -> None:
+        """Keep what a generation gave, once it has ended."""
+        self._append(GENERATIONS_FILE, adapter(KeptGeneration).dump_json(kept))
 
     def keep_round(self, measured: Round) -> None:
         """Keep the turns of one round, at once."""
@@ -115,6 +191,8 @@ class ComparisonDirectory:
             files = {**describe_folder(self.path, COMPARISON_FILES), COMPARISON_FILE: describe_bytes(document)}
             write_atomically(self.path / FINISHED_FILE, finished_document(files))
             write_atomically(self.path / COMPARISON_FILE, document)
+            for name in (UNFINISHED_FILE, GENERATIONS_FILE):
+                (self.path / name).unlink(missing_ok=True)
 
     def _append(self, name: str, line: bytes) -> None:
         with writing_results(self.path):

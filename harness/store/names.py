@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from cyclopts import Parameter
 
 from harness.errors import UsageError
-from harness.store.comparison_directory import COMPARISON_FILE
+from harness.store.comparison_directory import COMPARISON_FILE, is_comparison
 from harness.store.files import FINISHED_FILE
 from harness.store.folders import Kind, is_id
 from harness.store.run_directory import HEADER_FILE
+from harness.store.unfinished import UNFINISHED_FILE
 
 LATEST = "latest"
 _BEFORE = re.compile(r"@-([1-9]\d{0,5})")
@@ -29,7 +31,7 @@ def find_folder(
             or what only one folder's name begins with. `other/latest` is the newest in the folder `other`.
         results: Where it lies, unless the name has a folder of its own.
         kind: What it has to be; None: either.
-        unfinished: Of runs, only those that can go on.
+        unfinished: Only those that can go on; runs where no kind is given.
 
     Returns:
         The folder; where the name means none, the name as a path, of which the caller says what is wrong.
@@ -41,12 +43,15 @@ def find_folder(
     if path.exists():
         return path
     folder = results if path.parent == Path() else path.parent
-    wanted = "run" if unfinished else kind
-    found = [
-        other
-        for other in folder_names(folder, wanted)
-        if not unfinished or not (folder / other / FINISHED_FILE).exists()
-    ]
+    wanted = kind or "run" if unfinished else kind
+    if unfinished and wanted == "comparison":
+        found = [other for other in _names_with(folder, (UNFINISHED_FILE,)) if not is_comparison(folder / other)]
+    else:
+        found = [
+            other
+            for other in folder_names(folder, wanted)
+            if not unfinished or not (folder / other / FINISHED_FILE).exists()
+        ]
     if path.name == LATEST or _BEFORE.fullmatch(path.name):
         back = 0 if path.name == LATEST else int(path.name.removeprefix("@-"))
         dated = [other for other in found if is_id(other)]
@@ -73,7 +78,11 @@ NAMED = Parameter(completer=complete_folders)
 
 def folder_names(results: Path, kind: Kind | None = None) -> list[str]:
     """Names of the runs and comparisons of a results folder, oldest first; none where there is no such folder."""
-    files = _FILES.values() if kind is None else (_FILES[kind],)
+    return _names_with(results, _FILES.values() if kind is None else (_FILES[kind],))
+
+
+def _names_with(results: Path, files: Collection[str]) -> list[str]:
+    """Names of the folders that have one of these files."""
     try:
         return sorted(path.name for path in results.iterdir() if any((path / file).is_file() for file in files))
     except OSError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from harness.cli.output import reporter, teller
 from harness.compare.options import CompareOptions, SelfcheckOptions
 from harness.errors import RunError, UsageError
 from harness.progress import Progress, Silent, Terminal
-from harness.stages import side_runs
+from harness.stages import comparing
 from harness.stages.benching import BenchOptions
 from harness.stages.options import AblateOptions, RunOptions
 from tests.builders import make_case
@@ -64,9 +65,11 @@ def test_a_command_hands_on_what_it_is_told(command: str, quiet: bool, monkeypat
         seen.append((isinstance(progress, Silent), isinstance(progress, Terminal), options.verbose))
         raise RunError("that is enough")
 
-    for module in (run, compare, side_runs):
+    for module in (run, compare, comparing):
         monkeypatch.setattr(module, "run_suite", make)
-    monkeypatch.setattr(compare, "resolve", lambda _, suite, maker, __: maker.of_release(suite, None, ()))
+    monkeypatch.setattr(
+        compare, "resolve", lambda _, suite, maker, __: maker.of_release(suite, SimpleNamespace(version="1"), ())
+    )
     for name in ("write_ablation", "write_bench"):
         monkeypatch.setattr(inspect, name, lambda _: SUITE)
     loud: dict[str, Any] = {"quiet": quiet, "verbose": not quiet}

@@ -24,7 +24,7 @@ QUICK, SLOW = (a_task(name, generations(*EQUAL), budget_s=16) for name in ("quic
 def a_comparison(results: Path, *rows: Row) -> None:
     base, head = a_side(a_case()), a_side(a_case(), label="results/head")
     made = conclude(plan_comparison(base, head, CompareOptions()), (), {}, created=NOW)
-    with ComparisonDirectory(results, "small", NOW) as directory:
+    with ComparisonDirectory.create(results, "small", NOW) as directory:
         directory.finish(json_document(replace(made, rows=rows)), "")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.store.run_directory import load_run
+from harness.store.run_directory import load_rounds, load_run
 from tests.end_to_end.command import Harness, document, edit, latencies, refused, verdicts
 
 STOCK, SLOW, INERT = "product/stock@cpu", "product/slow@cpu", "product/inert@cpu"
@@ -21,17 +21,28 @@ ONE_GENERATION = ("--row-budget", "0.01", "--row-cap", "0.01", "--compile-budget
 # --- Within a run ---
 
 
-def test_an_interrupted_comparison_prints_what_is_decided_and_how_to_repeat_it(runs: Harness) -> None:
-    command = ("compare", "--within", BASE, "--row-budget", "60")
-    ended, path = runs.killed(signal.SIGINT, "rounds.jsonl", *command)
+def test_an_interrupted_comparison_prints_what_is_decided_and_goes_on(runs: Harness) -> None:
+    command = ("compare", "--within", BASE, "--row-budget", "3", "--compile-budget", "0")
+    ended, path = runs.killed(signal.SIGINT, "generations.jsonl", *command)
     assert ended.returncode == 130
-    assert "Interrupted: 1 row is not decided, and this comparison is not kept" in ended.words
+    assert "Interrupted: 1 row is not decided yet" in ended.words
     assert "product/inert@cpu" in ended.stdout
-    assert ended.stderr.splitlines()[-1] == (
-        f"harness: interrupted; `harness {' '.join(command)}` begins again, and with --filter takes single cases; the "
-        f"turns so far are in {path.relative_to(runs.folder)}"
-    )
+    again = f"harness compare --resume {path.relative_to(runs.folder)}"
+    assert ended.stderr.splitlines()[-1] == f"harness: interrupted; go on with `{again}`"
     assert not (path / "comparison.json").exists()
+    first = len((path / "generations.jsonl").read_text().splitlines())
+    stretch = [measured for measured in load_rounds(path) if measured.generation < first]
+
+    found = document(runs("compare", "--resume", "latest", "--format", "json"))
+    assert found["id"] == path.name
+    assert found["command"] == ["harness", *command]
+    assert latencies(found)[SLOW]["generations"] > first
+    rounds = load_rounds(path)
+    assert list(rounds[: len(stretch)]) == stretch  # and the rest of what was cut short counts for nothing
+    assert {measured.generation for measured in rounds} == set(range(latencies(found)[SLOW]["generations"]))
+    assert not (path / "unfinished.json").exists()
+    refused = runs("compare", "--resume", str(path.relative_to(runs.folder)))
+    assert "this comparison is finished" in refused.stderr
 
 
 @pytest.mark.timing

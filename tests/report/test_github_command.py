@@ -47,7 +47,7 @@ def nights(tmp_path: Path) -> tuple[Path, Path]:
 def keep(results: Path, base: Path, head: Path, row: Row, *, day: int = 1, **given: Any) -> Path:
     """A comparison of two runs with that row."""
     created = datetime(2026, 2, day, tzinfo=timezone.utc)
-    with ComparisonDirectory(results, "nightly", created) as directory:
+    with ComparisonDirectory.create(results, "nightly", created) as directory:
         comparison = make_comparison(
             [row],
             id=directory.path.name,

@@ -53,7 +53,7 @@ def an_old_run(results: Path, night: int = 0) -> Path:
 def a_comparison(results: Path, day: int = 0) -> Path:
     """A finished comparison with one round of its own."""
     created = FIRST_COMPARISON + timedelta(days=day)
-    with ComparisonDirectory(results, "nightly", created) as directory:
+    with ComparisonDirectory.create(results, "nightly", created) as directory:
         directory.keep_round(make_round(0))
         row = make_row("net/stock@cpu", base_value=1e6, head_value=1e6)
         comparison = make_comparison([row], id=directory.path.name, created=created.isoformat())

@@ -16,7 +16,7 @@ NOW = datetime(2026, 11, 21, 3, 50, 12, tzinfo=timezone.utc)
 
 
 def a_directory(results: Path) -> ComparisonDirectory:
-    return ComparisonDirectory(results, "small", NOW)
+    return ComparisonDirectory.create(results, "small", NOW)
 
 
 def test_every_turn_and_every_compile_is_one_line_at_once_and_it_is_a_comparison_once_it_is_finished(

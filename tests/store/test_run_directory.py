@@ -388,7 +388,7 @@ def test_a_suite_of_any_name_gives_a_run_a_name_that_can_be_merged(tmp_path: Pat
     assert run_id == f"20261121-035012-{name}"
     assert is_id(run_id)
     assert RunDirectory.create(tmp_path, make_header(run_id)).path.is_dir()
-    with ComparisonDirectory(tmp_path, suite, now) as directory:
+    with ComparisonDirectory.create(tmp_path, suite, now) as directory:
         assert directory.path.name == f"{run_id}-compare"
 
 

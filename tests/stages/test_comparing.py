@@ -1,0 +1,131 @@
+"""A comparison from its first side on: what is kept of it, and how it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cache import write_atomically
+from harness.compare.options import CompareOptions
+from harness.errors import Interrupted, RunError, UsageError
+from harness.progress import Silent
+from harness.stages import comparing as room
+from harness.stages.comparing import Underway, going_on
+from harness.stages.options import RunOptions
+from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.files import FINISHED_FILE
+from harness.store.run_directory import RunDirectory
+from tests.builders import make_header
+
+
+class Runs:
+    """Runs of sides that are made without compiling: how each ends is written down."""
+
+    def __init__(self, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.results = results
+        self.asked: list[Path | None] = []
+        self.ends: list[BaseException | None] = []
+        monkeypatch.setattr(room, "run_suite", self._run)
+
+    def _run(self, options: RunOptions, *_: object, on_begin: Callable[[RunDirectory], None], **__: Any) -> Path:
+        self.asked.append(options.resume)
+        if options.resume is None:
+            directory = RunDirectory.create(self.results, make_header())
+        else:
+            directory = RunDirectory.resume(options.resume)[0]
+        on_begin(directory)
+        if (error := self.ends.pop(0)) is not None:
+            raise error
+        write_atomically(directory.path / FINISHED_FILE, b"{}")
+        return directory.path
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
+    return Runs(tmp_path, monkeypatch)
+
+
+def sides(runs: Runs, **options: Any) -> None:
+    """Make the runs of both sides, of a comparison that is stopped then if it was not before."""
+    chosen = CompareOptions(**{"results": runs.results, **options})
+    with Underway(chosen, command=["harness", "compare"]) as underway:
+        make(underway)
+
+
+def again(path: Path, **options: Any) -> Underway:
+    folder = ComparisonDirectory.resume(path)
+    return Underway(going_on(folder, CompareOptions(**options)), folder=folder)
+
+
+def make(underway: Underway) -> None:
+    for side in ("3.12.0", "3.13.0"):
+        underway.run_of_side(side, RunOptions(Path("suite.toml")), Silent())
+    raise Interrupted(underway.how_to_go_on)
+
+
+def test_sides_that_are_made_are_not_made_again(runs: Runs) -> None:
+    stopped = Interrupted("by the user")
+    runs.ends = [None, stopped, stopped, None]
+    with pytest.raises(Interrupted) as caught:
+        sides(runs, seed=7)
+    (path,) = runs.results.glob("*-compare")
+    assert str(caught.value) == f"interrupted; go on with `harness compare --resume {path}`"
+    for _ in range(2):
+        with pytest.raises(Interrupted), again(path) as underway:
+            make(underway)
+    second = sorted(runs.results.glob("*-small*"))[1]
+    assert runs.asked == [None, None, second, second]
+    with again(path) as underway:
+        assert (underway.options.seed, underway.command) == (7, ("harness", "compare"))
+        assert underway.options.results == runs.results
+
+
+def test_nothing_is_left_where_there_is_nothing_to_go_on_with(runs: Runs) -> None:
+    with pytest.raises(UsageError), Underway(CompareOptions(results=runs.results)) as underway:
+        underway.folder("small")
+        raise UsageError("the two have no case in common")
+    with pytest.raises(Interrupted) as caught, Underway(CompareOptions(results=runs.results)) as underway:
+        underway.folder("small")
+        raise Interrupted(underway.how_to_go_on)
+    assert str(caught.value) == "interrupted"
+    assert not list(runs.results.iterdir())
+
+
+@pytest.fixture
+def stopped(runs: Runs) -> Path:
+    """A comparison that was stopped when its first side was being made."""
+    runs.ends = [Interrupted("by the user")]
+    with pytest.raises(Interrupted):
+        sides(runs)
+    (path,) = runs.results.glob("*-compare")
+    return path
+
+
+def test_one_that_goes_on_takes_no_options_of_its_own(stopped: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        again(stopped, seed=1, within=Path("run"))
+    assert str(caught.value) == "--resume goes on with the comparison's own settings; leave out within, seed"
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda file: file.unlink(), "is no comparison that can go on"),
+        (lambda file: file.write_text("{}"), "is damaged; compare the two sides again"),
+        (lambda file: file.write_text(file.read_text().replace('"seed"', '"sed"').replace("0", '"x"')), "is damaged"),
+        (lambda file: file.write_text(file.read_text().replace('"machine": "', '"machine": "not ')), "another machine"),
+    ],
+)
+def test_what_cannot_go_on_says_why(stopped: Path, damage: Callable[[Path], object], words: str) -> None:
+    damage(stopped / "unfinished.json")
+    with pytest.raises(RunError, match=words):
+        again(stopped)
+
+
+def test_two_do_not_go_on_with_one_comparison_at_once(stopped: Path) -> None:
+    first, second = (again(stopped) for _ in range(2))
+    with first, pytest.raises(RunError, match="another harness is writing this comparison"), second:
+        pass
