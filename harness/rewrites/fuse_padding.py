@@ -32,10 +32,11 @@ from harness.rewrites.dispatches import (
     own_executable,
     with_results,
 )
-from harness.rewrites.operations import body_of, find, operations_of
+from harness.rewrites.matched import Matched
+from harness.rewrites.operations import body_of, find, operations_of, producer
 
 
-def fuse_padding(module: ir.Module) -> int:
+def fuse_padding(module: ir.Module) -> Matched:
     """Let dispatches write their result into the tensor it is padded to. All results stay the same to the bit.
 
     Only dispatches with one result, of a static shape, that end in elementwise arithmetic. Where a result is padded in
@@ -45,17 +46,32 @@ def fuse_padding(module: ir.Module) -> int:
         module: Changed in place; as at IREE's phase `flow`.
 
     Returns:
-        How many paddings were fused.
+        How many paddings were fused, and why others were not.
     """
     # A copy comes after what it copies, so it is not looked at again once it is erased.
-    return sum(_fuse(module, dispatch) for dispatch in reversed(find(module, "flow.dispatch")))
+    fused = sum(_fuse(module, dispatch) for dispatch in reversed(find(module, "flow.dispatch")))
+    left = (_obstacle(module, copy) for copy in find(module, "flow.dispatch"))
+    return Matched(fused, [f"paddings {obstacle}" for obstacle in left if obstacle])
+
+
+def _obstacle(module: ir.Module, copy: ir.Operation) -> str:
+    """Why a dispatch that pads was not fused, as what follows `paddings`; "" where it does not pad."""
+    if not _pads(copy) or _part_copied_by(module, copy) is None:
+        return ""
+    dispatch = producer(copy.operands[0])
+    if dispatch is None or dispatch.name != "flow.dispatch":
+        return "of what is no dispatch's result"
+    if not has_own_result(dispatch):
+        return "of dispatches with several results or dynamic sizes"
+    return "of dispatches that do not end in elementwise arithmetic"
 
 
 def _fuse(module: ir.Module, dispatch: ir.Operation) -> bool:
     """Fuse one padding of a dispatch's result; whether there was any."""
     if not has_own_result(dispatch) or find_code(module, dispatch) is None:
         return False
-    copies = [use.owner.operation for use in dispatch.result.uses if _is_padding(use)]
+    uses = [use for use in dispatch.result.uses if use.operand_number == 0]
+    copies = [use.owner.operation for use in uses if _pads(use.owner.operation)]
     for copy in copies:
         part = _part_copied_by(module, copy)
         if part is not None:
@@ -65,10 +81,9 @@ def _fuse(module: ir.Module, dispatch: ir.Operation) -> bool:
     return False
 
 
-def _is_padding(use: ir.OpOperand) -> bool:
+def _pads(user: ir.Operation) -> bool:
     """Whether a dispatch of a value and of a tensor filled with a constant gives the tensor back, changed."""
-    user = use.owner.operation
-    if user.name != "flow.dispatch" or use.operand_number != 0 or len(user.operands) != 2:
+    if user.name != "flow.dispatch" or len(user.operands) != 2:
         return False
     fill = user.operands[1].owner
     return (

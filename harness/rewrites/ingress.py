@@ -6,12 +6,15 @@ generator, and asks which effect each one has on its own. Each is an option here
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
 from harness.rewrites import ingress_relu
+from harness.rewrites.matched import Matched
 from harness.rewrites.operations import (
     body_of,
     copy_annotations,
@@ -37,7 +40,7 @@ def ingress_canonicalize(
     fold_transpose: bool = True,
     generic_matmul: bool = True,
     relu_to_maximum: bool = True,
-) -> int:
+) -> Matched:
     """Rewrite linalg on tensors in place.
 
     The options are independent of each other; those that are on are applied in this order. None changes which numbers
@@ -57,7 +60,7 @@ def ingress_canonicalize(
             numbers; the sign of a zero may change in one leaky form. See harness.rewrites.ingress_relu.
 
     Returns:
-        The number of matched places of all options together; 0 where nothing was changed.
+        The number of matched places of all options together, 0 where nothing was changed, and why others were not.
     """
     steps = [
         (fill_init, fill_inits),
@@ -66,7 +69,9 @@ def ingress_canonicalize(
         (generic_matmul, generalize_products),
         (relu_to_maximum, ingress_relu.relu_to_maximum),
     ]
-    return sum(step(module) for is_on, step in steps if is_on)
+    matched = [step(module) for is_on, step in steps if is_on]
+    left_alone = (Counter(places.left_alone).elements() for places in matched if isinstance(places, Matched))
+    return Matched(sum(matched), chain.from_iterable(left_alone))
 
 
 # -------------------------------------------------------------------- which buffer an elementwise operation writes into
@@ -88,15 +93,15 @@ def fill_inits(module: ir.Module) -> int:
     return matched
 
 
-def update_in_place(module: ir.Module) -> int:
+def update_in_place(module: ir.Module) -> Matched:
     """Let elementwise operations update the result before them instead of reading it beside an init they do not read.
 
     Only a result that nothing else reads, as otherwise updating it in place would need a copy first.
 
     Returns:
-        The number of operations that got another init.
+        The number of operations that got another init, and how many might if nothing else read their input.
     """
-    matched = 0
+    matched, left_alone = 0, []
     for op in find(module, "linalg.generic"):
         if not is_elementwise(op) or not produced_by(op.operands[len(op.operands) - 1], "tensor.empty", "linalg.fill"):
             continue
@@ -104,7 +109,9 @@ def update_in_place(module: ir.Module) -> int:
         if position is not None:
             _update(op, position)
             matched += 1
-    return matched
+        elif _previous_result(op, alone=False) is not None:
+            left_alone.append("operations on results that others read too")
+    return Matched(matched, left_alone)
 
 
 def _filled(empty: ir.Value, reader: ir.Operation) -> ir.Value:
@@ -125,8 +132,12 @@ def _filled(empty: ir.Value, reader: ir.Operation) -> ir.Value:
         return linalg.fill(zero.result, outs=[empty])
 
 
-def _previous_result(op: ir.Operation) -> int | None:
-    """Position of the first input that is another linalg operation's result, laid out like op's, read by op alone."""
+def _previous_result(op: ir.Operation, *, alone: bool = True) -> int | None:
+    """Position of the first input that is another linalg operation's result, laid out like op's.
+
+    Args:
+        alone: Only one that op alone reads.
+    """
     *inputs, out = op.attributes["indexing_maps"]
     for position, indexing in enumerate(inputs):
         value = op.operands[position]
@@ -136,7 +147,7 @@ def _previous_result(op: ir.Operation) -> int | None:
             and value.type == op.result.type
             and origin is not None
             and origin.name.startswith("linalg.")
-            and len(list(value.uses)) == 1
+            and (not alone or len(list(value.uses)) == 1)
         ):
             return position
     return None
@@ -166,23 +177,31 @@ def _update(op: ir.Operation, position: int) -> None:
 _NAMED_PRODUCTS = frozenset({"linalg.matmul", "linalg.batch_matmul"})
 
 
-def fold_transposes(module: ir.Module) -> int:
+def fold_transposes(module: ir.Module) -> Matched:
     """Take away transpositions of what matrix products read, written as linalg.transpose or as linalg.generic.
 
     A constant is stored transposed, once for all its like. Otherwise, where matrix products are all that reads the
     transposed tensor, they read the one before it, through other indexing maps.
 
     Returns:
-        The number of transpositions.
+        The number of transpositions, and why others stay.
     """
-    matched = 0
+    matched, left_alone = 0, []
     stored: dict[tuple[ir.Attribute, tuple[int, ...]], ir.Attribute | None] = {}
     # Last ones first, so that of two in a row both are seen in front of the product.
     for op in reversed(find(module, "linalg.transpose", "linalg.generic")):
         permutation = _permutation(op)
-        if permutation is not None and (_store_transposed(op, permutation, stored) or _read_through(op, permutation)):
+        if permutation is None:
+            continue
+        is_read = any(map(_reads, op.result.uses))
+        if _store_transposed(op, permutation, stored) or _read_through(op, permutation):
             matched += 1
-    return matched
+        else:
+            alone = (
+                "that matrix products cannot read through, or not alone" if is_read else "that no matrix product reads"
+            )
+            left_alone.append(f"transpositions {alone}")
+    return Matched(matched, left_alone)
 
 
 def _permutation(op: ir.Operation) -> tuple[int, ...] | None:

@@ -20,11 +20,13 @@ The comparison may have its operands the other way round, and a selection its va
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
+from harness.rewrites.matched import Matched
 from harness.rewrites.operations import constant_number, find, is_positive_zero, producer, replace
 
 _SMALLEST_SLOPE = 2.0**-14
@@ -45,13 +47,15 @@ class _Choice(NamedTuple):
     below: ir.Value
 
 
-def relu_to_maximum(module: ir.Module) -> int:
+def relu_to_maximum(module: ir.Module) -> Matched:
     """Write each ReLU and leaky ReLU inside a linalg.generic as arith.maximumf.
 
     Returns:
-        The number of them.
+        The number of them, and why others were left alone.
     """
-    return _leaky_sums(module) + _selections(module)
+    sums = _leaky_sums(module)
+    selections = _selections(module)
+    return Matched(sums + selections, Counter(selections.left_alone).elements())
 
 
 def _leaky_sums(module: ir.Module) -> int:
@@ -68,9 +72,9 @@ def _leaky_sums(module: ir.Module) -> int:
     return matched
 
 
-def _selections(module: ir.Module) -> int:
+def _selections(module: ir.Module) -> Matched:
     """select(P, x, 0) and select(P, x, slope * x)."""
-    matched = 0
+    matched, left_alone = 0, []
     for op in _inside_generics(module, "arith.select"):
         choice = _choice(op)
         if choice is None or choice.above != choice.x:
@@ -80,7 +84,11 @@ def _selections(module: ir.Module) -> int:
             with ir.InsertionPoint(op), op.location:
                 _replace_by_maximum(op, choice.x, choice.below)
             matched += 1
-    return matched
+        elif is_positive_zero(choice.below):
+            left_alone.append("ReLUs that a maximum differs from for a NaN or for -0.0")
+        elif _is_multiple(choice.below, choice.x):
+            left_alone.append("ReLUs with a slope that is no constant between 2**-14 and 1")
+    return Matched(matched, left_alone)
 
 
 def _inside_generics(module: ir.Module, name: str) -> list[ir.Operation]:
@@ -127,6 +135,11 @@ def _choice(op: ir.Operation | None) -> _Choice | None:
     if predicate not in _POSITIVE:
         above, below, predicate = below, above, _NEGATED.get(predicate)
     return _Choice(x, predicate, above, below) if predicate in _POSITIVE else None
+
+
+def _is_multiple(value: ir.Value, x: ir.Value) -> bool:
+    product = producer(value)
+    return product is not None and product.name == "arith.mulf" and x in product.operands
 
 
 def _scaled_by(value: ir.Value, x: ir.Value) -> ir.Value | None:

@@ -18,10 +18,11 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from harness.rewrites.dispatches import add_stores, find_code, has_own_result, own_executable, with_results
+from harness.rewrites.matched import Matched
 from harness.rewrites.operations import depends, find
 
 
-def replicate_stores(module: ir.Module) -> int:
+def replicate_stores(module: ir.Module) -> Matched:
     """Let dispatches write each tensor that their result is inserted into. All results stay the same to the bit.
 
     Only dispatches with one result, of a static shape, that end in elementwise arithmetic. A tensor that cannot exist
@@ -31,9 +32,24 @@ def replicate_stores(module: ir.Module) -> int:
         module: Changed in place; as at IREE's phase `flow`.
 
     Returns:
-        How many dispatches write more than before.
+        How many dispatches write more than before, and why others do not whose result is copied.
     """
-    return sum(_replicate(module, dispatch) for dispatch in find(module, "flow.dispatch"))
+    dispatches = find(module, "flow.dispatch")
+    left = [obstacle for dispatch in dispatches if (obstacle := _obstacle(module, dispatch))]
+    replicated = sum(_replicate(module, dispatch) for dispatch in dispatches)
+    return Matched(replicated, [f"results of dispatches {obstacle}" for obstacle in left])
+
+
+def _obstacle(module: ir.Module, dispatch: ir.Operation) -> str:
+    """Why a dispatch keeps a copy of its result, as what follows `results of dispatches`; "" where it does not."""
+    uses = [use for value in dispatch.results for use in _find_uses(value)]
+    if len(uses) <= len(dispatch.results) or not any(map(_is_inserted, uses)):
+        return ""  # a result that is used once only is placed by IREE itself
+    if not has_own_result(dispatch):
+        return "with several results or dynamic sizes"
+    if find_code(module, dispatch) is None:
+        return "that do not end in elementwise arithmetic"
+    return "" if any(_is_update(use, dispatch) for use in uses) else "whose targets are made of them"
 
 
 def _replicate(module: ir.Module, dispatch: ir.Operation) -> bool:
@@ -70,10 +86,16 @@ def _find_uses(value: ir.Value) -> list[ir.OpOperand]:
 def _is_update(use: ir.OpOperand, dispatch: ir.Operation) -> bool:
     """Whether flow.tensor.update inserts a dispatch's result into a tensor that does not depend on the dispatch."""
     user = use.owner.operation
-    if user.name != "flow.tensor.update" or user.block != dispatch.block:
+    return _is_inserted(use) and user.block == dispatch.block and not depends(user.operands[0], [dispatch], dispatch)
+
+
+def _is_inserted(use: ir.OpOperand) -> bool:
+    """Whether flow.tensor.update inserts a value into a tensor."""
+    user = use.owner.operation
+    if user.name != "flow.tensor.update":
         return False
     target_and_offsets = sum(list(user.attributes["operandSegmentSizes"])[:3])
-    return use.operand_number == target_and_offsets and not depends(user.operands[0], [dispatch], dispatch)
+    return bool(use.operand_number == target_and_offsets)
 
 
 def _replace_uses(dispatch: ir.Operation, updates: Sequence[ir.OpOperand], values: Sequence[ir.Value]) -> None:

@@ -26,12 +26,13 @@ from dataclasses import dataclass
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
+from harness.rewrites.matched import Matched
 from harness.rewrites.operations import FUNCTIONS, depends
-from harness.rewrites.share_concat_find import find_family
+from harness.rewrites.share_concat_find import find_concats, find_family, obstacles
 from harness.rewrites.share_concat_plan import Frame, Order, Piece, Plan, plan
 
 
-def share_concat(module: ir.Module, *, padding: bool = True) -> int:
+def share_concat(module: ir.Module, *, padding: bool = True) -> Matched:
     """Let concatenations share buffers where one is a contiguous run of a larger one's parts.
 
     Args:
@@ -41,17 +42,20 @@ def share_concat(module: ir.Module, *, padding: bool = True) -> int:
             next family that needs one like it, so that its padding is filled in once only.
 
     Returns:
-        How many concatenations became slices of a larger one.
+        How many concatenations became slices of a larger one, and why others, the larger ones apart, did not.
     """
-    shared = 0
+    shared, left_alone = 0, [f"concatenations {obstacle}" for obstacle in obstacles(module)]
     for function in module.body.operations:
         if function.operation.name in FUNCTIONS:
             for block in function.regions[0].blocks:
                 buffers: list[Buffer] = []
+                alone = len(find_concats(block))
                 while (family := find_family(block)) is not None:
                     buffers.append(_write_buffer(plan(block, family, padding=padding), buffers))
                     shared += len(family.members) - 1
-    return shared
+                    alone -= len(family.members)
+                left_alone += ["concatenations with no other to share with"] * alone
+    return Matched(shared, left_alone)
 
 
 def _write_buffer(plan: Plan, earlier: Sequence[Buffer]) -> Buffer:

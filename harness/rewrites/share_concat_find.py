@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from iree.compiler import ir
 
-from harness.rewrites.operations import producer
+from harness.rewrites.operations import FUNCTIONS, find, producer
 
 # A concatenation of concatenations is taken apart up to here: ten doublings would make a thousand parts of two.
 _MOST_PARTS = 64
@@ -90,6 +90,23 @@ def find_concats(block: ir.Block) -> list[Concat]:
                 parts += inner.parts if inner is not None and inner.axis == concat.axis else [part]
             found[concat.result] = replace(concat, parts=tuple(parts)) if len(parts) <= _MOST_PARTS else concat
     return list(found.values())
+
+
+def obstacles(module: ir.Module) -> list[str]:
+    """Why each `tensor.concat` that is not looked at is not, as what follows `concatenations`."""
+    found = ((op, _obstacle(op)) for op in find(module, "tensor.concat"))
+    return [obstacle for _, obstacle in found if obstacle]
+
+
+def _obstacle(concat: ir.Operation) -> str:
+    kinds = [value.type for value in (*concat.operands, concat.results[0])]
+    if not all(isinstance(kind, ir.RankedTensorType) and kind.has_static_shape for kind in kinds):
+        return "with dynamic sizes"
+    if concat.parent.name not in FUNCTIONS:
+        return "in loops or branches"
+    if _read_tensor_concat(concat) is None:
+        return "of one tensor, of empty ones, with encodings or of elements smaller than a byte"
+    return ""
 
 
 def _find_run(parts: Sequence[ir.Value], whole: Sequence[ir.Value]) -> int | None:

@@ -15,11 +15,12 @@ import pytest
 from harness.rewrites.fuse_padding import fuse_padding
 from harness.rewrites.replicate_stores import replicate_stores
 from tests.programs import program
-from tests.rewrites.tools import VULKAN, argument_shapes, at_flow, compiled, lowered, random, rewritten
+from tests.rewrites.tools import VULKAN, argument_shapes, at_flow, compiled, left_alone, lowered, random, rewritten
 
 CONSUMERS = "--iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops"
 PRODUCERS = "--iree-dispatch-creation-enable-fuse-padding-into-linalg-producer-ops"
 # Two padded convolutions with ReLU, one after the other; the first one's result may be used otherwise as well.
+OF_NO_DISPATCH = "paddings of what is no dispatch's result"
 CHAIN = "\n".join(
     [
         "main v0:1x8x6x10 filter:8x8x3x3 bias:8",
@@ -106,6 +107,21 @@ def test_on_vulkan() -> None:
     """Where IREE's flag for producers fails to compile ("unresolved target materialization")."""
     matched, stock, fused = at_flow(CONCATENATED, fuse_padding, target=VULKAN)
     assert (matched, fused[0]) == ([1], stock[0] - 1)
+
+
+def test_it_says_why_it_left_paddings_alone() -> None:
+    """The argument's; and those of what a plain product or a dispatch with two results gives."""
+    assert left_alone(flow_of(ALONE), fuse_padding) == {OF_NO_DISPATCH: 1}
+    assert left_alone(flow_of(CONCATENATED), fuse_padding) == {OF_NO_DISPATCH: 1}
+    flow = flow_of(CONCATENATED)
+    passing = re.sub(r"linalg\.yield %\d+", "linalg.yield %in", flow)
+    no_arithmetic = "paddings of dispatches that do not end in elementwise arithmetic"
+    assert left_alone(passing, fuse_padding) == {OF_NO_DISPATCH: 1, no_arithmetic: 1}
+    replicated, _ = rewritten(flow, replicate_stores)
+    assert left_alone(replicated, fuse_padding) == {
+        OF_NO_DISPATCH: 1,
+        "paddings of dispatches with several results or dynamic sizes": 1,
+    }
 
 
 def test_insertions_into_what_is_no_fill_are_left_alone() -> None:

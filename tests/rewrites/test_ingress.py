@@ -6,7 +6,7 @@ https://github.com/plaidml/tpp-mlir lists the differences in the issue "PyTorch 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, Literal
 
@@ -20,15 +20,16 @@ from iree.compiler.dialects import arith
 from harness.models.inputs import bf16_bits
 from harness.models.mlp import Parameters, build
 from harness.rewrites.ingress import ingress_canonicalize
+from harness.rewrites.matched import Matched
 from harness.rewrites.operations import transposed
 from tests.programs import program
 from tests.rewrites import tools
-from tests.rewrites.tools import Array, Rewrite, agree, printed, run
+from tests.rewrites.tools import Array, agree, printed, run
 
 OPTIONS = ("fill_init", "outs_style", "fold_transpose", "generic_matmul", "relu_to_maximum")
 
 
-def only(*options: str) -> Rewrite:
+def only(*options: str) -> Callable[[ir.Module], Matched]:
     """The rewrite with these options on and the others off."""
     return partial(ingress_canonicalize, **{option: option in options for option in OPTIONS})
 
@@ -193,7 +194,9 @@ def test_of_two_results_one_is_updated(also_returned: str, updating: str) -> Non
 
 
 def test_a_result_that_is_read_twice_is_not_updated() -> None:
-    assert_left_alone(products("ab ab out=e", "ba"), "outs_style")
+    text = products("ab ab out=e", "ba")
+    assert_left_alone(text, "outs_style")
+    assert tools.left_alone(text, only(*OPTIONS)) == {"operations on results that others read too": 1}
 
 
 # ------------------------------------------------------------------------------------------------------- generic_matmul
@@ -378,12 +381,20 @@ def test_two_transpositions_in_a_row_both_go() -> None:
 COMPLEX = "complex<f32>"
 
 
+UNREAD = "transpositions that no matrix product reads"
+NOT_ALONE = "transpositions that matrix products cannot read through, or not alone"
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "reason"),
     [
-        pytest.param(program("main a:4x4 b:4x4\nt = transpose b 1,0\ny = matmul a b t\nreturn y"), id="of the init"),
         pytest.param(
-            times(FORMS[0].format("w"), BY_TURNED, "| %other = math.absf %t : tensor<3x2xf32>"), id="for other readers"
+            program("main a:4x4 b:4x4\nt = transpose b 1,0\ny = matmul a b t\nreturn y"), UNREAD, id="of the init"
+        ),
+        pytest.param(
+            times(FORMS[0].format("w"), BY_TURNED, "| %other = math.absf %t : tensor<3x2xf32>"),
+            NOT_ALONE,
+            id="for other readers",
         ),
         pytest.param(
             times(
@@ -393,12 +404,14 @@ COMPLEX = "complex<f32>"
                 BY_TURNED,
                 element=COMPLEX,
             ),
+            NOT_ALONE,
             id="of complex numbers",
         ),
     ],
 )
-def test_other_transpositions_stay(text: str) -> None:
+def test_other_transpositions_stay_and_it_says_why(text: str, reason: str) -> None:
     assert_left_alone(text, "fold_transpose")
+    assert tools.left_alone(text, only("fold_transpose")) == {reason: 1}
 
 
 def resource_bytes(resource: Any) -> bytes:

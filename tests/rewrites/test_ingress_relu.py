@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.rewrites.ingress_relu import relu_to_maximum
-from tests.rewrites.tools import Array, Program, assert_left_alone, assert_rewritten, rewritten
+from tests.rewrites.tools import Array, Program, assert_left_alone, assert_rewritten, left_alone, rewritten
 
 KIND = "tensor<3x16xf32>"
 
@@ -34,6 +34,8 @@ def relu(comparison: str, selection: str) -> str:
     return f"%p = arith.cmpf {comparison} : f32\n%y0 = arith.select %p, {selection} : f32"
 
 
+ZERO_OR_NAN = "ReLUs that a maximum differs from for a NaN or for -0.0"
+SLOPE = "ReLUs with a slope that is no constant between 2**-14 and 1"
 RELUS = {
     "as_exported": relu("ugt, %in, %zero", "%in, %zero"),
     "zero_first": relu("ult, %zero, %in", "%in, %zero"),
@@ -92,14 +94,26 @@ def test_a_slope_may_be_rounded_on_the_spot() -> None:
 @pytest.mark.parametrize("slope", ["0.0", "-0.5", "1.5", "1.0e-5", "0x7FC00000"])
 @pytest.mark.parametrize("form", ["selected", "summed_the_other_way"])
 def test_other_slopes_are_left_alone(form: str, slope: str) -> None:
-    assert_left_alone(function(LEAKY[form], slope=f"{slope} : f32"), relu_to_maximum)
+    text = function(LEAKY[form], slope=f"{slope} : f32")
+    assert_left_alone(text, relu_to_maximum)
+    assert left_alone(text, relu_to_maximum) == {SLOPE if form == "selected" else ZERO_OR_NAN: 1}
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        relu("ogt, %in, %zero", "%in, %zero"),  # a NaN gives 0
+        relu("uge, %in, %zero", "%in, %zero"),  # -0.0 stays
+    ],
+)
+def test_a_relu_that_a_maximum_differs_from_is_left_alone(selection: str) -> None:
+    assert_left_alone(function(selection), relu_to_maximum)
+    assert left_alone(function(selection), relu_to_maximum) == {ZERO_OR_NAN: 1}
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        relu("ogt, %in, %zero", "%in, %zero"),  # a NaN gives 0
-        relu("uge, %in, %zero", "%in, %zero"),  # -0.0 stays
         relu("ugt, %in, %zero", "%zero, %in"),  # a minimum
         relu("ult, %in, %zero", "%in, %zero"),
         relu("ugt, %in, %slope", "%in, %slope"),  # not at 0

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from harness.rewrites.replicate_stores import replicate_stores
 from tests.programs import program
-from tests.rewrites.tools import VULKAN, assert_left_alone, at_flow, dense_block, lowered, rewritten
+from tests.rewrites.tools import VULKAN, assert_left_alone, at_flow, dense_block, left_alone, lowered, rewritten
 
 # A value that goes into the tensors of the lines that follow.
 HEAD = "main x:4x6 y:4x6\nu = each mulf x y\n"
 TWO = f"{HEAD}c = concat 0 u x\nd = concat 0 y u\n"
+NO_ARITHMETIC = {"results of dispatches that do not end in elementwise arithmetic": 1}
 FLAT = "tensor<4x6xf32> into tensor<24xf32>"
 
 
@@ -75,24 +76,47 @@ def test_code_that_others_dispatch_too_is_copied() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "old", "new"),
+    ("lines", "old", "new", "left"),
     [
-        pytest.param(f"{HEAD}c = concat 0 u x\nreturn c", "", "", id="one destination: IREE places it by itself"),
+        pytest.param(f"{HEAD}c = concat 0 u x\nreturn c", "", "", {}, id="one destination: IREE places it by itself"),
         # Equal results of a sum, or of a mere copy of it, become one, which cannot be stored twice.
         pytest.param(
             "main x:4x6 y:6x6\ne = empty 4x6\nz = fill zero e\nu = matmul x y z\nc = concat 0 u x\n"
             "d = concat 0 x u\nreturn c d",
-            *("", ""),
+            *("", "", NO_ARITHMETIC),
             id="no arithmetic at the end",
         ),
-        pytest.param(f"{TWO}return c d", r"linalg\.yield %\d+", "linalg.yield %in", id="passes its input on"),
-        pytest.param(f"{TWO}return c d", r"mulf %in, %in_0", "mulf %in, %out", id="reads what it updates"),
+        pytest.param(
+            f"{TWO}return c d", r"linalg\.yield %\d+", "linalg.yield %in", NO_ARITHMETIC, id="passes its input on"
+        ),
+        pytest.param(
+            f"{TWO}return c d", r"mulf %in, %in_0", "mulf %in, %out", NO_ARITHMETIC, id="reads what it updates"
+        ),
     ],
 )
-def test_other_code_is_left_alone(lines: str, old: str, new: str) -> None:
+def test_other_code_is_left_alone(lines: str, old: str, new: str, left: dict[str, int]) -> None:
     text, changed = re.subn(old, new, flow_of(lines)) if old else (flow_of(lines), 1)
     assert changed == 1
     assert_left_alone(text, replicate_stores)
+    assert left_alone(text, replicate_stores) == left
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (
+            "main x:4x6 y:4x6\nu = each mulf x y\nv = each addf u x\nw = concat 0 v y\nz = insert u w 0,0\nreturn z v",
+            "with several results or dynamic sizes",
+        ),
+        (
+            "main x:4x6 y:4x6 k:8x4\nu = each mulf x y\ne = empty 8x6\nz = fill zero e\nm = matmul k u z\n"
+            "d = insert u m 0,0\nreturn d",
+            "whose targets are made of them",
+        ),
+    ],
+)
+def test_it_says_why_it_left_dispatches_alone(lines: str, reason: str) -> None:
+    assert left_alone(flow_of(lines), replicate_stores) == {f"results of dispatches {reason}": 1}
 
 
 # ----------------------------------------------------------------------------------------------------- what comes of it

@@ -10,7 +10,7 @@ import pytest
 
 from harness.rewrites.share_concat import share_concat
 from tests.programs import in_util, program
-from tests.rewrites.tools import assert_left_alone, assert_rewritten, rewritten
+from tests.rewrites.tools import assert_left_alone, assert_rewritten, left_alone, rewritten
 
 DATA = Path(__file__).parent / "data"
 SHARED = program("""
@@ -134,6 +134,36 @@ def test_the_one_of_most_parts_takes_all_that_it_can() -> None:
     assert matched == [1]
     assert "tensor.extract_slice %inserted_slice_2[1] [2] [1] : tensor<4xf32> to tensor<2xf32>" in text
     assert "tensor.concat dim(0) %arg1, %arg2, %arg1" in text
+
+
+def concat(kind: str, whole: str, number: int = 2) -> str:
+    """A concatenation of arguments of one type."""
+    operands = ", ".join(["%p"] * number)
+    return f"%c = tensor.concat dim(0) {operands} : ({', '.join([kind] * number)}) -> {whole}"
+
+
+def of(kind: str, whole: str, *lines: str) -> str:
+    return f"func.func @main(%p: {kind}) -> {whole} {{ {' '.join(lines)} return %c : {whole} }}"
+
+
+INNER = concat("tensor<3xf32>", "tensor<6xf32>").replace("%c", "%d")
+INSIDE = f"%c = scf.execute_region -> tensor<6xf32> {{ {INNER} scf.yield %d : tensor<6xf32> }}"
+UNFIT = "of one tensor, of empty ones, with encodings or of elements smaller than a byte"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (of("tensor<3xf32>", "tensor<6xf32>", concat("tensor<3xf32>", "tensor<6xf32>")), "with no other to share with"),
+        (of("tensor<?xf32>", "tensor<?xf32>", concat("tensor<?xf32>", "tensor<?xf32>")), "with dynamic sizes"),
+        (of("tensor<3xi4>", "tensor<6xi4>", concat("tensor<3xi4>", "tensor<6xi4>")), UNFIT),
+        (of("tensor<3xf32>", "tensor<3xf32>", concat("tensor<3xf32>", "tensor<3xf32>", 1)), UNFIT),
+        (of("tensor<3xf32>", "tensor<6xf32>", INSIDE), "in loops or branches"),
+        (CHAINS, ""),
+    ],
+)
+def test_it_says_why_it_left_concatenations_alone(text: str, reason: str) -> None:
+    assert left_alone(text, share_concat) == ({f"concatenations {reason}": 1} if reason else {})
 
 
 def test_families_along_different_dimensions_are_apart() -> None:

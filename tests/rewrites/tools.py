@@ -18,6 +18,7 @@ from harness.compile.iree_compile import parse_statistics
 from harness.models import residual_dense_block
 from harness.process import Limits
 from harness.records.run import Statistics
+from harness.rewrites.matched import Matched
 from harness.toolchain import find_toolchain
 from harness.verify.outputs import ModuleCall, run_once
 
@@ -58,6 +59,12 @@ def assert_rewritten(before: str, after: str, *rewrites: Rewrite, places: int = 
     text, matched = rewritten(before, *rewrites)
     assert text == printed(after)
     assert sum(matched) == places
+
+
+def left_alone(text: str, rewrite: Callable[[ir.Module], Matched]) -> dict[str, int]:
+    """What a rewrite says of the places that it did not match."""
+    with ir.Context(), ir.Location.unknown():
+        return rewrite(ir.Module.parse(text)).left_alone
 
 
 def assert_left_alone(text: str, *rewrites: Rewrite) -> None:
