@@ -8,7 +8,7 @@ from harness import process
 from harness.doctor.examine import Diagnosis, PeerHere
 from harness.errors import SuiteError, ToolchainError
 from harness.machine.environment import capture_environment
-from harness.measure.counters import unavailable_reason
+from harness.measure import account, counters
 from harness.peers.registry import PEERS, AppliedPeer, find_peer
 from harness.suite.load import Suite
 from harness.toolchain.devices import (
@@ -62,7 +62,8 @@ def diagnose(
         probes=probes,
         vulkan_drivers=vulkan_drivers,
         peers=tuple(map(_peer, PEERS.names)),
-        counters=unavailable_reason(),
+        counters=counters.unavailable_reason(),
+        own_time=account.unavailable_reason(),
         asked=asked,
     )
 

@@ -69,6 +69,7 @@ class Diagnosis:
         toolchain: The compiler and runtime to use, or the sentence that says why there are none.
         probes: What each driver offers; () where there was no toolchain to ask.
         counters: Why hardware counters are unavailable; None where they work.
+        own_time: Why turns have no own time here; None where they have.
         environments: The toolchains that were installed for `--toolchain`.
         vulkan_drivers: What each of the drivers that suites ask for by name offers.
         peers: All that installed packages register.
@@ -79,6 +80,7 @@ class Diagnosis:
     toolchain: Toolchain | str
     probes: tuple[DeviceProbe, ...]
     counters: str | None
+    own_time: str | None = None
     environments: tuple[InstalledEnvironment, ...] = ()
     vulkan_drivers: dict[str, DeviceProbe] = field(default_factory=dict)
     peers: tuple[PeerHere, ...] = ()
@@ -108,6 +110,7 @@ class Diagnosis:
             *_frequency(cpu),
             *_memory(self.environment["memory"], process),
             *_process(process),
+            *_own_time(self.own_time),
             *_counters(self.counters),
         )
 
@@ -362,6 +365,15 @@ def _device(device: DeviceInfo, *, title: str) -> Finding:
             "use it to see that things work: its times say nothing about a GPU",
         )
     return _ok("devices", f"{title}: {device.facts}")
+
+
+def _own_time(reason: str | None) -> Iterator[Finding]:
+    if reason is not None:
+        yield _note(
+            "process",
+            reason,
+            "wall time decides, and what other processes take is in it: leave the machine alone meanwhile",
+        )
 
 
 def _counters(reason: str | None) -> Iterator[Finding]:

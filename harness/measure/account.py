@@ -73,6 +73,15 @@ class Account:
         return sum(_delays_of_threads())
 
 
+def unavailable_reason() -> str | None:
+    """Why turns have no own time here (see harness.stats.own_time), as a sentence; None where they have."""
+    if _usage()["voluntary"] is None:
+        return "this system does not tell how often a thread waits"
+    if not _thread_clock_is_fine():
+        return "this kernel counts a thread's time in ticks of milliseconds"
+    return None
+
+
 def _open(file: str) -> int | None:
     try:
         return os.open(file, os.O_RDONLY)

@@ -174,6 +174,12 @@ SOFTWARE = "llvmpipe (LLVM 15.0.6, 256 bits), Vulkan 1.3.230, Mesa 22.3.6 (LLVM 
             "this machine exposes no hardware counters",
             "times are measured all the same; instruction counts, which repeat exactly, are left out",
         ),
+        (
+            {"own_time": "this kernel counts a thread's time in ticks of milliseconds"},
+            "note",
+            "this kernel counts a thread's time in ticks of milliseconds",
+            "wall time decides, and what other processes take is in it: leave the machine alone meanwhile",
+        ),
     ],
 )
 def test_what_is_here_and_what_is_not(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.measure.account import Account, quota_files
+from harness.measure.account import Account, quota_files, unavailable_reason
 from harness.records.run import Account as Figures
 from harness.records.run import Turn
 from harness.stats.own_time import own_ns
@@ -128,6 +128,14 @@ def test_what_other_processes_take_is_no_part_of_own_time() -> None:
     assert figures.core == core
     assert own_ns(turn) == pytest.approx(0.2e9, rel=0.05)
     assert turn.wall_ns > 1.5 * own_ns(turn)
+
+
+def test_a_thread_clock_that_counts_in_ticks_is_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unavailable_reason() is None
+    fine = time.thread_time_ns
+    monkeypatch.setattr(time, "thread_time_ns", lambda: fine() // 4_000_000 * 4_000_000)
+    assert unavailable_reason() == "this kernel counts a thread's time in ticks of milliseconds"
+    assert figures_of(turn_of(lambda: None)).thread_ns is None
 
 
 def test_other_threads_are_asked_about_where_they_compute() -> None:
