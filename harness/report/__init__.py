@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from harness.records.comparison import Comparison
     from harness.records.run import Run
+    from harness.report.page import Page
+    from harness.report.pages import Surroundings
     from harness.report.run_report import Report
 
 Format = Literal["terminal", "markdown", "json", "csv"]
 
-__all__ = ["Format", "render"]
+__all__ = ["Format", "markdown_page", "render"]
 
 
 def render(
@@ -41,15 +43,31 @@ def render(
         if isinstance(source, Report):
             return run_json(source) if format == "json" else run_csv(source)
         return json_document(source).decode() if format == "json" else comparison_csv(source)
-    from harness.report.kinds import markdown_page, terminal_page
-    from harness.report.pages import Surroundings
-
     if format == "terminal":
+        from harness.report import comparison_page, run_page
         from harness.report.terminal import to_terminal
 
-        return to_terminal(terminal_page(source), width=width, color=color)
+        page = run_page.terminal_page(source) if isinstance(source, Report) else comparison_page.terminal_page(source)
+        return to_terminal(page, width=width, color=color)
     from harness.report.markdown import COMMENT, to_markdown
+    from harness.report.pages import Surroundings
 
     subject = "Summary" if isinstance(source, Report) else "Comparison"
     around = Surroundings(title=f"{'Full' if full else 'Abbreviated'} Benchmark {subject}")
     return to_markdown(markdown_page(source, around, full=full), None if full else COMMENT)
+
+
+def markdown_page(source: Report | Comparison, around: Surroundings, *, full: bool) -> Page:
+    """A comment as a page, or everything there is.
+
+    Args:
+        around: Its title, and what stands beside the figures.
+        full: Every row of every list, all settings, the environment and all commands.
+    """
+    from harness.report import comparison_page, run_page
+    from harness.report.pages import page_of
+    from harness.report.run_report import Report
+
+    if isinstance(source, Report):
+        return page_of(run_page.content_of(source, around, full=full), around)
+    return page_of(comparison_page.content_of(source, around, full=full), around)

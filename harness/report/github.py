@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.records.comparison import Comparison
-from harness.report import render
-from harness.report.kinds import markdown_page
+from harness.report import markdown_page, render
 from harness.report.markdown import COMMENT, Limits, size_bytes, to_markdown
 from harness.report.page import Name, Page, Picture
 from harness.report.pages import Links, Surroundings
