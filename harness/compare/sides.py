@@ -127,6 +127,8 @@ def resolve(
     _require_suite(suite, sides)
     # All that takes long comes after all that may be wrong.
     toolchains = {side: get_toolchains([side], root=environments_root(), on_install=on_install)[0] for side in releases}
+    versions = [record.version for run in runs.values() for record in run.header.toolchains] if releases else []
+    of_runs = get_toolchains(versions, root=environments_root(), on_install=on_install)
     made = []
     for which, side in zip(("base", "head"), sides, strict=True):
         if isinstance(side, Path):
@@ -135,7 +137,7 @@ def resolve(
             path, root = maker.of_commit(suite, side, which)
             made.append(replace(side_of(load_run(path), side.name), commit=side, root=root))
         else:
-            others = [toolchain for name, toolchain in toolchains.items() if name != side]
+            others = (*(toolchain for name, toolchain in toolchains.items() if name != side), *of_runs)
             made.append(side_of(load_run(maker.of_release(suite, toolchains[side], others)), side))
     return made[0], made[1]
 

@@ -142,7 +142,7 @@ def test_a_toolchain_is_compiled_now_for_the_suite_given_or_for_that_of_the_othe
 ) -> None:
     assert resolved(tmp_path, base, "iree==3.12.0", suite=suite) == (
         [(base, "base"), ("iree==3.12.0", "made by 3.12.0")],
-        [(Path(compiled), "3.12.0")],
+        [(Path(compiled), "3.12.0", make_header().toolchains[0].version)],
     )
 
 
