@@ -42,7 +42,7 @@ _BELOW = 70.0  # days, then toolchains
 _DAY = 84.0
 _EDGE = 0.7  # in runs, between the axis and the first of them
 _END = 0.3  # in runs, between the last of them and the edge, less
-_LONGEST_TOOLCHAIN = 110.0
+_LONGEST_TOOLCHAIN = 125.0  # room for 3.14.0rc20260210
 # With more runs, dots would hide each other.
 _MOST_DOTS, _MOST_SMALL_DOTS = 150, 600
 # A lone value further from the middle half of them than this many times what that spans is drawn at the edge.
