@@ -16,6 +16,7 @@ from harness.dashboard.heat_map import HeatMap, heat_maps
 from harness.dashboard.known import Known, Word
 from harness.history.changes import Change
 from harness.history.failures import CaseNews, case_news, failure_groups
+from harness.metrics import FLOORS, is_exact
 
 LATELY_DAYS = 30  # before the newest run
 SPARK_WIDTH, SPARK_HEIGHT = 120.0, 20.0
@@ -190,15 +191,23 @@ def _failures(gathered: Gathered) -> dict[str, list[Failure]]:
 
 
 def lately(gathered: Gathered) -> list[Change]:
-    """Changes of the last 30 days of the history, the newest first; those of the reference toolchain left out."""
+    """Changes of the last 30 days of the history, the newest first.
+
+    Those of the reference toolchain are left out, and those of a size that are below its floor, as in comparisons.
+    """
     if gathered.runs.empty:
         return []
     newest = _seconds(gathered.runs["started"].iloc[-1])
     return [change for change in _newest_first(gathered) if newest - _seconds(change.started) <= LATELY_DAYS * 86_400]
 
 
+def is_small(change: Change) -> bool:
+    """Whether it is a counted figure's, and below the metric's floor: a module that grew by 0.06 %."""
+    return is_exact(change.metric) and abs(change.ratio - 1) < FLOORS.get(change.metric, 0.0)
+
+
 def _newest_first(gathered: Gathered) -> list[Change]:
-    changes = (change for change in gathered.changes if change.role != "reference")
+    changes = (change for change in gathered.changes if change.role != "reference" and not is_small(change))
     return sorted(changes, key=lambda change: change.started, reverse=True)
 
 

@@ -20,12 +20,13 @@ from harness.dashboard.heat_map import OUTCOME_DAYS, legend
 from harness.dashboard.known import Known
 from harness.dashboard.machines import controls, machine_changes, machines
 from harness.dashboard.means import mean_panels
-from harness.dashboard.overview import LATELY_DAYS, SPARK_HEIGHT, SPARK_WIDTH, known_changes, lately, suites
+from harness.dashboard.overview import LATELY_DAYS, SPARK_HEIGHT, SPARK_WIDTH, is_small, known_changes, lately, suites
 from harness.dashboard.tables import Commands, change_list, run_files, run_list, series_files, series_list
 from harness.history.changes import Change
+from harness.metrics import FLOORS
 from harness.progress import Progress
 from harness.records.comparison import VERDICTS
-from harness.report.units import unit_rules
+from harness.report.units import share, unit_rules
 from harness.report.verdicts import MARKS
 
 if TYPE_CHECKING:
@@ -146,6 +147,8 @@ def _write_site(gathered: Gathered, folder: Path, progress: Progress, title: str
         "outcome_days": OUTCOME_DAYS,
         "changes": len(gathered.changes),
         "lately_days": LATELY_DAYS,
+        "small": sum(map(is_small, gathered.changes)),
+        "size_floor": share(FLOORS["module-size"]),
         "is_lately": bool(lately(gathered)),
         "spark": (SPARK_WIDTH, SPARK_HEIGHT),
         "comparisons": compared[:_LISTED_COMPARISONS],

@@ -118,6 +118,16 @@ def test_the_newest_changes_are_told_and_none_of_the_reference_toolchain() -> No
     assert [group.first.first_bad for group in suites_of(quiet)[0].groups] == [run_id(day) for day in (8, 7, 6, 5)]
 
 
+def test_a_size_that_changed_by_less_than_its_floor_is_in_the_list_of_all_changes_alone(tmp_path: Path) -> None:
+    sizes = [make_change("rdb/stock@cpu", "module-size", "bytes", direction="more", ratio=ratio, before=1e6,
+                         after=1e6 * ratio) for ratio in (1.0006, 1.02)]  # fmt: skip
+    counted = make_change("rdb/stock@cpu", "dispatches", "count", direction="more", ratio=1.0005)
+    made = replace(a_history(), changes=[*sizes, counted])
+    assert lately(made.gathered) == [sizes[1], counted]
+    text = (make_site(tmp_path / "site", made) / "index.html").read_text()
+    assert "All 3 changes</a>, 1 of them of sizes by less than 1 %, which are left out here" in text
+
+
 def test_changes_that_somebody_knows_of_stand_apart_with_what_was_said(tmp_path: Path) -> None:
     known = acknowledged(a_history(), "rdb/stock@cpu", "acknowledged", "wanted: <it> saves memory")
     site = make_site(tmp_path / "site", known)
