@@ -119,6 +119,7 @@ def spawn(
         env: Variables to add to this process's own.
         cpus: Cores that it may run on, where the system has affinities.
     """
+    mark = _warden.begin()
     with _inherited_affinity(cpus):
         child = subprocess.Popen(
             list(command),
@@ -126,7 +127,7 @@ def spawn(
             stdout=stdout,
             stderr=stderr,
             cwd=cwd,
-            env={**os.environ, **env} if env else None,
+            env={**os.environ, **(env or {}), **mark},
             start_new_session=True,
         )
     _warden.watch(child.pid)

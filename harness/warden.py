@@ -3,33 +3,54 @@
 `kill -9`, or the system where memory is short, leaves a harness no time to stop what it started: compilers would go on,
 stand still for ever where they are held, and take the cores of the run that goes on afterwards. So a process of its own
 knows every child's group, and waits for the end of its standard input, which only the harness holds open. It is begun
-with the first child, and begun again where it is killed.
+before the first child, and begun again where it is killed.
+
+A child that was started in the last moment of a harness that is killed was not told of. So each has a mark in its
+environment, by which the warden finds it where the system lists processes in /proc.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
+import secrets
 import subprocess
 import sys
 import threading
 import time
 
-# Reads +group and -group, a line each; at the end of its input it kills the groups that are left, stopped or not.
+# Reads +group and -group, a line each, and an empty line from a harness that ends by itself; at the end of its input it
+# kills the groups that are left, stopped or not, and, unless that line came, those with the mark. It looks twice, since
+# a child has the mark only when its program begins.
 _PROGRAM = """
-import os, signal, sys
+import os, signal, sys, time
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
 os.chdir("/")
 groups = set()
+killed = True
 for line in sys.stdin.buffer:
-    (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
-for group in groups:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
+    if line == b"\\n":
+        killed = False
+    else:
+        (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
+for _ in range(2):
+    for name in os.listdir("/proc") if killed and os.path.isdir("/proc") else ():
+        try:
+            with open(f"/proc/{int(name)}/environ", "rb") as file:
+                if os.fsencode(sys.argv[1]) in file.read().split(b"\\0"):
+                    groups.add(int(name))
+        except (OSError, ValueError):
+            pass
+    for group in groups:
+        try:
+            os.killpg(group, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+    groups.clear()
+    time.sleep(0.05)
 """
-_COMMAND = (sys.executable, "-I", "-S", "-c", _PROGRAM)
+_MARK = "HARNESS_STARTED_BY"
 # Where it cannot live, a harness does without it.
 _MOST_STARTS = 100
 _BETWEEN_STARTS_S = 0.02
@@ -39,16 +60,26 @@ class Warden:
     """The groups of processes that end with this one."""
 
     def __init__(self) -> None:
+        # As long in every process, since the size of its environment moves a program's memory.
+        self._mark = f"{os.getpid():010d}-{secrets.token_hex(8)}"
         self._lock = threading.Lock()
         self._groups: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
         self._starts = 0
+        atexit.register(self._dismiss)
 
     @property
     def pid(self) -> int | None:
         """Of the process that waits; None: no child was started yet."""
         with self._lock:
             return None if self._process is None else self._process.pid
+
+    def begin(self) -> dict[str, str]:
+        """Be there before a child is; the variable that its environment needs."""
+        with self._lock:
+            if self._process is None:
+                self._start()
+        return {_MARK: self._mark}
 
     def watch(self, group: int) -> None:
         """From now on the group ends with this process."""
@@ -72,7 +103,7 @@ class Warden:
         self._starts += 1
         try:
             process = subprocess.Popen(
-                _COMMAND,
+                (sys.executable, "-I", "-S", "-c", _PROGRAM, f"{_MARK}={self._mark}"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -83,6 +114,11 @@ class Warden:
         self._process = process
         self._tell("".join(f"+{group}\n" for group in sorted(self._groups)))
         threading.Thread(target=self._replace, args=(process,), daemon=True).start()
+
+    def _dismiss(self) -> None:
+        """What a child left running on purpose, such as a cache's server, stays where this process ends by itself."""
+        with self._lock:
+            self._tell("\n")
 
     def _tell(self, lines: str) -> None:
         if self._process is None or self._process.stdin is None:

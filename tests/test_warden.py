@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 import pytest
@@ -38,6 +39,24 @@ with process.hold_still():
     print(*words, process._warden.pid, flush=True)
     for _ in sys.stdin:
         print(process._warden.pid, flush=True)
+"""
+# A harness that is killed as soon as it has a child, which it could not tell the warden; the child keeps stdout open.
+_SUDDEN = """
+import os, signal, subprocess, sys
+from harness import process
+process._warden.watch = lambda group: os.kill(os.getpid(), signal.SIGKILL)
+process.spawn([sys.executable, "-c", "import time; time.sleep(600)"], stdin=subprocess.DEVNULL, stdout=1, stderr=2)
+"""
+# A harness whose child leaves an echo in a session of its own, as compilers leave the server of a cache.
+_ECHO = "import sys; sys.stdout.write(sys.stdin.readline())"
+_SERVING = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {_ECHO!r}], start_new_session=True)"
+_LEAVING = f"""
+import sys
+from harness import process
+child = process.spawn([sys.executable, "-c", {_SERVING!r}], stdin=0, stdout=1, stderr=2)
+child.wait()
+process.forget(child)
+print(process._warden.pid)
 """
 
 
@@ -109,6 +128,23 @@ def test_a_warden_that_is_killed_or_asked_to_stop_leaves_no_gap() -> None:
         assert len(harness.left()) == 4
         harness.child.kill()
         _wait_until(lambda: not harness.left())
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no list of processes here")
+def test_a_child_of_the_last_moment_ends_too() -> None:
+    done = subprocess.run([sys.executable, "-c", _SUDDEN], capture_output=True, timeout=PATIENCE_S)
+    assert done.returncode == -signal.SIGKILL
+    assert done.stdout == done.stderr == b""
+
+
+def test_what_a_child_left_on_purpose_outlives_a_harness_that_ends_by_itself() -> None:
+    command = [sys.executable, "-c", _LEAVING]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as harness:
+        assert harness.stdout is not None
+        warden = int(harness.stdout.readline())
+        assert harness.wait(PATIENCE_S) == 0
+        _wait_until(lambda: _is_gone(warden))
+        assert harness.communicate("still there\n", timeout=PATIENCE_S)[0] == "still there\n"
 
 
 def test_what_has_ended_is_released_since_its_number_may_become_anothers() -> None:
