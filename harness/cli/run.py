@@ -113,6 +113,7 @@ def _resumed(options: RunOptions) -> RunOptions:
         patterns=tuple(settings["patterns"]),
         tags=tuple(settings["tags"]),
         measure=bool(settings.get("measure", True)),
+        keep_going=options.keep_going or bool(settings.get("keep_going")),
     )
 
 

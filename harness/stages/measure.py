@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from harness.cache import cache_root
 from harness.measure import Group, Loadable, LoadableModule, Settings, measure_generation
 from harness.measure.generation import CheckOutputs, load_order
 from harness.models.bench_folder import MODULE_FILE
+from harness.records.case import Case
 from harness.records.run import Lost, Round
 from harness.stages.check import distinct
 from harness.stages.context import MEASURE, Context
@@ -35,6 +36,7 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
     if not groups:
         return
     progress.stage(MEASURE, generations * len(groups))
+    timed = {item.case.name for item in alive if any(group == item.case.group for group, _ in done.generations)}
 
     seconds = float(settings["budget_s"]) / (generations * (len(groups) + groups_elsewhere))
     for generation in range(generations):
@@ -61,13 +63,31 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
             )
             for result in results:
                 directory.append(result)
-                if isinstance(result, Lost):
-                    alive = [item for item in alive if item.case.name != result.case]
-                    lost = next(item for item in members if item.case.name == result.case)
-                    context.failures.case(lost.case, result.failure)
-                else:
+                if isinstance(result, Round):
+                    timed.update(turn.case for turn in result.turns)
                     progress.step(_where(result, generations), advance=0)
+                    continue
+                case = next(item.case for item in members if item.case.name == result.case)
+                others = _taken_along(context, case, result, [item.case for item in alive], timed)
+                context.failures.case(case, result.failure, len(others))
+                for other in others:
+                    directory.append(other)
+                gone = {result.case, *(other.case for other in others)}
+                alive = [item for item in alive if item.case.name not in gone]
+                if others:  # some of them are loaded here already; the next generation begins without them
+                    break
             progress.step(name)
+
+
+def _taken_along(context: Context, case: Case, lost: Lost, alive: Sequence[Case], timed: Collection[str]) -> list[Lost]:
+    """The cases that a timeout takes along: variants of its model, device and toolchain that had no turn yet."""
+    if not context.given_up.note(case, lost.failure):
+        return []
+    untimed = [other for other in alive if other.name not in timed and other.name != case.name]
+    refused = [(other.name, context.given_up.refusal(other, "measure")) for other in untimed]
+    return [
+        Lost(case=name, generation=lost.generation, failure=failure) for name, failure in refused if failure is not None
+    ]
 
 
 def call_again_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:

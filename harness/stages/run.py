@@ -165,7 +165,14 @@ def _open(
     if run.header.suite_sha256 != prepared.loaded.text_sha256:
         raise RunError(f"{options.resume}: {options.suite} has changed since this run began; start a new run")
     done = done_in(run)
-    return directory, give_up(directory, run, done, options.skip) if options.skip else done
+    if options.skip:
+        done = give_up(directory, run, done, options.skip)
+    settings = run.header.settings
+    directory.set(
+        keep_going=options.keep_going or bool(settings.get("keep_going")),
+        skip=[*settings.get("skip", ()), *options.skip],
+    )
+    return directory, done
 
 
 def _require_same_toolchains(begun_with: Sequence[ToolchainRecord], prepared: Prepared, path: Path) -> None:
@@ -238,4 +245,6 @@ def _settings(prepared: Prepared, options: RunOptions) -> dict[str, Any]:
         "measure": options.measure,
         "patterns": list(options.patterns),
         "tags": list(options.tags),
+        "keep_going": options.keep_going,
+        "skip": [],
     }

@@ -1,7 +1,7 @@
 """Run directories: append-only while a run goes on, immutable once it has finished.
 
     <results>/<run id>/
-        run.json           the header, written first and once
+        run.json           the header, written first; its settings may change where a run goes on
         builds.jsonl       one JSON line a record; and ir.jsonl, checks.jsonl, references.jsonl, rounds.jsonl,
                            lost.jsonl, work.jsonl, peaks.jsonl
         logs/              what iree-compile printed for builds that failed, and rewrites for those that did not
@@ -208,6 +208,18 @@ class RunDirectory:
         with contextlib.suppress(OSError):  # before the release: after it, the file may be another harness's lock
             (self.path / _LOCK_FILE).unlink()
         self._lock.release()
+
+    def set(self, **settings: Any) -> None:
+        """Change settings of the run, which goes on with others than it was begun with.
+
+        Raises:
+            RunError: The header cannot be written.
+        """
+        if settings.items() <= self.header.settings.items():
+            return
+        self.header = replace(self.header, settings={**self.header.settings, **settings})
+        with _continuable(self.path):
+            write_atomically(self.path / HEADER_FILE, adapter(Header).dump_json(self.header, indent=1))
 
     def append(self, record: Record) -> None:
         """Write one record as one line; on failure the file is as it was before.

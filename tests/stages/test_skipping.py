@@ -13,7 +13,7 @@ from harness.records.run import Build, Check, Failure
 from harness.stages.context import done_in
 from harness.stages.options import RunOptions
 from harness.stages.skipping import give_up
-from harness.store.run_directory import RunDirectory
+from harness.store.run_directory import RunDirectory, load_run
 from tests.builders import make_case, make_header
 
 UNBUILT, UNCHECKED, CHECKED, WRONG = (make_case(name) for name in ("unbuilt", "unchecked", "checked", "wrong"))
@@ -79,3 +79,9 @@ def test_only_what_matches_is_given_up(begun: RunDirectory) -> None:
 def test_a_new_run_skips_nothing() -> None:
     with pytest.raises(UsageError, match="--skip is for a run that goes on with --resume"):
         run_one(RunOptions(Path("suite.toml"), skip=("net/*",)))
+
+
+def test_settings_of_a_run_that_goes_on_are_kept(begun: RunDirectory) -> None:
+    before = begun.header.settings
+    begun.set(keep_going=True, skip=["net/*"])
+    assert load_run(begun.path).header.settings == {**before, "keep_going": True, "skip": ["net/*"]}

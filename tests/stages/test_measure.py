@@ -1,0 +1,94 @@
+"""Generations of a run: what is lost while they are timed, and what a timeout takes along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.measure import Group
+from harness.process import PAST_TIME
+from harness.records.case import Case
+from harness.records.run import Failure, Lost, Round, Turn
+from harness.stages import measure as room
+from harness.stages.context import Context
+from harness.stages.failures import FailureNotes, GivenUp
+from harness.stages.measure import measure_stage
+from tests.builders import Notes, make_case
+from tests.stages.conftest import UnderWay
+
+STOCK, FAST, TILED = (make_case(variant) for variant in ("stock", "fast", "tiled"))
+ELSEWHERE = make_case("tiled", device="gpu")
+HANGS = Failure(stage="measure", message=f"the worker {PAST_TIME} 1 s while it was at work on net/fast@cpu")
+CRASHES = Failure(stage="measure", message="the worker was ended by SIGSEGV while it was at work on net/fast@cpu")
+
+
+class Measuring:
+    """The measure stage with a script: which case is lost in which generation, and after how many rounds."""
+
+    def __init__(self, under_way: UnderWay, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.groups: list[tuple[str, ...]] = []
+        self.notes = Notes()
+        self._under_way = under_way
+        self._lost: dict[tuple[str, int], tuple[int, Failure]] = {}
+        monkeypatch.setattr(room, "measure_generation", self._measure)
+        monkeypatch.setattr(room, "distinct", lambda runnable: list(runnable))
+        monkeypatch.setattr(
+            room, "_group", lambda name, members: SimpleNamespace(name=name, cases=[item.case for item in members])
+        )
+
+    def _measure(self, group: Group, generation: int, *_: object, **__: object) -> Iterator[Round | Lost]:
+        cases: list[Any] = sorted(group.cases, key=lambda case: case.name)
+        self.groups.append(tuple(case.variant for case in cases))
+        for number in range(2):
+            for case in list(cases):
+                after, failure = self._lost.get((case.name, generation), (-1, CRASHES))
+                if after == number:
+                    cases.remove(case)
+                    yield Lost(case=case.name, generation=generation, failure=failure)
+            turns = tuple(Turn(case=case.name, calls=1, wall_ns=1, cpu_ns=1) for case in cases)
+            yield Round(group=group.name, generation=generation, round=number, started_unix_ns=0, turns=turns)
+
+    def run(self, cases: Sequence[Case], lost: tuple[int, int, Failure], *, keep_going: bool = False) -> dict[str, str]:
+        """What is lost, where fast is lost in a generation after so many rounds."""
+        generation, rounds, failure = lost
+        self._lost = {(FAST.name, generation): (rounds, failure)}
+        context: Context = replace(
+            self._under_way.context(cases),
+            failures=FailureNotes(self.notes),
+            given_up=GivenUp(keep_going=keep_going),
+        )
+        context.directory.header.settings["seed"] = 0
+        runnable: Any = [SimpleNamespace(case=case) for case in cases]
+        measure_stage(context, runnable)
+        return {record.case: record.failure.message for record in self._under_way.run.lost}
+
+
+@pytest.fixture
+def measuring(under_way: UnderWay, monkeypatch: pytest.MonkeyPatch) -> Measuring:
+    return Measuring(under_way, monkeypatch)
+
+
+def test_a_timeout_takes_along_what_had_no_turn_yet(measuring: Measuring) -> None:
+    lost = measuring.run([STOCK, FAST, TILED, ELSEWHERE], (0, 0, HANGS))
+    assert list(lost) == [FAST.name, STOCK.name, TILED.name]
+    assert lost[TILED.name].startswith("not tried, since net/fast@cpu timed out; give it more with --call-timeout")
+    assert measuring.notes.lines == [
+        f"Failed (measure): net/fast@cpu: {HANGS.message}; 2 cases fail with it",
+    ]
+    assert measuring.groups == [("fast", "stock", "tiled"), *[("tiled",)] * 3]  # and the other device goes on
+
+
+@pytest.mark.parametrize("lost", [(0, 1, HANGS), (1, 0, HANGS), (0, 0, CRASHES)])
+def test_what_has_been_timed_goes_on_and_so_does_all_where_one_only_crashes(
+    measuring: Measuring, lost: tuple[int, int, Failure]
+) -> None:
+    assert list(measuring.run([STOCK, FAST, TILED], lost)) == [FAST.name]
+    assert measuring.groups[-1] == ("stock", "tiled")
+
+
+def test_who_wants_them_all_gets_them_all(measuring: Measuring) -> None:
+    assert list(measuring.run([STOCK, FAST, TILED], (0, 0, HANGS), keep_going=True)) == [FAST.name]
