@@ -196,7 +196,7 @@ def chosen(rows: Sequence[Row], top: int | None) -> list[Row]:
 def _rank(row: Row) -> int | None:
     """None: there is nothing to see, as where two values are equal or the modules are."""
     if row.verdict in LOST:
-        return 1
+        return 0 if row.verdict == "outputs differ" else 1
     if _ratio(row) is None and _beyond(row) is None:
         return None
     if row.gate == "violated":

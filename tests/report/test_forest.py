@@ -56,8 +56,9 @@ def test_changes_come_first_the_largest_on_top() -> None:
         make_timed("c/v@d", 1.0, 1.05, "regressed"),
         make_timed("d/v@d", 1.0, 0.5, "improved"),
         make_row("e/v@d", verdict="failed"),
+        make_row("f/v@d", verdict="outputs differ"),
     )
-    assert [row.label for row in rows] == ["d/v@d", "c/v@d", "e/v@d", "b/v@d", "a/v@d"]
+    assert [row.label for row in rows] == ["f/v@d", "d/v@d", "c/v@d", "e/v@d", "b/v@d", "a/v@d"]
 
 
 def test_rows_of_one_model_and_device_stand_together() -> None:
