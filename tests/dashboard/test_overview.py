@@ -125,7 +125,7 @@ def test_a_size_that_changed_by_less_than_its_floor_is_in_the_list_of_all_change
     made = replace(a_history(), changes=[*sizes, counted])
     assert lately(made.gathered) == [sizes[1], counted]
     text = (make_site(tmp_path / "site", made) / "index.html").read_text()
-    assert "All 3 changes</a>, 1 of them of sizes by less than 1 %, which are left out here" in text
+    assert "All 3 changes</a>; 1 change of a size by less than 1 % is left out here" in text
 
 
 def test_changes_that_somebody_knows_of_stand_apart_with_what_was_said(tmp_path: Path) -> None:
