@@ -51,7 +51,7 @@ def given_as(side: SideFacts, *, whole: bool = False) -> str:
     """What the user called a side; of a commit with the first line of its message, and, as a whole, with its digits."""
     if not side.commit:
         return side.label
-    digits = f" = {side.commit}" if whole and side.label != side.commit else ""
+    digits = f", commit {side.commit}" if whole and side.label != side.commit else ""
     return f"{side.label}{digits} ({side.subject})" if side.subject else f"{side.label}{digits}"
 
 

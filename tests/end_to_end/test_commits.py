@@ -92,7 +92,7 @@ def test_the_report_names_the_commits_and_what_was_given(repository: Path, tmp_p
     assert "; main (Break it) against main~1 (Canonicalize)" in ended.words
     (path,) = harness.comparisons()
     full = harness("report", str(path), "--format", "markdown", "--full").stdout
-    assert f"1 = {base} (Canonicalize)" in full
+    assert f"1, commit {base} (Canonicalize)" in full
     assert f"harness compare {base} {head} {shlex.join(SIDES[2:])} --filter {STOCK}" in full  # not what main was then
 
 

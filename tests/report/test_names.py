@@ -69,6 +69,6 @@ def test_a_comparison_is_called_by_what_tells_its_sides_apart(base: SideFacts, h
 def test_a_commit_is_given_with_the_first_line_of_its_message() -> None:
     side = of_commit("HEAD", "0123456789ab")
     assert given_as(side) == "HEAD (Larger tiles)"
-    assert given_as(side, whole=True) == "HEAD = 0123456789ab (Larger tiles)"
+    assert given_as(side, whole=True) == "HEAD, commit 0123456789ab (Larger tiles)"
     assert given_as(replace(side, label="0123456789ab", subject=""), whole=True) == "0123456789ab"
     assert given_as(make_side("results/old", OLD), whole=True) == "results/old"
