@@ -252,11 +252,13 @@ def what_is_known(pair: Pair, base: Side, head: Side) -> Known | str | None:
 
 
 def _what_was_said(case: Case, failure: Failure, side: Side) -> str:
-    """What a tool printed; of the compiler's words an excerpt, and where all of them are."""
+    """What a tool printed; of the compiler's words an excerpt, and where all are, by no path of this machine."""
     build = side.evidence.builds.get(case.name)
     if not failure.stderr or failure.stage != "compile" or build is None or build.failure is None:
         return failure.stderr
-    return f"{failure.stderr}\n\n{WHERE_ALL_IS}results/{side.run.header.id}/{log_path(case.name)}"
+    given = side.rounds_at
+    folder = given if given is not None and not given.is_absolute() else Path("results", side.run.header.id)
+    return f"{failure.stderr}\n\n{WHERE_ALL_IS}{(folder / log_path(case.name)).as_posix()}"
 
 
 def _one_sided(pair: Pair, base: Side, head: Side) -> Known | str:

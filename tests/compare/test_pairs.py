@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -310,3 +311,16 @@ def failing(expected: str | None = None) -> Side:
 )
 def test_what_is_known_of_a_case_that_both_sides_have(base: Side, head: Side, expected: Known | str | None) -> None:
     assert fate(base, head) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("results/head-9b05f1760b/20261121-035012-small", "results/head-9b05f1760b/20261121-035012-small"),
+        ("/home/me/results/20261121-035012-small", "results/20261121-035012-small"),
+    ],
+)
+def test_a_log_is_named_where_it_lies_but_by_no_path_of_the_machine(given: str, shown: str) -> None:
+    fails = fate(PLAIN, replace(failing(), rounds_at=Path(given)))
+    assert isinstance(fails, Known)
+    assert fails.stderr.endswith(f"All that iree-compile said: {shown}/logs/net,stock@cpu.stderr.txt")
