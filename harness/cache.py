@@ -13,6 +13,13 @@ from typing import Any
 import platformdirs
 from filelock import FileLock, Timeout
 
+from harness.scratch import lock_file, sweep
+
+# Files under such names become others when they are whole; a killed process may leave one behind.
+WRITING_PREFIX = ".writing-"
+# Folders of the cache without such files, which may be large.
+_WRITTEN_OTHERWISE = frozenset({"builds", "environments", "locks", "places", "scratch", "worktrees"})
+
 
 def cache_root() -> Path:
     """The cache folder: $HARNESS_CACHE, else the user's cache folder of this system."""
@@ -28,7 +35,8 @@ def environments_root() -> Path:
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that readers see either nothing or all of it, also when two processes write it at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=WRITING_PREFIX)
+    lock_file(handle)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -37,6 +45,15 @@ def write_atomically(path: Path, data: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def sweep_writing(root: Path) -> None:
+    """Remove the files below the cache folder that killed processes were writing."""
+    for folder, names, files in os.walk(root):
+        if folder == str(root):
+            names[:] = [name for name in names if name not in _WRITTEN_OTHERWISE]
+        if any(file.startswith(WRITING_PREFIX) for file in files):
+            sweep(Path(folder), WRITING_PREFIX)
 
 
 def read_memo(path: Path) -> Any | None:

@@ -1,6 +1,6 @@
-"""Folders that end with their process: also where that is killed, since the next harness sweeps what it left.
+"""Folders and files that end with their process: also where that is killed, since the next harness sweeps what it left.
 
-A process holds a lock on its folder, which goes with it whatever ends it, so nobody has to guess from numbers of
+A process holds a lock on each, which goes with it whatever ends it, so nobody has to guess from numbers of
 processes, which containers that share a folder each count for themselves.
 """
 
@@ -25,13 +25,18 @@ _SURELY_LEFT_S = 24 * 3600.0
 
 
 @contextmanager
-def scratch_folder(parent: Path) -> Iterator[Path]:
+def scratch_folder(parent: Path, prefix: str = "") -> Iterator[Path]:
     """A new folder below `parent`, removed at the end.
+
+    Args:
+        prefix: Of its name, where `parent` has other things too; what killed processes left under it is swept first.
 
     Raises:
         OSError: It cannot be made.
     """
-    folder = Path(tempfile.mkdtemp(dir=parent))
+    if prefix:
+        sweep(parent, prefix)
+    folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix or None))
     lock = _lock(folder)
     try:
         yield folder
@@ -41,12 +46,26 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
             os.close(lock)
 
 
-def sweep(parent: Path) -> None:
-    """Remove the folders below `parent` whose processes were killed."""
-    for folder in parent.glob("*"):
+def sweep(parent: Path, prefix: str = "") -> None:
+    """Remove the folders and files right below `parent` whose processes were killed.
+
+    Args:
+        prefix: Only those whose names begin so.
+    """
+    for path in parent.glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
-            if _is_left_behind(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+            if _is_left_behind(path):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink()
+
+
+def lock_file(handle: int) -> None:
+    """Let `sweep` see that the file behind a handle has a living process, as long as the handle is open."""
+    if os.name == "posix":
+        with contextlib.suppress(OSError):  # of a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -81,7 +100,7 @@ def _lock(folder: Path) -> int | None:
     """
     if os.name != "posix":
         return None
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -93,7 +112,7 @@ def _lock(folder: Path) -> int | None:
 
 
 def _is_left_behind(folder: Path) -> bool:
-    age_s = time.time() - folder.stat().st_mtime
+    age_s = time.time() - folder.lstat().st_mtime
     if age_s < _JUST_MADE_S:
         return False
     try:

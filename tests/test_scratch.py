@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.scratch import own_temporary_folder, scratch_folder, shared_temporary_folder, sweep
+from harness.cache import sweep_writing, write_atomically
+from harness.scratch import lock_file, own_temporary_folder, scratch_folder, shared_temporary_folder, sweep
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="folders cannot be locked there")
 
@@ -54,6 +55,46 @@ def test_what_a_killed_process_left_is_swept_and_what_a_living_one_has_is_not(tm
         _age(folder, 120)
         sweep(tmp_path)
         assert not folder.exists()
+
+
+def test_only_what_has_the_prefix_is_swept_and_a_folder_with_one_sweeps_its_like(tmp_path: Path) -> None:
+    for name in (".importing-dead", "programs", ".importing-young", ".fetching-dead"):
+        (tmp_path / name).mkdir()
+    for name in (".importing-dead", "programs", ".fetching-dead"):
+        _age(tmp_path / name, 120)
+    with scratch_folder(tmp_path, ".importing-") as own:
+        assert own.name.startswith(".importing-")
+        left = {path.name for path in tmp_path.iterdir()} - {own.name}
+    assert left == {"programs", ".importing-young", ".fetching-dead"}
+
+
+def test_a_file_that_a_killed_process_was_writing_is_swept_and_a_living_ones_is_not(tmp_path: Path) -> None:
+    memos = tmp_path / "memos"
+    write_atomically(memos / "memo", b"1")
+    for folder in (memos, tmp_path / "environments"):
+        folder.mkdir(exist_ok=True)
+        for name in (".writing-dead", ".writing-living", "memo"):
+            (folder / name).touch()
+            _age(folder / name, 120)
+    (memos / ".writing-link").symlink_to("memo")
+    with (memos / ".writing-living").open("rb") as stream:
+        lock_file(stream.fileno())
+        sweep_writing(tmp_path)
+        assert {path.name for path in memos.iterdir()} == {".writing-living", ".writing-link", "memo"}
+    assert len(list((tmp_path / "environments").iterdir())) == 3, "too many files to look at"
+
+
+def test_a_file_is_locked_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def replace(written: Path, _: Path) -> None:
+        raise OSError("no room")
+
+    locked: list[int] = []
+    monkeypatch.setattr("harness.cache.lock_file", locked.append)
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(OSError, match="no room"):
+        write_atomically(tmp_path / "memo", b"1")
+    assert len(locked) == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_all_temporary_files_of_a_process_lie_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache
@@ -23,6 +22,7 @@ from harness.models.model import Input, Model
 from harness.models.onnx_file import import_onnx, read_onnx, with_static_inputs
 from harness.models.program import MLIR_NAME, OnnxForm, Program, ProgramStore
 from harness.models.tools import require_file, run_tool
+from harness.scratch import scratch_folder
 from harness.text import did_you_mean
 from harness.toolchain.find import Toolchain
 
@@ -146,8 +146,8 @@ def _reduced(
     program: Program, path: Path, store: ProgramStore, toolchain: Toolchain, limits: process.Limits, where: str
 ) -> Program:
     """The program without public functions other than its entry function, and what only they need."""
-    with tempfile.TemporaryDirectory(dir=store.root, prefix=".reducing-") as folder:
-        output = Path(folder).resolve() / MLIR_NAME
+    with scratch_folder(store.root, ".reducing-") as folder:
+        output = folder.resolve() / MLIR_NAME
         finished = run_tool(
             [*toolchain.python_command, _ENTRY_CHILD, MLIR_NAME, program.function, output],
             cwd=store.folder(program.mlir_sha256),
@@ -199,8 +199,8 @@ def _import(
         if not (path.parent / name).is_file():
             raise SuiteError(f"{where} onnx: {path} keeps weights in {name}, which is not beside it; put it there")
     store.root.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=store.root, prefix=".importing-") as folder:
-        output = Path(folder).resolve() / MLIR_NAME
+    with scratch_folder(store.root, ".importing-") as folder:
+        output = folder.resolve() / MLIR_NAME
         graph = _made_static(path, model, output.with_suffix(".onnx"), where) if model.static else path
         import_onnx(graph, output, opset=model.opset, facts=facts, toolchain=toolchain, limits=limits, where=where)
         program = Program(

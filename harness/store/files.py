@@ -18,9 +18,7 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
@@ -32,6 +30,7 @@ from pydantic import Field, TypeAdapter
 
 from harness.cache import write_atomically
 from harness.errors import RunError
+from harness.scratch import scratch_folder
 
 # A record of the largest suites that were run takes some kilobytes; a header of 100,000 cases takes about 150 MB.
 LINE_LIMIT_BYTES = 64 * 2**20
@@ -109,15 +108,14 @@ def parsing(file: Path, remedy: str = "take it from a backup") -> Iterator[None]
 def staging(parent: Path) -> Iterator[Path]:
     """A new folder under a name that nobody reads; who has filled it renames it, and else it is removed.
 
+    Those that killed harnesses left there are swept first.
+
     Raises:
         OSError: It cannot be made.
     """
-    folder = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=parent))
-    try:
-        folder.chmod(0o755)  # mkdtemp makes it private
+    with scratch_folder(parent, STAGING_PREFIX) as folder:
+        folder.chmod(0o755)  # temporary folders are private
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def open_plain(file: Path, *, follow: bool = True) -> BinaryIO:

@@ -21,8 +21,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from harness.cache import write_atomically
+from harness.cache import WRITING_PREFIX, write_atomically
 from harness.errors import RunError, UsageError
+from harness.scratch import sweep
 from harness.store.clock import AHEAD, utc_text
 from harness.store.files import adapter, parsing, read_document, writing
 from harness.store.folders import MARKS_FOLDER, is_mark_file
@@ -236,6 +237,7 @@ def put_mark(place: Place, name: str, content: bytes) -> None:
         RunError: The folder cannot be written.
     """
     file = place.local / name
+    sweep(file.parent, WRITING_PREFIX)
     with writing(file):
         write_atomically(file, content)
 

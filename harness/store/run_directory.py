@@ -30,13 +30,15 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from harness.cache import write_atomically
+from harness.cache import WRITING_PREFIX, write_atomically
 from harness.errors import RunError
 from harness.records.run import SCHEMA_VERSION, Build, Check, Header, IrCounts, Lost, Peak, Reference, Round, Run, Work
+from harness.scratch import sweep
 from harness.store.database import RowsOf, try_to_write_tables
 from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
+    LOGS_FOLDER,
     TURNS_FILE,
     LogKind,
     adapter,
@@ -193,6 +195,8 @@ class RunDirectory:
                 self._lock.acquire(timeout=0)
         except Timeout:
             raise RunError(f"{self.path}: another harness is writing this run; wait for it or stop it") from None
+        for folder in (self.path, self.path / LOGS_FOLDER):
+            sweep(folder, WRITING_PREFIX)
         try:
             self._refuse_finished()  # by the harness that has just let go of the lock
         except RunError:

@@ -7,7 +7,6 @@ import re
 import shutil
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from packaging.version import InvalidVersion, Version
 from harness.cache import held, write_atomically
 from harness.errors import ToolchainError
 from harness.process import Limits, run
+from harness.scratch import scratch_folder
 from harness.toolchain.find import (
     COMPILER_PACKAGE,
     RUNTIME_PACKAGE,
@@ -304,12 +304,10 @@ def _or_none(find: Callable[[], Toolchain]) -> Toolchain | None:
 def _make(release: str, folder: Path) -> None:
     """Make the environment next to its place and move it there, and have its programs start the Python there."""
     installer = choose_installer()
-    with tempfile.TemporaryDirectory(
-        dir=folder.parent, prefix=f".making-{folder.name}-", ignore_cleanup_errors=True
-    ) as scratch:
-        made = Path(scratch) / "environment"
+    with scratch_folder(folder.parent, f".making-{folder.name}-") as scratch:
+        made = scratch / "environment"
         for command in installer.commands(made, release):
-            finished = run(command, cwd=Path(scratch), limits=_INSTALL_LIMITS, env=_VARIABLES)
+            finished = run(command, cwd=scratch, limits=_INSTALL_LIMITS, env=_VARIABLES)
             if not finished.ok:
                 printed = f"{finished.stdout}\n{finished.stderr}"
                 how = finished.how_it_ended(_INSTALL_LIMITS)

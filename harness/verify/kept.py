@@ -1,9 +1,16 @@
-"""Outputs that were right, kept in the cache: a later call and another run's case are compared with them."""
+"""Outputs that were right, kept in the cache: a later call and another run's case are compared with them.
+
+Of all that were kept, those that were used last stay, up to a limit; what a run of today kept stays in any case.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
+import os
+import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +23,11 @@ from harness.records.run import Check, Failure, OutputRecord
 from harness.verify.outputs import Array, compare_outputs, load_array
 
 _FOLDER = "outputs"
+_FILE = re.compile(rf"{_FOLDER}/[0-9a-f]{{32}}\.npy")
+# Outputs of the suites that come with the harness take some 100 MB together.
+LIMIT_BYTES = 4 * 2**30
+# A run that goes on needs what it has kept.
+_YOUNG_S = 24 * 3600.0
 
 
 def keep_outputs(outputs: Sequence[Array], cache: Path) -> tuple[OutputRecord, ...]:
@@ -38,12 +50,47 @@ def keep_outputs(outputs: Sequence[Array], cache: Path) -> tuple[OutputRecord, .
                 write_atomically(cache / file, data)
             except OSError as error:
                 raise RunError(f"{cache / file}: cannot be written ({error.strerror}); make room, and resume") from None
+        _use(cache / file)
         records.append(OutputRecord(file=file))
     return tuple(records)
 
 
+def _use(file: Path) -> None:
+    with contextlib.suppress(OSError):  # of somebody else's file
+        os.utime(file)
+
+
+def trim_outputs(cache: Path, limit_bytes: int = LIMIT_BYTES) -> None:
+    """Delete outputs that were not used for longest, until the others fit the limit; none that is younger than a day.
+
+    Args:
+        cache: The cache folder.
+    """
+    found = []
+    with contextlib.suppress(OSError):
+        for file in (cache / _FOLDER).glob("*.npy"):
+            with contextlib.suppress(OSError):  # another harness trims too
+                status = file.lstat()
+                found.append((status.st_mtime, status.st_size, file))
+    size = sum(bytes_ for _, bytes_, _ in found)
+    for used, bytes_, file in sorted(found):
+        if size <= limit_bytes or time.time() - used < _YOUNG_S:
+            return
+        with contextlib.suppress(OSError):
+            file.unlink()
+        size -= bytes_
+
+
 def kept_outputs(records: Sequence[OutputRecord], cache: Path) -> list[Array] | None:
-    """What was kept; None where nothing was, or where it is no longer in the cache."""
+    """What was kept; None where nothing was, or where it is no longer in the cache.
+
+    Args:
+        records: Of a run that may be anybody's: what names another file is as if it were gone.
+    """
+    if not all(_FILE.fullmatch(record.file) for record in records):
+        return None
+    for record in records:
+        _use(cache / record.file)
     try:
         return [load_array(cache / record.file) for record in records] or None
     except ValueError:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from harness.cache import cache_root
 from harness.compile import CompileRequest, Underway
 from harness.errors import RunError
 from harness.models.materialize import ModelArtifact
@@ -19,6 +22,7 @@ from harness.stages import build as room
 from harness.stages.build import Batch, compile_stage, require_cache
 from harness.stages.context import Done
 from harness.stages.failures import FailureNotes
+from harness.verify.kept import trim_outputs
 from tests.builders import Notes, a_model, a_suite, make_case
 from tests.stages.conftest import UnderWay
 
@@ -153,3 +157,16 @@ def test_a_compile_that_timed_out_takes_the_other_variants_along(
     assert notes.lines == [
         f"Failed (compile): {SLOW_NAMES[0]}: iree-compile ran past its limit of 1 s; 1 case fails with it"
     ]
+
+
+def test_what_killed_harnesses_left_in_the_cache_and_outputs_beyond_its_limit_go_as_a_run_begins(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [cache_root() / name for name in ("models/.writing-dead", "scratch/dead", f"outputs/{'a' * 32}.npy")]
+    for file in left:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"x")
+        os.utime(file, (1e9, 1e9))
+    monkeypatch.setattr("harness.stages.build.trim_outputs", partial(trim_outputs, limit_bytes=0))
+    list(compile_stage(under_way.context([], a_suite()), {}))
+    assert [file.exists() for file in left] == [False] * 3
