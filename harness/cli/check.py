@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from harness.cli.app import app
 from harness.cli.output import print_text, reporter, tell, teller
 from harness.cli.run import find_toolchains
-from harness.errors import ExitCode, UsageError
+from harness.errors import ExitCode, SuiteError, UsageError
 from harness.options import Quiet, Toolchains
 from harness.report.data import to_json
 from harness.stages.checking import Checked, check_suite
@@ -56,11 +56,15 @@ def check(options: CheckOptions) -> int:
             with reporter(quiet=options.quiet) as progress:
                 checked = check_suite(suite, toolchains, progress)
         except UsageError as error:
-            if found is None:
+            every = error.every if isinstance(error, SuiteError) else (str(error),)
+            if found is None and len(every) == 1:
                 raise
-            tell(str(error))
+            for sentence in every:
+                tell(sentence)
+            if found is None:
+                raise UsageError(f"{suite}: has the {len(every)} errors above; correct them") from None
             status = ExitCode.USAGE
-            records.append({"suite": suite.as_posix(), "error": str(error)})
+            records.append({"suite": suite.as_posix(), "error": str(error), "errors": list(every)})
             continue
         status = max(status, status_of(checked), key=_WEIGHT.index)
         records.append(_record(checked))

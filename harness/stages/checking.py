@@ -21,7 +21,7 @@ from harness.suite.cases import Selection
 from harness.suite.load import Device, Suite
 from harness.suite.schema import FlagSetFile
 from harness.suite.toml_file import read_content, read_toml
-from harness.text import did_you_mean
+from harness.text import did_you_mean, plural
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import flag_name
 
@@ -80,9 +80,9 @@ def check_suite(path: Path, toolchains: Sequence[Toolchain], progress: Progress)
     """
     prepared = prepare(path, Selection(), toolchains)
     findings = [*contradictions(prepared), *_without_effect(prepared), *_unused(prepared)]
-    artifacts = materialize_models(prepared, compile_limits(), progress)
+    artifacts = materialize_models(prepared, compile_limits(), progress, notes=False)
     findings += [
-        Finding(kind="failed", text=f"model {name}: {artifact.message}")
+        Finding(kind="failed", text=f"model {name}: {artifact.message}{_consequence(prepared, name)}")
         for name, artifact in artifacts.items()
         if not isinstance(artifact, ModelArtifact) and not _is_expected(prepared, name, artifact)
     ]
@@ -92,6 +92,11 @@ def check_suite(path: Path, toolchains: Sequence[Toolchain], progress: Progress)
         cases=skip_unfit_peers(prepared, artifacts).cases,
         findings=tuple(sorted(findings, key=lambda finding: finding.kind)),
     )
+
+
+def _consequence(prepared: Prepared, model: str) -> str:
+    number = sum(case.model == model and case.skip is None for case in prepared.cases)
+    return f"; {plural(number, 'case fails', 'cases fail')} with it"
 
 
 def _is_expected(prepared: Prepared, model: str, failure: Failure) -> bool:

@@ -141,10 +141,10 @@ class Expected:
         remarks = [f"for {self.cases:,} cases"] if self.cases != self.compiles else []
         remarks += [f"{self.cached:,} more {'is' if self.cached == 1 else 'are'} in the cache"] if self.cached else []
         compiles = plural(self.compiles, "compile")
-        parts = [f"{compiles} ({', '.join(remarks)})" if remarks else compiles]
-        parts += [plural(self.checks, "check")]
+        parts = [f"{compiles} ({', '.join(remarks)})" if remarks else compiles] if self.compiles or remarks else []
+        parts += [plural(self.checks, "check")] if self.checks else []
         parts += [f"{self.measure_s:.0f} s of timed rounds"] if self.measure_s else []
-        todo = f"To do: {', '.join(parts)}"
+        todo = f"To do: {', '.join(parts) or 'nothing more'}"
         left = self.remaining.left()
         unknown = self._unknown()
         if not unknown:

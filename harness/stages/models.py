@@ -37,10 +37,15 @@ def writing_the_cache(remedy: str = "make room or set HARNESS_CACHE") -> Iterato
         raise RunError(f"{cache_root()}: the cache cannot be written ({error.strerror}); {remedy}") from None
 
 
-def materialize_models(prepared: Prepared, limits: Limits, progress: Progress) -> dict[str, ModelArtifact | Failure]:
+def materialize_models(
+    prepared: Prepared, limits: Limits, progress: Progress, *, notes: bool = True
+) -> dict[str, ModelArtifact | Failure]:
     """Build or import the models of all cases that will run; by name, a failure where one could not be made.
 
     Entry functions are held against what the suite says of them, and each failure is a note at once.
+
+    Args:
+        notes: Else a failure is no note, for callers that say it themselves.
 
     Raises:
         RunError: The cache cannot be written.
@@ -56,7 +61,7 @@ def materialize_models(prepared: Prepared, limits: Limits, progress: Progress) -
     for model in models:
         progress.step(model.name, advance=0)
         artifact = _materialized(model, prepared, wanted[model.name], limits)
-        if isinstance(artifact, Failure):
+        if isinstance(artifact, Failure) and notes:
             failures.model(model.name, artifact, wanted[model.name])
         artifacts[model.name] = artifact
         progress.step(model.name)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 _Value = TypeVar("_Value", bound="DataclassInstance")
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +217,39 @@ def _errors_name(path: Path) -> Iterator[None]:
     try:
         yield
     except SuiteError as error:
-        raise SuiteError(f"{path}: {error}") from None
+        raise error.of_file(path) from None
+
+
+class _Mistakes:
+    """Collects what is wrong with tables that can be checked without each other."""
+
+    def __init__(self) -> None:
+        self._sentences: list[str] = []
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Keep the mistake of what is checked in the context."""
+        try:
+            yield
+        except SuiteError as error:
+            self._sentences += error.every
+
+    def of_each(self, make: Callable[..., _Made], tables: Iterable[tuple[Any, Any]]) -> tuple[_Made, ...]:
+        """What is made of each table and its name or number, without those that are wrong."""
+        made: list[_Made] = []
+        for name, table in tables:
+            with self.collected():
+                made.append(make(name, table))
+        return tuple(made)
+
+    def refuse(self) -> None:
+        """Raise what was collected.
+
+        Raises:
+            SuiteError: There is something.
+        """
+        if self._sentences:
+            raise SuiteError.of_all(self._sentences)
 
 
 def _value(kind: type[_Value], table: BaseModel, **others: Any) -> _Value:
@@ -253,24 +287,39 @@ def _require_specifier(where: str, text: str) -> None:
 
 
 def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Suite:
-    variants = tuple(_variant(name, variant, flag_sets) for name, variant in table.variants.items())
-    _require_known("baseline", "variant", [table.baseline], table.variants)
-    _require_labels(table.peers, table.variants)
+    mistakes = _Mistakes()
+    variants = mistakes.of_each(partial(_variant, flag_sets=flag_sets), table.variants.items())
+    with mistakes.collected():
+        _require_known("baseline", "variant", [table.baseline], table.variants)
+    with mistakes.collected():
+        _require_labels(table.peers, table.variants)
     for number, group in enumerate(table.groups, start=1):
-        _require_known(f"[[groups]] #{number} variants", "variant", group.variants, table.variants)
-        _require_once(f"[[groups]] #{number} variants", group.variants)
+        with mistakes.collected():
+            _require_known(f"[[groups]] #{number} variants", "variant", group.variants, table.variants)
+            _require_once(f"[[groups]] #{number} variants", group.variants)
+    models = mistakes.of_each(partial(_model, path), table.models.items())
+    devices = mistakes.of_each(_device, table.devices.items())
+    expectations = mistakes.of_each(_expectation, enumerate(table.expect, start=1))
+    floors: dict[str, float] = {}
+    ops: dict[str, tuple[str, ...]] = {}
+    with mistakes.collected():
+        floors = _floors(table.floors)
+    gates = mistakes.of_each(partial(_gate, ops_by_phase=table.ir), table.gates.items())
+    with mistakes.collected():
+        ops = _ops_to_count(table.ir)
+    mistakes.refuse()
     return _value(
         Suite,
         table,
         path=path,
-        models=tuple(_model(path, name, model) for name, model in table.models.items()),
+        models=models,
         variants=variants,
-        devices=tuple(_device(name, device) for name, device in table.devices.items()),
-        expectations=tuple(_expectation(number, expect) for number, expect in enumerate(table.expect, start=1)),
+        devices=devices,
+        expectations=expectations,
         groups=tuple(_value(VariantGroup, group) for group in table.groups),
-        floors=_floors(table.floors),
-        gates=tuple(_gate(name, gate, table.ir) for name, gate in table.gates.items()),
-        ir=_ops_to_count(table.ir),
+        floors=floors,
+        gates=gates,
+        ir=ops,
         include=tuple(table.matrix.include),
         exclude=tuple(table.matrix.exclude),
         **dict(table.measure),

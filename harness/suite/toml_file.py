@@ -118,7 +118,7 @@ def validated(path: Path, content: dict[str, Any], model: type[_Model]) -> _Mode
     try:
         return model.model_validate(content)
     except ValidationError as invalid:
-        raise SuiteError(f"{path}: {_sentence(invalid, content, model)}") from None
+        raise SuiteError.of_all(_sentences(invalid, content, model)).of_file(path) from None
 
 
 def _defined_twice(text: str, error: str) -> str | None:
@@ -140,12 +140,10 @@ def _defined_twice(text: str, error: str) -> str | None:
     return f"{where} is given twice, the second time in line {line}; remove one of them"
 
 
-def _sentence(invalid: ValidationError, content: dict[str, Any], model: type[BaseModel]) -> str:
+def _sentences(invalid: ValidationError, content: dict[str, Any], model: type[BaseModel]) -> list[str]:
     # A misspelt key is often missing under its right name too: the spelling is the cause.
     details = sorted(invalid.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden")
-    others = len(details) - 1
-    more = f" (and {others} more error{'s' if others > 1 else ''})" if others else ""
-    return _explain(details[0], content, model) + more
+    return [_explain(detail, content, model) for detail in details]
 
 
 def _explain(detail: ErrorDetails, content: dict[str, Any], model: type[BaseModel]) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from harness.cli.check import CheckOptions, check
-from harness.errors import ExitCode, SuiteError
+from harness.errors import ExitCode, SuiteError, UsageError
 from harness.progress import Silent
 from harness.stages.checking import check_suite, target_backends
 from harness.toolchain import Toolchain
@@ -170,7 +170,8 @@ TARGET = f'compile_flags = ["{LOCAL}"]'
             "",
             FLAGS,
             "failed",
-            "model net: suite.toml: [models.net] inputs[0] shape: main takes 4xf32, and 5xf32 is given; correct shape",
+            "model net: suite.toml: [models.net] inputs[0] shape: main takes 4xf32, and 5xf32 is given; correct shape; "
+            "2 cases fail with it",
             id="a model that cannot be made",
         ),
     ],
@@ -257,3 +258,45 @@ def test_a_wrong_suite_is_one_sentence_and_of_a_list_the_others_are_checked(
     shown = capsys.readouterr()
     assert "gone.toml: there is no such file" in shown.err
     assert shown.out.startswith("suite.toml: 2 cases under IREE ")
+
+
+def test_a_failed_model_is_said_once(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite.write_text(SUITE.replace("4] }", "5] }"))
+    check(CheckOptions(suite))
+    shown = capsys.readouterr()
+    assert f"{shown.out}{shown.err}".count("main takes 4xf32, and 5xf32 is given") == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentences"),
+    [
+        pytest.param(
+            [(BACKEND, "backnd = 1"), ("[models.net]", "[models.net]\nsize = 3")],
+            ["backend is missing", "backnd is not a known key", "size is not a known key"],
+            id="of form",
+        ),
+        pytest.param(
+            [('mlir = "net.mlir"', 'mlir = "gone.mlir"'), ('flagsets = ["tiling"]', 'flagsets = ["none"]')],
+            ["[variants.tiled] flagsets: there is no flag set 'none'", "[models.net] mlir: there is no file gone.mlir"],
+            id="of tables",
+        ),
+    ],
+)
+def test_all_mistakes_of_a_kind_are_said_at_once(
+    suite: Path, capsys: pytest.CaptureFixture[str], changes: Sequence[tuple[str, str]], sentences: Sequence[str]
+) -> None:
+    text = SUITE
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    suite.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        check(CheckOptions(suite))
+    assert str(caught.value) == f"suite.toml: has the {len(sentences)} errors above; correct them"
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == len(sentences)
+    assert all(any(line.startswith("suite.toml: ") and sentence in line for line in lines) for sentence in sentences)
+    Path("night.toml").write_text('name = "night"\nsuites = ["suite.toml"]\n')
+    check(CheckOptions(Path("night.toml"), format="json"))
+    (record,) = json.loads(capsys.readouterr().out)["suites"]
+    assert record["errors"] == lines

@@ -144,4 +144,5 @@ def test_a_run_that_goes_on_has_what_is_left_to_do(under_way: UnderWay) -> None:
     )
     of = expected(under_way, done=done)
     assert (seconds(of, VERIFY), seconds(of, REFERENCE)) == ([], [])
+    assert "check" not in of.sentence.partition(";")[0]
     assert len(seconds(of, MEASURE)) == int(header["generations"]) - 1
