@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import string
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,14 @@ def signed(text: str) -> str:
 def day(started: str) -> str:
     """`2026-11-21 03:50`, in UTC."""
     return started[:16].replace("T", " ")
+
+
+def seconds(started: str) -> float:
+    """A time as a number; 0 where it is none, since tables of others may hold any text."""
+    try:
+        return datetime.fromisoformat(started.replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def count(number: int, noun: str) -> str:

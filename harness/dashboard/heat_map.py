@@ -7,11 +7,10 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from harness.dashboard.figures import cut, day, figure
+from harness.dashboard.figures import cut, day, figure, seconds
 from harness.dashboard.gather import Gathered
 from harness.history.tables_page import frame_records
 from harness.report.units import interval_text, percent, ratio_text
@@ -141,8 +140,7 @@ def legend() -> list[tuple[str, str]]:
 
 
 def _is_recent(outcome: Outcome) -> bool:
-    started, newest = (datetime.fromisoformat(outcome[name]) for name in ("started", "newest"))
-    return newest - started <= timedelta(days=OUTCOME_DAYS)
+    return seconds(outcome["newest"]) - seconds(outcome["started"]) <= OUTCOME_DAYS * 86_400
 
 
 def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> HeatMap:

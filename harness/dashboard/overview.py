@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from harness.dashboard.figures import metric_title, spark_path, sparkline
+from harness.dashboard.figures import metric_title, seconds, spark_path, sparkline
 from harness.dashboard.gather import Gathered
 from harness.dashboard.heat_map import HeatMap, heat_maps
 from harness.dashboard.known import Known, Word
@@ -197,8 +196,8 @@ def lately(gathered: Gathered) -> list[Change]:
     """
     if gathered.runs.empty:
         return []
-    newest = _seconds(gathered.runs["started"].iloc[-1])
-    return [change for change in _newest_first(gathered) if newest - _seconds(change.started) <= LATELY_DAYS * 86_400]
+    newest = seconds(gathered.runs["started"].iloc[-1])
+    return [change for change in _newest_first(gathered) if newest - seconds(change.started) <= LATELY_DAYS * 86_400]
 
 
 def is_small(change: Change) -> bool:
@@ -209,13 +208,6 @@ def is_small(change: Change) -> bool:
 def _newest_first(gathered: Gathered) -> list[Change]:
     changes = (change for change in gathered.changes if change.role != "reference" and not is_small(change))
     return sorted(changes, key=lambda change: change.started, reverse=True)
-
-
-def _seconds(started: str) -> float:
-    try:
-        return datetime.fromisoformat(started.replace("Z", "+00:00")).timestamp()
-    except ValueError:
-        return 0.0
 
 
 def _groups(gathered: Gathered, known: Known) -> dict[str, list[Group]]:

@@ -46,8 +46,8 @@ def figures(run: SimpleNamespace, case: str, ratio: float | None) -> list[Simple
 
 
 def only_map(made: Made) -> HeatMap:
-    ((one,),) = heat_maps(made.gathered).values()
-    return one
+    ((found,),) = heat_maps(made.gathered).values()
+    return found
 
 
 def texts(found: HeatMap) -> dict[str, list[str]]:
@@ -88,8 +88,8 @@ def test_the_longer_side_goes_down_and_one_model_has_no_mean() -> None:
     down = only_map(made_outcomes(*models))
     assert (down.corner, down.heads) == ("Model", ("stock (baseline)", "tiled"))
     assert texts(down)["Geometric mean"] == ["", "0.900 of 3"]
-    one = only_map(made_outcomes(*models[:2]))
-    assert (one.corner, one.heads) == ("Variant", ("m0",))
+    single = only_map(made_outcomes(*models[:2]))
+    assert (single.corner, single.heads) == ("Variant", ("m0",))
 
 
 def test_each_device_and_machine_has_a_map_and_a_device_that_is_not_here_says_why() -> None:
@@ -111,6 +111,12 @@ def test_a_case_stays_as_its_last_run_left_it_for_thirty_days_and_bad_runs_do_no
         points=[point for run, case in zip(runs, nights.values(), strict=True) for point in figures(run, case, None)],
     )
     assert texts(only_map(made)) == {"kept": ["2.000 ms"], "net": ["2.000 ms"]}
+
+
+def test_a_start_that_is_no_time_costs_nothing() -> None:
+    assert texts(only_map(made_outcomes(("net/stock@cpu", "measured", None), started="some day"))) == {
+        "stock": ["2.000 ms"]
+    }
 
 
 @given(st.floats(1e-3, 1e3))
@@ -146,7 +152,7 @@ def test_each_variant_has_a_mean_a_run_with_its_number_of_cases() -> None:
     assert len(runs["key"]) == NIGHTS
     assert runs["started"][0] == FIRST.isoformat()
     metrics = {
-        metric["metric"]: {one["variant"]: table(one) for one in metric["variants"]} for metric in panel["metrics"]
+        metric["metric"]: {mean["variant"]: table(mean) for mean in metric["variants"]} for metric in panel["metrics"]
     }
     assert list(metrics) == ["latency-vs-baseline", "latency"]
     assert list(metrics["latency"]) == ["data-tiling", "stock", "winograd", "onnxruntime"]
@@ -159,6 +165,7 @@ def test_each_variant_has_a_mean_a_run_with_its_number_of_cases() -> None:
 def test_a_suite_of_one_run_has_no_course() -> None:
     assert mean_panels(made_outcomes(("net/stock@cpu", "measured", None)).gathered) == {"panels": []}
     later = make_run(1, started=(FIRST + timedelta(days=1)).isoformat(), clock="it stands a year ahead")
-    one = made_outcomes(("net/stock@cpu", "measured", None))
-    two = Made(runs=[*one.runs, later], points=[*one.points, *figures(later, "net/stock@cpu", None)], cases=one.cases)
+    made = made_outcomes(("net/stock@cpu", "measured", None))
+    points = [*made.points, *figures(later, "net/stock@cpu", None)]
+    two = Made(runs=[*made.runs, later], points=points, cases=made.cases)
     assert mean_panels(two.gathered) == {"panels": []}

@@ -21,7 +21,7 @@
 
   /** How far an axis goes one way. A few rows may go beyond it, which is drawn: one huge change would hide all others. */
   function edge(reaches) {
-    const reach = reaches.map((one) => Math.max(one, 0)).filter(Number.isFinite).sort((a, b) => a - b);
+    const reach = reaches.map((log) => Math.max(log, 0)).filter(Number.isFinite).sort((a, b) => a - b);
     const usual = reach.length ? Math.max(reach[Math.ceil(0.98 * (reach.length - 1))], reach[reach.length - 1] / 4) : 0;
     return Math.min(Math.max(usual * 1.1, Math.log(1.025)), Math.log(16));
   }

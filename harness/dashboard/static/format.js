@@ -133,7 +133,7 @@
     /** Labels of an axis: days, or times where all are of one day. */
     days(started) {
       const isOneDay = started.length && started[0].slice(0, 10) === started[started.length - 1].slice(0, 10);
-      return started.map((one) => (isOneDay ? one.slice(11, 16) : one.slice(0, 10)));
+      return started.map((time) => (isOneDay ? time.slice(11, 16) : time.slice(0, 10)));
     },
   };
 })();

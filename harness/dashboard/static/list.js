@@ -78,7 +78,7 @@
         controls.every(({ key, value }) => !state.chosen.get(key) || String(value(row)) === state.chosen.get(key)) &&
         words.every((word) => texts[index.get(row)].includes(word)));
       const key = (state.sort || "").replace(/^-/, "");
-      const column = columns.find((one) => one.key === key);
+      const column = columns.find((candidate) => candidate.key === key);
       if (!column) return found;
       const sign = state.sort.startsWith("-") ? -1 : 1;
       return found.map((row) => [column.value(row), row]).sort(([a], [b]) => compare(a, b, sign)).map(([, row]) => row);

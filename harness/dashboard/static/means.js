@@ -23,7 +23,7 @@ dashboard.page(() => {
   choose(panels[0]);
 
   function choose({ metrics }) {
-    metric.replaceChildren(...metrics.map((one, at) => el("option", { value: at }, TITLES[one.metric])));
+    metric.replaceChildren(...metrics.map((figure, at) => el("option", { value: at }, TITLES[figure.metric])));
     draw();
   }
 
@@ -32,8 +32,8 @@ dashboard.page(() => {
     const runs = dashboard.table(packed);
     const { metric: name, variants: all } = metrics[metric.value];
     const unit = name === "latency" ? "ns" : "ratio";
-    const variants = all.map((one, at) => ({ name: one.variant, color: at < COLORS ? `series-${at + 1}` : "reference", shown: at < COLORS, ...dashboard.table(one) }));
-    const one = dashboard.chart(chart, {
+    const variants = all.map((variant, at) => ({ name: variant.variant, color: at < COLORS ? `series-${at + 1}` : "reference", shown: at < COLORS, ...dashboard.table(variant) }));
+    const { show } = dashboard.chart(chart, {
       label: `Geometric means, ${dashboard.cut(suite, 60)} on ${dashboard.cut(device, 60)}`, unit,
       days: format.days(runs.started), releases: dashboard.releases(runs),
       lines: variants.map(({ name: label, mean, color, shown }) => ({ label, values: mean, color, shown, points: false })),
@@ -43,7 +43,7 @@ dashboard.page(() => {
         ...variants.map(({ name: label, mean, cases }) => [dashboard.cut(label, 60), mean[at] === null ? "" : `${format.figure(mean[at], unit)} of ${format.count(cases[at], "case")}`]),
       ]),
     });
-    legend.replaceChildren(...variants.map((variant, at) => el("li", {}, toggle(variant, (shown) => one.show(at, shown)))));
+    legend.replaceChildren(...variants.map((variant, at) => el("li", {}, toggle(variant, (shown) => show(at, shown)))));
     table(runs, variants, unit);
   }
 

@@ -96,7 +96,7 @@ dashboard.page(async () => {
 
   function value(metric, row, column = "value") {
     const at = lookups.has(metric) ? lookups.get(metric).get(row) : undefined;
-    return at === undefined ? null : figures.find((one) => one.metric === metric).table[column][at];
+    return at === undefined ? null : figures.find((figure) => figure.metric === metric).table[column][at];
   }
 
   function text(metric, row, unit) {
@@ -104,9 +104,9 @@ dashboard.page(async () => {
     return unit === "ratio" ? format.interval(here, value(metric, row, "low"), value(metric, row, "high")) : format.figure(here, unit);
   }
 
-  function figureColumn({ metric, title, table: one }) {
+  function figureColumn({ metric, title, table: own }) {
     const link = (row, text) => dashboard.link("series.html", series.key[value(metric, row, "series")], text);
-    const unit = series.unit[one.series[0]];
+    const unit = series.unit[own.series[0]];
     const cell = (row) => {
       return value(metric, row) === null ? "-" : link(row, text(metric, row, unit));
     };
@@ -115,7 +115,7 @@ dashboard.page(async () => {
 
   function table() {
     const shown = ["latency", "latency-vs-baseline", "latency-vs-reference", "compile-time", "module-size", "dispatches", "transient-memory"];
-    const columns = shown.map((metric) => figures.find((one) => one.metric === metric)).filter(Boolean).map(figureColumn);
+    const columns = shown.map((metric) => figures.find((figure) => figure.metric === metric)).filter(Boolean).map(figureColumn);
     if (columns.length && columns[0].key === "latency") {
       columns.splice(1, 0, { key: "before", title: "To the run before", numeric: true,
         value: (row) => value("latency", row, "change"), cell: (row) => format.change(value("latency", row, "change")) });
@@ -137,9 +137,9 @@ dashboard.page(async () => {
   }
 
   function details(row) {
-    const lines = figures.map(({ metric, title, table: one }) => {
+    const lines = figures.map(({ metric, title, table: own }) => {
       if (value(metric, row) === null) return null;
-      return [title, el("span", {}, dashboard.link("series.html", series.key[value(metric, row, "series")], text(metric, row, series.unit[one.series[0]])),
+      return [title, el("span", {}, dashboard.link("series.html", series.key[value(metric, row, "series")], text(metric, row, series.unit[own.series[0]])),
         ` ${value(metric, row, "change") === null ? "" : `(${format.change(value(metric, row, "change"))})`}`)];
     }).filter(Boolean);
     const box = el("div", {}, cases.message[row] ? el("p", {}, dashboard.cut(cases.message[row], 4000)) : null, dashboard.facts(lines),

@@ -32,7 +32,7 @@ dashboard.page(async () => {
     exact: series.exact,
     days: format.days(points.run.map((run) => runs.started[run])),
     releases: dashboard.releases(points),
-    lines: [{ label: series.title, values: points.value, color: "line" }, ...references.map((one) => referenceLine(one, runs, points))],
+    lines: [{ label: series.title, values: points.value, color: "line" }, ...references.map((reference) => referenceLine(reference, runs, points))],
     band: ranged ? { low: points.low, high: points.high } : null,
     marks, levels: levelsOf(marks, last),
     open: (at) => { location.href = `run.html?id=${runs.key[points.run[at]]}`; },
@@ -59,16 +59,16 @@ dashboard.page(async () => {
     const { value, run } = table;
     return {
       ...table,
-      toolchain: table.toolchain || run.map((one) => allRuns.toolchain[one]),
-      revision: table.revision || run.map((one) => allRuns.revision[one]),
-      change: value.map((one, at) => (at && value[at - 1] ? one / value[at - 1] : null)),
-      place: new Map(run.map((one, at) => [one, at])),
+      toolchain: table.toolchain || run.map((number) => allRuns.toolchain[number]),
+      revision: table.revision || run.map((number) => allRuns.revision[number]),
+      change: value.map((figure, at) => (at && value[at - 1] ? figure / value[at - 1] : null)),
+      place: new Map(run.map((number, at) => [number, at])),
     };
   }
 
-  function referenceLine(one, allRuns, own) {
+  function referenceLine(reference, allRuns, own) {
     const values = new Array(own.rows).fill(null);
-    const table = dashboard.table(one.points);
+    const table = dashboard.table(reference.points);
     table.run.forEach((run, at) => {
       if (own.place.has(run)) values[own.place.get(run)] = table.value[at];
     });
@@ -87,13 +87,13 @@ dashboard.page(async () => {
     return levels;
   }
 
-  function readout(at, one, all, allRuns, found) {
+  function readout(at, shown, all, allRuns, found) {
     const run = all.run[at];
     const here = found.find(({ from, to }) => at >= from && at <= to);
     return dashboard.facts([
       ["Run", dashboard.link("run.html", allRuns.key[run], format.time(allRuns.started[run]))],
-      [one.title, el("strong", {}, format.figure(all.value[at], one.unit))],
-      [one.unit === "ratio" ? "95 % interval" : "Fastest to slowest", all.low[at] === null ? "" : `${format.figure(all.low[at], one.unit)} to ${format.figure(all.high[at], one.unit)}`],
+      [shown.title, el("strong", {}, format.figure(all.value[at], shown.unit))],
+      [shown.unit === "ratio" ? "95 % interval" : "Fastest to slowest", all.low[at] === null ? "" : `${format.figure(all.low[at], shown.unit)} to ${format.figure(all.high[at], shown.unit)}`],
       ["To the one before", at ? format.change(all.change[at]) : ""],
       ["Module", !at ? "" : all.new_module[at] ? "another than before" : "the same as before"],
       ["Toolchain", dashboard.cut(all.revision[at] ? `${all.toolchain[at]} (${format.commit(all.revision[at])})` : all.toolchain[at])],
@@ -105,14 +105,14 @@ dashboard.page(async () => {
     ]);
   }
 
-  function others(all, one, own) {
+  function others(all, shown, own) {
     const names = dashboard.table(all.names);
     const table = dashboard.table(all.series);
     const links = [];
     for (let at = 0; at < table.rows; at++) {
       const name = table.name[at];
-      if (names.case[name] !== one.case || names.suite[name] !== one.suite || table.key[at] === own) continue;
-      const words = [table.title[at], table.role[at] === one.role ? "" : table.role[at], table.machine[at] === one.machine_class ? "" : table.machine[at]];
+      if (names.case[name] !== shown.case || names.suite[name] !== shown.suite || table.key[at] === own) continue;
+      const words = [table.title[at], table.role[at] === shown.role ? "" : table.role[at], table.machine[at] === shown.machine_class ? "" : table.machine[at]];
       links.push(el("li", {}, dashboard.link("series.html", table.key[at], dashboard.cut(words.filter(Boolean).join(", "), 120)), " ", dashboard.spark(table.spark[at])));
     }
     document.getElementById("others-part").hidden = !links.length;

@@ -54,7 +54,7 @@ dashboard.page(() => {
       el("div", { class: "scroll variants", tabindex: 0, role: "region", "aria-label": `Variants on ${dashboard.cut(name, 60)}` }, el("table", {},
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Variant"), el("th", { scope: "col", class: "number" }, "Latency, latest run"), el("td", { class: "bar" }),
           el("th", { scope: "col", class: "number" }, "To the baseline [95\u00a0%]"), others.map(([, title]) => el("th", { scope: "col", class: "number" }, title)), el("th", { scope: "col" }, "Measured"))),
-        el("tbody", {}, listed.map((one) => line(one, slowest, others, newest, rated))))));
+        el("tbody", {}, listed.map((variant) => line(variant, slowest, others, newest, rated))))));
   }
 
   function line({ variant, peer, metrics, time }, slowest, others, newest, rated) {
