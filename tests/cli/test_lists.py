@@ -155,7 +155,7 @@ def test_who_stops_it_sees_what_there_is_and_how_to_go_on(
 def test_who_stops_a_run_sees_its_report_so_far(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def stop(_: RunOptions) -> Path:
+    def stop(_: RunOptions, *, purpose: str) -> Path:
         raise Interrupted("interrupted", run=Path("results/one"))
 
     monkeypatch.setattr(lists, "run_one", stop)
