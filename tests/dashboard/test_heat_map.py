@@ -115,7 +115,7 @@ def test_a_case_stays_as_its_last_run_left_it_for_thirty_days_and_bad_runs_do_no
 
 def test_a_start_that_is_no_time_costs_nothing() -> None:
     assert texts(only_map(made_outcomes(("net/stock@cpu", "measured", None), started="some day"))) == {
-        "stock": ["2.000 ms"]
+        "net": ["2.000 ms"]
     }
 
 
