@@ -172,8 +172,11 @@ def latency_changes(report: Report, *, full: bool) -> list[Part]:
         spans={row.case: (row.latency.low_ns, row.latency.high_ns) for row in report.rows() if row.latency is not None},
     )
     changes = change_parts(rows, layout)
-    nothing = f"No case is known to be faster or slower than {report.facts.baseline}."
-    parts = [*changes, Paragraph(_RULE_OF_RATIOS, "dim")] if changes else [Paragraph(nothing)]
+    if changes:
+        parts = [*changes, Paragraph(_RULE_OF_RATIOS, "dim")]
+    else:
+        nothing = f"No case is known to be faster or slower than {report.facts.baseline}."
+        parts = [Paragraph(nothing)] if report.compares else []
     if full:
         parts += list_parts("Similar Latencies", largest_first(of_verdict(rows, "unchanged")), layout)
         parts += list_parts("Unclear Latencies", largest_first(of_verdict(rows, "inconclusive")), layout)

@@ -162,6 +162,7 @@ def test_nothing_changed_and_nothing_measured_are_said(small_run: Run) -> None:
     assert "No action needed." in text
     text = render(replace(small_run, builds=(), rounds=()), "markdown")
     assert "3 cases: nothing was measured, 3 missing.**" in text
+    assert "No case is known to be faster" not in text
     assert text.count("missing: planned, but neither measured nor failed") == 4
     text = render(without(small_run, "mm/stock@local-sync"), "markdown")
     assert "| `mm/fast@local-sync` | 4.227 |" in part(text, "Raw Latencies")  # there is no baseline
