@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection
+from itertools import islice
 from pathlib import Path
 
 from cyclopts import Parameter
@@ -27,8 +29,9 @@ def find_folder(
     """The folder that a user means.
 
     Args:
-        name: A path; `latest`: the newest in the results folder; `@-1`: the one before it, `@-2`: the one before that;
-            or what only one folder's name begins with. `other/latest` is the newest in the folder `other`.
+        name: A path; `latest`: the newest in the results folder, sides of comparisons left out; `@-1`: the one before
+            it, `@-2`: the one before that; or what only one folder's name begins with. `other/latest` is the newest in
+            the folder `other`.
         results: Where it lies, unless the name has a folder of its own.
         kind: What it has to be; None: either.
         unfinished: Only those that can go on; runs where no kind is given.
@@ -54,16 +57,26 @@ def find_folder(
         ]
     if path.name == LATEST or _BEFORE.fullmatch(path.name):
         back = 0 if path.name == LATEST else int(path.name.removeprefix("@-"))
-        dated = [other for other in found if is_id(other)]
-        if back >= len(dated):
+        dated = (other for other in reversed(found) if is_id(other) and not _is_of_a_comparison(folder / other))
+        meant = next(islice(dated, back, None), None)
+        if meant is None:
             what = f"{'unfinished ' * unfinished}{wanted or 'run or comparison'}"
             raise UsageError(f"{name}: {folder} has no {what} that it could mean; `ls {folder}` shows what is there")
-        return folder / dated[-1 - back]
+        return folder / meant
     begun = [other for other in found if other.startswith(path.name)] if path.name else []
     if len(begun) > 1:
         names = ", ".join(begun[:_SHOWN]) + (f" and {len(begun) - _SHOWN} more" if len(begun) > _SHOWN else "")
         raise UsageError(f"{name}: begins the names of {names} in {folder}; give more of the one you mean")
     return folder / begun[0] if begun else path
+
+
+def _is_of_a_comparison(folder: Path) -> bool:
+    """Whether a run was made by a command that has a result of its own, so that nobody means it by `latest`."""
+    try:
+        header = json.loads((folder / HEADER_FILE).read_bytes())
+        return header["settings"]["purpose"] in ("compare", "selfcheck")
+    except (OSError, ValueError, LookupError, TypeError):  # a comparison, an older run, or one whose reader will say so
+        return False
 
 
 def complete_folders(_: object) -> list[str]:

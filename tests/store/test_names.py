@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,15 @@ def _results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_names_of_folders(name: str, options: dict[str, object], folder: str) -> None:
     assert find_folder(name, **options) == Path("results") / folder  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("purpose", "newest"), [("compare", "b"), ("selfcheck", "b"), ("bench", "side"), ("", "side")])
+def test_a_side_of_a_comparison_is_nobodys_latest(purpose: str, newest: str) -> None:
+    side = Path("results/20260105-000000-side")
+    side.mkdir()
+    (side / "run.json").write_text(json.dumps({"settings": {"purpose": purpose}}))
+    assert find_folder("latest", kind="run").name.endswith(newest)
+    assert find_folder("20260105") == side
 
 
 @pytest.mark.parametrize("name", ["here", "results", "results/base", "no-such-run", "iree==3.12.0", "", "/", "here/x"])

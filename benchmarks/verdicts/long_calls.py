@@ -1,0 +1,73 @@
+"""How long a verdict on long calls takes: with rounds in pairs and a warm-up each time, and as the harness does it."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.documents import replace_between
+from benchmarks.verdicts.programs import Workload, matmul_loop, prepare
+from harness.compare.engine import BASE, HEAD
+from harness.compare.samplers import GENERATION_S, LONG_ROUND_S, LatencySampler
+from harness.measure import Group, Settings, measure_generation
+from harness.measure.alone import only_one_measures
+from harness.report.markdown_text import blocks, table
+from harness.stats.rule import Rule, confirmation_size
+from harness.toolchain import Toolchain
+
+BEGIN, END = "<!-- made by `python -m benchmarks.verdicts --long`: begin -->", "<!-- --long: end -->"
+SECONDS = (0.2, 1.0, 5.0)
+# Iterations of the loop of larger matmuls that take a second.
+_A_SECOND = 2250
+_GENERATIONS = 4
+_SLOWER = 1.1
+
+
+def write_long_calls(document: Path, toolchain: Toolchain) -> None:
+    """Measure a few generations of each length, and replace what stands between the document's marks."""
+    rule = Rule()
+    needed = rule.first_look + confirmation_size(rule.first_look, rule)
+    rows = []
+    for seconds in SECONDS:
+        before, after = (_generation_s(seconds, toolchain, plainly=plainly) for plainly in (True, False))
+        rows.append(
+            [
+                f"{seconds:g} s, head {_SLOWER:g} times as long",
+                f"{before:.1f}",
+                f"{after:.1f}",
+                f"{needed * before:.0f}",
+                f"{needed * after:.0f}",
+            ]
+        )
+    heads = ["one call", "s a generation, before", "now", f"s to a verdict ({needed} generations), before", "now"]
+    replace_between(document, BEGIN, END, blocks(table(heads, rows, numbers=[False, True, True, True, True])))
+
+
+def _generation_s(seconds: float, toolchain: Toolchain, *, plainly: bool) -> float:
+    """Mean seconds of a generation after the first; plainly: two rounds each, warmed up each time."""
+    workload = Workload(
+        name="calls", title="", mlir=matmul_loop(256), iterations=round(seconds * _A_SECOND), shape=(256, 256)
+    )
+    group = Group(
+        name=f"calls of {seconds:g} s",
+        uri=workload.uri,
+        cases=(prepare(workload, 0.0, BASE, toolchain), prepare(workload, _SLOWER - 1, HEAD, toolchain)),
+        cpus=frozenset({max(os.sched_getaffinity(0))}),
+    )
+    settings = Settings(seconds=GENERATION_S, long_round_s=None if plainly else LONG_ROUND_S)
+    with only_one_measures(print):
+        if plainly:
+            return _timed(lambda number: list(measure_generation(group, number, settings)))
+        return _timed(LatencySampler(group, settings, lambda _: None))
+
+
+def _timed(generation: Callable[[int], object]) -> float:
+    took = []
+    for number in range(_GENERATIONS):
+        started = time.monotonic()
+        generation(number)
+        took.append(time.monotonic() - started)
+    return statistics.fmean(took[1:])
