@@ -169,9 +169,13 @@ CREATE TABLE tags ( -- a tag of a run
 );
 """
 
-# Columns that a table's Parquet files of older harnesses lack, and what stands for them.
+# Columns that a table's Parquet files of older harnesses lack, and what stands for them: whatever came after 0.1.0.
 LATER: Mapping[str, Mapping[str, str]] = {
     "runs": {"purpose": f"regexp_extract(command, '{PURPOSE_IN_COMMAND}', 1)"},
+    "turns": dict.fromkeys(
+        ("thread_ns", "delayed_ns", "voluntary", "involuntary", "minor_faults", "major_faults", "core", "throttled"),
+        "NULL::BIGINT",
+    ),
     "comparisons": {"base_commit": "''", "head_commit": "''"},
 }
 

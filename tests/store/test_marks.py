@@ -17,7 +17,7 @@ from harness.history.open import open_history
 from harness.progress import Silent
 from harness.records.run import PURPOSES
 from harness.report.rows import rows_of
-from harness.store.archive import compact, merge
+from harness.store.archive import merge
 from harness.store.check import check_marks
 from harness.store.marks import Tagging, mark_files, read_marks, write_marks
 from harness.store.remote import open_place
@@ -134,22 +134,6 @@ def test_an_experiment_is_in_no_view_but_in_the_tags(results: Path) -> None:
         for view in ("runs", "points", "cases", "turns"):
             assert set(tables.query(f"FROM {view}")["run"]) == {plain}
         assert "of harness bench" in tables.notes[0]
-
-
-def test_tables_of_a_harness_that_knew_no_purpose_are_read_and_compacted(results: Path) -> None:
-    import duckdb
-
-    names = [an_experiment(results, night) for night in range(2)]
-    names.append(store(results, make_night(3, generations=2, rounds=2), rows_of).name)
-    for name in names[1:]:
-        file = results / name / "tables" / "runs.parquet"
-        duckdb.read_parquet(str(file)).project("* EXCLUDE purpose").create("older")
-        duckdb.table("older").write_parquet(str(file))
-        duckdb.sql("DROP TABLE older")
-    before = tagged(results)
-    assert before == [(name, "experiment", "harness bench") for name in names[:2]]
-    compact(open_place(str(results)), rows_of, Silent())
-    assert tagged(results) == before
 
 
 # --- Where they lie ---

@@ -18,16 +18,21 @@ from harness.progress import Silent
 from harness.records.comparison import Comparison
 from harness.records.run import Round
 from harness.report.rows import rows_of
+from harness.store.archive import compact
 from harness.store.comparison_directory import comparison_rows
+from harness.store.database import connect
+from harness.store.files import describe_file
+from harness.store.remote import open_place
 from harness.store.run_directory import load_rounds
-from harness.store.schema import TABLES, column_records
+from harness.store.schema import LATER, TABLES, column_records
 from harness.store.tables import Tables
-from tests.history.made import make_night, make_nights, night_id, store
+from harness.store.tags import WITHOUT_EXPERIMENTS, RunChoice
+from tests.history.made import compacted, make_night, make_nights, night_id, store
 from tests.report.builders import make_comparison, make_row
 from tests.store.made import a_comparison, contents, edit
 
 VIEWS = ("runs", "points", "cases", "turns", "comparisons", "series")
-LATER = datetime(2100, 1, 1, tzinfo=timezone.utc)
+MUCH_LATER = datetime(2100, 1, 1, tzinfo=timezone.utc)
 
 
 @pytest.fixture
@@ -46,9 +51,9 @@ def ids(tables: Tables) -> list[str]:
     return list(tables.runs()["run"])
 
 
-def everything(results: Path) -> str:
+def everything(results: Path, choice: RunChoice | None = WITHOUT_EXPERIMENTS) -> str:
     """All rows of all views, as text."""
-    with open_history(str(results)) as tables:
+    with open_history(str(results), choice=choice) as tables:
         return "".join(tables.query(f"FROM {view} ORDER BY ALL").to_csv() for view in VIEWS)
 
 
@@ -194,6 +199,61 @@ def test_a_comparison_of_a_harness_that_knew_no_commits_of_sides_is_read(results
 
     (row,) = opened().query("FROM comparisons").to_dict("records")
     assert (row["base_commit"], row["head_commit"], row["verdict"]) == ("", "", "unchanged")
+
+
+# --- Files of older harnesses ---
+
+OF_0_1 = {"runs": 29, "points": 21, "cases": 16, "turns": 10, "comparisons": 24}
+
+
+def test_columns_that_came_after_version_0_1_are_known_as_such() -> None:
+    """Else nothing that was written before can be read any more."""
+    first = {name: len(TABLES[name].columns) - len(LATER.get(name, {})) for name in OF_0_1}
+    assert first == OF_0_1
+
+
+def test_files_without_the_later_columns_are_read_beside_others_and_compacted(results: Path) -> None:
+    """Those of a folder, and what was compacted."""
+    old, new = (make_night(night, command=("harness", "bench", "x"), generations=2, rounds=2) for night in range(2))
+    store(results, old, rows_of)
+    a_comparison(results)
+    compacted(results, [make_night(2, generations=2, rounds=2)])
+    for file in [*results.glob("2*/tables/*.parquet"), *results.glob("history/*/*.parquet")]:
+        table = file.stem if file.stem in LATER else file.parent.name
+        if table in LATER:
+            without_columns(file, list(LATER[table]))
+    edit_index(results)
+    store(results, new, rows_of)
+    before = everything(results, RunChoice(everything=True))
+
+    with open_history(str(results), choice=None) as tables:
+        assert tables.notes == ()
+        assert set(tables.query("FROM tags")["run"]) == {night_id(0), night_id(1)}
+        assert (
+            tables.query("SELECT DISTINCT thread_ns FROM turns WHERE run = ?", [night_id(2)])["thread_ns"].isna().all()
+        )
+        assert list(tables.query("FROM comparisons")["base_commit"]) == [""]
+    compact(open_place(str(results)), rows_of, Silent())
+    assert everything(results, RunChoice(everything=True)) == before
+
+
+def without_columns(file: Path, names: list[str]) -> None:
+    """The same rows, as a harness wrote them that knew nothing of these columns."""
+    with connect() as connection:
+        connection.read_parquet(str(file)).project(f"* EXCLUDE ({', '.join(names)})").create("older")
+        connection.table("older").write_parquet(str(file))
+
+
+def edit_index(results: Path) -> None:
+    """What the index of parts of version 0.1 says of its files, which have changed."""
+    index = json.loads((results / "history" / "index.json").read_text())
+    for part in index["parts"]:
+        records = {
+            table: describe_file(results / "history" / table / f"{part['name']}.parquet") for table in part["bytes"]
+        }
+        part["bytes"] = {table: record.bytes for table, record in records.items()}
+        part["sha256"] = {table: record.sha256 for table, record in records.items()}
+    (results / "history" / "index.json").write_text(json.dumps(index))
 
 
 # --- One folder costs no other ---
@@ -345,7 +405,9 @@ def test_a_wrong_clock_is_a_note_and_a_clock_ahead_shows_though_the_run_did_not_
 ) -> None:
     for night in range(6):
         store(
-            results, make_night(night, started=f"20{90 + night}-01-01T00:00:00Z"), lambda run: rows_of(run, now=LATER)
+            results,
+            make_night(night, started=f"20{90 + night}-01-01T00:00:00Z"),
+            lambda run: rows_of(run, now=MUCH_LATER),
         )
 
     notes = opened().notes
