@@ -249,6 +249,7 @@ class Check:
         other_inputs: Whether it was right for other random inputs too.
         below_tolerance: Positions of the outputs for which zeros would pass, since all right values are about that.
         wall_ns: What the check took; None in runs that are older than this field.
+        no_second_opinion: Why a baseline without reference was held against nothing but itself.
     """
 
     case: str
@@ -262,6 +263,7 @@ class Check:
     other_inputs: bool = False
     below_tolerance: tuple[int, ...] = ()
     wall_ns: int | None = None
+    no_second_opinion: str = ""
     failure: Failure | None = None
 
 

@@ -247,7 +247,7 @@ def _outputs(report: Report) -> list[Part]:
     table = Table(
         columns=(
             Column("Benchmark Name", [row.case for row in rows], kind="name"),
-            Column("Held against", [row.checked_against or "" for row in rows], kind="text"),
+            Column("Held against", [row.held_against for row in rows], kind="text"),
             Column("Largest Relative Difference", [_difference(row) for row in rows], kind="text"),
             Column("Other Inputs Too", ["yes" if row.check and row.check.other_inputs else "" for row in rows]),
         )

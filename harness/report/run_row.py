@@ -107,6 +107,12 @@ class Row:
         return self.check.against or None if self.check is not None else None
 
     @property
+    def held_against(self) -> str:
+        """The same, and why there was nothing better where that was itself."""
+        why = self.check.no_second_opinion if self.check is not None else ""
+        return f"{self.checked_against or ''}; no second opinion: {why}" if why else self.checked_against or ""
+
+    @property
     def ir(self) -> Mapping[str, int]:
         """Counts of the ops that the suite names, by `phase/op`."""
         return self.counted.counts if self.counted is not None else {}

@@ -130,7 +130,8 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
 
     for check in check_cases(tried(), models, limits, begin, cache_root(), second):
         if check.case not in checks:
-            keep(replace(check, wall_ns=time.monotonic_ns() - started))
+            alone = second.why_none.get(check.case, "") if check.max_relative is None and check.failure is None else ""
+            keep(replace(check, wall_ns=time.monotonic_ns() - started, no_second_opinion=alone))
             item = next(item for item in wanted if item.case.name == check.case)
             others = dependent_cases(prepared, item.case, item.artifact)
             if context.given_up.note(item.case, check.failure):
