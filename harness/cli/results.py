@@ -54,7 +54,8 @@ FROM runs ORDER BY started DESC, run DESC
 _COMPARISONS = """
 SELECT comparison, any_value(created) AS created, count(*) FILTER (NOT control) AS "rows",
        count(*) FILTER (NOT control AND verdict = 'regressed') AS regressed,
-       count(*) FILTER (NOT control AND verdict = 'improved') AS improved
+       count(*) FILTER (NOT control AND verdict = 'improved') AS improved,
+       count(*) FILTER (NOT control AND verdict = 'outputs differ') AS outputs_differ
 FROM comparisons GROUP BY comparison ORDER BY created DESC, comparison DESC
 """
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from harness.compare.pairs import Known, Pair, Side
 from harness.models.model import Tolerance
 from harness.records.case import Case
+from harness.records.comparison import AND_OTHER_OUTPUTS, ANOTHER_PROGRAM
 from harness.records.run import Check, ModelRecord
 from harness.verify.kept import kept_outputs
 from harness.verify.outputs import compare_outputs
@@ -48,10 +49,10 @@ class OutputsOfPair:
         if self.same_program:
             return ""
         if self.difference is not None:
-            return f"another program than the base's, and its {self.difference}"
+            return f"{AND_OTHER_OUTPUTS}{self.difference}"
         if self.unknown is not None:
-            return f"another program than the base's; outputs were not compared: {self.unknown}"
-        return "another program than the base's, with the same outputs"
+            return f"{ANOTHER_PROGRAM}; outputs were not compared: {self.unknown}"
+        return f"{ANOTHER_PROGRAM}, with the same outputs"
 
 
 def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPair:

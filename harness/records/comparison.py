@@ -20,6 +20,10 @@ VERDICTS: tuple[Verdict, ...] = (
     "identical",
 )
 
+# How a row's reason begins to say that its two sides are not one program, and what follows where outputs changed.
+ANOTHER_PROGRAM = "another program than the base's"
+AND_OTHER_OUTPUTS = f"{ANOTHER_PROGRAM}, and its "
+
 # How the numbers came about: `remeasured` side by side now; `recorded` by the runs themselves.
 Mode = Literal["remeasured", "recorded"]
 RuleName = Literal["generations", "upstream"]
@@ -146,6 +150,17 @@ class Row:
     control: bool = False
     stderr: str = ""
     repro: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> str:
+        """What its reason says of a head that is another program, and of its outputs; "" where it is the same."""
+        _, found, rest = self.reason.partition(ANOTHER_PROGRAM)
+        return found + rest
+
+    @property
+    def has_other_outputs(self) -> bool:
+        """Whether the head is another program that gives other outputs."""
+        return self.program.startswith(AND_OTHER_OUTPUTS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -86,7 +86,7 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
     """The columns of rows of one metric, of those in which some row has something to say.
 
     Args:
-        why: Whether the reason of each row is there.
+        why: Whether the reason of each row is there; else only that its program is another one.
         verdicts: Whether rows of different verdicts stand together.
     """
     metric, unit = rows[0].metric, figure_unit(rows)
@@ -124,7 +124,7 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
         ),
         Column("Kind of Change", [row.change or "" for row in rows], rank=2),
         Column("Gate", [row.gate or "" for row in rows]),
-        Column("Why", [row.reason if why else "" for row in rows], kind="sentence"),
+        Column("Why", [row.reason if why else row.program for row in rows], kind="sentence"),
     ]
     return [column for column in columns if any(cell not in ("", NOTHING) for cell in column.cells)]
 

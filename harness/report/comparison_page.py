@@ -146,9 +146,12 @@ def _sides(comparison: Comparison) -> str:
 
 
 def _with_reason(row: Row) -> Row:
-    """The row with its reason where somebody needs it: it is not decided, has no base, or violates a gate."""
+    """The row with its reason where somebody needs it: it is not decided, has no base, or violates a gate.
+
+    That its program is another one, and whether that gives other outputs, always is there.
+    """
     is_open = row.verdict in ("inconclusive", "new")
-    return row if is_open or row.gate == "violated" else replace(row, reason="")
+    return row if is_open or row.gate == "violated" else replace(row, reason=row.program)
 
 
 def _concern(row: Row) -> tuple[int, float]:

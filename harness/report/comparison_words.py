@@ -57,19 +57,26 @@ def headline(comparison: Comparison) -> str:
     """The whole comparison in one sentence: other outputs, violated gates, latencies, then everything else."""
     rows = real_rows(comparison)
     wrong = len(cases(of_verdict(rows, "outputs differ")))
+    others = _with_other_outputs(rows)
     parts = [
         f"outputs differ in {plural(wrong, 'case')}" if wrong else "",
+        f"{plural(len(others), 'case')} of another program with other outputs" if others else "",
         _gates(len(violated(rows))),
         _latencies(rows),
     ]
     compiles = _changes(of_metric(rows, COMPILE_TIME.name))
     if compiles:
         parts.append(f"compilation times: {', '.join(compiles)}")
-    others = len(of_verdict(counted_rows(rows), *CHANGED))
-    if others:
-        parts.append(f"{plural(others, 'other figure')} changed")
+    figures = len(of_verdict(counted_rows(rows), *CHANGED))
+    if figures:
+        parts.append(f"{plural(figures, 'other figure')} changed")
     text = "; ".join(part for part in parts if part)
     return f"{text[0].upper()}{text[1:]}."
+
+
+def _with_other_outputs(rows: Sequence[Row]) -> list[str]:
+    """Cases whose program is another one on purpose or not, and computes something else."""
+    return cases([row for row in rows if row.has_other_outputs])
 
 
 def _gates(rows: int) -> str:
@@ -125,7 +132,9 @@ def verdict_line(comparison: Comparison) -> str:
         mark = "🚩" if status is ExitCode.REGRESSION else "🚨"
         return f"{mark} Needs attention: {text[0].lower()}{text[1:]}"
     rows = real_rows(comparison)
-    if of_verdict(timed_rows(rows), "improved"):
+    if _with_other_outputs(rows):
+        mark = "⚠️"
+    elif of_verdict(timed_rows(rows), "improved"):
         mark = "🎉"
     elif of_verdict(of_metric(rows, LATENCY.name), "inconclusive"):
         mark = "❔"
@@ -244,6 +253,9 @@ def next_steps(comparison: Comparison) -> list[Step]:
     if of_verdict(rows, "outputs differ"):
         text = "find out which side's outputs are wrong before anything is said of its speed; expected files decide it"
         steps.append(Step(text))
+    if others := _with_other_outputs(rows):
+        rest = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        steps.append(Step(f"see whether {others[0]}{rest} should give other outputs: what it computes has changed"))
     if of_verdict(rows, "failed"):
         steps.append(Step("see what the tools said of the failed rows"))
     if of_verdict(rows, "missing"):

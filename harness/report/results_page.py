@@ -38,7 +38,8 @@ def listed_page(runs: Sequence[Mapping[str, Any]], comparisons: Sequence[Mapping
 
     Args:
         runs: Columns of the table `runs`, and `tags`: those of the run.
-        comparisons: Their names, what each `compares`, and how many rows there are, regressed and improved.
+        comparisons: Their names, what each `compares`, and how many rows there are, regressed, improved and with
+            other outputs.
     """
     if not runs and not comparisons:
         return Page(parts=(Paragraph(NOTHING_YET),))
@@ -55,6 +56,7 @@ def listed_page(runs: Sequence[Mapping[str, Any]], comparisons: Sequence[Mapping
     )
     counts = Counter(tag for run in runs for tag in run["tags"])
     tagged = ", ".join(f"{count:,} {tag}" for tag, count in counts.items())
+    differ = [each["outputs_differ"] for each in comparisons]
     of_comparisons = Table(
         columns=(
             Column("comparison", [each["comparison"] for each in comparisons], kind="name"),
@@ -62,6 +64,7 @@ def listed_page(runs: Sequence[Mapping[str, Any]], comparisons: Sequence[Mapping
             Column("rows", [f"{each['rows']:,}" for each in comparisons], kind="number", rank=1),
             Column("regressed", [f"{each['regressed']:,}" for each in comparisons], kind="number"),
             Column("improved", [f"{each['improved']:,}" for each in comparisons], kind="number"),
+            *([Column("outputs differ", [f"{number:,}" for number in differ], kind="number")] if any(differ) else []),
         ),
     )
     numbers = f"{plural(len(runs), 'run')}{f' ({tagged})' if tagged else ''}"

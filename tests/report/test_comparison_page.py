@@ -7,7 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.comparison import VERDICTS, Comparison, Row, RuleName, Verdict
+from harness.records.comparison import (
+    AND_OTHER_OUTPUTS,
+    ANOTHER_PROGRAM,
+    VERDICTS,
+    Comparison,
+    Row,
+    RuleName,
+    Verdict,
+)
 from harness.report import render
 from harness.report.github import render_comment
 from harness.report.page import Picture
@@ -116,6 +124,20 @@ def test_verdict_and_advice(rows: list[Row], verdict: str, advice: str) -> None:
     text = comment(*rows)
     assert f"**{verdict}" in text
     assert advice in Page(text).unfolded
+
+
+@pytest.mark.parametrize("verdict", ["improved", "unchanged"])
+def test_a_program_that_computes_something_else_is_said_first_and_in_its_row(verdict: Verdict) -> None:
+    remark = f"{AND_OTHER_OUTPUTS}output 0 differs in 4 of 4 values, worst at [1]: 3 where 2 is base's"
+    row = make_timed("m/v@d", 1, 0.72, verdict, reason=f"confirmed in 8 fresh generations; {remark}")
+    comparison = make_comparison(
+        [row, make_timed("n/v@d", 1, 1.0, "unchanged", reason=f"{ANOTHER_PROGRAM}, as it was")]
+    )
+    for text in (render(comparison, "terminal", width=300), render_comment(comparison)):
+        assert "1 case of another program with other outputs; " in text
+        assert remark in text and "another program than the base's, as it was" in text
+        assert "see whether m/v@d should give other outputs" in text
+        assert "🎉 1" not in text and "No action needed" not in text and "confirmed in 8" not in text
 
 
 def test_failures_and_gates_are_never_folded_and_the_quiet_rows_are(full_comparison: Comparison) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.records.comparison import Verdict
 from harness.report import render
 from harness.report.rows import rows_of
 from harness.store.archive import Outcome
@@ -50,12 +51,12 @@ def an_old_run(results: Path, night: int = 0) -> Path:
     return folder
 
 
-def a_comparison(results: Path, day: int = 0) -> Path:
+def a_comparison(results: Path, day: int = 0, verdict: Verdict = "unchanged") -> Path:
     """A finished comparison with one round of its own."""
     created = FIRST_COMPARISON + timedelta(days=day)
     with ComparisonDirectory.create(results, "nightly", created) as directory:
         directory.keep_round(make_round(0))
-        row = make_row("net/stock@cpu", base_value=1e6, head_value=1e6)
+        row = make_row("net/stock@cpu", verdict=verdict, base_value=1e6, head_value=1e6)
         comparison = make_comparison([row], id=directory.path.name, created=created.isoformat())
         directory.finish(render(comparison, "json").encode(), "# A comparison\n", comparison)
     return directory.path

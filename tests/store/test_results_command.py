@@ -100,8 +100,17 @@ def test_comparisons_are_listed_by_what_they_compare_and_where_only_rows_are_lef
     capsys.readouterr()
     assert run_command_line(["results", "list", "--format", "json"]) == 0
     (listed,) = document(capsys)["comparisons"]
-    assert (listed["comparison"], listed["rows"]) == (comparison.name, 1)
+    assert (listed["comparison"], listed["rows"], listed["outputs_differ"]) == (comparison.name, 1, 0)
     assert re.fullmatch(r"2\S+ against 2\S+", listed["compares"])
+
+
+def test_a_comparison_with_other_outputs_is_listed_with_their_number(capsys: Printed) -> None:
+    a_comparison(Path("results"))
+    assert run_command_line(["results", "list"]) == 0
+    assert "outputs differ" not in capsys.readouterr().out
+    a_comparison(Path("results"), day=1, verdict="outputs differ")
+    assert run_command_line(["results", "list"]) == 0
+    assert "improved  outputs differ\n" in capsys.readouterr().out
 
 
 def test_compacting_says_sizes_before_and_after(capsys: Printed) -> None:
