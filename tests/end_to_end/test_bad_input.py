@@ -151,7 +151,7 @@ BASE, HEAD = "results/base", "results/head"
     ("arguments", "sentence"),
     [
         ((), "give two sides, as in `harness compare results/base results/head`"),
-        ((BASE, "nowhere"), "nowhere: is not a run directory (it has no run.json); give one from results/"),
+        ((BASE, "nowhere"), "nowhere: there is no such run in results, and git finds no repository here"),
         ((BASE, HEAD, "--filter", "nothing*"), "--filter nothing* matches no case of the comparison, such as product/"),
         ((BASE, "iree==nonsense"), "--toolchain iree==nonsense: is no version; write the release"),
         ((BASE, HEAD, "--row-budget", "0"), "Invalid value"),
