@@ -9,7 +9,7 @@ from iree.compiler import ir
 
 from harness.rewrites.channels_last import channels_last
 from tests.programs import Writer, in_util, program, tensor
-from tests.rewrites.tools import agree, assert_left_alone, assert_rewritten, printed, rewritten
+from tests.rewrites.tools import Together, agree, assert_left_alone, assert_rewritten, printed, rewritten
 
 # ---------------------------------------------------------------------------------------------------- one convolution
 
@@ -49,28 +49,34 @@ def test_functions_of_the_input_phase_are_functions_too() -> None:
     assert_left_alone(after, channels_last)
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        pytest.param("main x:1x3x6x5 k:4x3x3x3\ny = conv x k", id="weights that are computed"),
-        pytest.param(f"{PADDED}y = conv p k strides=2,1", id="strides"),
-        pytest.param(f"{PADDED}y = conv p k strides=1,2 dilations=2,3", id="dilations"),
-    ],
-)
-def test_a_convolution_computes_the_same(lines: str) -> None:
-    assert agree(program(f"{lines}\nreturn y"), channels_last) == [1]
+CONVOLUTIONS = {
+    "weights that are computed": program("main x:1x3x6x5 k:4x3x3x3\ny = conv x k\nreturn y"),
+    "strides": program(f"{PADDED}y = conv p k strides=2,1\nreturn y"),
+    "dilations": program(f"{PADDED}y = conv p k strides=1,2 dilations=2,3\nreturn y"),
+}
+DEPTHWISE = program(f"{PADDED}d = random 3x2x3\ny = conv p d named=depthwise_conv_2d_nchw_chw\nreturn y")
+TWO = program("main x:1x4x7x8\nk = random 4x4x3x3\ny = conv x k\nz = conv y k\nreturn z")
 
 
-def test_depthwise_convolutions_unless_they_are_not_wanted() -> None:
-    text = program(f"{PADDED}d = random 3x2x3\ny = conv p d named=depthwise_conv_2d_nchw_chw\nreturn y")
-    assert agree(text, channels_last) == [1]
-    assert_left_alone(text, lambda module: channels_last(module, depthwise=False))
+@pytest.fixture(scope="module")
+def together() -> Together:
+    """All programs of this file whose numbers are looked at, but for generated ones."""
+    return Together([*CONVOLUTIONS.values(), DEPTHWISE, TWO, *GRAPHS.values()], channels_last)
 
 
-def test_two_convolutions_share_their_weights_still() -> None:
-    text = program("main x:1x4x7x8\nk = random 4x4x3x3\ny = conv x k\nz = conv y k\nreturn z")
-    assert agree(text, channels_last) == [2]
-    after, _ = rewritten(text, channels_last)
+@pytest.mark.parametrize("what", CONVOLUTIONS)
+def test_a_convolution_computes_the_same(what: str, together: Together) -> None:
+    assert together.agree(CONVOLUTIONS[what]) == [1]
+
+
+def test_depthwise_convolutions_unless_they_are_not_wanted(together: Together) -> None:
+    assert together.agree(DEPTHWISE) == [1]
+    assert_left_alone(DEPTHWISE, lambda module: channels_last(module, depthwise=False))
+
+
+def test_two_convolutions_share_their_weights_still(together: Together) -> None:
+    assert together.agree(TWO) == [2]
+    after, _ = rewritten(TWO, channels_last)
     assert after.count(tensor((3, 3, 4, 4))) == 3  # one constant, two readers
     assert after.count("linalg.transpose ") == 2
 
@@ -201,50 +207,47 @@ def broadcast(added: str, source: str) -> str:
     return f"e = empty 2x3x5x4\nstart:2x3x5x4 = | {start}\ny = conv x k start=start"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "lines", "transposes", "turned"),
-    [
-        pytest.param("", "a = conv x k\nb = each mulf a two\ny = conv b k", 2, 2, id="all between two convolutions"),
-        pytest.param("", "a = each mulf x two\nb = conv a k\ny = each mulf b two", 2, 1, id="what is before and after"),
-        pytest.param("", f"a = conv x k{RESHAPES}y = conv c k", 4, 2, id="not an unknown operation"),
-        pytest.param("", f"a = conv x k{POSITION}y = conv b k", 4, 2, id="not a body that knows its position"),
-        # The argument is transposed once for both that read it.
-        pytest.param("", "a = conv x k\nb = conv a k\ny = each addf b x", 2, 2, id="a residual connection"),
-        pytest.param("", f"{TURN}c = concat 1 x b{CUT}", 2, 2, id="slices and concat"),
-        pytest.param(
-            *("", f"{TURN}e = empty 2x6x5x4\nf = insert x e 0,0,0,0\nc = insert b f 0,3,0,0{CUT}", 2, 2),
-            id="slices and insert_slice",
-        ),
-        pytest.param(
-            *("", f"a = conv x k\n{SEVEN}p = pad a seven 1,0,2,0 0,1,0,3\ny = each mulf p two", 2, 1),
-            id="padding by any value of any side",
-        ),
-        pytest.param(
-            *("bias:3 s:2x3x1x1", "a = conv x k\nb = each addf a bias:c\ny = each mulf b s:nc00", 2, 1), id="a bias"
-        ),
-        *(
-            pytest.param(f"s:{source}", broadcast(added, source), count, 1, id=f"broadcast along {added}")
-            for added, source, count in (("0, 2, 3", "3", 2), ("1, 3", "2x5", 2), ("0", "3x5x4", 3))
-        ),
-        pytest.param(
-            "", "a = conv x k\nw = empty 2x2\ny = conv a w named=pooling_nchw_max strides=2,2", 2, 1, id="pooling"
-        ),
-        pytest.param(
-            *("z:2x5x4x3", "a = transpose z 0,3,1,2\nb = conv a k\ny = transpose b 0,2,3,1", 0, 1),
-            id="transpositions that cancel out",
-        ),
-        # The second convolution takes the pixels of the first one's result for its channels.
-        pytest.param(
-            *("", "a = conv x k\nb = transpose a 0,2,3,1\nl = random 2x5x1x1 1\ny = conv b l", 3, 2),
-            id="a transposition between two",
-        ),
-    ],
-)
-def test_how_far_the_layout_is_carried(arguments: str, lines: str, transposes: int, turned: int) -> None:
+# By what they show: arguments, lines, how many transpositions are left at run time, how many convolutions are turned.
+CASES = {
+    "all between two convolutions": ("", "a = conv x k\nb = each mulf a two\ny = conv b k", 2, 2),
+    "what is before and after": ("", "a = each mulf x two\nb = conv a k\ny = each mulf b two", 2, 1),
+    "not an unknown operation": ("", f"a = conv x k{RESHAPES}y = conv c k", 4, 2),
+    "not a body that knows its position": ("", f"a = conv x k{POSITION}y = conv b k", 4, 2),
+    # The argument is transposed once for both that read it.
+    "a residual connection": ("", "a = conv x k\nb = conv a k\ny = each addf b x", 2, 2),
+    "slices and concat": ("", f"{TURN}c = concat 1 x b{CUT}", 2, 2),
+    "slices and insert_slice": (
+        *("", f"{TURN}e = empty 2x6x5x4\nf = insert x e 0,0,0,0\nc = insert b f 0,3,0,0{CUT}", 2, 2),
+    ),
+    "padding by any value of any side": (
+        *("", f"a = conv x k\n{SEVEN}p = pad a seven 1,0,2,0 0,1,0,3\ny = each mulf p two", 2, 1),
+    ),
+    "a bias": ("bias:3 s:2x3x1x1", "a = conv x k\nb = each addf a bias:c\ny = each mulf b s:nc00", 2, 1),
+    **{
+        f"broadcast along {added}": (f"s:{source}", broadcast(added, source), count, 1)
+        for added, source, count in (("0, 2, 3", "3", 2), ("1, 3", "2x5", 2), ("0", "3x5x4", 3))
+    },
+    "pooling": ("", "a = conv x k\nw = empty 2x2\ny = conv a w named=pooling_nchw_max strides=2,2", 2, 1),
+    "transpositions that cancel out": (
+        *("z:2x5x4x3", "a = transpose z 0,3,1,2\nb = conv a k\ny = transpose b 0,2,3,1", 0, 1),
+    ),
+    # The second convolution takes the pixels of the first one's result for its channels.
+    "a transposition between two": (
+        *("", "a = conv x k\nb = transpose a 0,2,3,1\nl = random 2x5x1x1 1\ny = conv b l", 3, 2),
+    ),
+}
+GRAPHS = {
+    what: program(f"main x:2x3x5x4 {arguments}\nk = random 3x3x1x1\n{lines}\nreturn y")
+    for what, (arguments, lines, _, _) in CASES.items()
+}
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_how_far_the_layout_is_carried(what: str, together: Together) -> None:
     """Transpositions at run time are left where it ends."""
-    text = program(f"main x:2x3x5x4 {arguments}\nk = random 3x3x1x1\n{lines}\nreturn y")
-    assert rewritten(text, channels_last)[0].count("linalg.transpose ") == transposes
-    assert agree(text, channels_last) == [turned]
+    *_, transposes, turned = CASES[what]
+    assert rewritten(GRAPHS[what], channels_last)[0].count("linalg.transpose ") == transposes
+    assert together.agree(GRAPHS[what]) == [turned]
 
 
 def test_padding_that_depends_on_the_position_is_not_known() -> None:
