@@ -14,6 +14,7 @@ from harness.text import plural
 
 # So many of the newest comparisons are looked at.
 _MOST_COMPARISONS = 20
+_MINUTE_S = 60
 
 # What rows of a metric took, by case.
 Earlier = Mapping[str, float]
@@ -78,4 +79,5 @@ def foresee(latency: Sequence[Task], compiled: Sequence[Task], rows: Sequence[Ro
     todo = f"To measure: {', '.join(parts)}"
     if all(of.is_known for of in rows):
         return f"{todo}; {Left(seconds=seconds).words}, as earlier comparisons here took"
-    return f"{todo}; up to {duration(seconds)}, and longer where a difference is confirmed"
+    most = f"{seconds:.0f} s" if seconds < 2 * _MINUTE_S else duration(seconds)
+    return f"{todo}; up to {most}, and longer where a difference is confirmed"
