@@ -35,6 +35,7 @@ _SPELLINGS = (
     # 3.12 made an attribute of each backend's pipelines: CPUDoubleTilingExpert, #iree_cpu.pipeline<DoubleTilingExpert>.
     (re.compile(r"#iree_\w+\.pipeline<(\w+)>"), r"\1"),
     (re.compile(r"pipeline = (?:CPU|LLVMGPU|SPIRV|VMVX)(?=[A-Z])"), "pipeline = "),
+    (re.compile(r"\b(?:flow|iree_tensor_ext)\.dispatch\."), "dispatch."),  # loads and stores changed their dialect
     # Where a buffer begins says how the whole program's memory is packed.
     (re.compile(r"(binding\.subspan .*)\boffset\([^()]*\)"), r"\1offset(...)"),
     (re.compile(r"(stream\.binding\.subspan %\w+)\[[^\]]*\]"), r"\1[...]"),

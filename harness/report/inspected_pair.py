@@ -63,9 +63,11 @@ def _verdict(compared: IrComparison) -> str:
         if alone:
             has = "has" if len(alone) == 1 else "have"
             sentences.append(f"{plural(len(alone), 'executable')} of {label} {has} no counterpart")
-    program = compared.program
-    differs = "is the same" if program is None else f"differs first at {program.phase}"
-    return "; ".join([*sentences, f"what is outside executables {differs}"])
+    if compared.program is not None:
+        sentences.append(f"what is outside executables differs first at {compared.program.phase}")
+    elif compared.base.parts.program.keys() & compared.head.parts.program.keys():
+        sentences.append("what is outside executables is the same")
+    return "; ".join(sentences) or "at these phases only operations are compared"
 
 
 def _all(executables: int) -> str:

@@ -78,6 +78,7 @@ def test_a_constant_stands_where_it_is_used_until_its_name_is_another_values() -
     [
         ("pipeline = CPUDoubleTilingExpert>", "pipeline = #iree_cpu.pipeline<DoubleTilingExpert>>", True),
         ("pipeline = CPUDoubleTilingExpert>", "pipeline = #iree_cpu.pipeline<ConvTileAndDecomposeExpert>>", False),
+        ("flow.dispatch.tensor.load %x : t", "iree_tensor_ext.dispatch.tensor.load %x : t", True),
         ('cpu = "a", cpu_features = "+a,-b"', 'cpu = "a", cpu_features = "+b,+a"', True),
         ("x.binding.subspan binding(0) offset(%c64) : t", "x.binding.subspan binding(0) offset(%c0) : t", True),
         ("x.binding.subspan binding(0) offset(%c64) : t", "x.binding.subspan binding(1) offset(%c64) : t", False),

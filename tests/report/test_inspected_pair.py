@@ -103,6 +103,10 @@ def test_equal_code_is_said_to_be_equal() -> None:
     assert same in " ".join(shown(BASE, BASE).split())
     one = a_case("a", BASE.parts.executables[0])
     assert "the code of the one executable is the same;" in shown(one, one)
+    outside = replace(BASE, parts=replace(BASE.parts, program={}))
+    assert shown(outside, outside).splitlines()[0].endswith("the code of all 3 executables is the same.")
+    neither = replace(BASE, parts=ProgramParts(program={}, executables=()))
+    assert "at these phases only operations are compared." in shown(neither, neither)
     assert "There are no executables at these phases." in shown(a_case("a"), a_case("b"))
     assert "Sizes" not in shown(replace(BASE, sizes=None), HEAD)
 
