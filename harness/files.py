@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from tokenize import TokenError
+
+# What numpy raises on a file that is no .npy file, or whose header is no header or claims what no memory holds.
+NPY_ERRORS = (ValueError, EOFError, ArithmeticError, MemoryError, RecursionError, SyntaxError, TokenError, TypeError)
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -19,6 +23,18 @@ def file_sha256(path: Path) -> str:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def require_readable(path: Path) -> None:
+    """Read a file's first byte.
+
+    What the kernel shows as a regular file may give none, as /proc/self/mem does.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with path.open("rb") as file:
+        file.read(1)
 
 
 def shipped(name: str) -> Path:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from harness.cache import write_atomically
 from harness.errors import SuiteError
-from harness.files import file_sha256
+from harness.files import NPY_ERRORS, file_sha256
 from harness.models.model import Input
 
 Array = NDArray[Any]
@@ -248,7 +248,7 @@ def _load_npy(value: Input, where: str) -> Array:
         with np.errstate(over="raise"):
             array: Array = np.lib.format.open_memmap(value.path, mode="r")
     # A header may claim any shape: more than an address, or than any number, can hold.
-    except (OSError, ValueError, EOFError, ArithmeticError, MemoryError, TypeError) as error:
+    except (OSError, *NPY_ERRORS) as error:
         raise SuiteError(f"{where} npy: {value.path} is not a whole .npy file ({error}); write it again") from None
     if not value.dtype and array.dtype not in _TYPE_OF:
         raise SuiteError(
@@ -258,7 +258,7 @@ def _load_npy(value: Input, where: str) -> Array:
     if value.dtype and array.dtype != (held := _HELD_AS[value.dtype]):
         raise SuiteError(
             f"{where} npy: {value.path} holds {array.dtype} where {value.dtype} needs {held}; "
-            "leave dtype out, or convert the file"
+            f"convert the file, or leave dtype out where {array.dtype} is meant"
         )
     if value.shape and array.shape != value.shape:
         shapes = [" x ".join(map(str, shape)) or "a scalar" for shape in (array.shape, value.shape)]

@@ -93,7 +93,11 @@ def check_entry(
     conversions = _ALWAYS | {match.groups() for flag in flags if (match := _CONVERSION.match(flag))}
     for position, (text, argument) in enumerate(zip(arguments, given, strict=True)):
         _check_kind(f"{where} inputs[{position}]", name, text, argument)
-        _check_argument(f"{where} inputs[{position}]", name, tensor_of(text), argument, conversions)
+        if argument.scalar:
+            _check_number(f"{where} inputs[{position}]", name, text, argument, conversions)
+        else:
+            from_file = any(value.fill == "npy" for value in artifact.inputs[position : position + 1])
+            _check_tensor(f"{where} inputs[{position}]", name, tensor_of(text), argument, conversions, from_file)
     results: list[str] = functions[name]["results"]
     if expected and len(expected) != len(results):
         raise SuiteError(
@@ -113,8 +117,25 @@ def _check_kind(where: str, function: str, declared: str, given: Argument) -> No
         )
 
 
-def _check_argument(
-    where: str, function: str, declared: Tensor | None, given: Argument, conversions: frozenset[tuple[Any, ...]]
+def _check_number(
+    where: str, function: str, declared: str, given: Argument, conversions: frozenset[tuple[Any, ...]]
+) -> None:
+    """Refuse a number of another type: the tools would hand its bits on as if they were the declared type's."""
+    if not _NUMBER.fullmatch(declared) or given.dtype == declared or (declared, given.dtype) in conversions:
+        return
+    raise SuiteError(
+        f"{where} dtype: {function} takes a number of {declared}, and one of {given.dtype} is given; "
+        f'write dtype = "{declared}"'
+    )
+
+
+def _check_tensor(
+    where: str,
+    function: str,
+    declared: Tensor | None,
+    given: Argument,
+    conversions: frozenset[tuple[Any, ...]],
+    from_file: bool,
 ) -> None:
     if declared is None:
         return
@@ -125,9 +146,8 @@ def _check_argument(
     if not is_same:
         raise SuiteError(f"{where} shape: {function} takes {declared}, and {ours} is given; correct shape")
     if given.dtype != declared.dtype and (declared.dtype, given.dtype) not in conversions:
-        raise SuiteError(
-            f'{where} dtype: {function} takes {declared}, and {ours} is given; write dtype = "{declared.dtype}"'
-        )
+        remedy = f"write {declared.dtype} into the .npy file" if from_file else f'write dtype = "{declared.dtype}"'
+        raise SuiteError(f"{where} dtype: {function} takes {declared}, and {ours} is given; {remedy}")
 
 
 def _functions(mlir: Path, toolchain: Toolchain, limits: Limits) -> dict[str, Any]:

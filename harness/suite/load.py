@@ -15,6 +15,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import BaseModel
 
 from harness.errors import SuiteError, UsageError
+from harness.files import require_readable
 from harness.ir.op_counts import check_wanted
 from harness.metrics import FLOORS, METRICS, PHASES
 from harness.models.model import Expectation, Input, Model, Tolerance
@@ -500,6 +501,11 @@ def _file(suite: Path, where: str, name: str) -> Path:
     if not exists:
         problem = f"there is no file {name} beside the suite; check the path" if name else "the path is empty; add it"
         raise SuiteError(f"{where}: {problem}")
+    try:
+        require_readable(path)
+    except OSError as error:
+        why = error.strerror
+        raise SuiteError(f"{where}: {name} cannot be read ({why}); check the path and its permissions") from None
     return path
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.errors import CaseError
+from harness.files import NPY_ERRORS
 from harness.models.model import Tolerance
 from harness.process import Finished, Limits
 from harness.toolchain import Toolchain
@@ -232,7 +233,7 @@ def load_array(path: Path) -> Array:
         array: Array = np.load(path, allow_pickle=False)
     except OSError as error:
         raise ValueError(f"cannot be read ({path.name}: {error.strerror})") from None
-    except (ValueError, EOFError):
+    except NPY_ERRORS:
         raise ValueError(f"is no whole .npy file ({path.name})") from None
     return _widen(array.view(np.uint16)) if array.dtype.kind == "V" and array.dtype.itemsize == 2 else array
 

@@ -185,7 +185,8 @@ def test_wrong_npy_files_are_named(tmp_path: Path) -> None:
         resolve(value, where)
     np.save(path, np.zeros((2, 3), np.float64))
     with pytest.raises(
-        SuiteError, match=r"holds float64 where f32 needs float32; leave dtype out, or convert the file$"
+        SuiteError,
+        match=r"holds float64 where f32 needs float32; convert the file, or leave dtype out where float64 is meant$",
     ):
         resolve(value, where)
     np.save(path, np.zeros(2, np.uint16))
@@ -195,7 +196,7 @@ def test_wrong_npy_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(SuiteError, match=r"is 2 x 3, not 3 x 2; correct shape"):
         resolve(Input(shape=(3, 2), dtype="f64", fill="npy", path=path), where)
     whole = path.read_bytes()
-    for broken in (b"", b"PK\x03\x04", whole[:40], whole[:-1]):
+    for broken in (b"", b"PK\x03\x04", whole[:40], whole[:-1], whole.replace(b"(2, 3)", b"((((((")):
         path.write_bytes(broken)
         with pytest.raises(SuiteError, match=r"x\.npy is not a whole \.npy file"):
             resolve(value, where)

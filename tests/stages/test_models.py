@@ -13,7 +13,7 @@ import pytest
 from harness.errors import CaseError, SuiteError
 from harness.models.inputs import Argument
 from harness.models.materialize import ModelArtifact
-from harness.models.model import Model
+from harness.models.model import Input, Model
 from harness.process import Limits
 from harness.records.run import Failure
 from harness.stages import models as room
@@ -135,14 +135,16 @@ def check(cache: Path, monkeypatch: pytest.MonkeyPatch, real_toolchain: Toolchai
     mlir.parent.mkdir(parents=True, exist_ok=True)
     mlir.write_text(PROGRAM)
 
-    def check(function: str, *arguments: str, flags: tuple[str, ...] = (), **model: Any) -> None:
+    def check(
+        function: str, *arguments: str, flags: tuple[str, ...] = (), inputs: tuple[Input, ...] = (), **model: Any
+    ) -> None:
         given = []
         for text in arguments:
             *sizes, dtype = text.removesuffix(BY_VALUE).split("x")
             shape = tuple(int(size) for size in sizes)
             scalar = text.endswith(BY_VALUE)
             given.append(Argument(file=Path("input.npy"), flag="", shape=shape, dtype=dtype, scalar=scalar))
-        artifact = replace(make_artifact(mlir, arguments=()), function=function, arguments=tuple(given))
+        artifact = replace(make_artifact(mlir, arguments=given), function=function, inputs=inputs)
         check_entry(
             a_model(**model),
             artifact,
@@ -160,6 +162,7 @@ def check(cache: Path, monkeypatch: pytest.MonkeyPatch, real_toolchain: Toolchai
         ("main", RIGHT, ()),
         ("main$async", RIGHT, ()),
         ("main", ("4x7xf32", "2xf64", "i32", RIGHT[3]), ("--iree-input-demote-i64-to-i32",)),
+        ("main", (*RIGHT[:3], f"i16{BY_VALUE}"), ("--iree-input-demote-i32-to-i16",)),
         ("main_of_torch", ("2xf32",), ("--iree-input-promote-f16-to-f32",)),
         ("fenced", (), ()),
     ],
@@ -203,6 +206,11 @@ def test_an_entry_function_as_the_suite_says(
             '{ dtype = "i32", value = ... } without shape',
         ),
         (
+            "main",
+            (*RIGHT[:3], f"f32{BY_VALUE}"),
+            '[models.net] inputs[3] dtype: main takes a number of i32, and one of f32 is given; write dtype = "i32"',
+        ),
+        (
             "main_of_torch",
             ("f16 by value",),
             "[models.net] inputs[0] shape: main_of_torch takes 2xf16, and a number is given; add shape",
@@ -220,6 +228,11 @@ def test_an_entry_function_otherwise_than_the_suite_says(
     with pytest.raises(SuiteError) as caught:
         check(function, *arguments)
     assert str(caught.value) == sentence
+
+
+def test_a_file_of_another_type_is_to_be_converted_and_not_to_be_called_otherwise(check: Check) -> None:
+    with pytest.raises(SuiteError, match=r"takes 2xf16, and 2xf32 is given; write f16 into the .npy file$"):
+        check("main_of_torch", "2xf32", inputs=(Input(fill="npy", path=Path("x.npy")),))
 
 
 def test_expected_files_are_whole_and_as_many_as_there_are_results(check: Check, tmp_path: Path) -> None:

@@ -108,6 +108,9 @@ WRONG_MEANING = [
         "[models.net] inputs[0] has shape and npy; the .npy file says its shape, so remove shape"),
     Mistake("an input file that is not there", INPUT, 'inputs = [{ npy = "x.npy" }]',
         "[models.net] inputs[0] npy: there is no file x.npy beside the suite; check the path"),
+    Mistake("an input file that gives no bytes", INPUT, 'inputs = [{ npy = "/proc/self/mem" }]',
+        "[models.net] inputs[0] npy: /proc/self/mem cannot be read (Input/output error); check the path and its "
+        "permissions"),
 ]  # fmt: skip
 
 

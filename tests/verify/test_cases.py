@@ -334,6 +334,7 @@ def test_expected_files_come_before_the_baseline(make_runnable: MakeRunnable, fa
         (None, "cannot be read (expected.npy: No such file or directory)"),
         (b"", "is no whole .npy file (expected.npy)"),
         (b"no array", "is no whole .npy file (expected.npy)"),
+        (b"\x93NUMPY\x01\x00\x06\x00{(((((", "is no whole .npy file (expected.npy)"),
     ],
 )
 def test_expected_files_that_cannot_be_read_fail_the_models_cases(
