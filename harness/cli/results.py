@@ -24,12 +24,12 @@ from harness.report.results_page import compacted_page, dropped_page, listed_pag
 from harness.report.rows import rows_of
 from harness.store.archive import compact as compact_folders
 from harness.store.archive import drop_turns
-from harness.store.archive import merge as merge_folders
 from harness.store.check import WRONG
 from harness.store.check import verify as verify_folders
 from harness.store.clock import parse_age
 from harness.store.comparison_directory import load_comparison
 from harness.store.marks import Tagging, checked_name, is_tag, read_marks, write_marks
+from harness.store.merging import merge as merge_folders
 from harness.store.names import find_folder
 from harness.store.place import Place, is_url, without_password
 from harness.store.remote import open_place

@@ -8,8 +8,9 @@ from typing import Any
 
 from harness.report.page import Column, Page, Paragraph, Table
 from harness.report.units import byte_unit
-from harness.store.archive import Compacted, GarbageReport, Outcome
+from harness.store.archive import Compacted, GarbageReport
 from harness.store.check import WRONG, Finding
+from harness.store.merging import Outcome
 from harness.store.tables import NOTHING_YET
 from harness.text import plural
 

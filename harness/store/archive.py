@@ -1,4 +1,4 @@
-"""What changes a results folder as a whole: merge others into it, compact its tables, delete old raw turns."""
+"""What changes a results folder as a whole: compact its tables, delete old raw turns."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import contextlib
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal
 
-from harness.errors import HarnessError, RunError, UsageError
+from harness.errors import HarnessError, RunError
 from harness.progress import Progress, Silent
 from harness.records.run import Run
-from harness.store.check import WRONG, check_folder, check_history, examine, why_not_mergeable
+from harness.store.check import examine
 from harness.store.clock import clock_fault, is_younger
 from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.database import RowsOf, copy_rows, id_column, texts, write_tables
@@ -32,35 +31,15 @@ from harness.store.files import (
     staging,
     writing,
 )
-from harness.store.folders import HISTORY_FOLDER, MARKS_FOLDER, is_id, kind_of, look_into
-from harness.store.marks import mark_files, parse_mark, put_mark
+from harness.store.folders import HISTORY_FOLDER, look_into
+from harness.store.parquet_files import STORED, Source, compacted_sources, require_own_history, tables_of
 from harness.store.place import (
     Place,
     archive_lock,
-    is_url,
-    without_password,
 )
-from harness.store.remote import open_place
-from harness.store.run_directory import HEADER_FILE, require_writable
-from harness.store.tables import STORED, Source, Tables, compacted_sources, require_own_history, rows_in, tables_of
-from harness.text import one_line, plural, shown
-
-Fate = Literal["copied", "already there", "left out", "refused"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What became of one folder in a merge.
-
-    Attributes:
-        source: The place it is from.
-        why: Why it was left out or refused; a remark where it was copied.
-    """
-
-    name: str
-    source: str
-    fate: Fate
-    why: str = ""
+from harness.store.run_directory import HEADER_FILE
+from harness.store.tables import Tables, rows_in
+from harness.text import one_line, shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,169 +100,6 @@ class GarbageReport:
     young: int = 0
 
 
-# --- Merging ---
-
-
-def merge(sources: Sequence[str], into: str, rows_of: RowsOf, progress: Progress) -> list[Outcome]:
-    """Copy finished folders of several places into one.
-
-    What cannot be read is refused with a reason; everything else is merged all the same.
-
-    Args:
-        sources: Results folders, or one run's or comparison's folder; paths or URLs of fsspec.
-        into: A results folder, made where it is not there.
-
-    Raises:
-        HarnessError: The target cannot be used.
-    """
-    target = open_place(into)
-    if not is_url(into):
-        require_own_history(target.local)
-        require_writable(target.local)
-    return [outcome for source in sources for outcome in _merge_place(source, target, rows_of, progress)]
-
-
-def _merge_place(source: str, target: Place, rows_of: RowsOf, progress: Progress) -> Iterator[Outcome]:
-    try:
-        place, names, whole = _folders_of(source)
-        if place.local.resolve() == target.local.resolve():
-            raise UsageError(f"{place.address}: is the folder that is merged into; give another")
-    except (RunError, UsageError) as error:
-        yield Outcome(name="-", source=without_password(shown(source)), fate="refused", why=str(error))
-        return
-    progress.stage(f"Merging {shown(place.address)}", len(names))
-    for name in names:
-        yield _merge_folder(name, place, target)
-        progress.step(name)
-    if not whole:
-        return
-    others = [
-        Outcome(name=shown(name), source=place.address, fate="refused", why=place.refused[name])
-        for name in sorted(place.refused.keys() - set(names))
-    ]
-    others += _merge_history(place, target, rows_of)
-    others += _merge_marks(place, target)
-    yield from others
-    if not names and not others:
-        yield Outcome(name="-", source=place.address, fate="left out", why="there is no run and no comparison in it")
-
-
-def _folders_of(source: str) -> tuple[Place, list[str], bool]:
-    """A place, its folders, and whether all of it is meant; of one run's own folder, where it lies and its name."""
-    if not is_url(source):
-        path = Path(source).absolute()
-        if path.is_dir() and kind_of({entry.name for entry in path.iterdir()}) is not None:
-            return open_place(str(path.parent)), [path.name], False
-    place = open_place(source)
-    return place, place.names(), True
-
-
-def _merge_folder(name: str, place: Place, target: Place) -> Outcome:
-    """Copy a folder, look at the copy, which nobody else can change, and only then give it its name."""
-
-    def outcome(fate: Fate, why: str = "") -> Outcome:
-        return Outcome(name=shown(name), source=place.address, fate=fate, why=why)
-
-    remarks: list[str] = []
-
-    def check(copy: Path) -> None:
-        finding = check_folder(copy, name=name)
-        why = finding.why.replace(str(copy), str(folder))
-        if finding.state != "ok":
-            raise RunError(why)
-        remarks.append(why)
-
-    try:
-        place.fetch([name])
-        if name in place.refused:
-            return outcome("refused", place.refused[name])
-        folder = place.local / name
-        contents = look_into(folder)
-        if (reason := why_not_mergeable(contents, name)) is not None:
-            return outcome("left out", reason)
-        copied = target.put(folder, check)
-    except RunError as error:
-        return outcome("refused", str(error))
-    if not copied:
-        return outcome("already there")
-    not_copied = f"without {contents.beside}, which no run has" if contents.unknown else ""
-    return outcome("copied", "; ".join(part for part in (*remarks, not_copied) if part))
-
-
-def _merge_history(place: Place, target: Place, rows_of: RowsOf) -> list[Outcome]:
-    """Copy rows that a place has in its compacted tables alone: of runs without a folder there, or without turns."""
-
-    def outcome(name: str, fate: Fate, why: str) -> Outcome:
-        return Outcome(name=shown(name), source=place.address, fate=fate, why=why)
-
-    place.fetch_history()
-    wrong = next((finding for finding in check_history(place.local) if finding.state in WRONG), None)
-    if wrong is not None:
-        return [outcome(wrong.name, "refused", wrong.why)]
-    if not compacted_sources(place.local):
-        return []
-    try:
-        target.fetch_history()
-        with archive_lock(target.local), _compacted(place.local, rows_of) as there:
-            with _compacted(target.local, rows_of) as here:
-                lacking = sorted(there.ids - here.ids)
-            has_folder = set(target.names())
-            lacking = [name for name in lacking if name not in has_folder or not _has_figures(target, name)]
-            ids = [name for name in lacking if is_id(name)]
-            if ids:
-                written = _write_set(there, target.local, ids)
-                target.apply([path.relative_to(target.local).as_posix() for path in written.iterdir()], [])
-    except RunError as error:
-        return [outcome(HISTORY_FOLDER, "refused", str(error))]
-    outcomes = []
-    if ids:
-        count = f"{len(ids)} run{'' if len(ids) == 1 else 's'}"
-        why = f"figures of {count} that have no folder there, or one without raw turns: {', '.join(ids)}"
-        outcomes = [outcome(f"{HISTORY_FOLDER}/ ({count})", "copied", why)]
-    bad = [name for name in lacking if not is_id(name)]
-    return outcomes + [outcome(name, "refused", "its name in the history is no id") for name in bad]
-
-
-def _merge_marks(place: Place, target: Place) -> list[Outcome]:
-    """Copy statements about runs and changes that are not there yet; their names tell equal ones."""
-
-    def refused(name: str, error: RunError) -> Outcome:
-        return Outcome(name=name, source=place.address, fate="refused", why=str(error))
-
-    outcomes, copied = [], []
-    try:
-        place.fetch_marks()
-        files = mark_files(place.local)
-        if not files:
-            return []
-        target.fetch_marks()
-        there = {file.name for file in mark_files(target.local)}
-        for file in files:
-            if file.name in there:
-                continue
-            try:
-                content = parse_mark(file)[1]
-            except RunError as error:
-                outcomes.append(refused(f"{MARKS_FOLDER}/{file.name}", error))
-                continue
-            copied.append(f"{MARKS_FOLDER}/{file.name}")
-            put_mark(target, copied[-1], content)
-        target.apply(copied, [])
-    except RunError as error:
-        return [*outcomes, refused(f"{MARKS_FOLDER}/", error)]
-    if copied:
-        why = f"{plural(len(copied), 'statement')} about runs and changes"
-        outcomes.append(Outcome(name=f"{MARKS_FOLDER}/", source=place.address, fate="copied", why=why))
-    return outcomes
-
-
-def _has_figures(target: Place, name: str) -> bool:
-    """Whether a folder has tables, or the raw turns that they can be made of."""
-    target.fetch([name])
-    folder = target.local / name
-    return bool(tables_of(folder)) or not ((folder / DROPPED_FILE).is_file() and not (folder / TURNS_FILE).is_file())
-
-
 # --- Compacting ---
 
 
@@ -304,7 +120,7 @@ def compact(place: Place, rows_of: RowsOf, progress: Progress) -> Compacted:
         before = compacted_sources(results)
         before_bytes = _bytes_of(results)
         left_out = dict(place.refused)
-        with _compacted(results, rows_of) as tables:
+        with compacted_tables(results, rows_of) as tables:
             _require_all(tables, before)
             names = [name for name in place.names() if name not in tables.ids]
         progress.stage("Compacting", len(names))
@@ -323,7 +139,7 @@ def compact(place: Place, rows_of: RowsOf, progress: Progress) -> Compacted:
             added = [name for name in sizes if name in tables.ids]
             rewritten = bool(added) or len(before) > 1 or any(source.records for source in before)
             if rewritten:
-                _remove(results, before, besides=_write_set(tables, results, sorted(tables.ids)))
+                _remove(results, before, besides=write_set(tables, results, sorted(tables.ids)))
         of_runs = {name: (results / name / HEADER_FILE).is_file() for name in added}
         return Compacted(
             runs=tuple(name for name in added if of_runs[name]),
@@ -346,8 +162,8 @@ def _why_not_compacted(folder: Path, name: str) -> str:
     return ""
 
 
-def _compacted(results: Path, rows_of: RowsOf) -> Tables:
-    """What was compacted alone."""
+def compacted_tables(results: Path, rows_of: RowsOf) -> Tables:
+    """Only what was compacted, as tables."""
     return Tables(results, (), (), rows_of, Silent())
 
 
@@ -357,7 +173,7 @@ def _require_all(tables: Tables, sources: Sequence[Source]) -> None:
         raise RunError(f"{tables.results / HISTORY_FOLDER}: {tables.notes[0]}")
 
 
-def _write_set(tables: Tables, results: Path, ids: Sequence[str], *, without_turns_of: Sequence[str] = ()) -> Path:
+def write_set(tables: Tables, results: Path, ids: Sequence[str], *, without_turns_of: Sequence[str] = ()) -> Path:
     """Write the rows of some runs and comparisons as one set, which is there whole or not at all; its folder.
 
     Of turns it has those that are in Parquet alone, as a harness of version 0.1 left them.
@@ -502,7 +318,7 @@ def _drop_compacted(
         What there is to say of runs without a folder, the bytes that it freed or would free, and how many are younger.
     """
     before, sources = _bytes_of(results), compacted_sources(results)
-    with _compacted(results, rows_of) as tables:
+    with compacted_tables(results, rows_of) as tables:
         counted = tables.connection.execute(
             "SELECT turns.run, any_value(started), any_value(clock), count(*) FROM turns LEFT JOIN runs USING (run) "
             "GROUP BY turns.run ORDER BY turns.run"
@@ -526,6 +342,6 @@ def _drop_compacted(
             size = sum(source.files["turns"].stat().st_size for source in tables.sources if "turns" in source.files)
             return rows, round(size * sum(old.values()) / sum(count for *_, count in counted)), young
         _require_all(tables, sources)
-        written = _write_set(tables, results, sorted(tables.ids), without_turns_of=sorted(old))
+        written = write_set(tables, results, sorted(tables.ids), without_turns_of=sorted(old))
         _remove(results, sources, besides=written)
     return rows, before - _bytes_of(results), young

@@ -36,9 +36,7 @@ from harness.store.folders import (
     look_into,
 )
 from harness.store.marks import mark_files, parse_mark
-from harness.store.place import Place
-from harness.store.run_directory import HEADER_FILE, load_run
-from harness.store.tables import (
+from harness.store.parquet_files import (
     Source,
     compacted_sources,
     fault_of,
@@ -47,6 +45,8 @@ from harness.store.tables import (
     too_many_rows,
     too_much_text,
 )
+from harness.store.place import Place
+from harness.store.run_directory import HEADER_FILE, load_run
 from harness.text import one_line, plural, shown
 
 State = Literal["ok", "unfinished", "damaged", "changed", "future schema", "not a run"]

@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 from harness.errors import RunError
 from harness.progress import Silent
 from harness.report.rows import rows_of
-from harness.store.archive import merge
 from harness.store.check import Finding, check_folder
 from harness.store.database import connect, parquet, write_tables
 from harness.store.files import FileRecord, describe_file, mark_dropped, read_dropped, read_manifest
 from harness.store.folders import is_id, is_known, is_name
+from harness.store.merging import merge
+from harness.store.parquet_files import too_many_rows
 from harness.store.run_directory import RunDirectory, load_run
-from harness.store.tables import open_tables, too_many_rows
+from harness.store.tables import open_tables
 from tests.builders import make_header
 from tests.history.made import make_night, store
 from tests.store.made import a_comparison, a_run, an_old_run, an_unfinished_run, edit, without_turns

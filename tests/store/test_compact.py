@@ -13,8 +13,9 @@ from harness.errors import RunError
 from harness.history.open import open_history
 from harness.progress import Silent
 from harness.report.rows import rows_of
-from harness.store.archive import Compacted, compact, drop_turns, merge
+from harness.store.archive import Compacted, compact, drop_turns
 from harness.store.check import check_history
+from harness.store.merging import merge
 from harness.store.remote import open_place
 from tests.history.made import compacted, make_nights, night_id, store
 from tests.store.made import (

@@ -17,9 +17,9 @@ from harness.history.open import open_history
 from harness.progress import Silent
 from harness.records.run import PURPOSES
 from harness.report.rows import rows_of
-from harness.store.archive import merge
 from harness.store.check import check_marks
 from harness.store.marks import Tagging, mark_files, read_marks, write_marks
+from harness.store.merging import merge
 from harness.store.remote import open_place
 from harness.store.tags import RunChoice, RunTag, choose_runs, tags_of
 from tests.builders import make_header

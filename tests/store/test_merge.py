@@ -19,7 +19,8 @@ from harness.history.open import open_history
 from harness.progress import Silent
 from harness.report.rows import rows_of
 from harness.store import files
-from harness.store.archive import Outcome, compact, merge
+from harness.store.archive import compact
+from harness.store.merging import Outcome, merge
 from harness.store.remote import open_place
 from tests.history.made import compacted, make_night
 from tests.store.made import (
@@ -304,7 +305,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeyp
 _MERGE = """
 import sys
 from harness.report.rows import rows_of
-from harness.store.archive import merge
+from harness.store.merging import (merge)
 from harness.progress import Silent
 for outcome in merge([sys.argv[1]], sys.argv[2], rows_of, Silent()):
     print(outcome.fate)
