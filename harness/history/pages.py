@@ -15,7 +15,7 @@ from harness.history.failures import CaseNews, State, failure_groups
 from harness.history.open import NOTHING_YET
 from harness.metrics import metric_title
 from harness.report.page import Column, Name, Page, Sentence, Table
-from harness.report.units import percent, ratio_text, unit_of
+from harness.report.units import percent, ratio_text, unit_that_tells
 from harness.store.marks import Acknowledgement
 from harness.text import one_line, plural
 
@@ -289,7 +289,7 @@ def _mark(event: ChangeEvent) -> str:
 def _levels(change: Change) -> str:
     if change.unit == "ratio":
         return f"{ratio_text(change.before)} -> {ratio_text(change.after)}"
-    unit = unit_of(change.unit, [change.before, change.after])
+    unit = unit_that_tells(change.unit, [change.before, change.after])
     return f"{unit.text(change.before)} -> {unit.text(change.after)} {unit.name}".rstrip()
 
 

@@ -153,6 +153,8 @@ def test_the_verdict_on_changes(changes: list[Change], searched: int, verdict: s
         ({"role": "reference", "toolchain_after": "3.12.0"}, "latency under 3.12.0 ▲ +4.0 % (2.000 -> 2.080 ms)"),
         ({"metric": "flow/linalg.matmul", "unit": "count", "before": 0.0, "after": 3.0},
          "linalg.matmul at flow ▲ new (0 -> 3)"),
+        ({"metric": "module-size", "unit": "bytes", "before": 889_400.0, "after": 889_900.0},
+         "module size ▲ +0.1 % (868.6 -> 869.0 KiB)"),
     ],
 )  # fmt: skip
 def test_a_change_names_its_figure_and_both_levels(changed: dict[str, Any], text: str) -> None:
