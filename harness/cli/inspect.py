@@ -15,7 +15,6 @@ from harness.cli.output import print_page, print_text, reporter, tell, tell_wher
 from harness.cli.run import print_interrupted, print_run, run_one
 from harness.doctor import devices_of, diagnose, diagnosis_page, render_json
 from harness.errors import ExitCode, Interrupted, ToolchainError, UsageError
-from harness.ir.compared import compare_ir
 from harness.ir.op_counts import check_ops
 from harness.process import Limits
 from harness.report.inspected import TELLING_OPS, counts_page, render_counts_json
@@ -75,14 +74,14 @@ def _print_case(named: NamedCase, options: IrOptions) -> None:
 
 def _print_two(named: Sequence[NamedCase], options: IrOptions) -> None:
     with reporter(quiet=options.quiet) as progress:
-        base, head = compare_cases(named, options, progress)
+        compared = compare_cases(named, options, progress)
     if options.format == "mlir":
+        base, head = compared.base, compared.head
         difference = texts_difference(base, head, options.phases[0])
         if not difference:
             tell(f"{base.label} and {head.label}: the IR at phase {options.phases[0]!r} is the same")
         print_text(difference, options.out)
         return
-    compared = compare_ir(base, head)
     if options.format == "json":
         print_text(comparison_json(compared), options.out)
     else:

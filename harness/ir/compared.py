@@ -68,6 +68,7 @@ class IrComparison:
         executables: Each match with its first difference; None where its code is the same, or there is one side only.
         program: Of what is outside executables; None where that is the same.
         target: What differs between their targets, in words.
+        unread: Phases that are not compared, as the IR of one of them cannot be read back there, and why.
     """
 
     base: ComparedCase
@@ -75,9 +76,10 @@ class IrComparison:
     executables: tuple[tuple[Match, Difference | None], ...]
     program: Difference | None
     target: tuple[str, ...]
+    unread: Mapping[str, str]
 
 
-def compare_ir(base: ComparedCase, head: ComparedCase) -> IrComparison:
+def compare_ir(base: ComparedCase, head: ComparedCase, *, unread: Mapping[str, str] | None = None) -> IrComparison:
     """Match the executables of two cases, and find the first phase at which each pair and the programs differ.
 
     Executables whose code is the same at the last phase are the same, whatever they were before.
@@ -90,6 +92,7 @@ def compare_ir(base: ComparedCase, head: ComparedCase) -> IrComparison:
         executables=tuple((match, _of_match(match)) for match in matches),
         program=program,
         target=tuple(target_changes(base.parts.target, head.parts.target)),
+        unread=unread or {},
     )
 
 

@@ -125,7 +125,7 @@ def count_files(files: Mapping[str, Path], *, toolchain: Toolchain, limits: Limi
     """Count the ops in files of IR, as `dump_phases` gives them.
 
     Raises:
-        CaseError: A file cannot be read back by the toolchain that wrote it (stage `ir`).
+        UnreadPhase: A file cannot be read back by the toolchain that wrote it (stage `ir`).
     """
     answers = ask(
         "ops",

@@ -32,7 +32,7 @@ def read_parts(files: Mapping[str, Path], *, toolchain: Toolchain, limits: Limit
     """Take programs apart, as `dump_phases` gives them.
 
     Raises:
-        CaseError: A file cannot be read back by the toolchain that wrote it (stage `ir`).
+        UnreadPhase: A file cannot be read back by the toolchain that wrote it (stage `ir`).
     """
     answers = ask(
         "parts",

@@ -16,6 +16,20 @@ _CHILD = Path(__file__).with_name("child.py")
 _LONGEST_REASON = 300
 
 
+class UnreadPhase(CaseError):
+    """The toolchain cannot read back the IR that it wrote at a phase (stage `ir`).
+
+    Attributes:
+        phase: One of `PHASES`.
+        why: Its first diagnostic.
+    """
+
+    def __init__(self, phase: str, why: str, remedy: str) -> None:
+        super().__init__("ir", f"the IR at phase {phase!r} cannot be read back ({why}); {remedy}")
+        self.phase = phase
+        self.why = why
+
+
 def ask(
     question: str,
     files: Mapping[str, Path],
@@ -39,7 +53,8 @@ def ask(
         The answers by phase; or {"unknown": a phrase}, where an answer does not follow from the IR.
 
     Raises:
-        CaseError: It failed, or cannot be started, or a file cannot be read back (stage `ir`).
+        UnreadPhase: A file cannot be read back.
+        CaseError: It failed, or cannot be started (stage `ir`).
     """
     paths = {phase: str(file.resolve()) for phase, file in files.items()}
     request = json.dumps({"question": question, "files": paths, "arguments": arguments})
@@ -48,8 +63,7 @@ def ask(
         raise failure(name, finished, limits, where=where, remedy=remedy)
     answer: dict[str, Any] = json.loads(finished.stdout)
     if "unread" in answer:
-        message = f"the IR at phase {answer['unread']!r} cannot be read back ({_shortened(answer['why'])})"
-        raise CaseError("ir", f"{message}; {remedy}")
+        raise UnreadPhase(answer["unread"], _shortened(answer["why"]), remedy)
     answers: dict[str, Any] = answer.get("answers", answer)
     return answers
 

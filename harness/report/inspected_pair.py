@@ -40,7 +40,14 @@ def comparison_page(compared: IrComparison, ops: Sequence[str]) -> Page:
     same = base.name == head.name or base.label == base.name
     subject = f"{base.label} against {head.label}" if same else f"{base.name} against {head.name}"
     named = "" if base.label == base.name else f"{base.name}, "
-    return Page(verdict=f"{named}{subject}: {_verdict(compared)}.", parts=parts, notes=[_LEFT_OUT])
+    return Page(verdict=f"{named}{subject}: {_verdict(compared)}.", parts=parts, notes=[*_unread(compared), _LEFT_OUT])
+
+
+def _unread(compared: IrComparison) -> list[str]:
+    return [
+        f"Phase {phase} is not compared: the IR of one of the two cannot be read back there ({why})."
+        for phase, why in compared.unread.items()
+    ]
 
 
 def _verdict(compared: IrComparison) -> str:
@@ -48,14 +55,17 @@ def _verdict(compared: IrComparison) -> str:
     phases = Counter(difference.phase for _, difference in compared.executables if difference is not None)
     ordered = sorted(phases.items(), key=lambda item: PHASES.index(item[0]))
     matched = sum(bool(match.by) for match, _ in compared.executables)
+    all_of_them = _all(matched)
+    if len(compared.executables) > matched:
+        all_of_them += " that both have"
     sentences = []
     if phases:
         differing = phases.total()
-        who = f"{differing} of {plural(matched, 'executable')}" if differing < matched else _all(matched)
+        who = f"{differing} of {plural(matched, 'executable')}" if differing < matched else all_of_them
         where = ordered[0][0] if len(ordered) == 1 else ", ".join(f"{phase} ({number})" for phase, number in ordered)
         sentences.append(f"{who} {'differs' if differing == 1 else 'differ'}, first at {where}")
     elif matched:
-        sentences.append(f"the code of {_all(matched)} is the same")
+        sentences.append(f"the code of {all_of_them} is the same")
     for label, alone in (
         (compared.base.label, [match for match, _ in compared.executables if match.head is None]),
         (compared.head.label, [match for match, _ in compared.executables if match.base is None]),
@@ -274,6 +284,7 @@ def comparison_json(compared: IrComparison) -> str:
             "target": list(compared.target),
             "executables": [executable(match, difference) for match, difference in compared.executables],
             "program": _difference_record(compared.program),
+            "unread": dict(compared.unread),
         }
     )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.ir.compared import ComparedCase
+from harness.ir.compared import ComparedCase, IrComparison, compare_ir
 from harness.ir.differences import EXECUTABLE_PHASES, PROGRAM_PHASES
 from harness.ir.dump import LacksPhase, check_phases, print_ir
 from harness.ir.op_counts import Inspected, count_files
 from harness.ir.program_parts import read_parts
+from harness.ir.tools import UnreadPhase
 from harness.metrics import PHASES
 from harness.progress import Progress
 from harness.stages.ir_sides import IrSide, NamedCase, compile_sides
@@ -40,12 +41,10 @@ def inspect_case(named: NamedCase, options: IrOptions, progress: Progress) -> In
     return Inspected(case=side.case, counts=counts, texts=texts)
 
 
-def compare_cases(
-    named: Sequence[NamedCase], options: IrOptions, progress: Progress
-) -> tuple[ComparedCase, ComparedCase]:
-    """Compile two cases, or find them in the cache, and look at the IR of both.
+def compare_cases(named: Sequence[NamedCase], options: IrOptions, progress: Progress) -> IrComparison:
+    """Compile two cases, or find them in the cache, and compare the IR of both.
 
-    Without `--phase`, phases that one of them does not have are left out.
+    Without `--phase`, phases that one of them does not have are left out, and those that cannot be read back.
 
     Raises:
         HarnessError: As `inspect_case`.
@@ -57,16 +56,19 @@ def compare_cases(
         wanted = dict.fromkeys((*TELLING_PHASES, *_COMPARED_PHASES))
         common = set.intersection(*(set(side.compiled.reached(wanted)) for side in sides))
         phases = [phase for phase in PHASES if phase in common]
+    unread: dict[str, str] = {}
     progress.stage("IR", len(sides))
     while True:
         try:
             base, head = (_look(side, phases, options, progress) for side in sides)
-        except LacksPhase as error:
+        except (LacksPhase, UnreadPhase) as error:
             if options.phases or error.phase not in phases:
                 raise
             phases.remove(error.phase)
+            if isinstance(error, UnreadPhase):
+                unread[error.phase] = error.why
         else:
-            return base, head
+            return compare_ir(base, head, unread=unread)
 
 
 def _look(side: IrSide, phases: Sequence[str], options: IrOptions, progress: Progress) -> ComparedCase:

@@ -141,6 +141,18 @@ def test_json_has_all_of_both() -> None:
     assert (alone["base"], alone["head"], alone["matched_by"]) == (None, "main_dispatch_3_pack_4", None)
 
 
+def test_an_executable_that_alone_has_a_counterpart_is_not_said_to_be_the_only_one() -> None:
+    alone = a_case("3.12.0", convolution(0, "New"), program="call twice")
+    assert "the one executable that both have differs, first at" in " ".join(shown(BASE, alone).split())
+
+
+def test_a_phase_that_cannot_be_read_back_is_named_with_its_reason() -> None:
+    compared = compare_ir(BASE, HEAD, unread={"encodings": "bad shape"})
+    sentence = "Phase encodings is not compared: the IR of one of the two cannot be read back there (bad shape)."
+    assert sentence in to_terminal(comparison_page(compared, TELLING_OPS), width=140)
+    assert json.loads(comparison_json(compared))["unread"] == {"encodings": "bad shape"}
+
+
 def test_the_ir_itself_as_a_difference() -> None:
     lines = texts_difference(BASE, HEAD, "flow").splitlines()
     assert lines == ["--- 3.10.0", "+++ 3.12.0", "@@ -1,2 +1,2 @@", " module", "-call", "+call twice"]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from harness.errors import CaseError, ExitCode, HarnessError, RunError, UsageError
 from harness.ir.op_counts import Inspected
+from harness.ir.program_parts import ProgramParts, read_parts
+from harness.ir.tools import UnreadPhase
 from harness.progress import Silent
-from harness.stages.inspect import TELLING_PHASES, inspect_case
+from harness.stages.inspect import TELLING_PHASES, compare_cases, inspect_case
 from harness.stages.ir_sides import named_cases
 from harness.stages.options import IrOptions
 from tests.end_to_end.suites import COUNTED, LONG, MARKED, STOCK, lay_out_counted
@@ -80,6 +82,24 @@ def test_phases_come_in_the_compilers_order_each_once_and_with_their_text(inspec
     assert "func.func @main(%arg0: tensor<4x8xf32>)" in found.texts["start"]
     for phase, op in {"start": "arith.addf", "flow": "flow.dispatch", "stream": "stream.cmd.dispatch"}.items():
         assert found.texts[phase].count(f"{op} ") == found.counts[phase].count(op) == 1
+
+
+def test_two_cases_are_compared_without_a_phase_that_cannot_be_read_back_unless_it_is_asked_for(
+    inspect: Inspect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(files: Mapping[str, Path], **options: Any) -> ProgramParts:
+        if "encodings" in files:
+            raise UnreadPhase("encodings", "bad shape", "leave phases out")
+        return read_parts(files, **options)
+
+    monkeypatch.setattr("harness.stages.inspect.read_parts", read)
+    sides = (f"counted.toml:{STOCK}", f"counted.toml:{STOCK}")
+    compared = compare_cases(named_cases(IrOptions(sides)), IrOptions(sides), Silent())
+    assert compared.unread == {"encodings": "bad shape"}
+    assert {"flow", "stream"} <= compared.base.parts.program.keys()
+    wanted = IrOptions(sides, phases=("flow", "encodings"))
+    with pytest.raises(UnreadPhase, match="at phase 'encodings' cannot be read back"):
+        compare_cases(named_cases(wanted), wanted, Silent())
 
 
 def test_a_plugins_rewrite_shows_from_its_phase_on(inspect: Inspect) -> None:
