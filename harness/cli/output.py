@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -43,7 +44,8 @@ def reporter(*, quiet: bool, verbose: bool = False) -> Terminal | Silent:
 def tell_where(path: Path) -> None:
     """Say where a run or a comparison is kept."""
     program = "harness" if shutil.which("harness") else os.path.relpath(sys.argv[0])
-    tell(f"Kept in {path}; `{program} report {path} --format markdown` prints it for an issue.")
+    command = shlex.join([program, "report", str(path), "--format", "markdown"])
+    tell(f"Kept in {path}; `{command}` prints it for an issue.")
 
 
 def terminal_width() -> int:

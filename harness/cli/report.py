@@ -93,16 +93,18 @@ def report(options: ReportOptions) -> int:
     if options.across_hosts and options.base is None:
         raise UsageError("--across-hosts is for two runs; give the other one with --base")
     if options.base is None:
-        found = load_either(find_folder(options.run))
+        path = find_folder(options.run)
+        found = load_either(path)
     else:
-        run, base = find_folder(options.run, kind="run"), find_folder(options.base, kind="run")
+        path, base = find_folder(options.run, kind="run"), find_folder(options.base, kind="run")
         with Terminal() as progress:
-            found = load_against(run, base, progress, across_hosts=options.across_hosts)
+            found = load_against(path, base, progress, across_hosts=options.across_hosts)
     source = found if isinstance(found, Comparison) else build_report(found)
     if options.format == "github":
         _write_github(source, options, links)
     else:
-        print_text(render(source, options.format, full=options.full, **terminal_form(options.out)), options.out)
+        form = terminal_form(options.out)
+        print_text(render(source, options.format, full=options.full, results=path.parent, **form), options.out)
     if isinstance(source, Comparison):
         return int(comparison_exit_code(source, strict=False))
     return int(exit_code(source.summary))

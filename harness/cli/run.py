@@ -128,7 +128,7 @@ def find_toolchains(versions: tuple[str, ...], suite: Path, on_install: Callable
 def print_run(path: Path, output_format: Format) -> int:
     """Print a run's report; the exit status of the run."""
     found = load_run(path)
-    print_text(render(found, output_format, **terminal_form()))
+    print_text(render(found, output_format, results=path.parent, **terminal_form()))
     return int(exit_code(build_report(found).summary))
 
 
@@ -138,7 +138,7 @@ def print_interrupted(error: Interrupted, output_format: Format) -> None:
     if error.run is None:
         return
     with contextlib.suppress(HarnessError, OSError):  # it may be too young, and the terminal gone
-        print_text(render(load_run(error.run), output_format, **terminal_form()))
+        print_text(render(load_run(error.run), output_format, results=error.run.parent, **terminal_form()))
         sys.stdout.flush()
 
 
@@ -179,7 +179,8 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
         elif output_format == "json":
             reports.append(json.loads(render(load_run(outcome.run), "json")))
         else:
-            print_text(f"{render(load_run(outcome.run), output_format, **terminal_form()).rstrip()}\n\n")
+            text = render(load_run(outcome.run), output_format, results=outcome.run.parent, **terminal_form())
+            print_text(f"{text.rstrip()}\n\n")
             sys.stdout.flush()
             if not options.quiet:
                 tell_where(outcome.run)

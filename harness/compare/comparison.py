@@ -18,7 +18,17 @@ from harness.compare.gates import apply_gates, require_gated_cases
 from harness.compare.judge import rules_of
 from harness.compare.options import CompareOptions
 from harness.compare.outputs import OutputsOfPair, compare_pair
-from harness.compare.pairs import Known, Pair, Side, pair_runs, pair_within, redefinition, what_is_known, with_rounds
+from harness.compare.pairs import (
+    ANOTHER_PROGRAM,
+    Known,
+    Pair,
+    Side,
+    pair_runs,
+    pair_within,
+    redefinition,
+    what_is_known,
+    with_rounds,
+)
 from harness.compare.recorded import Timings, judge_recorded, recorded_row
 from harness.compare.rows import exact_rows, geometric_means, known_row, summarise, with_repro
 from harness.compare.sides import Environment, machine_facts, require_comparable, side_facts
@@ -246,10 +256,28 @@ def _notes(plan: Plan) -> list[str]:
     for pair in plan.pairs if not plan.within else ():
         if pair.base and pair.head and pair.base.id != pair.head.id:
             redefined.setdefault(redefinition((pair.base, plan.base), (pair.head, plan.head)), []).append(pair.name)
+    others = {name: known for name, known in plan.outputs.items() if not known.same_program}
     for how, names in redefined.items():
-        shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
-        notes.append(f"The two sides define {_cases(len(names))} differently: {how} ({shown})")
+        if how != ANOTHER_PROGRAM or not set(names) <= others.keys():
+            notes.append(f"The two sides define {_cases(len(names))} differently: {how} ({_shown(names)})")
+    if others:
+        notes.append(_of_other_programs(others))
     return notes
+
+
+def _of_other_programs(others: Mapping[str, OutputsOfPair]) -> str:
+    """Whose model changed between the two sides, and what that made of their outputs."""
+    fates = {
+        "differ": [name for name, known in others.items() if known.difference is not None],
+        "are the same": [name for name, known in others.items() if known.difference is None and known.unknown is None],
+        "were not compared": [name for name, known in others.items() if known.unknown is not None],
+    }
+    said = [f"outputs {fate} in {len(names)} ({_shown(names)})" for fate, names in fates.items() if names]
+    return f"The model of {_cases(len(others))} is another program in the head than in the base: {', '.join(said)}"
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
 
 
 def _cases(number: int) -> str:

@@ -19,6 +19,8 @@ from harness.store.run_directory import load_rounds
 
 TOOLCHAIN_PREFIX = "iree=="
 # Begins the line below an excerpt of the compiler's words that names the log with all of them.
+# How a case is defined differently whose model alone changed.
+ANOTHER_PROGRAM = "its model is another program"
 WHERE_ALL_IS = "All that iree-compile said: "
 
 
@@ -316,7 +318,7 @@ def redefinition(base: tuple[Case, Side], head: tuple[Case, Side]) -> str:
             return f"{what} {values[1]} instead of {values[0]}"
     models = [side.evidence.models.get(case.model) for case, side in (base, head)]
     if models[0] is not None and models[1] is not None and models[0].mlir_sha256 != models[1].mlir_sha256:
-        return "its model is another program"
+        return ANOTHER_PROGRAM
     return "the order of its flags, its model's definition or options of its plugins differ"
 
 

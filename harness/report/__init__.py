@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from harness.records.comparison import Comparison
     from harness.records.run import Run
     from harness.report.page import Page
@@ -23,6 +26,7 @@ def render(
     full: bool = False,
     width: int = 100,
     color: bool = False,
+    results: Path | None = None,
 ) -> str:
     """A run, finished or as far as it got, or a comparison as text.
 
@@ -30,6 +34,7 @@ def render(
         full: Whether Markdown has every row of every list.
         width: Columns of the terminal.
         color: Whether the terminal shows colours.
+        results: The folder that holds it, which paths on a terminal begin with; pages for others say `results`.
     """
     from harness.records.run import Run
     from harness.report.run_report import Report, build_report
@@ -47,6 +52,8 @@ def render(
         from harness.report import comparison_page, run_page
         from harness.report.terminal import to_terminal
 
+        if isinstance(source, Report) and results is not None:
+            source = replace(source, facts=replace(source.facts, results=results.as_posix()))
         page = run_page.terminal_page(source) if isinstance(source, Report) else comparison_page.terminal_page(source)
         return to_terminal(page, width=width, color=color)
     from harness.report.markdown import COMMENT, to_markdown

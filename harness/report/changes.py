@@ -134,13 +134,17 @@ def _span(span: tuple[float, float] | None, unit: Unit) -> str:
 
 
 def _value(row: Row, unit: Unit) -> str:
-    """Both figures and by how much they differ: by the row's ratio, which stands beside them and decides."""
+    """Both figures and by how much they differ: by the row's ratio, which stands beside them and decides.
+
+    A row that is open has not decided anything: its ratio may lie on the other side of 1 than its two figures do.
+    """
     if row.base_value is None or row.head_value is None:
         return unit.text(row.head_value if row.base_value is None else row.base_value)
     ratio = row.ratio
     if ratio is None and row.metric not in TIMED and row.base_value > 0:
         ratio = row.head_value / row.base_value
-    finite = ratio if ratio is not None and math.isfinite(ratio) else None
+    is_told = ratio is not None and math.isfinite(ratio) and row.verdict != "inconclusive"
+    finite = ratio if is_told else None
     return change_text(unit.text(row.head_value), unit.text(row.base_value), finite)
 
 

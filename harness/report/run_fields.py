@@ -227,7 +227,7 @@ def run_json(report: Report) -> str:
     """The run's facts, its rows and its counts."""
     return to_json(
         {
-            "run": asdict(report.facts),
+            "run": {name: value for name, value in asdict(report.facts).items() if name != "results"},
             "summary": asdict(report.summary),
             "notes": report.notes,
             "groups": [

@@ -139,7 +139,7 @@ def _log_line(row: Row, report: Report) -> str:
     """Where all is that iree-compile said of a case; "" where it said nothing."""
     if row.build is None or row.build.failure is None or not row.failure or row.failure.stage != "compile":
         return ""
-    return f"{WHERE_ALL_IS}results/{report.facts.id}/{log_path(row.case)}"
+    return f"{WHERE_ALL_IS}{report.facts.folder}/{log_path(row.case)}"
 
 
 def content_of(report: Report, around: Surroundings, *, full: bool) -> Content:
@@ -156,7 +156,7 @@ def content_of(report: Report, around: Surroundings, *, full: bool) -> Content:
         steps=next_steps(report),
         notes=[Warnings(report.notes if full else report.notes[:_MOST_NOTES])],
         lists=_lists(report, around, full=full),
-        command=f"harness report results/{facts.id} --format markdown --full",
+        command=f"harness report {shlex.quote(facts.folder)} --format markdown --full",
         everything="every case and the environment, is printed where it was measured",
     )
 

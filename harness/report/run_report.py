@@ -38,6 +38,7 @@ class Facts:
         toolchains: Release and revision of each.
         peers: Title and version of each that was measured.
         command: The command line of the run.
+        results: The folder that holds the run, as whoever reads of it names it.
     """
 
     id: str
@@ -57,6 +58,12 @@ class Facts:
     command: tuple[str, ...]
     settings: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, dict[str, Any]] = field(default_factory=dict)
+    results: str = "results"
+
+    @property
+    def folder(self) -> str:
+        """Of the run: `results/20261121-1-esrgan`."""
+        return f"{self.results}/{self.id}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -90,18 +90,24 @@ def verdict(report: Report) -> str:
 
 def is_first_look(report: Report) -> bool:
     """Whether ratios rest on fewer generations than the judge asks for before it looks at all."""
-    return report.compares and any(0 < len(section.rounds) < Rule().first_look for section in report.sections)
+    return any(number < Rule().first_look for number in _generations_of_ratios(report))
+
+
+def _generations_of_ratios(report: Report) -> list[int]:
+    """How many generations each section has whose rows have ratios."""
+    with_ratios = [section for section in report.sections if any(row.estimate is not None for row in section.rows)]
+    return [len(section.rounds) for section in with_ratios if section.rounds]
 
 
 def first_look(report: Report) -> Sentence:
     """What makes a run a first look, and what decides its rows; "" where it is none."""
     if not is_first_look(report):
         return ""
-    fewest = min(len(section.rounds) for section in report.sections if section.rounds)
+    fewest = min(_generations_of_ratios(report))
     return (
         f"A first look: {plural(fewest, 'generation')}, where a verdict takes {Rule().first_look} and a confirmation "
         "in fresh processes. To measure until each row is decided: ",
-        Name(f"harness compare --within results/{report.facts.id}"),
+        Name(f"harness compare --within {shlex.quote(report.facts.folder)}"),
     )
 
 
@@ -174,7 +180,7 @@ def next_steps(report: Report) -> list[Step]:
     summary, facts = report.summary, report.facts
     steps = []
     if not facts.finished:
-        steps.append(Step("go on with this run", f"harness run --resume {shlex.quote(f'results/{facts.id}')}"))
+        steps.append(Step("go on with this run", f"harness run --resume {shlex.quote(facts.folder)}"))
     if summary.failed:
         steps.append(
             Step("what the tools said of failures is above, and all that iree-compile said is in the run's logs")
@@ -231,10 +237,16 @@ def _span(values: Sequence[int], noun: str) -> str:
 
 
 def common_fate(section: Section) -> str:
-    """What to say instead of a table where all cases of a section were skipped for the same reason; else ""."""
+    """What to say where all cases of a section were skipped, or failed, for the same reason; "": its table says it.
+
+    What the tools said of failures has its own place in a report.
+    """
     remarks = {row.remarks for row in section.rows}
-    if any(row.status != "skipped" for row in section.rows) or len(remarks) != 1:
+    statuses = {row.status for row in section.rows}
+    if len(remarks) != 1 or statuses not in ({"skipped"}, {"failed"}):
         return ""
-    count = len(section.rows)
-    whose = "The only case was" if count == 1 else f"All {count} cases were"
-    return f"{whose} {'; '.join(remarks.pop())}"
+    count, failure = len(section.rows), section.rows[0].failure
+    who = "The only case" if count == 1 else f"All {count} cases"
+    if failure is not None:
+        return f"{who} failed at {failure.stage}"
+    return f"{who} {'was' if count == 1 else 'were'} {'; '.join(remarks.pop())}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +44,7 @@ def require_cache(path: Path, artifacts: Mapping[str, ModelArtifact | Failure], 
     if gone:
         raise RunError(
             f"{cache_root()}: what was made of {gone[0]} is no longer in the cache, which this run needs to its end; "
-            f"go on with `harness run --resume {path}`, which makes it again"
+            f"go on with `harness run --resume {shlex.quote(str(path))}`, which makes it again"
         )
 
 
@@ -169,7 +170,7 @@ def _requests(
 def _compiled(
     requests: Sequence[CompileRequest], cache: BuildCache, context: Context
 ) -> Iterator[tuple[Build, str] | Underway]:
-    go_on = f"then go on with `harness run --resume {context.directory.path}`"
+    go_on = f"then go on with `harness run --resume {shlex.quote(str(context.directory.path))}`"
     with writing_the_cache(f"make room or set HARNESS_CACHE, {go_on}"):
         refusal = partial(context.given_up.refusal, stage="compile")
         yield from compile_cases(requests, cache, context.options.compilers, refusal, context.given_up.note)

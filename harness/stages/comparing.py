@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -148,7 +149,7 @@ class Underway:
         """Said to who stops it."""
         if self._folder is None or not self._folder.can_go_on:
             return "interrupted"
-        return f"interrupted; go on with `harness compare --resume {self._folder.path}`"
+        return f"interrupted; go on with `harness compare --resume {shlex.quote(str(self._folder.path))}`"
 
     def run_of_side(
         self,

@@ -6,6 +6,7 @@ already done, and every result is on disk before the next one begins.
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -145,7 +146,7 @@ def _interruptible(directory: RunDirectory) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        sentence = f"interrupted; go on with `harness run --resume {directory.path}`"
+        sentence = f"interrupted; go on with `harness run --resume {shlex.quote(str(directory.path))}`"
         raise Interrupted(sentence, run=directory.path) from None
 
 

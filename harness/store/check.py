@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,7 +147,7 @@ def examine(folder: Path, *, name: str, named_by_id: bool = True) -> tuple[Findi
         if named_by_id and own_id != name:
             raise _WrongError("changed", f"it is {kind} {shown(own_id)} under another name; rename it back")
         if not contents.finished:
-            raise _WrongError("unfinished", f"go on with it: harness run --resume {folder}")
+            raise _WrongError("unfinished", f"go on with it: harness run --resume {shlex.quote(str(folder))}")
         why, hashed = _check_files(folder, contents)
         _check_tables(folder, own_id)
     except RunError as error:

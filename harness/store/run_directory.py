@@ -20,6 +20,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -261,7 +262,9 @@ class RunDirectory:
 
 def _continuable(path: Path) -> AbstractContextManager[None]:
     """As `writing`, of a run that can go on afterwards."""
-    return writing(path, f"make room or mend its permissions, then go on with `harness run --resume {path}`")
+    return writing(
+        path, f"make room or mend its permissions, then go on with `harness run --resume {shlex.quote(str(path))}`"
+    )
 
 
 def _drop_cut_line(path: Path) -> None:

@@ -103,19 +103,25 @@ def test_outputs_that_left_the_cache_are_not_compared(cache: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "remark"),
+    ("values", "remark", "fate"),
     [
-        ([1, 2], "another program than the base's, with the same outputs"),
-        ([1, 3], "another program than the base's, and its output 0 differs in 1 of 2 values"),
-        (None, "another program than the base's; outputs were not compared"),
+        ([1, 2], "another program than the base's, with the same outputs", "are the same"),
+        ([1, 3], "another program than the base's, and its output 0 differs in 1 of 2 values", "differ"),
+        (None, "another program than the base's; outputs were not compared", "were not compared"),
     ],
 )
-def test_another_program_is_compared_and_says_so(cache: Path, values: list[float] | None, remark: str) -> None:
+def test_another_program_is_compared_and_says_so(
+    cache: Path, values: list[float] | None, remark: str, fate: str
+) -> None:
     base = side(cache, [1, 2], code="base")
     head = side(cache, values, code="head", program="bb", case_id="another")
-    known = plan_comparison(base, head, CompareOptions(remeasure=False, by_name=True)).outputs[STOCK.name]
+    plan = plan_comparison(base, head, CompareOptions(remeasure=False, by_name=True))
+    known = plan.outputs[STOCK.name]
     assert known.verdict is None
     assert known.remark.startswith(remark)
+    notes = conclude(plan, [], {}, created=datetime.now(timezone.utc)).notes
+    note = "The model of 1 case is another program in the head than in the base: outputs"
+    assert [text for text in notes if "program" in text] == [f"{note} {fate} in 1 ({STOCK.name})"]
 
 
 def test_what_two_releases_make_of_one_file_is_one_program(cache: Path) -> None:
