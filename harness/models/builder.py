@@ -16,6 +16,8 @@ P = TypeVar("P")
 
 # Fields of parameters that most builders have.
 Size = Annotated[int, Field(ge=1)]
+# What is written one by one, such as layers: more of them take a day to write, and no compiler takes them.
+Count = Annotated[int, Field(ge=1, le=10_000)]
 Seed = Annotated[int, Field(ge=0)]
 
 

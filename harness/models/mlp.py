@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.models.builder import Builder, BuiltModel, Seed, Size
+from harness.models.builder import Builder, BuiltModel, Count, Seed, Size
 from harness.models.mlir_text import Body, Tensor
 from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
@@ -56,7 +56,7 @@ class Parameters:
         seed: Of the weights and of the input.
     """
 
-    layers: Size = 3
+    layers: Count = 3
     width: Size = 1024
     batch: Size = 256
     dtype: Literal["f32", "bf16"] = "f32"

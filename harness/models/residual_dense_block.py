@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.models.builder import Builder, BuiltModel, Seed, Size
+from harness.models.builder import Builder, BuiltModel, Count, Seed, Size
 from harness.models.mlir_text import Body, Tensor, tensor_type
 from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
@@ -73,7 +73,7 @@ class Parameters:
     width: Size = 62
     channels: Size = 64
     growth: Size = 32
-    blocks: Size = 1
+    blocks: Count = 1
     seed: Seed = 0
 
 
@@ -83,7 +83,7 @@ class TrunkParameters(Parameters):
 
     height: Size = 64
     width: Size = 64
-    blocks: Size = 23
+    blocks: Count = 23
 
 
 class BlockBody(Body):

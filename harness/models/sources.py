@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
+from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
+import psutil
 
 from harness import process
 from harness.errors import CaseError, SuiteError
@@ -27,6 +31,7 @@ from harness.text import did_you_mean
 from harness.toolchain.find import Toolchain
 
 _T = TypeVar("_T")
+_GROWING = RLock()  # the limit is the process's
 
 
 def from_builder(
@@ -87,14 +92,33 @@ def _asked_of_builder(name: str, model: Model, where: str) -> tuple[Builder[Any]
 
 def _run_builder(write: Callable[[Any], _T], builder: Builder[Any], params: object, where: str) -> _T:
     try:
-        return write(params)
+        with _within_memory():
+            return write(params)
     except CaseError as error:  # such as weights that cannot be had
         raise CaseError("model", f"{where} builder {builder.name!r}: {error}", error.stderr) from None
+    except MemoryError:
+        raise CaseError(
+            "model", f"{where} builder {builder.name!r}: this machine's memory does not hold it; give smaller params"
+        ) from None
     except Exception as error:
         raise CaseError(
             "model",
             f"{where} builder {builder.name!r} failed ({type(error).__name__}: {error}); change params or repair it",
         ) from error
+
+
+@contextmanager
+def _within_memory() -> Iterator[None]:
+    """Let this process grow by the memory that is free now; what wants more raises MemoryError, and is not killed."""
+    with _GROWING:
+        limits = resource.getrlimit(resource.RLIMIT_AS)
+        most = psutil.Process().memory_info().vms + psutil.virtual_memory().available
+        if limits[0] == resource.RLIM_INFINITY or most < limits[0]:
+            resource.setrlimit(resource.RLIMIT_AS, (most, limits[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 def from_mlir(

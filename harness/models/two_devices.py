@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.models.builder import Builder, BuiltModel, Seed, Size
+from harness.models.builder import Builder, BuiltModel, Count, Seed, Size
 from harness.models.mlir_text import Body, Tensor
 from harness.models.mlp import Parameters as Mlp
 from harness.models.mlp import weights
@@ -37,10 +37,10 @@ class Parameters:
     """
 
     kind: Literal["whole", "pipeline", "transfers"] = "pipeline"
-    layers: Size = 4
+    layers: Count = 4
     width: Size = 256
     rows: Size = 64
-    batches: Size = 1
+    batches: Count = 1
     seed: Seed = 0
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import resource
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import iree.runtime
@@ -138,9 +140,26 @@ def test_a_builder_that_fails_is_one_failed_model(make: Make, monkeypatch: pytes
     )
 
 
+def test_a_builder_that_wants_more_memory_than_there_is_is_one_failed_model(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(_: NoParameters) -> BuiltModel:
+        held = [bytearray(16 << 20) for _ in range(32)]
+        return BuiltModel(text=str(len(held)), function="main", inputs=())
+
+    builder = Builder(name="greedy", version="1", description="", parameters=NoParameters, build=build)
+    monkeypatch.setattr(sources, "find_builder", lambda *_: builder)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=64 << 20, total=64 << 20))
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with pytest.raises(CaseError, match=r"^\[models\.net\] builder 'greedy': this machine's memory does not hold it; "):
+        make(Model(name="net", builder="greedy", params={}, parameters={}))
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"params": {"blocks": 10**9}}, r"params\.blocks: input should be less than or equal to 10000"),
         ({"function": "main"}, "function is for mlir and onnx files"),
         ({"inputs": (Input(),)}, "inputs is for mlir and onnx files"),
         ({"params": {"height": 0}}, r"params\.height: input should be greater than"),
