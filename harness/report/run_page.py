@@ -136,8 +136,10 @@ def _causes(rows: Iterable[Row]) -> list[Cause]:
 
 
 def _log_line(row: Row, report: Report) -> str:
-    """Where all is that iree-compile said of a case; "" where it said nothing."""
+    """Where all is that iree-compile said of a case; "" where it said nothing, or was not asked."""
     if row.build is None or row.build.failure is None or not row.failure or row.failure.stage != "compile":
+        return ""
+    if not row.build.command:
         return ""
     return f"{WHERE_ALL_IS}{report.facts.folder}/{log_path(row.case)}"
 

@@ -77,21 +77,21 @@ class GivenUp:
 
     def __init__(self, *, keep_going: bool) -> None:
         self._keep_going = keep_going
-        self._first: dict[tuple[str, str], str] = {}
+        self._first: dict[tuple[str, str], tuple[str, str]] = {}  # a case, and the option that gives it more
 
     def note(self, case: Case, failure: Failure | None) -> bool:
         """Take notice of how a case ended; whether the others of its model and device are given up from now on."""
         if self._keep_going or failure is None or not is_timeout(failure):
             return False
-        self._first.setdefault((case.group, case.toolchain), case.name)
+        option = "--compile-timeout" if failure.stage == "compile" else "--call-timeout"
+        self._first.setdefault((case.group, case.toolchain), (case.name, option))
         return True
 
     def refusal(self, case: Case, stage: str) -> Failure | None:
         """Why a case is not tried at this stage; None: it is."""
-        first = self._first.get((case.group, case.toolchain))
-        if first is None or first == case.name:
+        first, option = self._first.get((case.group, case.toolchain), (case.name, ""))
+        if first == case.name:
             return None
-        option = "--compile-timeout" if stage == "compile" else "--call-timeout"
         return Failure(
             stage=stage,
             message=f"{NOT_TRIED}{first} timed out; give it more with {option}, or try every case with --keep-going",

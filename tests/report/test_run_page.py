@@ -186,6 +186,8 @@ def test_a_terminal_names_the_folder_where_the_run_lies(full_run: Run) -> None:
     there = render(run, "terminal", width=300, results=Path("my runs"))
     assert f"harness run --resume 'my runs/{run.header.id}'" in there
     assert f"All that iree-compile said: my runs/{run.header.id}/logs/" in there and "results/" not in there
+    untried = tuple(replace(build, command=()) if build.failure else build for build in run.builds)
+    assert "All that iree-compile said" not in render(replace(run, builds=untried), "terminal")
     few = make_small_run(generations=7)
     assert f"harness compare --within /tmp/r/{few.header.id}" in render(few, "terminal", results=Path("/tmp/r"))  # noqa: S108
     assert "my runs" not in render(run, "markdown", results=Path("my runs"))

@@ -94,8 +94,11 @@ def test_the_other_variants_of_that_model_and_device_are_not_tried() -> None:
     assert not is_timeout(refused)
     assert [given_up.refusal(case, "compile") for case in (STOCK, ELSEWHERE, OTHER_RELEASE)] == [None] * 3
     at_call = given_up.refusal(FAST, "verify")
-    assert at_call is not None
-    assert "with --call-timeout, or" in at_call.message
+    assert at_call == replace(refused, stage="verify")  # one cause, and still that of a compile
+    calls = GivenUp(keep_going=False)
+    calls.note(STOCK, replace(TIMEOUT, stage="verify"))
+    at_call = calls.refusal(FAST, "verify")
+    assert at_call is not None and "with --call-timeout, or" in at_call.message
     notes = Notes()
     FailureNotes(notes).case(FAST, refused)
     assert notes.lines == []  # it was counted with the one that timed out
