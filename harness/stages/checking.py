@@ -18,7 +18,7 @@ from harness.stages.options import compile_limits
 from harness.stages.prepare import Prepared, prepare
 from harness.store.evidence import is_expected
 from harness.suite.cases import Selection
-from harness.suite.load import Device, Suite
+from harness.suite.load import Device, Suite, Variant
 from harness.suite.schema import FlagSetFile
 from harness.suite.toml_file import read_content, read_toml
 from harness.text import did_you_mean, plural
@@ -42,6 +42,8 @@ BACKENDS = tuple(dict.fromkeys(backend for backends in _RUNS.values() for backen
 # Flags that only one backend, or one driver, reads, by how their names begin.
 _OF_BACKEND = {"iree-llvmcpu-": "llvm-cpu", "iree-cuda-": "cuda", "iree-rocm-": "rocm", "iree-vulkan-": "vulkan-spirv"}
 _OF_DRIVER = {"task_": "local-task", "vulkan_": "vulkan", "cuda_": "cuda", "hip_": "hip"}
+# Values of flags that have one: lists, which may be given piece by piece, hold names.
+_ONE_VALUE = re.compile(r"^(?:true|false|O?\d+)$")
 _TARGET = re.compile(r"^(?:\w+=)?(?P<device>[a-z]+)(?:\[\d+\])?$")
 
 
@@ -107,7 +109,7 @@ def _is_expected(prepared: Prepared, model: str, failure: Failure) -> bool:
 
 
 def contradictions(prepared: Prepared) -> Iterator[Finding]:
-    """Backends that there are not, that a device cannot run, or that compile flags do not choose."""
+    """Backends that there are not, that a device cannot run or flags do not choose; flags that are set twice."""
     suite = prepared.suite
     for device in suite.devices:
         where = f"[devices.{device.name}] backend"
@@ -136,11 +138,28 @@ def contradictions(prepared: Prepared) -> Iterator[Finding]:
                     f"is {device.backend}; remove the flags, or give them to a device of their own"
                 )
                 break
+    yield from _two_values(prepared)
     for flag_set in {flag_set.name: flag_set for variant in suite.variants for flag_set in variant.flag_sets}.values():
         for backend in flag_set.backends:
             if backend not in BACKENDS:
                 hint = did_you_mean(backend, BACKENDS)
                 yield _contradiction(f"[flagsets.{flag_set.name}] backends: there is no backend {backend!r}{hint}")
+
+
+def _two_values(prepared: Prepared) -> Iterator[Finding]:
+    """Flags that one table sets twice, to different values, of which only one can hold."""
+    suite = prepared.suite
+    tables: list[tuple[str, Variant | Device]] = []
+    tables += [(f"[variants.{variant.name}]", variant) for variant in suite.variants]
+    tables += [(f"[devices.{device.name}]", device) for device in suite.devices]
+    for where, table in tables:
+        for flags in (table.compile_flags, table.run_flags):
+            values: dict[str, list[str]] = {}
+            for flag in flags:
+                values.setdefault(flag_name(flag), []).append(flag.partition("=")[2] or "true")
+            for name, given in values.items():
+                if len(set(given)) > 1 and all(map(_ONE_VALUE.match, given)):
+                    yield _contradiction(f"{where}: gives --{name} the values {' and '.join(given)}; keep one of them")
 
 
 def _contradiction(text: str) -> Finding:

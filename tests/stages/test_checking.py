@@ -93,6 +93,14 @@ TARGET = f'compile_flags = ["{LOCAL}"]'
             id="a variant that chooses another backend",
         ),
         pytest.param(
+            [('flagsets = ["tiling"]', 'flags = ["--iree-opt-level=O3", "--iree-opt-level=O2"]')],
+            "",
+            FLAGS,
+            "contradiction",
+            "[variants.tiled]: gives --iree-opt-level the values O3 and O2; keep one of them",
+            id="a flag with two values",
+        ),
+        pytest.param(
             [],
             "",
             f'{FLAGS}backends = ["llvm-cpu", "llvmcpu"]',
