@@ -163,6 +163,7 @@ SELECT n.run, c.case_name AS "case", c.model || '@{made.DEVICE}' AS "group",
     (t.number // {cases} % 4)::INTEGER AS round, (c.number % 5)::INTEGER AS place,
     n.started_unix_ns + t.number * 10000000 AS started_unix_ns, 1::INTEGER AS calls,
     (c.latency_ns * exp({made.NOISE} * gauss(c.case_id, n.number * {max(turns, 1)} + t.number)))::BIGINT AS wall_ns,
-    wall_ns AS cpu_ns
+    wall_ns AS cpu_ns, wall_ns AS thread_ns, 0 AS delayed_ns, 0 AS voluntary, 0 AS involuntary, 0 AS minor_faults,
+    0 AS major_faults, 0 AS core, 0 AS throttled
 FROM runs_made n CROSS JOIN range({turns}) AS t(number) JOIN cases_made c ON c.number = t.number % {cases}
 """  # noqa: S608 (constants of our own)
