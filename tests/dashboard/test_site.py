@@ -111,6 +111,8 @@ def test_the_first_page_tells_what_changed_with_its_cause(site: Path) -> None:
     assert "rdb/stock@cpu Latency ▲ +8.0 % 40.00 ms → 43.20 ms step (2026-02-09 to 2026-02-11)" in text
     assert "6.1.0-25" not in text  # more than thirty days ago
     assert "All 5 changes" in text
+    # Notes also tell of experiments, which can be read.
+    assert "Some of what lies in the results folder is left out; the page on machines says what and why." in text
     assert (
         "▲ regressed 8 ▼ improved 1 ? inconclusive 1 ≠ outputs differ 2 ✗ failed 1 = unchanged 1 ≡ identical 1" in text
     )
