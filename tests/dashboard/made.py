@@ -230,7 +230,8 @@ def _points(run: SimpleNamespace, night: int) -> list[SimpleNamespace]:
             )
             found.append(make_point(run, case, "latency", "ns", steady, role="reference"))
             if variant != "stock":
-                ratio = value / times["stock"]
+                # As in a run on a busy machine, whose medians are in another order than what ran side by side.
+                ratio = 0.5 if (model, variant) == ("mlp", "winograd") else value / times["stock"]
                 found.append(
                     make_point(run, case, "latency-vs-baseline", "ratio", ratio, low=ratio * 0.995, high=ratio * 1.005)
                 )

@@ -60,7 +60,7 @@ def test_no_path_of_this_machine_is_kept(small_run: SmallRun) -> None:
 
 def test_the_report_is_printed_again_in_every_format(small_run: SmallRun) -> None:
     harness, ended = small_run
-    path = str(harness.runs()[0])
+    path = f"results/{harness.runs()[0].name}"
     assert harness("report", path).stdout == ended.stdout
     assert "channels-last" in harness("report", path, "--format", "markdown").stdout
     assert len(document(harness("report", path, "--format", "json"))["rows"]) == 3

@@ -42,13 +42,16 @@ dashboard.page(() => {
 
   function device(name, machine, variants) {
     const newest = Math.max(...[...variants.values()].flatMap((metrics) => [...metrics.values()].map((row) => table.run[row])));
-    const listed = [...variants].map(([key, metrics]) => ({ variant: JSON.parse(key)[0], peer: JSON.parse(key)[1], metrics, time: figure(metrics, "latency") }))
-      .sort((a, b) => (a.time ?? Number.MAX_VALUE) - (b.time ?? Number.MAX_VALUE) || (a.variant < b.variant ? -1 : 1));
+    const listed = [...variants].map(([key, metrics]) => ({ variant: JSON.parse(key)[0], peer: JSON.parse(key)[1], metrics, time: figure(metrics, "latency") }));
+    const rated = listed.some(({ metrics }) => metrics.has("latency-vs-baseline"));
+    const baseline = rated ? listed.find(({ peer, metrics, time }) => !peer && time !== null && !metrics.has("latency-vs-baseline"))?.time : undefined;
+    // By the ratio, which is of turns that ran side by side: medians of a busy run may be in another order.
+    const rank = ({ metrics, time }) => figure(metrics, "latency-vs-baseline") ?? (time === null ? Number.MAX_VALUE : time / (baseline ?? 1));
+    listed.sort((a, b) => rank(a) - rank(b) || (a.variant < b.variant ? -1 : 1));
     const slowest = Math.max(...listed.map(({ time }) => time ?? 0));
     const others = ["compile-time", "module-size", "dispatches", "transient-memory", "host-peak-memory"]
       .map((metric) => [metric, listed.map(({ metrics }) => metrics.get(metric)).find((row) => row !== undefined)])
       .filter(([, row]) => row !== undefined).map(([metric, row]) => [metric, table.title[row]]);
-    const rated = listed.some(({ metrics }) => metrics.has("latency-vs-baseline"));
     return el("section", {},
       el("h2", {}, dashboard.name(name), el("span", { class: "of" }, dashboard.cut(machine))),
       el("div", { class: "scroll variants", tabindex: 0, role: "region", "aria-label": `Variants on ${dashboard.cut(name, 60)}` }, el("table", {},
