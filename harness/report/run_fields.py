@@ -11,7 +11,7 @@ from typing import Any
 from harness.records.run import DeviceMemory, Peak, Work
 from harness.report.data import Field, records, tabulate, to_csv, to_json
 from harness.report.page import Column
-from harness.report.run_report import Report
+from harness.report.run_report import TAKEN, Report
 from harness.report.run_row import Row, Section
 from harness.report.run_words import outcome_text, peer_text
 from harness.report.units import NOTHING, PLAIN, three_digits
@@ -62,6 +62,7 @@ FIELDS: tuple[Field[Row], ...] = (
     _field("latency_ns", title="latency", unit="ns"),
     _field("latency_low_ns", "latency.low_ns"),
     _field("latency_high_ns", "latency.high_ns"),
+    _field("own_ns"),
     _field("generations", "latency.generations"),
     _field("rounds", "latency.rounds"),
     _derived("ratio", "estimate.ratio"),
@@ -103,6 +104,8 @@ FIELDS: tuple[Field[Row], ...] = (
     _field("failure_message", "failure.message"),
 )
 
+_OWN_TIME: tuple[Field[Row], ...] = (_field("own_ns", title="own time", unit="ns"),)
+
 _STORAGE: tuple[Field[Row], ...] = (
     _field("", "counted.storage.encoded_bytes", title="encoded", unit="bytes"),
     _field("", "counted.storage.overhead", title="padding", unit="share"),
@@ -126,11 +129,18 @@ def main_columns(section: Section) -> list[Column]:
     return [
         *names[: len(names) if len(section.toolchains) != 1 else 1],
         *([latency] if latency else []),
+        *(tabulate(_OWN_TIME, section.rows) if _is_busy(section) else []),
         *ratios,
         *columns.values(),
         *_memory(section),
         *last,
     ]
+
+
+def _is_busy(section: Section) -> bool:
+    """Whether latencies have so much of other processes in them that ratios, without it, seem to contradict them."""
+    taken = [1 - row.own_ns / row.latency_ns for row in section.rows if row.own_ns is not None and row.latency_ns]
+    return bool(taken) and max(taken) > TAKEN
 
 
 def _memory(section: Section) -> list[Column]:

@@ -21,7 +21,7 @@ from harness.report.run_rows import baseline_label, section_of
 from harness.stats.own_time import own_ns, taken_share
 
 # Of a quiet core other processes take some per mille; more than this is worth a note.
-_TAKEN = 0.05
+TAKEN = 0.05
 # Groups that a sentence names.
 _MOST_NAMES = 3
 
@@ -235,7 +235,7 @@ def _busy_groups(run: Run) -> Iterator[str]:
             if share is not None:
                 shares.setdefault(turns.group, []).append(share)
                 by_own_time[turns.group] = math.isfinite(own_ns(turn))
-    busy = {group: share for group, values in shares.items() if (share := statistics.fmean(values)) > _TAKEN}
+    busy = {group: share for group, values in shares.items() if (share := statistics.fmean(values)) > TAKEN}
     for left_out, ratios in ((True, "ratios leave that out"), (False, "ratios are less sure")):
         groups = [group for group in busy if by_own_time[group] == left_out]
         if groups:

@@ -49,6 +49,8 @@ class Row:
         same_as: Variant with the same module and run flags, under the same toolchain.
         counted: The ops that the suite names, and its encoded tensors where the suite asks what they cost.
         reference: Of this case, or of the one whose timings it shows.
+        own_ns: Median over generations of each one's median own time of one call (see harness.stats.own_time); None
+            where it is not known.
         instructions_per_call: Retired in user mode; the median over turns.
         estimate: Time of this case divided by the baseline's; None for the baseline and where one of them has none.
         kind: What to call the estimate; `same` without an estimate where the module is the baseline's.
@@ -76,6 +78,7 @@ class Row:
     check: Check | None = None
     reference: Reference | None = None
     latency: Latency | None = None
+    own_ns: float | None = None
     instructions_per_call: float | None = None
     estimate: Estimate | None = None
     kind: Change | None = None

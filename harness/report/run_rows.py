@@ -173,9 +173,11 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
     latency = summarise_latency(group.times.ns_per_call(timed.name))
     if latency is None:
         return row
+    own = summarise_latency(group.times.own_ns_per_call(timed.name))
     row = replace(
         row,
         latency=latency,
+        own_ns=own.median_ns if own is not None else None,
         instructions_per_call=group.instructions.get(timed.name),
     )
     if (work := group.side.evidence.work.get(row.model)) is not None:

@@ -78,6 +78,12 @@ class GroupTimes:
             return ()
         return _finite(times[:, self.columns[case]] for times in self.generations.values())
 
+    def own_ns_per_call(self, case: str) -> tuple[FloatArray, ...]:
+        """The same of own time; () of a case that has none."""
+        if case not in self.columns:
+            return ()
+        return _finite(own[:, self.columns[case]] for own in self.own.values())
+
     def medians(self, case: str) -> FloatArray:
         """The median over rounds of what one call took; shape (generations that measured the case,)."""
         return np.array([np.median(ns) for ns in self.ns_per_call(case)], dtype=np.float64)

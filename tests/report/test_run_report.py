@@ -14,6 +14,7 @@ from harness.metrics import COMPILE_TIME, EXACT
 from harness.records.run import Account, Build, Failure, ModelRecord, PluginEffect, Reference, Run, Turn
 from harness.report.outcome import exit_code
 from harness.report.remarks import effect_remarks, reference_sentence
+from harness.report.run_fields import main_columns
 from harness.report.run_report import build_report
 from tests.builders import make_case
 from tests.report.builders import make_small_run, make_unfinished_run, row_of, with_cases, with_turns, without
@@ -310,6 +311,11 @@ def test_a_group_that_other_processes_took_time_from_says_so(small_run: Run) -> 
     (note,) = build_report(own).notes
     assert "other processes took 75 % of the time" in note
     assert note.endswith("; ratios leave that out.")
+    (section,) = build_report(own).sections
+    assert [row.own_ns for row in section.rows] == [pytest.approx((row.latency_ns or 0) / 4) for row in section.rows]
+    titles = [column.title for column in main_columns(section)]
+    assert titles[titles.index("latency") + 1] == "own time", "so that a ratio has figures beside it that agree with it"
+    assert "own time" not in [column.title for column in main_columns(build_report(small_run).sections[0])]
     others = [replace(each, group=f"{name}@cpu") for each in own.rounds for name in "abcd"]
     (note,) = build_report(replace(own, rounds=(*own.rounds, *others))).notes
     assert note.startswith(
