@@ -13,6 +13,7 @@ import argparse
 from pathlib import Path
 
 from benchmarks.verdicts import facts
+from benchmarks.verdicts.long_calls import write_long_calls
 from benchmarks.verdicts.programs import SLOWDOWNS
 from benchmarks.verdicts.recorded_runs import write_recorded_runs
 from benchmarks.verdicts.recording import Company, Stream, read, record
@@ -64,9 +65,13 @@ def main() -> None:
     parser.add_argument("--document", type=Path, default=ROOT / "docs" / "statistics.md", help="where the tables go")
     parser.add_argument("--replay", action="store_true", help="record nothing, only write the tables")
     parser.add_argument("--runs", action="store_true", help="only simulate the verdicts of recorded runs, in a minute")
+    parser.add_argument("--long", action="store_true", help="only measure what long calls take, in five minutes")
     arguments = parser.parse_args()
     if arguments.runs:
         write_recorded_runs(arguments.document)
+        return
+    if arguments.long:
+        write_long_calls(arguments.document, find_toolchain())
         return
     if not arguments.replay:
         toolchain = find_toolchain()
