@@ -10,30 +10,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.ir.canonical import Line, same_code
-from harness.metrics import BUFFERIZED, ENCODINGS
+from harness.metrics import PHASES
 
 # Where a program has executables, in the compiler's order.
-EXECUTABLE_PHASES = (
-    "flow",
-    ENCODINGS,
-    "stream",
-    "executable-sources",
-    "executable-configurations",
-    BUFFERIZED,
-    "executable-targets",
-)
+EXECUTABLE_PHASES = PHASES[PHASES.index("flow") : PHASES.index("executable-targets") + 1]
 # Where what is outside them is compared: after these, executables are all that changes.
-PROGRAM_PHASES = (
-    "start",
-    "input",
-    "abi",
-    "preprocessing",
-    "global-optimization",
-    "dispatch-creation",
-    "flow",
-    ENCODINGS,
-    "stream",
-)
+PROGRAM_PHASES = PHASES[: PHASES.index("stream") + 1]
 
 # Why two executables are taken for each other's, in the order in which that is tried; "": it has none.
 MatchedBy = Literal["same code", "same input", "operation and shape", "operation", "place", ""]

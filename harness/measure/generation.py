@@ -53,8 +53,8 @@ _ALIKE = 1.5
 # so long that it makes no difference.
 _WARM_NS = 300_000
 _WARM_BELOW_NS = 10_000_000
-# A call that takes longer is not warmed up again in later generations, where it runs on the thread that calls: the
-# first call of a process then costs the mapping of some pages, about 0.1 % of such a call (docs/statistics.md).
+# A call that takes longer is not warmed up again in later generations, where it runs on the thread that calls: what the
+# first call of a process does besides is to map its pages, on both sides, which is little beside a second.
 _UNWARMED_NS = 1e9
 
 

@@ -240,7 +240,7 @@ def _case_of_run(named: NamedCase, limits: Limits, progress: Progress) -> tuple[
         )
         raise CaseError("compile", f"{name} was not compiled in {folder} ({why}); name another case")
     toolchain = _toolchain_of(
-        run.header.id, case, {one.version: one.compiler_sha256 for one in run.header.toolchains}, progress
+        run.header.id, case, {record.version: record.compiler_sha256 for record in run.header.toolchains}, progress
     )
     model, kept = evidence.models.get(case.model), BuildCache(cache_root()).find(build.cache_key, name)
     mlir = cache_root() / model.mlir if model is not None and model.mlir else None
