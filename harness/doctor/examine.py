@@ -198,6 +198,16 @@ def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
             )
         else:
             yield _ok("processor", what)
+    if "cores_by_kind" in cpu:
+        fastest, *slower = cpu["cores_by_kind"]
+        yield _warning(
+            "processor",
+            f"its cores are of {1 + len(slower)} kinds: the same call takes longer on {' and '.join(slower)} than on"
+            f" {fastest}",
+            "keep `pin` of devices that compute on one thread, which gives them a fast core; for devices with threads"
+            " start the harness on the fast cores alone",
+            f"taskset --cpu-list {fastest} harness run ...",
+        )
     if "isolated_cores" in cpu:
         yield _ok("processor", f"cores kept free of other work (isolcpus): {cpu['isolated_cores']}")
     if cpu.get("smt"):

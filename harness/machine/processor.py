@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -91,7 +92,7 @@ def _cores(files: SystemFiles, processors: list[dict[str, str]]) -> dict[str, An
     logical = len(processors) or None
     siblings = {files.text(path) for path in files.matching(f"{_CPU}/cpu[0-9]*/topology/thread_siblings_list")} - {None}
     physical = len(siblings) or None
-    usable = _count_cpus(files.fields("proc/self/status").get("Cpus_allowed_list"))
+    usable = len(_cpus(files.fields("proc/self/status").get("Cpus_allowed_list"))) or None
     if files.of_this_machine:
         logical = logical or psutil.cpu_count(logical=True)
         physical = physical or psutil.cpu_count(logical=False)
@@ -101,22 +102,50 @@ def _cores(files: SystemFiles, processors: list[dict[str, str]]) -> dict[str, An
         "logical_cores": logical,
         "physical_cores": physical,
         "usable_cores": usable,
+        "cores_by_kind": list(map(_cpu_list, kinds)) if len(kinds := core_kinds(files)) > 1 else None,
         "isolated_cores": files.text(f"{_CPU}/isolated"),
         "numa_nodes": len(files.matching("sys/devices/system/node/node[0-9]*")) or None,
         "smt": bool(smt) if smt is not None else (logical > physical if logical and physical else None),
     }
 
 
-def _count_cpus(cpu_list: str | None) -> int | None:
-    """How many processors a kernel list such as `0-3,8` names."""
-    total = 0
+def core_kinds(files: SystemFiles) -> tuple[frozenset[int], ...]:
+    """Cores by how fast they are made, the fastest first; () where the system does not tell, or makes no difference.
+
+    Arm tells each core's capacity beside the fastest, which has 1024; Intel which cores are of which family.
+    """
+    capacities: dict[int, set[int]] = {}
+    for path in files.matching(f"{_CPU}/cpu[0-9]*/cpu_capacity"):
+        core, capacity = as_integer(path.split("/")[-2].removeprefix("cpu")), files.integer(path)
+        if core is not None and capacity is not None:
+            capacities.setdefault(capacity, set()).add(core)
+    if capacities:
+        return tuple(frozenset(capacities[capacity]) for capacity in sorted(capacities, reverse=True))
+    families = (_cpus(files.text(f"sys/devices/{family}/cpus")) for family in ("cpu_core", "cpu_atom", "cpu_lowpower"))
+    return tuple(family for family in families if family)
+
+
+def _cpus(cpu_list: str | None) -> frozenset[int]:
+    """The processors that a kernel list such as `0-3,8` names; none of one that is no such list."""
+    found: set[int] = set()
     for part in (cpu_list or "").split(","):
         first, _, last = part.partition("-")
         low, high = as_integer(first), as_integer(last or first)
         if low is None or high is None:
-            return None
-        total += high - low + 1
-    return total
+            return frozenset()
+        found.update(range(low, high + 1))
+    return frozenset(found)
+
+
+def _cpu_list(cpus: frozenset[int]) -> str:
+    """The same as `taskset --cpu-list` takes it: `0-3,8`."""
+    parts: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if parts and cpu == parts[-1][-1] + 1:
+            parts[-1].append(cpu)
+        else:
+            parts.append([cpu])
+    return ",".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else f"{part[0]}" for part in parts)
 
 
 def _frequencies(files: SystemFiles, processors: list[dict[str, str]]) -> dict[str, float | None]:
@@ -192,11 +221,16 @@ def _size_bytes(text: str | None) -> int | None:
     return None if number is None else number * (factor or 1)
 
 
-def last_core() -> frozenset[int] | None:
-    """The last core this process may use (the first ones serve most interrupts); None where there is no pinning."""
+def last_core(root: Path = Path("/")) -> frozenset[int] | None:
+    """The last core this process may use (the first ones serve most interrupts); None where there is no pinning.
+
+    Of a processor with cores of different kinds it is the last one of the fastest kind that this process may use.
+    """
     if not hasattr(os, "sched_getaffinity"):
         return None
-    return frozenset({max(os.sched_getaffinity(0))})
+    usable = os.sched_getaffinity(0)
+    fastest = next((both for kind in core_kinds(SystemFiles(root)) if (both := kind & usable)), usable)
+    return frozenset({max(fastest)})
 
 
 def usable_cores() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -236,13 +236,23 @@ def _busy_groups(run: Run) -> Iterator[str]:
                 shares.setdefault(turns.group, []).append(share)
                 by_own_time[turns.group] = math.isfinite(own_ns(turn))
     busy = {group: share for group, values in shares.items() if (share := statistics.fmean(values)) > TAKEN}
-    for left_out, ratios in ((True, "ratios leave that out"), (False, "ratios are less sure")):
+    for left_out in (True, False):
         groups = [group for group in busy if by_own_time[group] == left_out]
         if groups:
-            ends = dict.fromkeys(f"{100 * end(map(busy.__getitem__, groups)):.0f}" for end in (min, max))
+            taken = min(busy[group] for group in groups), max(busy[group] for group in groups)
             named = groups if len(groups) <= _MOST_NAMES else groups[:_MOST_NAMES]
             rest = f" and {len(groups) - len(named)} more" if len(named) < len(groups) else ""
             yield (
                 f"While {', '.join(named)}{rest} {'was' if len(groups) == 1 else 'were'} timed, other processes took "
-                f"{' to '.join(ends)} % of the time. Latencies there are too high by about as much; {ratios}."
+                f"{_ends(f'{100 * share:.0f}' for share in taken)} % of the time. "
+                + (
+                    f"Latencies there are about {_ends(f'{1 / (1 - share):.2g}' for share in taken)} times what the "
+                    "calls take by themselves; ratios leave that out."
+                    if left_out
+                    else "Latencies there are too high, and ratios are less sure."
+                )
             )
+
+
+def _ends(numbers: Iterable[str]) -> str:
+    return " to ".join(dict.fromkeys(numbers))

@@ -46,6 +46,13 @@ CHANGES: list[tuple[str, dict[str, Any], Level, str, str | None]] = [
         None,
     ),
     ("cpu", {"usable_cores": 4}, "ok", "this process may use 4 cores of 32, by its affinity", None),
+    (
+        "cpu",
+        {"cores_by_kind": ["0-15", "16-31"]},
+        "warning",
+        "its cores are of 2 kinds: the same call takes longer on 16-31 than on 0-15",
+        "taskset --cpu-list 0-15 harness run",
+    ),
     ("load", {"load_1min": 1.0}, "warning", "the load of the last minute is 1.00", "top"),
     ("load", {"load_1min": 0.99}, "ok", "the load of the last minute is 0.99", None),
     ("load", {"steal_percent": 1.1}, "warning", "1.1 % of the CPU time", None),

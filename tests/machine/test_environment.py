@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
 import platform
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,7 @@ import pytest
 import harness
 from harness import process
 from harness.machine.environment import capture_environment, harness_commit
+from harness.machine.processor import last_core
 from harness.machine.system_files import SystemFiles
 
 MakeMachine = Callable[[Mapping[str, str]], Path]
@@ -90,6 +92,28 @@ def test_an_arm_server(make_machine: MakeMachine, arm_server: dict[str, str]) ->
         "isolated_cores": "4-7",
         "turbo": True,
     }
+
+
+@pytest.mark.parametrize(
+    ("files", "kinds"),
+    [
+        ({"sys/devices/cpu_core/cpus": "1-2\n", "sys/devices/cpu_atom/cpus": "0,3-40\n"}, ["1-2", "0,3-40"]),
+        ({f"{CPU}/cpu{core}/cpu_capacity": f"{1024 - core % 2}\n" for core in range(4)}, ["0,2", "1,3"]),
+        ({f"{CPU}/cpu{core}/cpu_capacity": "1024\n" for core in range(4)}, None),
+        ({"sys/devices/cpu_core/cpus": "many\n"}, None),
+        ({}, None),
+    ],
+)
+def test_cores_of_different_kinds_are_told_and_a_fast_one_is_taken(
+    make_machine: MakeMachine, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], kinds: list[str] | None
+) -> None:
+    """Intel's two families; Arm's capacities; and processors without such a difference."""
+    root = make_machine(files)
+    assert capture_environment(root=root)["cpu"].get("cores_by_kind") == kinds
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    assert last_core(root) == {2 if kinds else 3}
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3}, raising=False)
+    assert last_core(root) == {3}
 
 
 def test_a_machine_that_tells_nothing(make_machine: MakeMachine) -> None:
