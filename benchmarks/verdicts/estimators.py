@@ -15,7 +15,8 @@ from harness.stats.signed_rank import locate, lower_tail
 _NORMAL = 1.4826  # a median distance times this is a standard deviation, where values are normal
 
 
-def _logs(one: Recorded) -> FloatArray:
+def logs_of(one: Recorded) -> FloatArray:
+    """log(head / base) of each round, by the clock that compares it."""
     base, head = one.sides
     logs: FloatArray = np.log(head) - np.log(base)
     return logs
@@ -23,42 +24,42 @@ def _logs(one: Recorded) -> FloatArray:
 
 def both_orders(one: Recorded) -> float:
     """Mean of the medians of the rounds of either order: what the harness takes."""
-    return Ratios(logs=_logs(one), case_first=np.array(one.head_first)).centre
+    return Ratios(logs=logs_of(one), case_first=np.array(one.head_first)).centre
 
 
 def median(one: Recorded) -> float:
     """Median over rounds, whatever their order."""
-    return float(np.median(_logs(one)))
+    return float(np.median(logs_of(one)))
 
 
 def mean(one: Recorded) -> float:
     """Mean over rounds."""
-    return float(_logs(one).mean())
+    return float(logs_of(one).mean())
 
 
 def hodges_lehmann(one: Recorded) -> float:
     """Median of the means of all pairs of rounds."""
-    logs = _logs(one)
+    logs = logs_of(one)
     rows, columns = np.triu_indices(logs.size)
     return float(np.median((logs[rows] + logs[columns]) / 2))
 
 
 def abba_pairs(one: Recorded) -> float:
     """Median of the means of a round and the one after it, which has the other order."""
-    logs = _logs(one)
+    logs = logs_of(one)
     return float(np.median(logs[: logs.size // 2 * 2].reshape(-1, 2).mean(axis=1)))
 
 
 def trimmed_mean(one: Recorded) -> float:
     """Mean without the lowest and the highest quarter of the rounds."""
-    logs = np.sort(_logs(one))
+    logs = np.sort(logs_of(one))
     cut = logs.size // 4
     return float(logs[cut : logs.size - cut].mean())
 
 
 def both_trimmed(one: Recorded) -> float:
     """Mean of the two orders' means, each without its lowest and highest quarter."""
-    logs, first = _logs(one), np.array(one.head_first)
+    logs, first = logs_of(one), np.array(one.head_first)
     halves = [np.sort(half) for half in (logs[first], logs[~first]) if half.size]
     return float(np.mean([half[half.size // 4 : half.size - half.size // 4].mean() for half in halves]))
 
@@ -157,7 +158,7 @@ def place_effect(stream: Sequence[Recorded]) -> float:
     """By how much a turn that comes second in its round is slower; the median over generations, in the logarithm."""
     effects = []
     for one in stream:
-        logs, first = _logs(one), np.array(one.head_first)
+        logs, first = logs_of(one), np.array(one.head_first)
         if first.any() and not first.all():
             effects.append((np.median(logs[~first]) - np.median(logs[first])) / 2)
     return float(np.median(effects)) if effects else math.nan

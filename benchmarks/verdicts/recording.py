@@ -25,7 +25,7 @@ from harness.compare.samplers import GENERATION_S, LONG_ROUND_S, LatencySampler,
 from harness.measure import Group, Loadable, Settings
 from harness.measure.alone import only_one_measures
 from harness.records.run import Account, Round, Turn
-from harness.stats.own_time import own_ns
+from harness.stats.own_time import own_ns, taken_share
 from harness.stats.pairing import FloatArray
 from harness.toolchain import Toolchain
 
@@ -69,6 +69,8 @@ class Recorded:
         base_ns: One call of the base in each round; head_ns likewise.
         head_first: Whether the head had its turn first, by round.
         base_own_ns: Own time of a call of the base in each round, None where it has none; () of old recordings.
+        taken: Share of each round's time that other processes took (harness.stats.own_time), the mean of its two turns;
+            None where the system does not tell.
         load: The machine's load average over the last minute.
     """
 
@@ -82,6 +84,7 @@ class Recorded:
     head_first: tuple[bool, ...]
     base_own_ns: tuple[float | None, ...] = ()
     head_own_ns: tuple[float | None, ...] = ()
+    taken: tuple[float | None, ...] = ()
 
     def generation(self) -> Generation:
         """As the harness's sampler gives it."""
@@ -208,11 +211,17 @@ class _Tap:
             head_first=tuple(one.turns[0].case == HEAD for one in self._rounds),
             base_own_ns=tuple(one[BASE] for one in own),
             head_own_ns=tuple(one[HEAD] for one in own),
+            taken=tuple(map(_taken, self._rounds)),
         )
 
 
 def _known(ns: float) -> float | None:
     return round(ns, 2) if math.isfinite(ns) else None
+
+
+def _taken(measured: Round) -> float | None:
+    shares = [share for turn in measured.turns if (share := taken_share(turn)) is not None]
+    return round(sum(shares) / len(shares), 4) if shares else None
 
 
 class _Company:

@@ -88,8 +88,14 @@ def _by_workload(scores: Sequence[Score]) -> str:
 
 
 def statistics(streams: Streams) -> str:
-    """Statistics of a generation, and intervals over generations."""
-    equal = {name: stream for name, stream in streams.items() if slowdown_of(name)[1] == 0 and len(stream) > 1}
+    """Statistics of a generation, and intervals over generations, of quiet streams and of those without own time."""
+    equal = {
+        name: stream
+        for name, stream in streams.items()
+        if slowdown_of(name)[1] == 0
+        and len(stream) > 1
+        and (is_quiet(name) or not any(one.own_share for one in stream))
+    }
     cells: dict[str, list[str]] = {name: [] for name in ESTIMATORS}
     lost = []
     for stream, several in equal.items():
@@ -144,7 +150,7 @@ def statistics(streams: Streams) -> str:
             numbers=[False, *[True] * len(equal)],
         ),
         "Where another is better than the one used, the best:" if lost else "None is better anywhere.",
-        "\n".join(f"- {line}." for line in lost),
+        details("By stream", "\n".join(f"- {line}." for line in lost)) if lost else "",
         "Intervals over disjoint stretches of these streams, at the confidence that the exact one attains; covering is "
         "of the whole stream's centre, mean half widths:",
         table(heads, rows, numbers=[True] * len(heads)),

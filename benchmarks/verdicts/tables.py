@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.documents import replace_between
 from benchmarks.verdicts.facts import Facts
 from benchmarks.verdicts.goals import goals
+from benchmarks.verdicts.preempted import preempted_rounds
 from benchmarks.verdicts.programs import workloads
 from benchmarks.verdicts.rival_tables import rivals, statistics
 from benchmarks.verdicts.trials import Streams, slowdown_of
@@ -41,6 +42,8 @@ def render(streams: Streams, facts: Facts | None) -> str:
         power(streams),
         "### Own time and wall time",
         clocks(streams),
+        "### Devices with threads",
+        preempted_rounds(streams),
         "### Beside others",
         beside_others(streams),
         "### Heads that wait",

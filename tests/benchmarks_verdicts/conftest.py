@@ -22,12 +22,14 @@ def scripted(
     rounds: int = 4,
     seconds: float = 0.5,
     preempted: float = 0.0,
+    has_own_time: bool = True,
     seed: int = 0,
 ) -> tuple[Recorded, ...]:
     """A stream whose generations differ normally by `spread`, and whose head takes (1 + change) times as long.
 
     Args:
         preempted: What other processes took of a turn, at most, as a share of its own time; 0: own time is not known.
+        has_own_time: Whether own time is known of preempted turns; else only what was taken is.
     """
     random = np.random.default_rng(seed)
     made = []
@@ -35,8 +37,9 @@ def scripted(
         shift = math.log1p(change) + random.normal(0, spread)
         base = 1e6 * np.exp(random.normal(0, 0.001, rounds))
         head = base * math.exp(shift)
-        own = (tuple(base.tolist()), tuple(head.tolist())) if preempted else ((), ())
-        base, head = (side * (1 + random.uniform(0, preempted, rounds)) for side in (base, head))
+        own = (tuple(base.tolist()), tuple(head.tolist())) if preempted and has_own_time else ((), ())
+        factors = 1 + random.uniform(0, preempted, (2, rounds))
+        base, head = base * factors[0], head * factors[1]
         made.append(
             Recorded(
                 stream=stream,
@@ -49,6 +52,7 @@ def scripted(
                 head_first=tuple(place % 2 == 1 for place in range(rounds)),
                 base_own_ns=own[0],
                 head_own_ns=own[1],
+                taken=tuple((1 - 1 / factors).mean(axis=0).tolist()) if preempted else (),
             )
         )
     return tuple(made)

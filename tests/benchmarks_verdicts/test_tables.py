@@ -45,6 +45,15 @@ def streams() -> Streams:
         scripted("loop A/A", generations=90, seed=2, spread=0.02, seconds=0.7),
         scripted("loop +3 %", generations=60, change=0.03, seed=3, seconds=0.7),
         scripted("matmul A/A beside two hogs a core", generations=60, seed=4, seconds=0.7, preempted=1.5),
+        scripted(
+            "threads A/A beside two hogs a core",
+            generations=60,
+            seed=6,
+            seconds=0.7,
+            rounds=16,
+            preempted=1.5,
+            has_own_time=False,
+        ),
         scripted("loop +3 % (sleep)", generations=60, change=0.03, seed=5, seconds=0.7),
     )
     return {stream[0].stream: stream for stream in every}
@@ -64,7 +73,7 @@ def rows_of(text: str, heading: str) -> dict[str, list[str]]:
 
 
 def test_where_and_how_much_was_recorded(text: str, streams: Streams) -> None:
-    assert "on Processor X, 4 cores (virtual machine, System Y, kernel 1), with IREE 3.13.0 (abc): 360 gen" in text
+    assert "on Processor X, 4 cores (virtual machine, System Y, kernel 1), with IREE 3.13.0 (abc): 420 gen" in text
     assert rows_of(text, "What was recorded")["loop +3 %"][:4] == ["loop of small matmuls (5 ms)", "60", "42", "0.70"]
     assert "on a machine that was not noted" in recorded(streams, None)
 
@@ -89,6 +98,14 @@ def test_own_time_is_set_beside_wall_time(text: str) -> None:
     assert beside["the same by wall time"][2].startswith("0 / "), "wall time shows none of them to be equal"
     sleeping = rows_of(text, "Heads that wait")["loop +3 % (sleep)"]
     assert sleeping[1:3] == sleeping[3:]
+
+
+def test_rounds_from_which_much_was_taken_may_count_for_less(text: str) -> None:
+    (row,) = [cells for name, cells in rows_of(text, "Devices with threads").items() if name.startswith("threads")]
+    taken, *choices = row
+    alike, _, half, _ = (float(choice.split(" / ")[0]) for choice in choices)
+    assert taken == "39 %"
+    assert half < 0.8 * alike
 
 
 def test_every_rule_and_every_statistic_has_its_row(text: str) -> None:
