@@ -155,8 +155,8 @@ def given(stretch: Sequence[Recorded]) -> tuple[Samples, Samples]:
     So a rule that takes one process or two from each side gets those that are furthest apart in time.
     """
     half = len(stretch) // 2
-    base = Samples(processes=tuple(np.array(one.base_ns) for one in stretch[:half]))
-    head = Samples(processes=tuple(np.array(one.head_ns) for one in reversed(stretch[half:])))
+    base = Samples(processes=tuple(one.base.ns for one in stretch[:half]))
+    head = Samples(processes=tuple(one.head.ns for one in reversed(stretch[half:])))
     return base, head
 
 

@@ -69,5 +69,5 @@ def _weighted_median(values: FloatArray, weights: FloatArray) -> float:
     """The value at which half of the weight is reached; the mean of two where it is reached between them."""
     order = np.argsort(values)
     reached = np.cumsum(weights[order]) / max(float(weights.sum()), 1e-9)
-    low, high = np.searchsorted(reached, 0.5 - 1e-9), np.searchsorted(reached, 0.5 + 1e-9)
-    return float(values[order][[min(low, values.size - 1), min(high, values.size - 1)]].mean())
+    ends = np.minimum(np.searchsorted(reached, [0.5 - 1e-9, 0.5 + 1e-9]), values.size - 1)
+    return float(values[order][ends].mean())

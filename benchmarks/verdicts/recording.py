@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import multiprocessing
 import os
 import random
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import repeat
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from benchmarks.verdicts.programs import Workload, prepare, workloads
 from benchmarks.verdicts.waiting import Wait, waiting_pair
@@ -25,7 +25,8 @@ from harness.compare.samplers import GENERATION_S, LONG_ROUND_S, LatencySampler,
 from harness.measure import Group, Loadable, Settings
 from harness.measure.alone import only_one_measures
 from harness.records.run import Account, Round, Turn
-from harness.stats.own_time import own_ns, taken_share
+from harness.stats import tabulate_rounds
+from harness.stats.own_time import taken_share
 from harness.stats.pairing import FloatArray
 from harness.toolchain import Toolchain
 
@@ -61,17 +62,57 @@ class Stream:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Side:
+    """One side's turns in a generation, one figure a round, as harness.records.run has them of a turn; None: not known.
+
+    The rule that chooses the clock is not applied here, so a changed rule can be played back too.
+    """
+
+    calls: tuple[int, ...]
+    wall_ns: tuple[int, ...]
+    cpu_ns: tuple[int, ...]
+    thread_ns: tuple[int | None, ...]
+    delayed_ns: tuple[int | None, ...]
+    voluntary: tuple[int | None, ...]
+    throttled: tuple[int | None, ...]
+
+    def turns(self, case: str, *, on_calling_thread: bool, accounts: bool) -> list[Turn]:
+        """The turns, with their accounts or without."""
+        columns = zip(self.thread_ns, self.delayed_ns, self.voluntary, self.throttled, strict=True)
+        told = [
+            Account(
+                on_calling_thread=on_calling_thread,
+                thread_ns=thread_ns,
+                delayed_ns=delayed_ns,
+                voluntary=voluntary,
+                throttled=throttled,
+            )
+            if accounts
+            else None
+            for thread_ns, delayed_ns, voluntary, throttled in columns
+        ]
+        return [
+            Turn(case=case, calls=calls, wall_ns=wall_ns, cpu_ns=cpu_ns, account=account)
+            for calls, wall_ns, cpu_ns, account in zip(self.calls, self.wall_ns, self.cpu_ns, told, strict=True)
+        ]
+
+    @property
+    def ns(self) -> FloatArray:
+        """Wall nanoseconds of a call in each round."""
+        ns: FloatArray = np.array(self.wall_ns) / np.array(self.calls)
+        return ns
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recorded:
     """One recorded generation.
 
     Attributes:
         seconds: Wall time, workers' start and loading included.
-        base_ns: One call of the base in each round; head_ns likewise.
-        head_first: Whether the head had its turn first, by round.
-        base_own_ns: Own time of a call of the base in each round, None where it has none; () of old recordings.
-        taken: Share of each round's time that other processes took (harness.stats.own_time), the mean of its two turns;
-            None where the system does not tell.
         load: The machine's load average over the last minute.
+        on_calling_thread: Whether the device computes on the thread that calls.
+        head_first: Whether the head had its turn first, by round.
+        accounts: Whether the turns' accounts count; else wall time decides.
     """
 
     stream: str
@@ -79,52 +120,56 @@ class Recorded:
     started_unix: float
     seconds: float
     load: float
-    base_ns: tuple[float, ...]
-    head_ns: tuple[float, ...]
+    on_calling_thread: bool
     head_first: tuple[bool, ...]
-    base_own_ns: tuple[float | None, ...] = ()
-    head_own_ns: tuple[float | None, ...] = ()
-    taken: tuple[float | None, ...] = ()
+    base: Side
+    head: Side
+    accounts: bool = True
 
+    @property
+    def rounds(self) -> list[Round]:
+        """As the harness's worker gave them."""
+        base, head = (
+            side.turns(name, on_calling_thread=self.on_calling_thread, accounts=self.accounts)
+            for name, side in ((BASE, self.base), (HEAD, self.head))
+        )
+        return [
+            Round(
+                group="",
+                generation=0,
+                round=number,
+                started_unix_ns=0,
+                turns=(base[number], head[number])[:: -1 if head_first else 1],
+            )
+            for number, head_first in enumerate(self.head_first)
+        ]
+
+    @cached_property
     def generation(self) -> Generation:
         """As the harness's sampler gives it."""
-        own = zip(self.base_own_ns, self.head_own_ns, strict=True) if self.base_own_ns else repeat((None, None))
-        rounds = [
-            Round(group="", generation=0, round=number, started_unix_ns=0, turns=turns)
-            for number, turns in enumerate(map(_turns, self.base_ns, self.head_ns, self.head_first, own))
-        ]
-        return summarise_generation(rounds, self.seconds)
+        return summarise_generation(self.rounds, self.seconds)
 
-    @property
+    @cached_property
     def by_wall_time(self) -> Recorded:
-        """The same turns without their own time, so that wall time decides."""
-        return replace(self, base_own_ns=(), head_own_ns=())
+        """The same turns without their accounts, so that wall time decides."""
+        return replace(self, accounts=False)
 
-    @property
+    @cached_property
     def sides(self) -> tuple[FloatArray, FloatArray]:
         """Nanoseconds of a call of base and head in each round, by the clock that compares them."""
-        wall = [np.array(self.base_ns), np.array(self.head_ns)]
-        if not self.base_own_ns:
-            return wall[0], wall[1]
-        own = [np.array(side, dtype=np.float64) for side in (self.base_own_ns, self.head_own_ns)]
-        both = np.isfinite(own[0]) & np.isfinite(own[1])
-        return np.where(both, own[0], wall[0]), np.where(both, own[1], wall[1])
+        ((head, base, _),) = tabulate_rounds(self.rounds).sides(HEAD, BASE).values()
+        return base, head
 
     @property
     def own_share(self) -> float:
         """Share of the rounds that are compared by own time."""
-        pairs = list(zip(self.base_own_ns, self.head_own_ns, strict=True))
-        return sum(None not in pair for pair in pairs) / len(self.base_ns)
+        return self.generation.by_own_time / len(self.head_first)
 
-
-def _turns(base: float, head: float, head_first: bool, own: tuple[float | None, float | None]) -> tuple[Turn, Turn]:
-    first, second = _turn(BASE, base, own[0]), _turn(HEAD, head, own[1])
-    return (second, first) if head_first else (first, second)
-
-
-def _turn(case: str, ns: float, own: float | None) -> Turn:
-    account = None if own is None else Account(on_calling_thread=True, thread_ns=round(1000 * own), voluntary=0)
-    return Turn(case=case, calls=1000, wall_ns=round(1000 * ns), cpu_ns=round(1000 * (own or 0)), account=account)
+    @cached_property
+    def taken(self) -> tuple[float | None, ...]:
+        """Share of each round's time that other processes took, the mean of its two turns; None: not known."""
+        shares = [[taken_share(turn) for turn in one.turns] for one in self.rounds]
+        return tuple(None if None in pair else sum(map(float, pair)) / 2 for pair in shares)  # type: ignore[arg-type]
 
 
 def record(streams: Sequence[Stream], path: Path, toolchain: Toolchain) -> None:
@@ -168,11 +213,12 @@ def read(path: Path) -> Iterator[Recorded]:
     with gzip.open(path, "rt") as file:
         try:
             for line in file:
-                fields: Mapping[str, Any] = json.loads(line)
-                lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
-                yield Recorded(**{**fields, **lists})
+                yield _ADAPTER.validate_json(line)
         except (EOFError, ValueError):
             return
+
+
+_ADAPTER = TypeAdapter(Recorded)
 
 
 class _Tap:
@@ -198,30 +244,34 @@ class _Tap:
         self._rounds.clear()
         started, load = time.time(), os.getloadavg()[0]
         generation = self._sample(number)
-        times = [{turn.case: turn.wall_ns / turn.calls for turn in one.turns} for one in self._rounds]
-        own = [{turn.case: _known(own_ns(turn) / turn.calls) for turn in one.turns} for one in self._rounds]
+        turns = [{turn.case: turn for turn in one.turns} for one in self._rounds]
+        accounts = [turn.account for one in turns for turn in one.values()]
         return Recorded(
             stream=self._stream.name,
             number=number,
             started_unix=round(started, 2),
             seconds=round(generation.seconds, 4),
             load=round(load, 2),
-            base_ns=tuple(round(one[BASE], 2) for one in times),
-            head_ns=tuple(round(one[HEAD], 2) for one in times),
+            on_calling_thread=all(account is not None and account.on_calling_thread for account in accounts),
             head_first=tuple(one.turns[0].case == HEAD for one in self._rounds),
-            base_own_ns=tuple(one[BASE] for one in own),
-            head_own_ns=tuple(one[HEAD] for one in own),
-            taken=tuple(map(_taken, self._rounds)),
+            base=_side([one[BASE] for one in turns]),
+            head=_side([one[HEAD] for one in turns]),
         )
 
 
-def _known(ns: float) -> float | None:
-    return round(ns, 2) if math.isfinite(ns) else None
+def _side(turns: Sequence[Turn]) -> Side:
+    def told(name: str) -> tuple[int | None, ...]:
+        return tuple(getattr(turn.account, name, None) for turn in turns)
 
-
-def _taken(measured: Round) -> float | None:
-    shares = [share for turn in measured.turns if (share := taken_share(turn)) is not None]
-    return round(sum(shares) / len(shares), 4) if shares else None
+    return Side(
+        calls=tuple(turn.calls for turn in turns),
+        wall_ns=tuple(turn.wall_ns for turn in turns),
+        cpu_ns=tuple(turn.cpu_ns for turn in turns),
+        thread_ns=told("thread_ns"),
+        delayed_ns=told("delayed_ns"),
+        voluntary=told("voluntary"),
+        throttled=told("throttled"),
+    )
 
 
 class _Company:

@@ -75,7 +75,7 @@ def recorded(streams: Streams, facts: Facts | None) -> str:
             f"{len(stream)}",
             f"{sum(one.seconds for one in stream):.0f}",
             f"{np.mean([one.seconds for one in stream]):.2f}",
-            f"{np.median([len(one.base_ns) for one in stream]):.0f}",
+            f"{np.median([len(one.head_first) for one in stream]):.0f}",
             " / ".join(f"{value:.2f}" for value in np.percentile([one.load for one in stream], (0, 50, 100))),
         ]
         for name, stream in streams.items()

@@ -113,7 +113,7 @@ def is_waiting(stream: str) -> bool:
 
 def as_sampled(stream: Iterable[Recorded]) -> tuple[Generation, ...]:
     """As the harness's sampler gave them."""
-    return tuple(one.generation() for one in stream)
+    return tuple(one.generation for one in stream)
 
 
 def slowed(generations: Iterable[Generation], share: float) -> tuple[Generation, ...]:

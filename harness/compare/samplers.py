@@ -123,7 +123,7 @@ class LatencySampler:
         self._group = group
         self._settings = settings
         self._on_round = on_round
-        self._last: Mapping[str, float] = {}
+        self._expected_ns: Mapping[str, float] = {}
 
     def __call__(self, number: int) -> Generation:
         """Measure generation 0, 1, ...
@@ -135,7 +135,7 @@ class LatencySampler:
         cases = self._group.cases if number % 2 == 0 else self._group.cases[::-1]
         rounds: list[Round] = []
         for item in measure_generation(
-            replace(self._group, cases=cases), number, self._settings, expected_ns=self._last
+            replace(self._group, cases=cases), number, self._settings, expected_ns=self._expected_ns
         ):
             if isinstance(item, Lost):
                 failure = item.failure
@@ -143,7 +143,9 @@ class LatencySampler:
             rounds.append(item)
             self._on_round(item)
         times = tabulate_rounds(rounds)
-        self._last = {name: value for name in (BASE, HEAD) if (value := _median(times.ns_per_call(name))) is not None}
+        if not self._expected_ns:  # once, so that no generation decides how the next one is measured
+            medians = ((name, _median(times.ns_per_call(name))) for name in (BASE, HEAD))
+            self._expected_ns = {name: value for name, value in medians if value is not None}
         return summarise_generation(rounds, time.monotonic() - started)
 
 

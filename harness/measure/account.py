@@ -31,51 +31,58 @@ class Account:
         self._on_calling_thread = on_calling_thread
         self._schedstat = _open(_SCHEDSTAT)
         self._has_thread_clock = _thread_clock_is_fine()
+        self._counts_waits = _waits_are_counted()
         self._quotas = [descriptor for file in quota_files() if (descriptor := _open(str(file))) is not None]
         self._sched_getcpu = getattr(ctypes.CDLL(None), "sched_getcpu", None)
 
+    def before(self) -> None:
+        """Read what takes microseconds to read, and so stays outside of clocks and counters."""
+        self._before = self._read_slowly()
+        self._delays_before = self._delays()
+
     def start(self) -> None:
-        """Make the next `read` count from here."""
-        self._slow = self._read_slowly()
+        """Make the clocks count from here."""
         self._cpu_ns = time.process_time_ns()
         self._thread_ns = time.thread_time_ns()
 
-    def read(self) -> tuple[int, dict[str, Any]]:
-        """CPU nanoseconds of the process since `start`, and the fields of harness.records.run.Account.
+    def stop(self) -> int:
+        """Stop the clocks; CPU nanoseconds of the process since `start`."""
+        self._thread_ns = time.thread_time_ns() - self._thread_ns
+        return time.process_time_ns() - self._cpu_ns
 
-        What this system does not tell is None.
-        """
-        thread_ns = time.thread_time_ns() - self._thread_ns
-        cpu_ns = time.process_time_ns() - self._cpu_ns
-        slow = self._read_slowly()
+    def read(self) -> dict[str, Any]:
+        """The fields of harness.records.run.Account since `before`; what this system does not tell is None."""
+        delays, now = self._delays(), self._read_slowly()
         fields: dict[str, Any] = {
-            name: None if value is None or (before := self._slow[name]) is None else value - before
-            for name, value in slow.items()
+            name: None if value is None or (before := self._before[name]) is None else value - before
+            for name, value in now.items()
         }
+        # Of a thread that has ended since, nothing is known.
+        waits = [delay - self._delays_before.get(thread, 0) for thread, delay in delays.items()]
+        fields["delayed_ns"] = sum(waits) if waits else None
         fields["on_calling_thread"] = self._on_calling_thread
-        fields["thread_ns"] = thread_ns if self._has_thread_clock else None
+        fields["thread_ns"] = self._thread_ns if self._has_thread_clock else None
         fields["core"] = None if self._sched_getcpu is None else max(self._sched_getcpu(), 0)
-        return cpu_ns, fields
+        return fields
 
     def _read_slowly(self) -> dict[str, int | None]:
-        """What takes microseconds to read, and so stays outside of the clocks."""
         return {
-            "delayed_ns": self._delayed_ns(),
-            **_usage(),
-            "throttled": sum(map(_throttled, self._quotas)) if self._quotas else 0,
+            **(_usage() if self._counts_waits else dict.fromkeys(_SWITCHES_AND_FAULTS)),
+            "throttled": _throttled(self._quotas),
         }
 
-    def _delayed_ns(self) -> int | None:
+    def _delays(self) -> dict[str, int]:
+        """Nanoseconds for which each living thread that matters has waited for a core, runnable."""
         if self._schedstat is None:
-            return None
+            return {}
         if self._on_calling_thread:
-            return int(os.pread(self._schedstat, 100, 0).split()[1])
-        return sum(_delays_of_threads())
+            return {"": int(os.pread(self._schedstat, 100, 0).split()[1])}
+        return dict(_delays_of_threads())
 
 
 def unavailable_reason() -> str | None:
     """Why turns have no own time here (see harness.stats.own_time), as a sentence; None where they have."""
-    if _usage()["voluntary"] is None:
+    if not _waits_are_counted():
         return "this system does not tell how often a thread waits"
     if not _thread_clock_is_fine():
         return "this kernel counts a thread's time in ticks of milliseconds"
@@ -102,26 +109,32 @@ def _thread_clock_is_fine() -> bool:
     return smallest <= _COARSE_NS
 
 
+def _waits_are_counted() -> bool:
+    """Whether a sleep shows as a voluntary switch; a system that always says zero would hide all of them."""
+    before = _usage()["voluntary"]
+    time.sleep(0.0001)
+    after = _usage()["voluntary"]
+    return before is not None and after is not None and after > before
+
+
+_SWITCHES_AND_FAULTS = ("voluntary", "involuntary", "minor_faults", "major_faults")
+
+
 def _usage() -> dict[str, int | None]:
     try:
         import resource
 
         usage = resource.getrusage(resource.RUSAGE_THREAD)
     except (ImportError, AttributeError):
-        return dict.fromkeys(("voluntary", "involuntary", "minor_faults", "major_faults"))
-    return {
-        "voluntary": usage.ru_nvcsw,
-        "involuntary": usage.ru_nivcsw,
-        "minor_faults": usage.ru_minflt,
-        "major_faults": usage.ru_majflt,
-    }
+        return dict.fromkeys(_SWITCHES_AND_FAULTS)
+    counts = (usage.ru_nvcsw, usage.ru_nivcsw, usage.ru_minflt, usage.ru_majflt)
+    return dict(zip(_SWITCHES_AND_FAULTS, counts, strict=True))
 
 
-def _delays_of_threads() -> Iterator[int]:
-    """Nanoseconds for which each living thread of this process has waited for a core, runnable."""
+def _delays_of_threads() -> Iterator[tuple[str, int]]:
     for thread in Path(_TASKS).iterdir():
         try:
-            yield int((thread / "schedstat").read_bytes().split()[1])
+            yield thread.name, int((thread / "schedstat").read_bytes().split()[1])
         except OSError:  # it has just ended
             continue
 
@@ -156,7 +169,13 @@ def _has_quota(folder: Path) -> bool:
     return False
 
 
-def _throttled(descriptor: int) -> int:
-    """How often the group was stopped until its next period, since it began."""
-    fields = os.pread(descriptor, 4096, 0).split()
-    return int(fields[fields.index(b"nr_throttled") + 1]) if b"nr_throttled" in fields else 0
+def _throttled(quotas: list[int]) -> int | None:
+    """How often groups were stopped until their next period, since they began; None where one no longer tells."""
+    times = 0
+    for descriptor in quotas:
+        try:
+            fields = os.pread(descriptor, 4096, 0).split()
+        except OSError:  # the group was removed after this process had moved
+            return None
+        times += int(fields[fields.index(b"nr_throttled") + 1]) if b"nr_throttled" in fields else 0
+    return times

@@ -145,13 +145,14 @@ def _rounds(
         workers: dict[Hashable, WorkerSession] = {}
         ready: dict[str, _Ready] = {}
         lost = []
+        # All or none: a first call costs more than others, and would be found on the side that was not warmed up.
+        are_long = group.on_calling_thread and all(expected_ns.get(name, 0.0) >= _UNWARMED_NS for name in cases)
         for case in cases.values():
             try:
                 if case.home not in workers:
                     worker = case.worker(group, Limits(seconds=settings.call_limit_s))
                     workers[case.home] = stack.enter_context(worker)
-                expected = expected_ns.get(case.name, 0.0) if group.on_calling_thread else 0.0
-                made = _make_ready(workers[case.home], case, settings, expected)
+                made = _make_ready(workers[case.home], case, settings, expected_ns[case.name] if are_long else 0.0)
             except WorkerRefused as refused:
                 lost.append(Lost(case=case.name, generation=generation, failure=Failure.of(refused)))
                 continue
@@ -177,9 +178,9 @@ def _rounds(
 
 
 def _make_ready(worker: WorkerSession, case: Loadable, settings: Settings, expected_ns: float) -> _Ready:
-    """Load a case and warm it up, but for one whose calls are known to be long."""
+    """Load a case and warm it up, but for one whose calls are known to take so long; 0: they are not."""
     worker.load(case.name, case.request())
-    if expected_ns >= _UNWARMED_NS:
+    if expected_ns:
         return _Ready(worker, 1, expected_ns)
     answer = worker.ask(
         op="calibrate",

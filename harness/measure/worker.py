@@ -158,10 +158,11 @@ class Turns:
             case = self.cases[name]
             if name in warm:
                 case.call(warm[name])
+            self.account.before()
             self.counters.start()
             self.account.start()
             wall_ns = case.call(calls)
-            cpu_ns, account = self.account.read()
+            cpu_ns = self.account.stop()
             counted = self.counters.read()
             turns.append(
                 {
@@ -170,7 +171,7 @@ class Turns:
                     "wall_ns": wall_ns,
                     "cpu_ns": cpu_ns,
                     "counters": counted,
-                    "account": account,
+                    "account": self.account.read(),
                 }
             )
         return {"started_unix_ns": started, "turns": turns}

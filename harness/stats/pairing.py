@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.records.run import Round, Turn
-from harness.stats.own_time import own_ns, taken_share
+from harness.stats.own_time import on_core_ns, taken_share, undelayed_ns
 
 FloatArray = NDArray[np.float64]
 _TOO_LARGE = 1 << 63
@@ -29,7 +29,7 @@ class Ratios:
     """How two cases compare in the rounds of one generation.
 
     Attributes:
-        logs: log(case / baseline) of each round: of own time where both turns have one, else of wall time.
+        logs: log(case / baseline) of each round, by the clock that compares its two turns (harness.stats.own_time).
         by_own_time: How many of the rounds are compared by own time.
         case_first: Whether the case had its turn before the baseline in that round.
     """
@@ -59,7 +59,8 @@ class GroupTimes:
         columns: Each case's column in the arrays.
         generations: By number of the generation, in ascending order: nanoseconds per call, of shape (rounds, cases);
             NaN where a case had no turn in a round, or one that cannot be divided.
-        own: Likewise: own time per call (see harness.stats.own_time); NaN where it is not known.
+        on_core: Likewise: CPU time per call of turns that never gave their core away; NaN of others.
+        undelayed: Likewise: wall time per call less waits for a core; NaN where it is not known.
         taken: By case: the share of its turns' time that other processes took; only cases of which it is known.
         places: Likewise: the place of each case's first turn in its round, from 0.
         unusable: By case: turns left out because their time or their number of calls was not above zero.
@@ -67,7 +68,8 @@ class GroupTimes:
 
     columns: Mapping[str, int]
     generations: Mapping[int, FloatArray]
-    own: Mapping[int, FloatArray]
+    on_core: Mapping[int, FloatArray]
+    undelayed: Mapping[int, FloatArray]
     taken: Mapping[str, float]
     places: Mapping[int, NDArray[np.int64]]
     unusable: Mapping[str, int]
@@ -82,7 +84,9 @@ class GroupTimes:
         """The same of own time; () of a case that has none."""
         if case not in self.columns:
             return ()
-        return _finite(own[:, self.columns[case]] for own in self.own.values())
+        column = self.columns[case]
+        both = ((self.on_core[number][:, column], self.undelayed[number][:, column]) for number in self.generations)
+        return _finite(np.where(np.isfinite(on_core), on_core, undelayed) for on_core, undelayed in both)
 
     def medians(self, case: str) -> FloatArray:
         """The median over rounds of what one call took; shape (generations that measured the case,)."""
@@ -96,23 +100,41 @@ class GroupTimes:
         """log(case / baseline) in each round that has both, for each generation that has such a round."""
         if case not in self.columns or baseline not in self.columns:
             return ()
-        above, below = self.columns[case], self.columns[baseline]
         found = []
-        for generation, times in self.generations.items():
-            values, own = (np.log(array[:, above]) - np.log(array[:, below]) for array in (times, self.own[generation]))
-            has_own = np.isfinite(own)
-            logs = np.where(has_own, own, values)
-            places = self.places[generation]
-            usable = np.isfinite(values)
+        for generation, (above, below, is_own) in self.sides(case, baseline).items():
+            logs = np.log(above) - np.log(below)
+            usable = np.isfinite(logs)
             if usable.any():
+                places = self.places[generation]
                 found.append(
                     Ratios(
                         logs=logs[usable],
-                        case_first=(places[:, above] < places[:, below])[usable],
-                        by_own_time=int(has_own[usable].sum()),
+                        case_first=(places[:, self.columns[case]] < places[:, self.columns[baseline]])[usable],
+                        by_own_time=int(is_own[usable].sum()),
                     )
                 )
         return tuple(found)
+
+    def sides(self, case: str, baseline: str) -> dict[int, tuple[FloatArray, FloatArray, NDArray[np.bool_]]]:
+        """By generation: nanoseconds per call of both in each round, by the clock that compares them.
+
+        Returns:
+            Of the case, of the baseline, and whether that clock is own time.
+        """
+        columns = [self.columns[case], self.columns[baseline]]
+        found = {}
+        for generation in self.generations:
+            wall, on_core, undelayed = (
+                times[generation][:, columns] for times in (self.generations, self.on_core, self.undelayed)
+            )
+            none_waited: NDArray[np.bool_] = np.isfinite(on_core[:, 0]) & np.isfinite(on_core[:, 1])
+            both_known: NDArray[np.bool_] = np.isfinite(undelayed[:, 0]) & np.isfinite(undelayed[:, 1])
+            case_ns, baseline_ns = (
+                np.where(none_waited, on_core[:, side], np.where(both_known, undelayed[:, side], wall[:, side]))
+                for side in (0, 1)
+            )
+            found[generation] = (case_ns, baseline_ns, none_waited | both_known)
+        return found
 
 
 def tabulate_rounds(rounds: Iterable[Round]) -> GroupTimes:
@@ -121,16 +143,18 @@ def tabulate_rounds(rounds: Iterable[Round]) -> GroupTimes:
     names = dict.fromkeys(turn.case for measured in ordered for turn in measured.turns)
     columns = {name: column for column, name in enumerate(names)}
     unusable: Counter[str] = Counter()
-    generations, own, places = {}, {}, {}
+    generations, on_core, undelayed, places = {}, {}, {}, {}
     for number, members in groupby(ordered, key=lambda measured: measured.generation):
         tabulated = [_tabulate(measured, columns, unusable) for measured in members]
         generations[number] = np.array([row.wall for row in tabulated])
-        own[number] = np.array([row.own for row in tabulated])
+        on_core[number] = np.array([row.on_core for row in tabulated])
+        undelayed[number] = np.array([row.undelayed for row in tabulated])
         places[number] = np.array([row.places for row in tabulated], dtype=np.int64)
     return GroupTimes(
         columns=columns,
         generations=generations,
-        own=own,
+        on_core=on_core,
+        undelayed=undelayed,
         places=places,
         taken=_taken(ordered),
         unusable=dict(unusable),
@@ -138,32 +162,33 @@ def tabulate_rounds(rounds: Iterable[Round]) -> GroupTimes:
 
 
 class _Tabulated(NamedTuple):
-    """One round, by column: nanoseconds per call of either clock, and the place of each case's first turn."""
+    """One round, by column: nanoseconds per call of each clock, and the place of each case's first turn."""
 
     wall: list[float]
-    own: list[float]
+    on_core: list[float]
+    undelayed: list[float]
     places: list[int]
 
 
 def _tabulate(measured: Round, columns: Mapping[str, int], unusable: Counter[str]) -> _Tabulated:
-    wall_ns, calls = [0] * len(columns), [0] * len(columns)
-    own = [0.0] * len(columns)
-    places = [0] * len(columns)
+    calls, places = [0] * len(columns), [0] * len(columns)
+    wall_ns, on_core, undelayed = ([0.0] * len(columns) for _ in range(3))
     for place in range(len(measured.turns) - 1, -1, -1):
         turn = measured.turns[place]
         column = columns[turn.case]
         places[column] = place
         if usable(turn):
             wall_ns[column] += turn.wall_ns
-            own[column] += own_ns(turn)
+            on_core[column] += on_core_ns(turn)
+            undelayed[column] += undelayed_ns(turn)
             calls[column] += turn.calls
         else:
             unusable[turn.case] += 1
-    return _Tabulated(
-        wall=[wall / number if number else math.nan for wall, number in zip(wall_ns, calls, strict=True)],
-        own=[ns / number if number else math.nan for ns, number in zip(own, calls, strict=True)],
-        places=places,
-    )
+
+    def per_call(totals: list[float]) -> list[float]:
+        return [total / number if number else math.nan for total, number in zip(totals, calls, strict=True)]
+
+    return _Tabulated(wall=per_call(wall_ns), on_core=per_call(on_core), undelayed=per_call(undelayed), places=places)
 
 
 def _taken(rounds: Iterable[Round]) -> dict[str, float]:

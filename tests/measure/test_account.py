@@ -27,12 +27,13 @@ WAIT_S = 0.05
 def turn_of(work: Callable[[], object]) -> Turn:
     """One call, as a worker times it."""
     account = Account(on_calling_thread=True)
+    account.before()
     account.start()
     started = time.perf_counter_ns()
     work()
     wall_ns = time.perf_counter_ns() - started
-    cpu_ns, figures = account.read()
-    return Turn(case="a", calls=1, wall_ns=wall_ns, cpu_ns=cpu_ns, account=Figures(**figures))
+    cpu_ns = account.stop()
+    return Turn(case="a", calls=1, wall_ns=wall_ns, cpu_ns=cpu_ns, account=Figures(**account.read()))
 
 
 def figures_of(turn: Turn) -> Figures:
@@ -140,8 +141,10 @@ def test_a_thread_clock_that_counts_in_ticks_is_no_clock(monkeypatch: pytest.Mon
 
 def test_other_threads_are_asked_about_where_they_compute() -> None:
     account = Account(on_calling_thread=False)
+    account.before()
     account.start()
-    _, figures = account.read()
+    account.stop()
+    figures = account.read()
     assert figures["delayed_ns"] >= 0
     assert figures["on_calling_thread"] is False
 

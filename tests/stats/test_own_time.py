@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.records.run import Account, Round, Turn
 from harness.stats import tabulate_rounds
-from harness.stats.own_time import own_ns, taken_share
+from harness.stats.own_time import on_core_ns, own_ns, taken_share, undelayed_ns
 
 # A millisecond of work that took three, since other processes had the core for two.
 PREEMPTED = Turn(
@@ -48,8 +48,8 @@ def changed(**fields: Any) -> Turn:
         (changed(thread_ns=0), None),
         (changed(thread_ns=3_020_000, cpu_ns=3_020_000), 3_020_000),
         (changed(thread_ns=3_040_000, cpu_ns=3_040_000), None),  # more than there was: the clocks contradict each other
-        (changed(cpu_ns=1_020_000), 1_000_000),
-        (changed(cpu_ns=1_040_000), None),  # another thread of its own process computed meanwhile
+        (changed(cpu_ns=1_005_000), 1_000_000),
+        (changed(cpu_ns=1_020_000), None),  # another thread of its own process computed meanwhile
         (changed(throttled=1), None),  # a quota is no other process
         (changed(on_calling_thread=False), None),
         (replace(PREEMPTED, account=None), None),  # of an older run
@@ -67,6 +67,7 @@ def test_only_what_was_taken_is_left_out(turn: Turn, own: float | None) -> None:
         (changed(voluntary=2, delayed_ns=500_000), 1 / 6),
         (changed(on_calling_thread=False), 2 / 3),  # of the three milliseconds of a core that its threads asked for
         (changed(on_calling_thread=False, delayed_ns=None), None),
+        (changed(throttled=2), None),  # a quota of its own looks the same
         (replace(PREEMPTED, account=None), None),
     ],
 )
@@ -92,11 +93,14 @@ def test_both_turns_of_a_round_are_compared_by_one_clock_whichever_side_they_are
     """The test of equal programs needs no more than that: swapping the sides changes the sign and nothing else."""
     found = [tabulate_rounds(_rounds(pairs, names)).log_ratios("a", "b")[0] for names in ("ab", "ba")]
     assert found[0].logs.tolist() == pytest.approx([-log for log in found[1].logs])
-    by_own = [math.isfinite(own_ns(first)) and math.isfinite(own_ns(second)) for first, second in pairs]
-    assert [ratios.by_own_time for ratios in found] == [sum(by_own)] * 2
-    for log, is_own, (first, second) in zip(found[0].logs, by_own, pairs, strict=True):
-        times = (own_ns(first), own_ns(second)) if is_own else (first.wall_ns, second.wall_ns)
-        assert log == pytest.approx(math.log(times[0] / times[1]))
+    by_own = 0
+    for log, turns in zip(found[0].logs, pairs, strict=True):
+        candidates = [tuple(map(clock, turns)) for clock in (on_core_ns, undelayed_ns)]
+        own = next((times for times in candidates if all(map(math.isfinite, times))), None)
+        by_own += own is not None
+        first, second = own or (turns[0].wall_ns, turns[1].wall_ns)
+        assert log == pytest.approx(math.log(first / second))
+    assert [ratios.by_own_time for ratios in found] == [by_own] * 2
 
 
 def _rounds(pairs: list[tuple[Turn, Turn]], names: str) -> list[Round]:
