@@ -37,10 +37,11 @@ from harness.stats.rule import (
 # memory, and a row whose generations take no time by the clock has an end too.
 MOST_GENERATIONS = 1000
 
-# A row differs plainly where each of its generations lies so many times further from zero than the floor and the noise
-# of this machine, and where they agree with each other to this share of the smallest.
-_PLAIN = 10.0
-_AGREEMENT = 0.5
+# A row differs plainly where each of its generations lies so many times further from zero than the floor, and so many
+# times than what this machine was found to see at all, and where none lies more than so many times as far as another.
+_FLOORS = 10.0
+_SEEN = 2.0
+_APART = 2.0
 
 # What the two sides of a row are called, in its rounds too.
 BASE, HEAD = "base", "head"
@@ -126,6 +127,7 @@ class _Row:
     looks: tuple[int, ...] = ()
     next_look: int = 0
     look: Location | None = None
+    needed: int = 0
     least: int = 0
     least_until_s: float = math.inf
     lacked_time: bool = False
@@ -164,8 +166,8 @@ class _Row:
         sizes = np.abs(self.ratios())
         if sizes.size < len(self.generations):
             return False
-        least = _PLAIN * math.log1p(max(self.task.rule.floor, self.task.noise))
-        return bool(sizes.min() >= least and np.ptp(sizes) <= _AGREEMENT * sizes.min())
+        least = max(_FLOORS * math.log1p(self.task.rule.floor), _SEEN * math.log1p(self.task.noise))
+        return bool(sizes.min() >= least and sizes.max() <= _APART * sizes.min())
 
     @property
     def p(self) -> float:
@@ -183,8 +185,8 @@ class _Row:
 
 OnSample = Callable[[str, Generation], None]
 OnPass = Callable[[Sequence[str]], None]
-# Gets a sentence when a row goes on beyond its budget.
-OnNote = Callable[[str], None]
+# Gets the name of a row that goes on beyond its budget, the seconds that it takes in all, and both in a sentence.
+OnBeyond = Callable[[str, float, str], None]
 
 # Why a row of an interrupted comparison is not decided.
 STOPPED = "it was interrupted before it was decided"
@@ -202,7 +204,7 @@ def decide(
     tasks: Sequence[Task],
     on_sample: OnSample,
     on_pass: OnPass = lambda _: None,
-    on_note: OnNote = lambda _: None,
+    on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
 ) -> Iterator[Outcome]:
     """Decide all rows together; outcomes come at the end, in the order of the tasks.
 
@@ -225,7 +227,7 @@ def decide(
     try:
         while pending := [row for row in rows if row.wants_more]:
             for row in pending:
-                _go_to_next_look(row, len(rows), on_sample, on_note)
+                _go_to_next_look(row, len(rows), on_sample, on_beyond)
             _settle(rows)
             on_pass([row.task.name for row in rows if row.wants_more or row.state in ("higher", "lower")])
         found = [row for row in rows if row.state in ("higher", "lower")]
@@ -238,7 +240,7 @@ def decide(
         yield _outcome(row, combine_p(float(p), row.confirmation_p) if row.confirmed else float(p))
 
 
-def _plan(row: _Row, rows: int, on_sample: OnSample, on_note: OnNote) -> bool:
+def _plan(row: _Row, rows: int, on_sample: OnSample, on_beyond: OnBeyond) -> bool:
     """Measure what tells how many generations the budget has room for; False where the row failed.
 
     A row that has room for a first look, and that so many rows leave too little room to be called changed however plain
@@ -253,48 +255,56 @@ def _plan(row: _Row, rows: int, on_sample: OnSample, on_note: OnNote) -> bool:
         return False
     left = (task.budget_s - row.seconds) / max(row.price, 1e-9)
     most = max(1, int(min(len(row.generations) + left, MOST_GENERATIONS)))
-    needed = generations_needed(rows, looks=len(plan_looks(most, task.rule)), rule=task.rule)
-    if needed > most >= task.rule.first_look:
-        most = row.least = needed
-    elif needed > most and row.is_plain and task.cap_s > 0:
-        most = _go_beyond_the_budget(row, most, needed, on_note)
+    row.needed = generations_needed(rows, task.rule)
+    if row.needed > most >= task.rule.first_look:
+        most = row.least = row.needed
     row.looks = plan_looks(most, task.rule)
+    if row.needed > most:
+        _go_beyond_the_budget(row, on_beyond)
     return True
 
 
-def _go_beyond_the_budget(row: _Row, most: int, needed: int, on_note: OnNote) -> int:
-    """How many generations a row gets that differs plainly: as many as a verdict needs, where the cap has room."""
-    task, rule = row.task, row.task.rule
-    to_find_s = row.seconds + (needed - len(row.generations)) * row.price
-    total_s = to_find_s + confirmation_size(needed, rule) * row.price
-    row.lacked_time = total_s > task.cap_s
+def _go_beyond_the_budget(row: _Row, on_beyond: OnBeyond) -> bool:
+    """Give a row that differs plainly as many generations as a verdict needs; whether the cap has room for them."""
+    task = row.task
+    if not task.cap_s or len(row.generations) >= row.needed or not row.is_plain:
+        return False
+    row.lacked_time = row.least_until_s == task.cap_s or _seconds_needed(row) > task.cap_s
     if row.lacked_time:
-        return most
-    row.least, row.least_until_s = needed, task.cap_s
-    on_note(
+        return False
+    row.least, row.least_until_s = row.needed, task.cap_s
+    if row.next_look == 0:
+        row.looks = plan_looks(row.needed, task.rule)
+    seconds = _seconds_needed(row)
+    sentence = (
         f"{task.name} differs {_fold(row.ratios())}, so it goes on beyond its {task.budget_s:g} s: a verdict takes "
-        f"about {total_s:.0f} s (--row-cap {task.cap_s:g})"
+        f"about {seconds:.0f} s (--row-cap {task.cap_s:g})"
     )
-    return needed
+    on_beyond(task.name, seconds, sentence)
+    return True
+
+
+def _seconds_needed(row: _Row) -> float:
+    """What a row takes until a plain change is confirmed, with what it has taken."""
+    more = row.needed - len(row.generations) + confirmation_size(row.needed, row.task.rule)
+    return row.seconds + more * row.price
 
 
 def _fold(ratios: FloatArray) -> str:
-    return f"{math.exp(abs(float(np.median(ratios)))):.1f}-fold"
+    return f"{math.exp(float(np.median(np.abs(ratios)))):.1f}-fold"
 
 
-def _go_to_next_look(row: _Row, rows: int, on_sample: OnSample, on_note: OnNote) -> None:
-    if not row.looks and not _plan(row, rows, on_sample, on_note):
+def _go_to_next_look(row: _Row, rows: int, on_sample: OnSample, on_beyond: OnBeyond) -> None:
+    if not row.looks and not _plan(row, rows, on_sample, on_beyond):
         return
-    last = row.next_look == len(row.looks) - 1
     while len(row.generations) < row.looks[row.next_look]:
-        if not row.has_room:
+        if not row.has_room and not _go_beyond_the_budget(row, on_beyond):
             row.next_look = len(row.looks) - 1  # generations got dearer: this is the last look there is time for
-            row.lacked_time = row.lacked_time or len(row.generations) < row.least
             break
         if not _sample(row, on_sample):
             return
-    while last and row.has_room:  # they got cheaper
-        if not _sample(row, on_sample):
+    while row.next_look == len(row.looks) - 1 and (row.has_room or _go_beyond_the_budget(row, on_beyond)):
+        if not _sample(row, on_sample):  # they got cheaper, or it needs more
             return
     row.next_look += 1
     _look(row)
@@ -394,16 +404,16 @@ def _why_open(row: _Row, look: Location, floor: str) -> str:
     rule = row.task.rule
     if row.confirming and not row.confirmed:
         return f"a difference was found, but {row.confirming} fresh generations did not show it again"
+    if row.lacked_time:
+        return (
+            f"it differs {_fold(row.ratios())}, and a verdict takes {row.needed} generations and as many to confirm "
+            f"it, {_seconds_needed(row):.0f} s, where --row-cap allows {row.task.cap_s:g}"
+        )
     if look.size < rule.first_look <= len(row.generations):
         return f"only {look.size} of {len(row.generations)} generations have a turn that took any time by the clock"
     if look.size < rule.first_look:
         had = f"{look.size} generation{'' if look.size == 1 else 's'}"
         need_s = rule.first_look * row.seconds / len(row.generations)
-        if row.lacked_time:
-            return (
-                f"it differs {_fold(row.ratios())}, and a verdict takes {rule.first_look} generations and as many to "
-                f"confirm it, {2 * need_s:.0f} s, where --row-cap allows {row.task.cap_s:g}"
-            )
         return f"the budget had room for {had}, and {rule.first_look} say something; they take {need_s:.0f} s"
     edge = math.log1p(rule.floor)
     if look.low > edge or look.high < -edge:

@@ -48,6 +48,10 @@ class RowsLeft:
         """A generation of a row took so long."""
         self._spent[name] += seconds
 
+    def extend(self, name: str, seconds: float) -> None:
+        """A row goes on beyond its budget, and takes so long in all."""
+        self._expected[name] = seconds
+
     def keep_open(self, names: Collection[str]) -> None:
         """Only these rows are not decided yet."""
         self._open = names
@@ -80,4 +84,4 @@ def foresee(latency: Sequence[Task], compiled: Sequence[Task], rows: Sequence[Ro
     if all(of.is_known for of in rows):
         return f"{todo}; {Left(seconds=seconds).words}, as earlier comparisons here took"
     most = f"{seconds:.0f} s" if seconds < 2 * _MINUTE_S else duration(seconds)
-    return f"{todo}; up to {most}, and longer where a difference is confirmed"
+    return f"{todo}; up to {most}, and longer where a difference is confirmed, or is plain and calls take long"

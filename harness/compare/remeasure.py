@@ -268,10 +268,14 @@ def _decide(
         progress.step(name, advance=now - shown)
         shown = now
 
+    def beyond(name: str, seconds: float, sentence: str) -> None:
+        left.extend(name, seconds)
+        progress.note(sentence)
+
     tell()
     progress.stage(f"{title} (s at most)", budget)
     try:
-        outcomes: Sequence[Outcome] = list(decide(tasks, show, left.keep_open, progress.note))
+        outcomes: Sequence[Outcome] = list(decide(tasks, show, left.keep_open, beyond))
     except StoppedEarly as stopped:
         return {outcome.name: outcome for outcome in stopped.outcomes}, True
     progress.step("", advance=budget - shown)

@@ -34,9 +34,10 @@ from harness.report.verdicts import (
 )
 from harness.text import plural
 
-_BUDGET = "--row-budget"
-# As rows say it that had no room for enough generations.
+_BUDGET, _CAP = "--row-budget", "--row-cap"
+# As rows say it that had no room for enough generations: in their budget, or below the cap of plain ones.
 _TAKES = re.compile(r"they take (\d{1,9}) s\b")
+_TAKES_IN_ALL = re.compile(r"(\d{1,9}) s, where --row-cap allows")
 _FIGURES = ("ratio", "ci_low", "ci_high", "p", "base_value", "head_value")
 
 
@@ -90,7 +91,7 @@ def _latencies(rows: Sequence[Row]) -> str:
     timed = of_metric(rows, LATENCY.name)
     lost = [_counted(len(cases(of_verdict(rows, verdict))), verdict) for verdict in ("failed", "missing")]
     rest = [_counted(len(of_verdict(timed, verdict)), verdict) for verdict in ("unchanged", "identical", "new")]
-    unsure = [_counted(len(of_verdict(timed, "inconclusive")), "inconclusive")]
+    unsure = [_counted(sum(not row.lacked_time for row in of_verdict(timed, "inconclusive")), "inconclusive")]
     plain = _plain(timed)
     if not of_verdict(timed, *MEASURED, "identical"):
         changes = ["no latency was compared"]
@@ -295,11 +296,14 @@ def _more_time(comparison: Comparison) -> Step:
     if comparison.mode == "recorded":
         command = [word for word in comparison.command if word != "--no-remeasure"]
         return Step(f"{what} by measuring both sides again, side by side", shlex.join(command))
+    if plain := [row for row in rows if row.lacked_time]:
+        cap_s = 1.5 * max(_seconds_said(row, _TAKES_IN_ALL) for row in plain)
+        what = f"decide {plural(len(plain), 'row')} that differ{'s' if len(plain) == 1 else ''} plainly"
+        return Step(f"{what} with a higher cap", _with_option(comparison.command, _CAP, cap_s))
     doubled_s = 2 * budget_s(comparison)
-    needed_s = max((_needed_s(row) for row in rows), default=0.0)
+    needed_s = max((_seconds_said(row, _TAKES) for row in rows), default=0.0)
     time = "twice the time" if needed_s <= doubled_s else "the time that they need"
-    command = [*_without_budget(comparison.command), _BUDGET, f"{max(doubled_s, needed_s):.10g}"]
-    return Step(f"{what} with {time}", shlex.join(command) if comparison.command else "")
+    return Step(f"{what} with {time}", _with_option(comparison.command, _BUDGET, max(doubled_s, needed_s)))
 
 
 def budget_s(comparison: Comparison) -> float:
@@ -308,15 +312,16 @@ def budget_s(comparison: Comparison) -> float:
     return setting(comparison, "row_budget_s", max(math.ceil(longest), 1))
 
 
-def _needed_s(row: Row) -> float:
+def _seconds_said(row: Row, takes: re.Pattern[str]) -> float:
     """The time that a row says it takes; 0 where it says nothing."""
-    match = _TAKES.search(row.reason)
+    match = takes.search(row.reason)
     return float(match[1]) if match else 0.0
 
 
-def _without_budget(command: Sequence[str]) -> list[str]:
-    words = [word for word in command if not word.startswith(f"{_BUDGET}=")]
-    while _BUDGET in words:
-        at = words.index(_BUDGET)
+def _with_option(command: Sequence[str], option: str, seconds: float) -> str:
+    """The command line with another value of an option; "" where it is not known."""
+    words = [word for word in command if not word.startswith(f"{option}=")]
+    while option in words:
+        at = words.index(option)
         del words[at : at + 2]
-    return words
+    return shlex.join([*words, option, f"{seconds:.10g}"]) if command else ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +16,7 @@ from harness.records.run import Run
 from harness.report.remarks import was_compared
 from harness.report.run_row import Row, Section
 from harness.report.run_rows import baseline_label, section_of
-from harness.stats.own_time import own_ns, taken_share
+from harness.stats.own_time import taken_share
 
 # Of a quiet core other processes take some per mille; more than this is worth a note.
 TAKEN = 0.05
@@ -214,7 +212,7 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
             "Groups measured in one generation have ratios without intervals: one set of processes cannot show how "
             "much the next would differ."
         )
-    notes.extend(_busy_groups(run))
+    notes.extend(_busy_groups(run, sections))
     for section in sections:
         baseline = next((row for row in section.rows if row.baseline), None)
         if section.rounds and (baseline is None or baseline.latency_ns is None):
@@ -222,36 +220,44 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _busy_groups(run: Run) -> Iterator[str]:
+def _busy_groups(run: Run, sections: Sequence[Section]) -> Iterator[str]:
     """Groups of whose time other processes took a share that matters, in a sentence, or two where ratios differ."""
     pinned = {case.group for case in run.header.cases if case.pin}
-    shares: dict[str, list[float]] = {}
-    by_own_time: dict[str, bool] = {}
+    taken_ns, wall_ns = Counter[str](), Counter[str]()
     for turns in run.rounds:
         for turn in turns.turns:
             share = taken_share(turn)
             if share is None and turn.account is None and turns.group in pinned and turn.wall_ns:
                 share = 1 - turn.cpu_ns / turn.wall_ns  # of a run that is older than accounts
             if share is not None:
-                shares.setdefault(turns.group, []).append(share)
-                by_own_time[turns.group] = math.isfinite(own_ns(turn))
-    busy = {group: share for group, values in shares.items() if (share := statistics.fmean(values)) > TAKEN}
+                taken_ns[turns.group] += round(share * turn.wall_ns)
+                wall_ns[turns.group] += turn.wall_ns
+    busy = {group: taken_ns[group] / spent for group, spent in wall_ns.items() if taken_ns[group] > TAKEN * spent}
+    factors = {
+        section.group: [row.latency_ns / row.own_ns for row in section.rows if row.own_ns and row.latency_ns]
+        for section in sections
+    }
     for left_out in (True, False):
-        groups = [group for group in busy if by_own_time[group] == left_out]
+        groups = [group for group in busy if bool(factors.get(group)) == left_out]
         if groups:
-            taken = min(busy[group] for group in groups), max(busy[group] for group in groups)
+            shares = [busy[group] for group in groups]
             named = groups if len(groups) <= _MOST_NAMES else groups[:_MOST_NAMES]
             rest = f" and {len(groups) - len(named)} more" if len(named) < len(groups) else ""
             yield (
                 f"While {', '.join(named)}{rest} {'was' if len(groups) == 1 else 'were'} timed, other processes took "
-                f"{_ends(f'{100 * share:.0f}' for share in taken)} % of the time. "
-                + (
-                    f"Latencies there are about {_ends(f'{1 / (1 - share):.2g}' for share in taken)} times what the "
-                    "calls take by themselves; ratios leave that out."
-                    if left_out
-                    else "Latencies there are too high, and ratios are less sure."
-                )
+                f"{_ends(f'{100 * share:.0f}' for share in (min(shares), max(shares)))} % of the time. "
+                f"{_what_follows([factor for group in groups for factor in factors.get(group, ())])}"
             )
+
+
+def _what_follows(factors: Sequence[float]) -> str:
+    """Of latencies that are so many times as long as the own time of the same calls; (): own time is not known."""
+    if not factors:
+        return "Latencies there are too high, and ratios are less sure."
+    if max(factors) <= 1 + TAKEN:
+        return "Median latencies hardly show it, and ratios leave it out."
+    times = _ends(f"{factor:.2g}" for factor in (min(factors), max(factors)))
+    return f"Latencies there are about {times} times what the calls take by themselves; ratios leave that out."
 
 
 def _ends(numbers: Iterable[str]) -> str:

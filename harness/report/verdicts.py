@@ -192,11 +192,14 @@ def busy_line(rows: Sequence[Row]) -> str:
     if not known:
         return ""
     shares = [taken for _, taken in known]
-    mean, worst = statistics.mean(shares), max(known, key=lambda pair: pair[1])
+    mean = statistics.mean(shares)
     word = "busy" if mean >= _BUSY else "somewhat busy" if mean >= _SOMEWHAT_BUSY else "quiet"
     text = f"the machine was {word}: other processes took {_rough_share(mean)} of the time of what was timed"
-    if worst[1] >= _BUSY and len(known) > 1:
-        text += f", most of {worst[0].case} ({_rough_share(worst[1])})"
+    worst = sorted((pair for pair in known if pair[1] >= _BUSY), key=lambda pair: -pair[1])
+    if worst and len(known) > 1:
+        named = [f"{_rough_share(taken)} of {row.case}" for row, taken in worst[:_MOST_BUSY]]
+        rest = [f"{_rough_share(_BUSY)} or more of {len(worst) - len(named)} others"] if worst[_MOST_BUSY:] else []
+        text += f" ({', '.join([*named, *rest])})"
     by_own = sum(row.own_time >= 0.5 for row, _ in known)
     if not by_own:
         return text
@@ -221,6 +224,8 @@ def controls_line(controls: Sequence[Row]) -> str:
 
 # Shares of the time that other processes took.
 _SOMEWHAT_BUSY, _BUSY = 0.01, 0.1
+# Rows that are named, of those that were.
+_MOST_BUSY = 3
 
 
 def _rough_share(value: float) -> str:

@@ -207,10 +207,16 @@ class Underway:
         self.keep_run(side, run.header.suite_name, run.path)
 
 
+# Where a selfcheck found that even a change to twice the time stays unseen.
+_SEES_NOTHING = 1.0
+
+
 def _noise_of(environment: Environment) -> float:
-    """The smallest change that this machine's last selfcheck found; 0 where it is not known."""
+    """The smallest change that this machine's last selfcheck found, as a share; 0 where it was never checked."""
     facts = selfcheck_of(environment)
-    return (facts.detects or 0.0) if facts is not None else 0.0
+    if facts is None:
+        return 0.0
+    return _SEES_NOTHING if facts.detects is None else facts.detects
 
 
 def compare_sides(

@@ -63,9 +63,10 @@ def plan_looks(most: int, rule: Rule) -> tuple[int, ...]:
     return (*looks, max(most, 1))
 
 
-def generations_needed(rows: int, *, looks: int, rule: Rule) -> int:
+def generations_needed(rows: int, rule: Rule) -> int:
     """Generations with which one of so many rows can be called changed: all on one side have p = 2^(1 - n)."""
-    return next(size for size in count(rule.first_look) if smallest_p(size) * looks * rows <= rule.alpha)
+    sizes = count(rule.first_look)
+    return next(size for size in sizes if smallest_p(size) * len(plan_looks(size, rule)) * rows <= rule.alpha)
 
 
 def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool = False) -> Location:

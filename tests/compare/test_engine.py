@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.compare.engine import MOST_GENERATIONS, STOPPED, Decision, Generation, Outcome, StoppedEarly, decide
-from harness.stats.rule import combine_p, take_look
+from harness.stats.rule import combine_p, generations_needed, take_look
 from tests.compare.scripted import (
     EQUAL,
     NOISY,
@@ -201,7 +201,9 @@ def plain_row(
     notes: list[str] = []
     task = a_task("row", generations(*log_ratios, seconds=3.0), budget_s=budget_s)
     (outcome,) = decide(
-        [replace(task, cap_s=cap_s, noise=noise)], lambda _name, _generation: None, on_note=notes.append
+        [replace(task, cap_s=cap_s, noise=noise)],
+        lambda _name, _generation: None,
+        on_beyond=lambda _name, _seconds, sentence: notes.append(sentence),
     )
     return outcome, notes
 
@@ -233,8 +235,8 @@ def test_a_plain_change_that_the_cap_has_no_room_for_says_what_is_lacking() -> N
     [
         ((0.0, 0.001), 0.0),
         ((0.099, 0.099), 0.0),  # ten times the floor of 1 % is 0.0995
-        ((2.08, 2.08), 0.25),  # this machine sees no change below 25 %
-        ((0.4, 0.9), 0.0),  # the generations differ as much as the sides
+        ((0.4, 0.4), 0.25),  # this machine sees no change below 25 %, and this is less than twice that
+        ((0.4, 0.9), 0.0),  # the generations differ more than the sides
         ((2.08, 0.001), 0.0),
     ],
 )
@@ -242,6 +244,23 @@ def test_a_change_that_may_be_noise_keeps_to_its_budget(log_ratios: tuple[float,
     outcome, notes = plain_row(*log_ratios, noise=noise)
     assert (outcome.decision, outcome.lacked_time, notes) == ("inconclusive", False, [])
     assert len(outcome.generations) == 5
+
+
+def test_a_row_whose_generations_get_dearer_is_asked_again_whether_it_differs_plainly() -> None:
+    """After two of 1.8 s there seemed to be room for eight, and the budget ends before those."""
+    steps = [*generations(2.08, seconds=1.8), *generations(2.1, seconds=1.8), *[a_generation(2.08, seconds=3.0)] * 30]
+    (outcome,) = decide([replace(a_task("row", steps, budget_s=15), cap_s=1800.0)], lambda _name, _generation: None)
+    assert (outcome.decision, len(outcome.generations)) == ("regressed", 16)
+
+
+@pytest.mark.parametrize("rows", [1, 51, 52, 60, 104])
+def test_a_plain_change_is_found_among_however_many_rows(rows: int) -> None:
+    """From twelve generations on there are two looks, which make each of them worth less."""
+    tasks = [a_task(f"equal {number}", generations(*EQUAL, seconds=3.0), budget_s=15) for number in range(rows - 1)]
+    plain = replace(a_task("row", generations(*FAR_SLOWER, seconds=3.0), budget_s=15), cap_s=1800.0)
+    *_, outcome = decide([*tasks, plain], lambda _name, _generation: None)
+    assert outcome.decision == "regressed"
+    assert len(outcome.generations) == 2 * generations_needed(rows, RULE)
 
 
 def test_a_row_that_turns_out_not_to_differ_is_not_called_changed_since_it_went_on() -> None:

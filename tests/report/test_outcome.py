@@ -98,11 +98,11 @@ TIMED = make_timed("a/b@c", 1.0, 1.0, "unchanged")
         ),
         (
             [make_timed("m/v@d", 360.0, 7.9, "inconclusive", lacked_time=True)],
-            "1 row differs 7.9-fold and could not be decided for want of time, 1 inconclusive.",
+            "1 row differs 7.9-fold and could not be decided for want of time.",
         ),
         (
             [TIMED, *(make_timed(f"m/v{n}@d", 360.0, 2.0 * n, "inconclusive", lacked_time=True) for n in (1, 2))],
-            "2 rows differ up to 4.0-fold and could not be decided for want of time, 2 inconclusive, 1 unchanged.",
+            "2 rows differ up to 4.0-fold and could not be decided for want of time, 1 unchanged.",
         ),
         (
             [TIMED, replace(TIMED, verdict="regressed", control=True, gate="violated")],
@@ -123,8 +123,10 @@ def test_how_busy_the_machine_was_is_said_in_words() -> None:
     assert busy_line(taken[:1]) == "the machine was quiet: other processes took 0 % of the time of what was timed"
     assert busy_line(taken[:2]).startswith("the machine was somewhat busy: other processes took 1 % of the time")
     assert busy_line(taken) == (
-        "the machine was busy: other processes took 11 % of the time of what was timed, most of m/v0.3@d (30 %)"
+        "the machine was busy: other processes took 11 % of the time of what was timed (30 % of m/v0.3@d)"
     )
+    many = [replace(TIMED, case=f"m/v{share}@d", taken=share / 100) for share in (11, 40, 12, 30, 20)]
+    assert busy_line(many).endswith("(40 % of m/v40@d, 30 % of m/v30@d, 20 % of m/v20@d, 10 % or more of 2 others)")
     by_own = [replace(row, own_time=1.0) for row in taken[:2]]
     assert busy_line(by_own).endswith("timed; the ratios leave that out, the times of a call have it in them")
     assert "; the ratios of 2 of 3 rows leave that out" in busy_line([*by_own, taken[2]])
@@ -174,6 +176,15 @@ def test_rows_that_tell_their_time_get_it() -> None:
     (step,) = next_steps(make_comparison([few], command=("harness", "compare", "a", "b")))
     assert step.text == "decide 1 inconclusive row with twice the time"
     assert step.command == "harness compare a b --row-budget 30"
+
+
+def test_a_row_that_the_cap_had_no_room_for_gets_a_higher_one() -> None:
+    why = "it differs 7.9-fold, and a verdict takes 8 generations and as many to confirm it, 480 s, where --row-cap "
+    row = make_timed("m/v@d", 9e9, 7.9, "inconclusive", lacked_time=True, reason=f"{why}allows 300")
+    command = ("harness", "compare", "a", "b", "--row-cap", "300")
+    (step,) = next_steps(make_comparison([row, UNSURE], command=command))
+    assert step.text == "decide 1 row that differs plainly with a higher cap"
+    assert step.command == "harness compare a b --row-cap 720"
 
 
 def test_the_regression_to_repeat_is_the_largest_that_no_gate_allows() -> None:
