@@ -59,11 +59,12 @@ class Score:
 
     Attributes:
         given: Which data it had, in words.
-        alarms: On modules against themselves, slower or faster; by workload.
+        alarms: On modules against themselves, slower or faster; by workload, and what computed beside it.
         found: On slowed heads, slower only; by workload and slowdown.
         seconds: Mean over all stretches; None where a rule always uses the whole budget.
         own: Whether it is the harness's rule.
-        left_out: Stretches after which the stream has too few generations for the confirmation.
+        left_out: Stretches after which the stream has too few generations for the confirmation; they count as those
+            in which nothing was said.
     """
 
     name: str
@@ -116,7 +117,7 @@ def contest(streams: Streams, *, budget_s: float) -> list[Score]:
         (
             f"harness, all within {budget_s:g} s",
             f"the same with a budget of {budget_s / 2:g} s, so that the confirmation ends within {budget_s:g} s",
-            _harness(budget_s / 2),
+            _harness(budget_s / 2, within_s=budget_s),
             True,
         ),
         (
@@ -139,7 +140,7 @@ def cut(stream: Sequence[Recorded], *, budget_s: float) -> list[Stretch]:
     for start in overlapping_starts(sampled, budget_s=budget_s):
         before = ends[start - 1] if start else 0.0
         end = int(np.searchsorted(ends, before + budget_s, side="right"))
-        if end < len(sampled):
+        if end < len(sampled) and end - start >= 2:  # a process of either side
             found.append(Stretch(recorded=recorded, sampled=sampled, start=start, end=end))
     return found
 
@@ -169,26 +170,30 @@ def _score(name: str, text: str, judge: Judge, own: bool, stretches: Mapping[str
     for stream, several in stretches.items():
         said = [answer for answer in map(judge, several) if answer is not None]
         left_out += len(several) - len(said)
-        if not said:
+        if not several:
             continue
         seconds += [one.seconds for one in said]
         workload, slowdown = slowdown_of(stream)
+        _, _, company = stream.partition(" beside ")
+        label = f"{workload} beside {company}" if company else workload
         if slowdown:
-            found[workload, slowdown] = Count(hits=sum(one.sign > 0 for one in said), trials=len(said))
+            found[label, slowdown] = Count(hits=sum(one.sign > 0 for one in said), trials=len(several))
         else:
-            alarms[workload] = Count(hits=sum(one.sign != 0 for one in said), trials=len(said))
+            alarms[label] = Count(hits=sum(one.sign != 0 for one in said), trials=len(several))
     mean_s = float(np.mean(seconds)) if own and seconds else None
     return Score(name=name, given=text, alarms=alarms, found=found, seconds=mean_s, own=own, left_out=left_out)
 
 
-def _harness(budget_s: float) -> Judge:
+def _harness(budget_s: float, *, within_s: float = math.inf) -> Judge:
+    """The harness's rule; what it takes longer for than `within_s` it has not said."""
+
     def judge(stretch: Stretch) -> Said | None:
         try:
             outcome = play(stretch.sampled, budget_s=budget_s, start=stretch.start)
         except RanOutError:
             return None
-        sign = {REGRESSED: 1, IMPROVED: -1}.get(outcome.decision, 0)
-        return Said(sign=sign, seconds=seconds_of(outcome))
+        sign, seconds = {REGRESSED: 1, IMPROVED: -1}.get(outcome.decision, 0), seconds_of(outcome)
+        return Said(sign=sign if seconds <= within_s else 0, seconds=seconds)
 
     return judge
 

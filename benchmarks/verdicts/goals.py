@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.verdicts.trials import Streams, Trials, as_sampled, play_disjoint, play_overlapping, slowdown_of
+from benchmarks.verdicts.recording import Recorded
+from benchmarks.verdicts.trials import (
+    Streams,
+    Trials,
+    as_sampled,
+    is_quiet,
+    is_waiting,
+    play_disjoint,
+    play_overlapping,
+    slowdown_of,
+)
 from benchmarks.verdicts.words import between, percent
-from harness.report.markdown_text import table
+from harness.report.markdown_text import blocks, table
 from harness.stats.intervals import rate_bounds
 
 BUDGET_S = 15.0
@@ -19,23 +29,22 @@ class Goal:
 
     Attributes:
         streams: Whose trials count together.
-        within_s: Seconds by which the confirmation has to have ended; also the budget.
-        cap_s: Of a row that differs plainly.
+        within_s: Seconds by which the confirmation has to have ended; also the budget. None: the default budget, and as
+            long as it takes.
     """
 
     what: str
     goal: str
     streams: Sequence[str]
-    within_s: float = BUDGET_S
+    within_s: float | None = BUDGET_S
     floor: float = 0.01
-    cap_s: float = 0.0
 
 
 _COMPANY = " beside two hogs a core"
 GOALS = (
     Goal(
         what="+1 % on 5 ms, floor 0.5 %, 15 s with confirmation, quiet",
-        goal="at least 95 %",
+        goal="at least 95 % of 100 trials",
         streams=["loop +1 %"],
         floor=0.005,
     ),
@@ -53,47 +62,66 @@ GOALS = (
         streams=[f"long +3 %{_COMPANY}"],
         within_s=30,
     ),
-    Goal(what="2-fold on 3 s calls, default settings", goal="100 %", streams=["slow +100 %"], cap_s=1800),
-    Goal(what="8-fold on 3 s calls, default settings", goal="100 %", streams=["slow +700 %"], cap_s=1800),
+    Goal(what="2-fold on 3 s calls, default settings", goal="100 %", streams=["slow +100 %"], within_s=None),
+    Goal(what="8-fold on 3 s calls, default settings", goal="100 %", streams=["slow +700 %"], within_s=None),
 )
 
 
 def goals(streams: Streams) -> str:
     """The goals, one line each; one whose streams were not recorded says so."""
-    lines = [_equal(streams)]
-    for goal in GOALS:
-        there = [streams[name] for name in goal.streams if name in streams]
-        played = [
-            play_overlapping(as_sampled(stream), budget_s=goal.within_s, floor=goal.floor, cap_s=goal.cap_s)
-            for stream in there
-        ]
-        lines.append([goal.what, goal.goal, _found(played, goal) if there else "not recorded"])
-    return table(("what", "goal", "measured"), lines)
+    lines = [_equal(streams), *(_line(goal, streams) for goal in GOALS)]
+    lines += [_waiting(streams, quiet=quiet) for quiet in (True, False)]
+    return blocks(
+        "Trials overlap, and are worth the number of disjoint ones that is given; one that ran out of generations "
+        "counts as not found. A rate of 0.1 % is bounded by 3,000 rows without an alarm, and 1,000 bound it by 0.3 %.",
+        table(("what", "goal", "measured"), lines),
+    )
 
 
 def _equal(streams: Streams) -> list[str]:
     played = [
-        play_disjoint(as_sampled(stream), budget_s=BUDGET_S)
+        play_disjoint(as_sampled(stream), budget_s=BUDGET_S).long_enough
         for name, stream in streams.items()
         if slowdown_of(name)[1] == 0
     ]
     rows, alarms = sum(one.size for one in played), sum(one.false_alarms for one in played)
     return [
-        "equal modules called changed, quiet and beside others, at least 1,000 disjoint rows of 15 s",
-        "at most 0.1 %",
+        "equal modules called changed, quiet and beside others, disjoint rows with a budget of 15 s",
+        "at most 0.1 %, of 1,000 rows",
         f"{alarms} of {rows:,} ({between(rate_bounds(alarms, rows))})",
     ]
 
 
-def _found(played: Sequence[Trials], goal: Goal) -> str:
-    """Of all trials that started; those that ran out of generations count as not found."""
-    every = sum(one.size + one.left_out for one in played)
-    if not every:
-        return "not measured: too few generations"
-    found, within = sum(one.found() for one in played), sum(one.found(within_s=goal.within_s) for one in played)
-    left_out = sum(one.left_out for one in played)
-    ran_out = f"; {left_out} ran out of generations" if left_out else ""
-    text = f"{percent(found / every)} found ({found} of {every} overlapping trials{ran_out})"
-    if goal.cap_s:
-        return text
-    return f"{text}, {percent(within / every)} with the confirmation within {goal.within_s:g} s"
+def _line(goal: Goal, streams: Streams) -> list[str]:
+    there = {name: streams[name] for name in goal.streams if name in streams}
+    budget_s = goal.within_s or BUDGET_S
+    played = {
+        name: play_overlapping(as_sampled(stream), budget_s=budget_s, floor=goal.floor)
+        for name, stream in there.items()
+    }
+    every = list(played.values())
+    if not sum(one.started for one in every):
+        return [goal.what, goal.goal, "not recorded"]
+    within = [f"{_found(every, within_s=goal.within_s)} within {goal.within_s:g} s"] if goal.within_s else []
+    of_each = [f"{name.split()[0]} {_found([one])}" for name, one in played.items()] if len(played) > 1 else []
+    worth = f"worth {sum(one.disjoint for one in every):.0f} disjoint ones"
+    return [goal.what, goal.goal, "; ".join([*within, f"{_found(every)} in the end ({worth})", *of_each])]
+
+
+def _found(played: Sequence[Trials], *, within_s: float | None = None) -> str:
+    started = sum(one.started for one in played)
+    found = sum(one.found() if within_s is None else one.found(within_s=within_s) for one in played)
+    return f"{percent(found / started, 1)} ({found} of {started})"
+
+
+def _waiting(streams: Streams, *, quiet: bool) -> list[str]:
+    what = f"a head that waits instead of computing (+3 %), {'quiet' if quiet else 'two hogs on each core'}"
+    heads = [one for name, one in streams.items() if is_waiting(name) and is_quiet(name) == quiet]
+    if not heads:
+        return [what, "as often as by wall time", "not recorded"]
+    by_wall: list[Sequence[Recorded]] = [[one.by_wall_time for one in head] for head in heads]
+    own, wall = (
+        _found([play_overlapping(as_sampled(head), budget_s=BUDGET_S) for head in several])
+        for several in (heads, by_wall)
+    )
+    return [what, "as often as by wall time", f"{own} found; by wall time {wall}"]

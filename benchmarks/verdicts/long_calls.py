@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from benchmarks.documents import replace_between
 from benchmarks.verdicts.programs import Workload, matmul_loop, prepare
 from harness.compare.engine import BASE, HEAD
 from harness.compare.samplers import GENERATION_S, LONG_ROUND_S, LatencySampler
-from harness.measure import Group, Settings, measure_generation
+from harness.measure import Group, Settings, last_core, measure_generation
 from harness.measure.alone import only_one_measures
 from harness.report.markdown_text import blocks, table
 from harness.stats.rule import Rule, confirmation_size
@@ -55,7 +54,7 @@ def _generation_s(seconds: float, toolchain: Toolchain, *, plainly: bool) -> flo
         name=f"calls of {seconds:g} s",
         uri=workload.uri,
         cases=(prepare(workload, 0.0, BASE, toolchain), prepare(workload, _SLOWER - 1, HEAD, toolchain)),
-        cpus=frozenset({max(os.sched_getaffinity(0))}),
+        cpus=last_core(),
     )
     settings = Settings(seconds=GENERATION_S, long_round_s=None if plainly else LONG_ROUND_S)
     with only_one_measures(print):

@@ -2,7 +2,7 @@
 
 Every rule answers with the sign of the change that it would report: 1 slower, -1 faster, 0 neither. What it is given
 follows how the tool collects its samples; `given` cuts both from one stretch of a stream as long as the budget. Where a
-choice had to be made it favours the tool: base and head are seconds apart, not the days of a stored golden time, and on
+choice had to be made it favours the tool: base and head are minutes apart, not the days of a stored golden time, and on
 the same machine, cores and warm caches.
 """
 
@@ -130,7 +130,7 @@ class Named:
     rule: Rule
 
 
-ONE_PROCESS = "ten turns of one base process and of one head process, a budget apart"
+ONE_PROCESS = "ten turns of one base process and of one head process, from the beginning and the end of the stretch"
 HALVES = "every process of the budget: the base's of its first half, the head's of its second"
 
 OTHERS = (
@@ -139,7 +139,7 @@ OTHERS = (
     Named(name="google/benchmark compare.py", given=ONE_PROCESS, rule=compare_py),
     Named(
         name="asv continuous (factor 1.1)",
-        given="ten turns of each of two processes a side, a budget apart",
+        given="ten turns of each of two processes a side, from the beginning and the end of the stretch",
         rule=asv_continuous,
     ),
     Named(name="asv continuous --factor 1.01", given="the same", rule=asv_sensitive),

@@ -22,7 +22,7 @@ from benchmarks.verdicts.programs import Workload, prepare, workloads
 from benchmarks.verdicts.waiting import Wait, waiting_pair
 from harness.compare.engine import BASE, HEAD, Generation
 from harness.compare.samplers import GENERATION_S, LONG_ROUND_S, LatencySampler, summarise_generation
-from harness.measure import Group, Loadable, Settings
+from harness.measure import Group, Loadable, Settings, last_core
 from harness.measure.alone import only_one_measures
 from harness.records.run import Account, Round, Turn
 from harness.stats import tabulate_rounds
@@ -235,7 +235,7 @@ class _Tap:
             name=stream.name,
             uri=workload.uri,
             cases=cases,
-            cpus=frozenset({max(os.sched_getaffinity(0))}) if workload.pin else None,
+            cpus=last_core() if workload.pin else None,
         )
         settings = Settings(seconds=GENERATION_S, long_round_s=LONG_ROUND_S)
         self._sample = LatencySampler(group, settings, self._rounds.append)

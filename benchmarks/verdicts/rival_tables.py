@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -20,11 +20,15 @@ from harness.stats.signed_rank import locate
 
 def rivals(streams: Streams, *, quiet: bool) -> str:
     """Every rule on the same stretches, of the quiet streams or of those beside others."""
-    chosen = {name: one for name, one in streams.items() if is_quiet(name) == quiet and not is_waiting(name)}
+    chosen = {
+        name: one
+        for name, one in streams.items()
+        if is_quiet(name) == quiet and not is_waiting(name) and slowdown_of(name)[1] <= SLOWDOWNS[-1]
+    }
     if not chosen:
         return "None was recorded."
     scores = contest(chosen, budget_s=BUDGET_S)
-    slowdowns = SLOWDOWNS[1:]
+    slowdowns = sorted({share for name in chosen if (share := slowdown_of(name)[1])})
     heads = ["rule", "false alarms", *(f"+{share * 100:g} %" for share in slowdowns), "mean s"]
     rows = [
         [
@@ -45,21 +49,32 @@ def rivals(streams: Streams, *, quiet: bool) -> str:
         f"Stretches of {BUDGET_S:g} s, overlapping, the same for all rules; false alarms are answers of `slower` or "
         "`faster` on equal modules, the rest answers of `slower` on slowed ones; each is a mean over workloads. What "
         "a rule with a threshold of 10 % finds below 10 % is noise. Compare a rule's power with its false alarms: one "
-        "that cries in a third of equal rows finds a third of anything.",
+        "that cries in a third of equal rows finds a third of anything. The streams were recorded in turns, so that a "
+        f"stretch was recorded over {_minutes(chosen.values()):.0f} minutes (the median of streams): the base and the "
+        "head of rules that do not measure in turns lie as far apart.",
         table(heads, rows, numbers=[False, *[True] * (len(heads) - 1)]),
         *(
-            f"`{one.name}` ran out of generations in {one.left_out} stretches, which are left out of its figures."
+            f"`{one.name}` ran out of generations in {one.left_out} stretches, which count as not found."
             for one in scores
             if one.left_out
         ),
         f"Rules that find more than the harness, with at most {percent(COMPARABLE)} more false alarms a row:",
         verdict,
-        details("By workload", _by_workload(scores)),
+        details("By workload", _by_workload(scores, slowdowns)),
         details("Which data each rule was given", "\n".join(f"- {one.name}: {one.given}." for one in scores)),
     )
 
 
-def _by_workload(scores: Sequence[Score]) -> str:
+def _minutes(streams: Iterable[Sequence[Recorded]]) -> float:
+    """Between the first and the last generation of a stretch, by the clock; the median of the streams' means."""
+    apart = []
+    for stream in streams:
+        span_s = stream[-1].started_unix - stream[0].started_unix
+        apart.append(span_s / 60 * min(1.0, BUDGET_S / sum(one.seconds for one in stream)))
+    return float(np.median(apart))
+
+
+def _by_workload(scores: Sequence[Score], slowdowns: Sequence[float]) -> str:
     names = list(dict.fromkeys(name for one in scores for name in one.alarms))
     slow = sorted({key for one in scores for key in one.found}, key=lambda key: (key[0], key[1]))
     alarms = [
@@ -73,14 +88,14 @@ def _by_workload(scores: Sequence[Score]) -> str:
             *(
                 " / ".join(
                     f"{one.found[name, share].rate * 100:.0f}" if (name, share) in one.found else "-"
-                    for share in SLOWDOWNS[1:]
+                    for share in slowdowns
                 )
                 for name in workload_names
             ),
         ]
         for one in scores
     ]
-    sizes = " / ".join(f"+{share * 100:g}" for share in SLOWDOWNS[1:])
+    sizes = " / ".join(f"+{share * 100:g}" for share in slowdowns)
     return blocks(
         table(["false alarms", *names], alarms, numbers=[False, *[True] * len(names)]),
         table([f"% found at {sizes} %", *workload_names], found, numbers=[False, *[True] * len(workload_names)]),
@@ -141,7 +156,8 @@ def statistics(streams: Streams) -> str:
     ]
     heads = ["generations", "stretches", "confidence", "± signed-rank", "± Student", "signed-rank covers", "t covers"]
     return blocks(
-        "Standard deviation between generations / the robust one (1.4826 times the median distance from the median) / "
+        "Of quiet streams, and of those beside others that have no own time. Standard deviation between generations / "
+        "the robust one (1.4826 times the median distance from the median) / "
         "mean half width of the 95 % interval of 16 generations, which is what verdicts depend on; of log ratios of "
         "equal modules, in %:",
         table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from benchmarks.verdicts.facts import Facts
 from benchmarks.verdicts.goals import goals
 from benchmarks.verdicts.preempted import preempted_rounds
 from benchmarks.verdicts.programs import workloads
+from benchmarks.verdicts.recording import Recorded
 from benchmarks.verdicts.rival_tables import rivals, statistics
 from benchmarks.verdicts.trials import Streams, slowdown_of
 from benchmarks.verdicts.verdict_tables import beside_others, clocks, false_alarms, power, together, waiting
@@ -72,17 +74,26 @@ def recorded(streams: Streams, facts: Facts | None) -> str:
         [
             name,
             titles.get(slowdown_of(name)[0], "-"),
+            f"{np.median([np.median(one.sides[0]) for one in stream]) / 1e6:.3g}",
             f"{len(stream)}",
             f"{sum(one.seconds for one in stream):.0f}",
             f"{np.mean([one.seconds for one in stream]):.2f}",
             f"{np.median([len(one.head_first) for one in stream]):.0f}",
-            " / ".join(f"{value:.2f}" for value in np.percentile([one.load for one in stream], (0, 50, 100))),
+            _taken(stream),
         ]
         for name, stream in streams.items()
     ]
-    heads = ["stream", "program (one call)", "generations", "seconds", "s each", "rounds each", "load min/median/max"]
+    heads = ["stream", "program", "ms a call", "generations", "seconds", "s each", "rounds each", "taken"]
     total = f"{len(every)} generations, {sum(one.seconds for one in every) / 60:.0f} minutes of them"
     return blocks(
-        f"Recorded from {min(when)} to {max(when)} UTC {where}: {total}.",
-        details("Each stream", table(heads, rows, numbers=[False, False, True, True, True, True])),
+        f"Recorded from {min(when)} to {max(when)} UTC {where}: {total}. The streams took turns, a few generations "
+        "each; the load average, over a minute in which several of them took turns, was "
+        f"{np.median([one.load for one in every]):.1f} (median). `ms a call` is the base's, by the clock that decides; "
+        "`taken` is the share of the time of its turns that other processes took.",
+        details("Each stream", table(heads, rows, numbers=[False, False, *[True] * 6])),
     )
+
+
+def _taken(stream: Sequence[Recorded]) -> str:
+    shares = [share for one in stream for share in one.taken if share is not None]
+    return f"{np.mean(shares) * 100:.1f} %" if shares else "-"

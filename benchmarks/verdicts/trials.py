@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.verdicts.recording import Recorded
 from harness.compare.engine import Generation, Outcome, Task, decide
+from harness.compare.options import CompareOptions
 from harness.stats.intervals import rate_bounds
 from harness.stats.rule import CONFIRMING_LOOKS, Rule
 
@@ -18,6 +19,8 @@ Streams = Mapping[str, tuple[Recorded, ...]]
 
 # Overlapping trials start so many generations apart.
 STEP = 4
+# As `harness compare` has it where a user says nothing else, on a machine without a selfcheck.
+ROW_CAP_S = CompareOptions().row_cap
 
 REGRESSED, IMPROVED = "regressed", "improved"
 
@@ -40,6 +43,17 @@ class Trials:
     def size(self) -> int:
         """Trials that came to their end."""
         return len(self.outcomes)
+
+    @property
+    def started(self) -> int:
+        """All of them; those that ran out of generations are counted as not found."""
+        return self.size + self.left_out
+
+    @property
+    def long_enough(self) -> Trials:
+        """Those with as many generations as a row needs to be called anything."""
+        least = Rule().first_look
+        return replace(self, outcomes=tuple(one for one in self.outcomes if len(one.generations) >= least))
 
     def count(self, *decisions: str) -> int:
         """Trials with one of these verdicts."""
@@ -129,7 +143,7 @@ def slowed(generations: Iterable[Generation], share: float) -> tuple[Generation,
 
 
 def play(
-    generations: Sequence[Generation], *, budget_s: float, floor: float = 0.01, start: int = 0, cap_s: float = 0.0
+    generations: Sequence[Generation], *, budget_s: float, floor: float = 0.01, start: int = 0, cap_s: float = ROW_CAP_S
 ) -> Outcome:
     """Decide one row from the generations that follow `start`, with their seconds as they were recorded.
 
@@ -175,7 +189,7 @@ def play_overlapping(
     *,
     budget_s: float,
     floor: float = 0.01,
-    cap_s: float = 0.0,
+    cap_s: float = ROW_CAP_S,
     starts: Sequence[int] | None = None,
 ) -> Trials:
     """Trials from each of the starts; those that run out are left out, and the others are then those that ended early.
@@ -200,12 +214,14 @@ class Together:
 
     Attributes:
         comparisons: How many were played.
+        dropped: How many ran out of generations, and count for nothing.
         with_false_alarm: Those with an equal row called changed.
         found: Those in which the slowed row was called regressed.
     """
 
     rows: int
     comparisons: int
+    dropped: int
     with_false_alarm: int
     found: int
 
@@ -226,22 +242,23 @@ def play_together(
     """
     pool = rows_of(equal, every)
     generator = np.random.default_rng(0)
-    alarms = found = comparisons = 0
+    alarms = found = comparisons = dropped = 0
     for _ in range(draws if len(pool) >= rows else 0):
         own = [pool[place] for place in generator.choice(len(pool), size=rows, replace=False)]
         own[0] = slowed(own[0], share)
         tasks = [
-            Task(name=f"{place}", sample=partial(_play_back, one, 0), rule=Rule(), budget_s=budget_s)
+            Task(name=f"{place}", sample=partial(_play_back, one, 0), rule=Rule(), budget_s=budget_s, cap_s=ROW_CAP_S)
             for place, one in enumerate(own)
         ]
         try:
             outcomes = list(decide(tasks, _unobserved))
         except RanOutError:
+            dropped += 1
             continue
         comparisons += 1
         found += outcomes[0].decision == REGRESSED
         alarms += any(one.decision in (REGRESSED, IMPROVED) for one in outcomes[1 if share else 0 :])
-    return Together(rows=rows, comparisons=comparisons, with_false_alarm=alarms, found=found)
+    return Together(rows=rows, comparisons=comparisons, dropped=dropped, with_false_alarm=alarms, found=found)
 
 
 def seconds_of(outcome: Outcome) -> float:

@@ -39,7 +39,9 @@ ROWS_TOGETHER = 20
 def false_alarms(streams: Streams) -> str:
     """Equal modules, disjoint trials, by budget."""
     return blocks(
-        "Disjoint trials of one row, floor 1 %. The bound is the exact binomial one, 95 %.",
+        "Disjoint trials of one row, floor 1 %. The bound is the exact binomial one (Clopper and Pearson), 95 %, "
+        "one-sided where there was no alarm. Rows that had no room for eight generations cannot be called changed, and "
+        "are no part of the sums.",
         *(_false_alarms(streams, budget_s) for budget_s in (BUDGET_S, BUDGETS_S[0])),
         _without_a_floor(streams),
     )
@@ -64,8 +66,8 @@ def _false_alarms(streams: Streams, budget_s: float) -> str:
         for name, stream in streams.items()
         if slowdown_of(name)[1] == 0
     }
-    quiet = _pooled([one for name, one in played.items() if is_quiet(name)])
-    every = _pooled(list(played.values()))
+    quiet = _pooled([one.long_enough for name, one in played.items() if is_quiet(name)])
+    every = _pooled([one.long_enough for one in played.values()])
     rows = [
         [
             name,
@@ -133,9 +135,9 @@ def power(streams: Streams) -> str:
         for trials in [play_overlapping(slowed(as_sampled(stream), share), budget_s=BUDGETS_S[-1])]
     ]
     parts.append(
-        "The slowed streams are too short for 60 s and a confirmation. The long streams of equal modules are not: here "
-        "they are with every head turn's time multiplied. `estimate` above shows that programs slowed for real are "
-        "measured as just that much slower."
+        "Most slowed streams are too short for 60 s and a confirmation, and most streams of equal modules are not: "
+        "here they are with every head turn's time multiplied. `estimate` above shows that programs slowed for real "
+        "are measured as just that much slower."
     )
     parts.append(details("Budget 60 s, floor 1 %, streams moved", table(heads, moved, numbers=numbers)))
     return blocks(*parts)
@@ -146,24 +148,26 @@ def _where_missed(streams: Streams) -> str:
     every = []
     for name, stream in streams.items():
         sampled, slowdown = as_sampled(stream), slowdown_of(name)[1]
-        if is_quiet(name) and not is_waiting(name) and slowdown > FLOORS[0]:
+        if is_quiet(name) and not is_waiting(name) and slowdown >= SLOWDOWNS[2]:
             every.append(sampled)
         elif is_quiet(name) and not slowdown:
             every += [slowed(sampled, share) for share in SLOWDOWNS[2:5]]
     played = [play_overlapping(one, budget_s=BUDGET_S) for one in every]
-    size = sum(one.size for one in played)
+    size = sum(one.started for one in played)
     missed = size - sum(one.found() for one in played)
+    ran_out = sum(one.left_out for one in played)
     return (
         f"With {BUDGET_S:g} s and a floor of {percent(FLOORS[0])}, {missed} of {size} trials of heads "
         "that are slower by 2 % or more, really or moved, missed it; "
-        f"{sum(one.unconfirmed for one in played)} of them had found it, and lost it at the confirmation."
+        f"{sum(one.unconfirmed for one in played)} of them had found it, and lost it at the confirmation; {ran_out} "
+        "ran out of generations."
     )
 
 
 def _power(trials: Trials, budget_s: float) -> list[str]:
     if not trials.size:
         return ["-", "-", "-", "-", "-", "0", "0", f"{trials.left_out}"]
-    every = trials.size + trials.left_out
+    every = trials.started
 
     def share(hits: int) -> str:
         if not trials.left_out:
@@ -182,29 +186,44 @@ def _power(trials: Trials, budget_s: float) -> list[str]:
 
 
 def clocks(streams: Streams) -> str:
-    """Own time beside wall time, on the same turns of equal modules."""
+    """Own time beside wall time, on the same turns."""
     rows = []
     for name, stream in streams.items():
-        if slowdown_of(name)[1] or not any(one.own_share for one in stream):
+        if is_waiting(name) or not any(one.own_share for one in stream):
             continue
-        own, wall = _centres(stream), _centres([one.by_wall_time for one in stream])
+        own, wall = _centres(stream), _centres(_by_wall(stream))
         spreads = [spread(values).robust for values in (own, wall)]
+        calls = [float(np.median([np.median(one.sides[0]) for one in each])) for each in (stream, _by_wall(stream))]
         rows.append(
             [
                 name,
                 f"{np.mean([one.own_share for one in stream]) * 100:.0f} %",
                 *(f"{robust * 100:.2f} %" for robust in spreads),
                 f"{(spreads[1] / spreads[0]) ** 2:.1f}",
-                f"{float(np.median(own - wall)) * 100:+.3f} %",
+                *(f"{math.expm1(float(np.median(values))) * 100:+.2f} %" for values in (own, wall)),
+                f"{(calls[0] / calls[1] - 1) * 100:+.2f} %",
             ]
         )
-    heads = ["stream", "rounds by own time", "spread, own", "spread, wall", "less machine time", "own - wall"]
+    heads = [
+        "stream",
+        "rounds by own time",
+        "spread, own",
+        "spread, wall",
+        "less machine time",
+        "estimate, own",
+        "estimate, wall",
+        "own time of a call / wall time",
+    ]
     return blocks(
-        "The robust deviation between generations, had own time or wall time decided; `less machine time` is the "
-        "square of their ratio, since as many times more generations are as certain; `own - wall` is the median "
-        "difference of a generation's two numbers, which should be zero.",
-        table(heads, rows, numbers=[False, *[True] * 5]),
+        "The robust deviation between generations if own time decides, and if wall time does; `less machine time` is "
+        "the square of their ratio: so many times as many generations by wall time tell as much. The estimates are "
+        "medians over all generations; a call's times are those of the base.",
+        table(heads, rows, numbers=[False, *[True] * 7]),
     )
+
+
+def _by_wall(stream: Sequence[Recorded]) -> list[Recorded]:
+    return [one.by_wall_time for one in stream]
 
 
 def _centres(stream: Sequence[Recorded]) -> FloatArray:
@@ -223,7 +242,7 @@ def beside_others(streams: Streams) -> str:
             _company_row(f"beside {name.partition(' beside ')[2]}", name, busy),
         ]
         if any(one.own_share for one in busy):
-            rows.append(_company_row("the same by wall time", name, [one.by_wall_time for one in busy]))
+            rows.append(_company_row("the same by wall time", name, _by_wall(busy)))
     heads = [
         "stream",
         "spread of a generation",
@@ -246,7 +265,7 @@ def _company_row(label: str, name: str, stream: Sequence[Recorded]) -> list[str]
     return [
         label,
         f"{spread(_centres(stream)).deviation * 100:.2f} %",
-        f"{trials.count('regressed')} / {trials.count('improved')} / {trials.size}",
+        f"{trials.count('regressed')} / {trials.count('improved')} / {trials.started}",
         f"{trials.count('unchanged')} / {trials.count('inconclusive')}",
         *_typical(trials),
     ]
@@ -259,9 +278,9 @@ def waiting(streams: Streams) -> str:
         if not is_waiting(name):
             continue
         cells = [name, f"{np.mean([one.own_share for one in stream]) * 100:.0f} %"]
-        for each in (stream, [one.by_wall_time for one in stream]):
+        for each in (stream, _by_wall(stream)):
             trials = play_overlapping(as_sampled(each), budget_s=BUDGET_S)
-            cells += [f"{trials.found()} of {trials.size}", *_typical(trials)[:1]]
+            cells += [f"{trials.found()} of {trials.started}", *_typical(trials)[:1]]
         rows.append(cells)
     heads = ["stream", "rounds by own time", "found", "estimate", "found by wall time", "estimate"]
     return blocks(
@@ -286,19 +305,20 @@ def together(streams: Streams) -> str:
     ]
     parts = []
     for budget_s in BUDGETS_S[:2]:
-        every = 2 * math.ceil(budget_s / min(np.mean([one.seconds for one in each]) for each in equal)) + 4
+        every = 3 * math.ceil(budget_s / min(np.mean([one.seconds for one in each]) for each in equal)) + 4
         rows = []
         for share in (0.0, 0.02, 0.03, 0.05):
             one = play_together(equal, rows=ROWS_TOGETHER, budget_s=budget_s, share=share, every=every)
             found = f"{one.found} of {one.comparisons}" if share else "-"
             name = f"+{share * 100:g} %" if share else "no row"
-            rows.append([name, f"{one.with_false_alarm} of {one.comparisons}", found])
-        heads = [f"slowed, budget {budget_s:g} s", "with a false alarm", "slowed row found", "drawn from"]
+            rows.append([name, f"{one.with_false_alarm} of {one.comparisons}", found, f"{one.dropped}"])
+        heads = [f"slowed, budget {budget_s:g} s", "with a false alarm", "slowed row found", "ran out", "drawn from"]
         size = f"{len(rows_of(equal, every))} rows"
-        parts.append(table(heads, [[*row, size] for row in rows], numbers=[False, True, True, True]))
+        parts.append(table(heads, [[*row, size] for row in rows], numbers=[False, True, True, True, True]))
     return blocks(
         f"Comparisons of {ROWS_TOGETHER} rows of equal modules (matmul, tiny, loop and threads), decided together, so "
-        "that p-values are corrected for their number; in one row of each the head's times are multiplied. Rows are "
-        "drawn at random from the streams cut into pieces, so comparisons share some.",
+        "that p-values are corrected for their number; in one row of each the head's times are multiplied. Each draws "
+        f"its {ROWS_TOGETHER} at random from the streams cut into pieces (`drawn from`), so comparisons share many of "
+        "their rows, and all of them are worth about as many as there are pieces for.",
         *parts,
     )

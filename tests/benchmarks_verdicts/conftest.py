@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benchmarks.verdicts.recording import Recorded
+from benchmarks.verdicts.recording import Recorded, Side
+from harness.stats.pairing import FloatArray
 
 Script = Callable[..., tuple[Recorded, ...]]
 
@@ -37,9 +38,7 @@ def scripted(
         shift = math.log1p(change) + random.normal(0, spread)
         base = 1e6 * np.exp(random.normal(0, 0.001, rounds))
         head = base * math.exp(shift)
-        own = (tuple(base.tolist()), tuple(head.tolist())) if preempted and has_own_time else ((), ())
         factors = 1 + random.uniform(0, preempted, (2, rounds))
-        base, head = base * factors[0], head * factors[1]
         made.append(
             Recorded(
                 stream=stream,
@@ -47,15 +46,28 @@ def scripted(
                 started_unix=1.75e9 + number * seconds,
                 seconds=seconds,
                 load=0.5 + number % 3,
-                base_ns=tuple(base.tolist()),
-                head_ns=tuple(head.tolist()),
+                on_calling_thread=has_own_time,
                 head_first=tuple(place % 2 == 1 for place in range(rounds)),
-                base_own_ns=own[0],
-                head_own_ns=own[1],
-                taken=tuple((1 - 1 / factors).mean(axis=0).tolist()) if preempted else (),
+                base=side(base, factors[0], told=preempted > 0),
+                head=side(head, factors[1], told=preempted > 0),
             )
         )
     return tuple(made)
+
+
+def side(own_ns: FloatArray, factors: FloatArray | float = 1.0, *, told: bool = False) -> Side:
+    """Turns of ten calls that take so long, times what other processes made of it, which accounts tell or do not."""
+    own, wall = (np.rint(10 * ns).astype(int) for ns in (own_ns, own_ns * factors))
+    unknown = (None,) * own.size
+    return Side(
+        calls=(10,) * own.size,
+        wall_ns=tuple(wall.tolist()),
+        cpu_ns=tuple(own.tolist()),
+        thread_ns=tuple(own.tolist()) if told else unknown,
+        delayed_ns=tuple((wall - own).tolist()) if told else unknown,
+        voluntary=(0,) * own.size if told else unknown,
+        throttled=(0,) * own.size,
+    )
 
 
 @pytest.fixture

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from benchmarks.verdicts.estimators import ESTIMATORS, compare_intervals, load_order, place_effect, spread
 from benchmarks.verdicts.recording import Recorded
-from tests.benchmarks_verdicts.conftest import Script
+from tests.benchmarks_verdicts.conftest import Script, side
 
 
 def generation(*ratios: float) -> Recorded:
@@ -19,9 +20,10 @@ def generation(*ratios: float) -> Recorded:
         started_unix=0,
         seconds=1,
         load=0,
-        base_ns=(100.0,) * len(ratios),
-        head_ns=tuple(100 * math.exp(ratio) for ratio in ratios),
+        on_calling_thread=True,
         head_first=tuple(place % 2 == 0 for place in range(len(ratios))),
+        base=side(np.full(len(ratios), 1e12)),
+        head=side(1e12 * np.exp(ratios)),
     )
 
 
@@ -50,9 +52,7 @@ def test_spreads() -> None:
 
 
 def test_the_side_that_is_loaded_first_is_found_slower() -> None:
-    stream = tuple(
-        Recorded(**{**generation(0.01 * (-1) ** (number + 1)).__dict__, "number": number}) for number in range(20)
-    )
+    stream = tuple(replace(generation(0.01 * (-1) ** (number + 1)), number=number) for number in range(20))
     effect, p = load_order(stream)
     assert effect == pytest.approx(0.01)
     assert p < 0.001

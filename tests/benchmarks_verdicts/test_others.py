@@ -111,8 +111,8 @@ def test_paired_t_needs_the_floor_too() -> None:
 def test_sides_come_from_either_half_of_a_stretch_and_far_apart(script: Script) -> None:
     stretch = script(generations=5)
     base, head = given(stretch)
-    assert [one.tolist() for one in base.processes] == [list(one.base_ns) for one in stretch[:2]]
-    assert [one.tolist() for one in head.processes] == [list(one.head_ns) for one in stretch[:1:-1]]
+    assert [one.tolist() for one in base.processes] == [one.base.ns.tolist() for one in stretch[:2]]
+    assert [one.tolist() for one in head.processes] == [one.head.ns.tolist() for one in stretch[:1:-1]]
 
 
 @pytest.mark.parametrize("one", OTHERS, ids=lambda one: one.name)
@@ -120,5 +120,5 @@ def test_no_rule_finds_what_is_not_there_and_all_find_a_half(one: object, script
     rule = one.rule  # type: ignore[attr-defined]
     quiet = {"spread": 1e-6, "generations": 30, "rounds": 12}
     assert rule(*given(script(change=0.5, **quiet))) == 1
-    again = Samples(processes=tuple(np.array(each.base_ns) for each in script(**quiet)))
+    again = Samples(processes=tuple(each.base.ns for each in script(**quiet)))
     assert rule(again, again) == 0

@@ -54,6 +54,8 @@ def streams() -> Streams:
             preempted=1.5,
             has_own_time=False,
         ),
+        scripted("loop A/A beside a hog", generations=30, seed=7, seconds=0.7),
+        scripted("slow +100 %", generations=30, change=1.0, seed=8, seconds=9.0),
         scripted("loop +3 % (sleep)", generations=60, change=0.03, seed=5, seconds=0.7),
     )
     return {stream[0].stream: stream for stream in every}
@@ -73,8 +75,8 @@ def rows_of(text: str, heading: str) -> dict[str, list[str]]:
 
 
 def test_where_and_how_much_was_recorded(text: str, streams: Streams) -> None:
-    assert "on Processor X, 4 cores (virtual machine, System Y, kernel 1), with IREE 3.13.0 (abc): 420 gen" in text
-    assert rows_of(text, "What was recorded")["loop +3 %"][:4] == ["loop of small matmuls (5 ms)", "60", "42", "0.70"]
+    assert "on Processor X, 4 cores (virtual machine, System Y, kernel 1), with IREE 3.13.0 (abc): 480 gen" in text
+    assert rows_of(text, "What was recorded")["loop +3 %"][:4] == ["loop of small matmuls (5 ms)", "1.03", "60", "42"]
     assert "on a machine that was not noted" in recorded(streams, None)
 
 
@@ -84,7 +86,13 @@ def test_equal_modules_are_not_flagged_and_slowed_ones_are_found(text: str) -> N
     assert set(alarms) >= {"loop A/A", "matmul A/A beside two hogs a core", "all quiet ones", "all"}
     power = rows_of(text, "Power: heads that are slower by a known share")
     assert power["loop +3 %"][0] == "100 %"
-    assert "equal modules called changed" in text.split("### The goals")[1]
+    goals = rows_of(text, "The goals")
+    assert goals["2-fold on 3 s calls, default settings"][1] == "100.0 % (2 of 2) in the end (worth 2 disjoint ones)"
+    assert goals["+3 % on 200 ms, 30 s with confirmation, quiet"][1] == "not recorded"
+    waits = goals["a head that waits instead of computing (+3 %), quiet"][1]
+    assert waits.split(" found; by wall time ")[0] == waits.split(" found; by wall time ")[1]
+    (equal,) = [cells[-1] for name, cells in goals.items() if name.startswith("equal modules")]
+    assert re.match(r"0 of \d+ \(0.00 % to \d", equal)
 
 
 def test_own_time_is_set_beside_wall_time(text: str) -> None:
@@ -109,6 +117,8 @@ def test_rounds_from_which_much_was_taken_may_count_for_less(text: str) -> None:
 
 
 def test_every_rule_and_every_statistic_has_its_row(text: str) -> None:
+    busy = text.split("### Other tools' rules beside others\n")[1]
+    assert "| matmul beside two hogs a core | threads beside two hogs a core | loop beside a hog |" in busy
     rivals = rows_of(text, "Other tools' rules on the same turns")
     assert {rule.name for rule in OTHERS} < set(rivals)
     statistics = rows_of(text, "Which statistic of a generation")
