@@ -75,7 +75,7 @@ schema: $(VENV)/.installed
 overhead: install
 	$(BIN)/python benchmarks/overhead.py
 
-# How often verdicts are right: records for about four hours, then rewrites the tables of docs/statistics.md.
+# How often verdicts are right: records for two hours, then rewrites the tables of docs/statistics.md.
 verdicts: install
 	$(BIN)/python -m benchmarks.verdicts $(ARGS)
 

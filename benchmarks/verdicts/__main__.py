@@ -2,7 +2,7 @@
 
     make verdicts      (or: .venv/bin/python -m benchmarks.verdicts)
 
-records streams of generations with the real compiler and runtime (about four hours; it goes on where it was stopped),
+records streams of generations with the real compiler and runtime (two hours; stopped with Ctrl-C, it goes on there),
 plays them back through the harness's engine and through other tools' rules, and writes the tables of
 docs/statistics.md.
 """

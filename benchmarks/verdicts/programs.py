@@ -173,13 +173,13 @@ def workloads() -> dict[str, Workload]:
     every = (
         Workload(
             name="matmul",
-            title="matmul 640 (5 ms)",
+            title="matmul 640",
             mlir=matmul(640),
             shape=(640, 640),
         ),
         Workload(
             name="block",
-            title="ESRGAN block (150 ms)",
+            title="ESRGAN block",
             mlir=str(block.text),
             shape=(1, 64, 90, 62),
             inputs=1,
@@ -187,14 +187,14 @@ def workloads() -> dict[str, Workload]:
         ),
         Workload(
             name="loop",
-            title="loop of small matmuls (5 ms)",
+            title="loop of small matmuls",
             mlir=matmul_loop(64),
             iterations=800,
             shape=(64, 64),
         ),
         Workload(
             name="tiny",
-            title="one tiny dispatch (50 us)",
+            title="one tiny dispatch",
             mlir=spin(32),
             iterations=1600,  # in steps of 16, so that no unrolled loop has a rest
             shape=(32,),
@@ -202,14 +202,14 @@ def workloads() -> dict[str, Workload]:
         ),
         Workload(
             name="long",
-            title="loop of larger matmuls (200 ms)",
+            title="loop of larger matmuls",
             mlir=matmul_loop(256),
             iterations=500,
             shape=(256, 256),
         ),
         Workload(
             name="softmax",
-            title="chain of softmaxes (0.5 ms)",
+            title="chain of softmaxes",
             mlir=softmax_chain(),
             iterations=200,
             shape=(8, 64),
@@ -217,7 +217,7 @@ def workloads() -> dict[str, Workload]:
         ),
         Workload(
             name="depthwise",
-            title="chain of depthwise convolutions (20 ms)",
+            title="chain of depthwise convolutions",
             mlir=depthwise_chain(),
             iterations=800,
             shape=(1, 34, 34, 32),
@@ -225,7 +225,7 @@ def workloads() -> dict[str, Workload]:
         ),
         Workload(
             name="reduction",
-            title="chain of reductions (3 ms)",
+            title="chain of reductions",
             mlir=reduction_chain(),
             iterations=800,
             shape=(64, 64),
@@ -233,14 +233,14 @@ def workloads() -> dict[str, Workload]:
         ),
         Workload(
             name="slow",
-            title="loop of larger matmuls (3 s)",
+            title="loop of larger matmuls",
             mlir=matmul_loop(256),
             iterations=6000,
             shape=(256, 256),
         ),
         Workload(
             name="threads",
-            title="loop of matmuls on all cores (5 ms)",
+            title="loop of matmuls on all cores",
             uri="local-task",
             pin=False,
             mlir=matmul_loop(128),
