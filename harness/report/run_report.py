@@ -213,6 +213,7 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
             "much the next would differ."
         )
     notes.extend(_busy_groups(run, sections))
+    notes.extend(_throttled_groups(run))
     for section in sections:
         baseline = next((row for row in section.rows if row.baseline), None)
         if section.rounds and (baseline is None or baseline.latency_ns is None):
@@ -247,6 +248,21 @@ def _busy_groups(run: Run, sections: Sequence[Section]) -> Iterator[str]:
                 f"While {', '.join(named)}{rest} {'was' if len(groups) == 1 else 'were'} timed, other processes took "
                 f"{_ends(f'{100 * share:.0f}' for share in (min(shares), max(shares)))} % of the time. "
                 f"{_what_follows([factor for group in groups for factor in factors.get(group, ())])}"
+            )
+
+
+def _throttled_groups(run: Run) -> Iterator[str]:
+    """Groups whose turns a container's quota of CPU time stopped."""
+    turns, stopped = Counter[str](), Counter[str]()
+    for measured in run.rounds:
+        for turn in measured.turns:
+            turns[measured.group] += 1
+            stopped[measured.group] += bool(turn.account is not None and turn.account.throttled)
+    for group in turns:
+        if stopped[group] > TAKEN * turns[group]:
+            yield (
+                f"A container's limit of CPU time stopped {stopped[group]} of {turns[group]} turns of {group}; their "
+                "times and ratios have the waiting in them."
             )
 
 

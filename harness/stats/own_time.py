@@ -61,6 +61,8 @@ def taken_share(turn: Turn) -> float | None:
     own = own_ns(turn)
     if math.isfinite(own) and turn.wall_ns > 0:
         return max(0.0, 1 - own / turn.wall_ns)
+    if account.on_calling_thread:  # what its other threads waited for is not known
+        return None
     if account.delayed_ns is None or turn.cpu_ns + account.delayed_ns <= 0:
         return None
     return max(0.0, account.delayed_ns / (turn.cpu_ns + account.delayed_ns))

@@ -322,6 +322,16 @@ def test_a_group_that_other_processes_took_time_from_says_so(small_run: Run) -> 
     )
 
 
+def test_a_group_that_a_quota_stopped_says_so(small_run: Run) -> None:
+    def stopped(turn: Turn) -> Turn:
+        return replace(turn, account=Account(on_calling_thread=True, thread_ns=turn.wall_ns, voluntary=0, throttled=1))
+
+    rounds = tuple(replace(each, turns=tuple(map(stopped, each.turns))) for each in small_run.rounds)
+    (note,) = build_report(replace(small_run, rounds=rounds)).notes
+    turns = sum(len(each.turns) for each in rounds)
+    assert note.startswith(f"A container's limit of CPU time stopped {turns} of {turns} turns of mm@local-sync; their")
+
+
 def _preempted(turn: Turn) -> Turn:
     account = Account(on_calling_thread=True, thread_ns=turn.wall_ns // 4, voluntary=0)
     return replace(turn, cpu_ns=turn.wall_ns // 4, account=account)

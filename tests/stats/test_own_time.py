@@ -67,6 +67,7 @@ def test_only_what_was_taken_is_left_out(turn: Turn, own: float | None) -> None:
         (changed(voluntary=2, delayed_ns=500_000), 1 / 6),
         (changed(on_calling_thread=False), 2 / 3),  # of the three milliseconds of a core that its threads asked for
         (changed(on_calling_thread=False, delayed_ns=None), None),
+        (changed(cpu_ns=2_000_000), None),  # its other threads may have waited too
         (changed(throttled=2), None),  # a quota of its own looks the same
         (replace(PREEMPTED, account=None), None),
     ],
