@@ -53,9 +53,9 @@ _ALIKE = 1.5
 # so long that it makes no difference.
 _WARM_NS = 300_000
 _WARM_BELOW_NS = 10_000_000
-# A call that takes longer is not warmed up again in later generations, where it runs on the thread that calls: what the
-# first call of a process does besides is to map its pages, on both sides, which is little beside a second.
-_UNWARMED_NS = 1e9
+# Calls that take longer are not warmed up again in later generations, where they run on the thread that calls: what the
+# first call of a process does besides is to map its pages, on both sides, which is little beside a tenth of a second.
+_UNWARMED_NS = 1e8
 
 
 # A worker that ends before it has begun to load anything, which may be no case's fault, is begun so often.

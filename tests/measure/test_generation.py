@@ -202,13 +202,13 @@ def test_a_long_round_is_the_only_one_of_its_generation_and_orders_still_alterna
 def test_calls_that_are_known_to_be_long_are_not_warmed_up_again(
     script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = {"a": 2e9, "b": 1.5e9}
+    expected = {"a": 2e9, "b": 0.15e9}
     list(measure_generation(script.group("a", "b"), 0, _NO_TIME, expected_ns=expected))
     assert [request["case"] for request in script.requests("calibrate")] == ["a", "b"], "another device needs it"
     monkeypatch.setattr(Group, "on_calling_thread", True)
     list(measure_generation(script.group("a", "b"), 1, _NO_TIME, expected_ns=expected))
     assert len(script.requests("calibrate")) == 2
-    list(measure_generation(script.group("a", "b"), 1, _NO_TIME, expected_ns=expected | {"b": 0.9e9}))
+    list(measure_generation(script.group("a", "b"), 1, _NO_TIME, expected_ns=expected | {"b": 0.09e9}))
     assert [request["case"] for request in script.requests("calibrate")[2:]] == ["a", "b"], "all of them, or none"
 
 
