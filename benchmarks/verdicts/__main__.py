@@ -27,23 +27,24 @@ _ALL_TIME: Company = "two hogs a core"
 _SHORT = ("softmax", "reduction", "depthwise")
 
 STREAMS = (
-    *(Stream(workload=workload, slowdown=0, generations=1500) for workload in ("tiny", "softmax", "reduction", "loop")),
-    Stream(workload="matmul", slowdown=0, generations=600),
-    Stream(workload="depthwise", slowdown=0, generations=450),
+    *(Stream(workload=workload, slowdown=0, generations=1500) for workload in ("tiny", "softmax", "reduction")),
+    Stream(workload="loop", slowdown=0, generations=1000),
+    Stream(workload="matmul", slowdown=0, generations=400),
+    Stream(workload="depthwise", slowdown=0, generations=300),
     Stream(workload="threads", slowdown=0, generations=400),
     Stream(workload="block", slowdown=0, generations=100),
     Stream(workload="loop", slowdown=0.01, generations=520),
     *(Stream(workload=workload, slowdown=0.01, generations=120) for workload in ("tiny", "threads")),
     *(Stream(workload=workload, slowdown=0.015, generations=60) for workload in _SHORT),
     *(
-        Stream(workload=workload, slowdown=slowdown, generations=50)
+        Stream(workload=workload, slowdown=slowdown, generations=36)
         for workload in ("loop", "tiny", "threads")
         for slowdown in SLOWDOWNS[2:]
     ),
     Stream(workload="long", slowdown=0.03, generations=120),
-    *(Stream(workload="long", slowdown=slowdown, generations=40) for slowdown in (0.01, 0.02, 0.05, 0.10)),
-    Stream(workload="softmax", slowdown=0, generations=450, company=_ALL_TIME),
-    Stream(workload="reduction", slowdown=0, generations=400, company=_ALL_TIME),
+    *(Stream(workload="long", slowdown=slowdown, generations=36) for slowdown in (0.01, 0.02, 0.05, 0.10)),
+    Stream(workload="softmax", slowdown=0, generations=500, company=_ALL_TIME),
+    Stream(workload="reduction", slowdown=0, generations=500, company=_ALL_TIME),
     Stream(workload="loop", slowdown=0, generations=300, company=_ALL_TIME),
     Stream(workload="matmul", slowdown=0, generations=250, company=_ALL_TIME),
     Stream(workload="threads", slowdown=0, generations=150, company=_ALL_TIME),
@@ -54,12 +55,12 @@ STREAMS = (
     Stream(workload="loop", slowdown=0.01, generations=150, company="hogs that come and go"),
     Stream(workload="loop", slowdown=0.01, generations=60, company="a hog"),
     *(
-        Stream(workload="loop", slowdown=0.03, generations=44, wait=wait, company=company)
+        Stream(workload="loop", slowdown=0.03, generations=36, wait=wait, company=company)
         for wait in ("sleep", "pipe", "lock", "pages")
         for company in ("", _ALL_TIME)
     ),
-    Stream(workload="slow", slowdown=1, generations=40),
-    Stream(workload="slow", slowdown=7, generations=20),
+    Stream(workload="slow", slowdown=1, generations=32),
+    Stream(workload="slow", slowdown=7, generations=18),
 )
 
 
