@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.documents import replace_between
@@ -31,22 +32,28 @@ def write_long_calls(document: Path, toolchain: Toolchain) -> None:
     needed = rule.first_look + confirmation_size(rule.first_look, rule)
     rows = []
     for seconds in SECONDS:
-        before, after = (_generation_s(seconds, toolchain, plainly=plainly) for plainly in (True, False))
+        took = [_took(seconds, toolchain, plainly=plainly) for plainly in (True, False)]
         rows.append(
             [
                 f"{seconds:g} s, head {_SLOWER:g} times as long",
-                f"{before:.1f}",
-                f"{after:.1f}",
-                f"{needed * before:.0f}",
-                f"{needed * after:.0f}",
+                *(f"{one.each_s:.1f}" for one in took),
+                *(f"{one.first_s + (needed - 1) * one.each_s:.0f}" for one in took),
             ]
         )
     heads = ["one call", "s a generation, before", "now", f"s to a verdict ({needed} generations), before", "now"]
     replace_between(document, BEGIN, END, blocks(table(heads, rows, numbers=[False, True, True, True, True])))
 
 
-def _generation_s(seconds: float, toolchain: Toolchain, *, plainly: bool) -> float:
-    """Mean seconds of a generation after the first; plainly: two rounds each, warmed up each time."""
+@dataclass(frozen=True, kw_only=True)
+class _Took:
+    """Seconds of the first generation, and the mean of later ones."""
+
+    first_s: float
+    each_s: float
+
+
+def _took(seconds: float, toolchain: Toolchain, *, plainly: bool) -> _Took:
+    """A few generations of calls that take so long; plainly: two rounds each, warmed up each time."""
     workload = Workload(
         name="calls", title="", mlir=matmul_loop(256), iterations=round(seconds * _A_SECOND), shape=(256, 256)
     )
@@ -63,10 +70,10 @@ def _generation_s(seconds: float, toolchain: Toolchain, *, plainly: bool) -> flo
         return _timed(LatencySampler(group, settings, lambda _: None))
 
 
-def _timed(generation: Callable[[int], object]) -> float:
+def _timed(generation: Callable[[int], object]) -> _Took:
     took = []
     for number in range(_GENERATIONS):
         started = time.monotonic()
         generation(number)
         took.append(time.monotonic() - started)
-    return statistics.fmean(took[1:])
+    return _Took(first_s=took[0], each_s=statistics.fmean(took[1:]))
