@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from harness.compare.pairs import Side
 from harness.compile import BuildCache
 from harness.compile.request import MODEL_FILE
 from harness.errors import CaseError
-from harness.measure import Group, LoadableModule, Settings, last_core, measure_generation
+from harness.measure import Group, Known, LoadableModule, Settings, last_core, measure_generation
 from harness.models.inputs import Argument
 from harness.records.case import Case
 from harness.records.run import Build, Lost, ModelRecord, Round
@@ -123,7 +123,7 @@ class LatencySampler:
         self._group = group
         self._settings = settings
         self._on_round = on_round
-        self._expected_ns: Mapping[str, float] = {}
+        self._known: dict[str, Known] = {}
 
     def __call__(self, number: int) -> Generation:
         """Measure generation 0, 1, ...
@@ -134,18 +134,19 @@ class LatencySampler:
         started = time.monotonic()
         cases = self._group.cases if number % 2 == 0 else self._group.cases[::-1]
         rounds: list[Round] = []
-        for item in measure_generation(
-            replace(self._group, cases=cases), number, self._settings, expected_ns=self._expected_ns
-        ):
+        for item in measure_generation(replace(self._group, cases=cases), number, self._settings, known=self._known):
             if isinstance(item, Lost):
                 failure = item.failure
                 raise CaseError(failure.stage, f"the {item.case}'s module: {failure.message}", failure.stderr)
             rounds.append(item)
             self._on_round(item)
         times = tabulate_rounds(rounds)
-        if not self._expected_ns:  # once, so that no generation decides how the next one is measured
-            medians = ((name, _median(times.ns_per_call(name))) for name in (BASE, HEAD))
-            self._expected_ns = {name: value for name, value in medians if value is not None}
+        if not self._known:  # once, so that no generation decides how the next one is measured
+            medians = {name: _median(times.ns_per_call(name)) for name in (BASE, HEAD)}
+            calls = {turn.case: turn.calls for measured in rounds for turn in measured.turns}
+            self._known = {
+                name: Known(calls=calls[name], per_call_ns=ns) for name, ns in medians.items() if ns is not None
+            }
         return summarise_generation(rounds, time.monotonic() - started)
 
 

@@ -53,9 +53,18 @@ _ALIKE = 1.5
 # so long that it makes no difference.
 _WARM_NS = 300_000
 _WARM_BELOW_NS = 10_000_000
-# Calls that take longer are not warmed up again in later generations, where they run on the thread that calls: what the
-# first call of a process does besides is to map its pages, on both sides, which is little beside a tenth of a second.
+# Where an earlier generation has told how many calls fill a turn, a worker is warmed up for so long, or by one call.
+_WARM_UP_NS = 3_000_000
+# Calls that take longer are not warmed up again at all where they run on the thread that calls: what the first call of
+# a process does besides is to map its pages, on both sides, which is little beside a tenth of a second.
 _UNWARMED_NS = 1e8
+
+
+class Known(NamedTuple):
+    """What an earlier generation told of a case: calls of one turn, and what one call takes."""
+
+    calls: int
+    per_call_ns: float
 
 
 # A worker that ends before it has begun to load anything, which may be no case's fault, is begun so often.
@@ -82,7 +91,7 @@ def measure_generation(
     *,
     first_round: int = 0,
     check: CheckOutputs | None = None,
-    expected_ns: Mapping[str, float] | None = None,
+    known: Mapping[str, Known] | None = None,
 ) -> Iterator[Round | Lost]:
     """Run one generation of a group; rounds come as they end, lost cases as they are noticed.
 
@@ -94,7 +103,7 @@ def measure_generation(
     Args:
         first_round: Number of the first round; above 0 where an interrupted generation goes on.
         check: Asked of each case once it is warm, before anything is timed; a case that it fails is lost.
-        expected_ns: What one call took in an earlier generation, by case, where there was one.
+        known: By case, what an earlier generation told; of all cases, or it is of no use.
     """
     cases = {case.name: case for case in group.cases}
     numbers = itertools.count(first_round)
@@ -102,7 +111,7 @@ def measure_generation(
     starts: Counter[Hashable] = Counter()
     while cases:
         try:
-            for item in _rounds(group, cases, generation, settings, numbers, deadline_s, check, expected_ns or {}):
+            for item in _rounds(group, cases, generation, settings, numbers, deadline_s, check, known or {}):
                 if isinstance(item, Lost):
                     cases.pop(item.case)
                 else:
@@ -139,20 +148,28 @@ def _rounds(
     numbers: Iterator[int],
     seconds: float,
     check: CheckOutputs | None,
-    expected_ns: Mapping[str, float],
+    known: Mapping[str, Known],
 ) -> Iterator[Round | Lost]:
     with contextlib.ExitStack() as stack:
         workers: dict[Hashable, WorkerSession] = {}
         ready: dict[str, _Ready] = {}
         lost = []
         # All or none: a first call costs more than others, and would be found on the side that was not warmed up.
-        are_long = group.on_calling_thread and all(expected_ns.get(name, 0.0) >= _UNWARMED_NS for name in cases)
+        are_known = all(name in known for name in cases)
+        are_long = (
+            group.on_calling_thread and are_known and all(known[name].per_call_ns >= _UNWARMED_NS for name in cases)
+        )
         for case in cases.values():
             try:
                 if case.home not in workers:
-                    worker = case.worker(group, Limits(seconds=settings.call_limit_s))
-                    workers[case.home] = stack.enter_context(worker)
-                made = _make_ready(workers[case.home], case, settings, expected_ns[case.name] if are_long else 0.0)
+                    started_worker = case.worker(group, Limits(seconds=settings.call_limit_s))
+                    workers[case.home] = stack.enter_context(started_worker)
+                worker = workers[case.home]
+                worker.load(case.name, case.request())
+                if are_known:
+                    made = _make_warm(worker, known[case.name], case.name, settings, is_long=are_long)
+                else:
+                    made = _calibrate(worker, case.name, settings)
             except WorkerRefused as refused:
                 lost.append(Lost(case=case.name, generation=generation, failure=Failure.of(refused)))
                 continue
@@ -177,18 +194,23 @@ def _rounds(
             yield _round(group.name, generation, numbers, turns, warm, settings.call_limit_s)
 
 
-def _make_ready(worker: WorkerSession, case: Loadable, settings: Settings, expected_ns: float) -> _Ready:
-    """Load a case and warm it up, but for one whose calls are known to take so long; 0: they are not."""
-    worker.load(case.name, case.request())
-    if expected_ns:
-        return _Ready(worker, 1, expected_ns)
+def _calibrate(worker: WorkerSession, name: str, settings: Settings) -> _Ready:
+    """Warm a case up, and ask how many calls fill a turn."""
     answer = worker.ask(
         op="calibrate",
-        case=case.name,
+        case=name,
         target_ns=settings.target_turn_ns,
         limit_s=_CALIBRATION_CALLS * settings.call_limit_s,
     )
     return _Ready(worker, int(answer["calls"]), float(answer["per_call_ns"]))
+
+
+def _make_warm(worker: WorkerSession, known: Known, name: str, settings: Settings, *, is_long: bool) -> _Ready:
+    """Warm a case up whose turns are known; not one whose calls are long."""
+    if not is_long:
+        calls = max(1, int(_WARM_UP_NS / max(1.0, known.per_call_ns)))
+        worker.ask(op="warm", case=name, calls=calls, limit_s=_CALIBRATION_CALLS * settings.call_limit_s)
+    return _Ready(worker, known.calls, known.per_call_ns)
 
 
 def _warm_calls(ready: Mapping[str, _Ready]) -> dict[str, int]:

@@ -8,6 +8,7 @@ only, and counters.py and account.py beside it. It speaks JSON lines: one reques
     {"op": "load", "case": ..., "module": ..., "function": ...,
      "arguments": [...], "parameters": {scope: file}}                 hold one module with its inputs
     {"op": "calibrate", "case": ..., "target_ns": ...}                warm up; calls that fill a turn
+    {"op": "warm", "case": ..., "calls": ...}                         warm up with so many calls
     {"op": "round", "turns": [[case, calls], ...], "warm": {case: calls}}
                                                                       timed turns, in this order, each of these cases
                                                                       after so many calls that are not timed
@@ -139,6 +140,12 @@ class Turns:
             calls = min(max(calls + 1, -(-request["target_ns"] // max(per_call, 1))), _MOST_CALLS)
             per_call = case.call(calls) // calls
         return {"calls": calls, "first_call_ns": first_ns, "per_call_ns": per_call}
+
+    def warm(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Warm a case up whose turns are known."""
+        self.mark(request["case"])
+        self.cases[request["case"]].call(request["calls"])
+        return {}
 
     def _fastest(self, case: Callee, enough_ns: int) -> int:
         """The shortest of calls that take so long together: the first ones after loading may be far slower."""

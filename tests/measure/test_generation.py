@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.measure import Group, LoadableModule, Settings, measure_generation
+from harness.measure import Group, Known, LoadableModule, Settings, measure_generation
 from harness.measure import session as room
 from harness.measure.generation import balanced_orders, load_order
 from harness.records.run import Lost, Round
@@ -89,10 +89,11 @@ class Script:
         script = {"log": str(self.folder / "log.jsonl"), "per_call_ns": {}, **self.answers}
         return Group(name="m@cpu", uri=json.dumps(script), cases=tuple(_case(name) for name in names), cpus=None)
 
-    def requests(self, op: str) -> list[dict[str, Any]]:
-        """All requests of that kind, in order, each with the process that got it."""
-        lines = (self.folder / "log.jsonl").read_text().splitlines()
-        return [request for request in map(json.loads, lines) if request["op"] == op]
+    def requests(self, *ops: str) -> list[dict[str, Any]]:
+        """All requests of these kinds, in order, each with the process that got it."""
+        log = self.folder / "log.jsonl"
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [request for request in map(json.loads, lines) if request["op"] in ops]
 
 
 def _case(name: str, run_flags: tuple[str, ...] = ()) -> LoadableModule:
@@ -199,17 +200,25 @@ def test_a_long_round_is_the_only_one_of_its_generation_and_orders_still_alterna
     assert len(pair) == 2
 
 
-def test_calls_that_are_known_to_be_long_are_not_warmed_up_again(
+def test_what_an_earlier_generation_told_is_not_found_out_again(
     script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = {"a": 2e9, "b": 0.15e9}
-    list(measure_generation(script.group("a", "b"), 0, _NO_TIME, expected_ns=expected))
-    assert [request["case"] for request in script.requests("calibrate")] == ["a", "b"], "another device needs it"
+    def asked(a_ns: float, b_ns: float) -> list[tuple[str, str, int | None]]:
+        before = len(script.requests("calibrate", "warm"))
+        known = {"a": Known(calls=3, per_call_ns=a_ns), "b": Known(calls=1, per_call_ns=b_ns)}
+        known = {name: case for name, case in known.items() if case.per_call_ns}
+        rounds = _rounds(list(measure_generation(script.group("a", "b"), 1, _NO_TIME, known=known)))
+        if len(known) == 2:
+            assert {turn.case: turn.calls for turn in rounds[0].turns} == {"a": 3, "b": 1}
+        requests = script.requests("calibrate", "warm")[before:]
+        return [(request["op"], request["case"], request.get("calls")) for request in requests]
+
+    assert asked(1e6, 2e9) == [("warm", "a", 3), ("warm", "b", 1)]
+    assert asked(0, 2e9) == [("calibrate", "a", None), ("calibrate", "b", None)], "all of them, or none"
+    assert asked(0.2e9, 2e9) == [("warm", "a", 1), ("warm", "b", 1)], "another device needs it"
     monkeypatch.setattr(Group, "on_calling_thread", True)
-    list(measure_generation(script.group("a", "b"), 1, _NO_TIME, expected_ns=expected))
-    assert len(script.requests("calibrate")) == 2
-    list(measure_generation(script.group("a", "b"), 1, _NO_TIME, expected_ns=expected | {"b": 0.09e9}))
-    assert [request["case"] for request in script.requests("calibrate")[2:]] == ["a", "b"], "all of them, or none"
+    assert asked(0.2e9, 2e9) == []
+    assert asked(0.05e9, 2e9) == [("warm", "a", 1), ("warm", "b", 1)], "or one side's first call costs more"
 
 
 def test_a_case_that_does_not_load_or_crashes_its_worker_is_lost_and_the_others_go_on(script: Script) -> None:
