@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from harness.records.run import Run
 from harness.report.remarks import was_compared
 from harness.report.run_row import Row, Section
 from harness.report.run_rows import baseline_label, section_of
-from harness.stats.own_time import taken_share
+from harness.stats.own_time import own_ns, taken_share
 
 # Of a quiet core other processes take some per mille; more than this is worth a note.
 TAKEN = 0.05
@@ -224,7 +225,7 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
 def _busy_groups(run: Run, sections: Sequence[Section]) -> Iterator[str]:
     """Groups of whose time other processes took a share that matters, in a sentence, or two where ratios differ."""
     pinned = {case.group for case in run.header.cases if case.pin}
-    taken_ns, wall_ns = Counter[str](), Counter[str]()
+    taken_ns, wall_ns, own_turns, turns_of = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     for turns in run.rounds:
         for turn in turns.turns:
             share = taken_share(turn)
@@ -233,13 +234,15 @@ def _busy_groups(run: Run, sections: Sequence[Section]) -> Iterator[str]:
             if share is not None:
                 taken_ns[turns.group] += round(share * turn.wall_ns)
                 wall_ns[turns.group] += turn.wall_ns
+                own_turns[turns.group] += math.isfinite(own_ns(turn))
+                turns_of[turns.group] += 1
     busy = {group: taken_ns[group] / spent for group, spent in wall_ns.items() if taken_ns[group] > TAKEN * spent}
     factors = {
         section.group: [row.latency_ns / row.own_ns for row in section.rows if row.own_ns and row.latency_ns]
         for section in sections
     }
     for left_out in (True, False):
-        groups = [group for group in busy if bool(factors.get(group)) == left_out]
+        groups = [group for group in busy if (2 * own_turns[group] > turns_of[group]) == left_out]
         if groups:
             shares = [busy[group] for group in groups]
             named = groups if len(groups) <= _MOST_NAMES else groups[:_MOST_NAMES]
@@ -247,7 +250,11 @@ def _busy_groups(run: Run, sections: Sequence[Section]) -> Iterator[str]:
             yield (
                 f"While {', '.join(named)}{rest} {'was' if len(groups) == 1 else 'were'} timed, other processes took "
                 f"{_ends(f'{100 * share:.0f}' for share in (min(shares), max(shares)))} % of the time. "
-                f"{_what_follows([factor for group in groups for factor in factors.get(group, ())])}"
+                + (
+                    _what_follows([factor for group in groups for factor in factors.get(group, ())])
+                    if left_out
+                    else "Latencies there are too high, and ratios are less sure."
+                )
             )
 
 
@@ -267,10 +274,8 @@ def _throttled_groups(run: Run) -> Iterator[str]:
 
 
 def _what_follows(factors: Sequence[float]) -> str:
-    """Of latencies that are so many times as long as the own time of the same calls; (): own time is not known."""
-    if not factors:
-        return "Latencies there are too high, and ratios are less sure."
-    if max(factors) <= 1 + TAKEN:
+    """Of median latencies that are so many times as long as the own time of the same calls."""
+    if max(factors, default=1.0) <= 1 + TAKEN:
         return "Median latencies hardly show it, and ratios leave it out."
     times = _ends(f"{factor:.2g}" for factor in (min(factors), max(factors)))
     return f"Latencies there are about {times} times what the calls take by themselves; ratios leave that out."

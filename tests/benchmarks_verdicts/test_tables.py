@@ -9,6 +9,7 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.verdicts import __main__ as command
@@ -16,6 +17,7 @@ from benchmarks.verdicts import facts, tables
 from benchmarks.verdicts.contest import Count, Score, beaten, contest
 from benchmarks.verdicts.estimators import ESTIMATORS
 from benchmarks.verdicts.others import OTHERS
+from benchmarks.verdicts.preempted import CHOICES
 from benchmarks.verdicts.recording import Recorded
 from benchmarks.verdicts.tables import BEGIN, END, recorded, render, write_tables
 from benchmarks.verdicts.trials import Streams, is_quiet
@@ -23,7 +25,7 @@ from harness.compare.samplers import GENERATION_S
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.stats.rule import Rule
 from harness.toolchain import Toolchain
-from tests.benchmarks_verdicts.conftest import scripted
+from tests.benchmarks_verdicts.conftest import scripted, side
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "statistics.md"
 MACHINE = facts.Facts(cpu="Processor X", cores=4, system="System Y, kernel 1", virtual=True, iree="3.13.0 (abc)")
@@ -54,7 +56,7 @@ def streams() -> Streams:
             preempted=1.5,
             has_own_time=False,
         ),
-        scripted("loop A/A beside a hog", generations=30, seed=7, seconds=0.7),
+        scripted("matmul A/A beside hogs that come and go", generations=30, seed=7, seconds=0.7),
         scripted("slow +100 %", generations=30, change=1.0, seed=8, seconds=9.0),
         scripted("loop +3 % (sleep)", generations=60, change=0.03, seed=5, seconds=0.7),
     )
@@ -76,7 +78,7 @@ def rows_of(text: str, heading: str) -> dict[str, list[str]]:
 
 def test_where_and_how_much_was_recorded(text: str, streams: Streams) -> None:
     assert "on Processor X, 4 cores (virtual machine, System Y, kernel 1), with IREE 3.13.0 (abc): 480 gen" in text
-    assert rows_of(text, "What was recorded")["loop +3 %"][:4] == ["loop of small matmuls", "0.993", "60", "42"]
+    assert rows_of(text, "What was recorded")["loop +3 %"][:4] == ["loop of small matmuls", "1", "60", "42"]
     assert "on a machine that was not noted" in recorded(streams, None)
 
 
@@ -102,7 +104,7 @@ def test_own_time_is_set_beside_wall_time(text: str) -> None:
     assert (share, own < 0.3, wall > 10) == ("100 %", True, True)
     assert "matmul A/A" not in clocks, "it was recorded without own time"
     beside = rows_of(text, "Beside others")
-    assert beside["beside two hogs a core"][1] == "0 / 0 / 7"
+    assert beside["beside two hogs a core"][1] == "0 / 0 / 8"
     assert beside["the same by wall time"][2].startswith("0 / "), "wall time shows none of them to be equal"
     sleeping = rows_of(text, "Heads that wait")["loop +3 % (sleep)"]
     assert sleeping[1:3] == sleeping[3:]
@@ -110,15 +112,28 @@ def test_own_time_is_set_beside_wall_time(text: str) -> None:
 
 def test_rounds_from_which_much_was_taken_may_count_for_less(text: str) -> None:
     (row,) = [cells for name, cells in rows_of(text, "Devices with threads").items() if name.startswith("threads")]
-    taken, *choices = row
-    alike, _, half, _ = (float(choice.split(" / ")[0]) for choice in choices)
-    assert taken == "39 %"
-    assert half < 0.8 * alike
+    assert row[0] == "39 %"
+    assert len(row) == 1 + len(CHOICES)
+    assert "- threads A/A beside two hogs a core: the narrowest is that of `" in text
+    own = np.full(16, 1e6)
+    busy = np.where(np.arange(16) % 8 < 4, 3.0, 1.0)  # half of the rounds of either order, and the head's turns alone
+    one = replace(
+        scripted(rounds=16)[0],
+        on_calling_thread=False,
+        head_first=(False, True) * 8,
+        base=side(own, told=True),
+        head=side(own, busy, told=True),
+    )
+    alike, weighed, half, quarter = (choice(one) for choice in CHOICES.values())
+    assert weighed == half == quarter == 0 < alike
 
 
 def test_every_rule_and_every_statistic_has_its_row(text: str) -> None:
     busy = text.split("### Other tools' rules beside others\n")[1]
-    assert "| matmul beside two hogs a core | threads beside two hogs a core | loop beside a hog |" in busy
+    assert (
+        "| matmul beside two hogs a core | threads beside two hogs a core | matmul beside hogs that come and go |"
+        in busy
+    )
     rivals = rows_of(text, "Other tools' rules on the same turns")
     assert {rule.name for rule in OTHERS} < set(rivals)
     statistics = rows_of(text, "Which statistic of a generation")

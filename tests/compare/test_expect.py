@@ -65,7 +65,8 @@ def test_what_is_to_be_measured_in_a_sentence() -> None:
     tasks = [QUICK, SLOW]
     unknown = RowsLeft(tasks, {})
     assert foresee(tasks, [], [unknown]) == (
-        "To measure: latencies of 2 rows for up to 16 s each; up to 32 s, and longer where a difference is confirmed"
+        "To measure: latencies of 2 rows for up to 16 s each; up to 32 s, and longer where a difference is confirmed, "
+        "or is plain and calls take long"
     )
     known = RowsLeft(tasks, {"quick": 40, "slow": 50})
     assert foresee(tasks, [SLOW], [known, known]) == (
