@@ -111,9 +111,9 @@ def test_cores_of_different_kinds_are_told_and_a_fast_one_is_taken(
     root = make_machine(files)
     assert capture_environment(root=root)["cpu"].get("cores_by_kind") == kinds
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
-    assert last_core(root) == {2 if kinds else 3}
+    assert last_core(root) == frozenset({2 if kinds else 3})
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3}, raising=False)
-    assert last_core(root) == {3}
+    assert last_core(root) == frozenset({3})
 
 
 def test_a_machine_that_tells_nothing(make_machine: MakeMachine) -> None:
