@@ -18,6 +18,7 @@ from benchmarks.verdicts.programs import SLOWDOWNS
 from benchmarks.verdicts.recorded_runs import write_recorded_runs
 from benchmarks.verdicts.recording import Company, Stream, read, record
 from benchmarks.verdicts.tables import write_tables
+from benchmarks.verdicts.timestamps import write_timestamps
 from benchmarks.verdicts.trials import by_stream
 from harness.toolchain import find_toolchain
 
@@ -72,9 +73,13 @@ def main() -> None:
     parser.add_argument("--replay", action="store_true", help="record nothing, only write the tables")
     parser.add_argument("--runs", action="store_true", help="only simulate the verdicts of recorded runs, in a minute")
     parser.add_argument("--long", action="store_true", help="only measure what long calls take, in five minutes")
+    parser.add_argument("--timestamps", action="store_true", help="only try a Vulkan driver's clock, in two minutes")
     arguments = parser.parse_args()
     if arguments.runs:
         write_recorded_runs(arguments.document)
+        return
+    if arguments.timestamps:
+        write_timestamps(arguments.document, find_toolchain())
         return
     if arguments.long:
         write_long_calls(arguments.document, find_toolchain())

@@ -192,7 +192,7 @@ def record(streams: Sequence[Stream], path: Path, toolchain: Toolchain) -> None:
             here = _share(left[stream.name], part, passes)
             if here <= 0:
                 continue
-            with only_one_measures(print), _Company(stream.company), gzip.open(path, "at") as file:
+            with only_one_measures(print), Hogs(stream.company), gzip.open(path, "at") as file:
                 for _ in range(here):
                     one = samplers[stream.name].take(done.get(stream.name, 0))
                     done[stream.name] = one.number + 1
@@ -274,7 +274,7 @@ def _side(turns: Sequence[Turn]) -> Side:
     )
 
 
-class _Company:
+class Hogs:
     """The processes that compute meanwhile."""
 
     def __init__(self, company: Company) -> None:
