@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.verdicts.others import OTHERS, given, paired_t
 from benchmarks.verdicts.recording import Recorded
+from benchmarks.verdicts.stream_names import company_of, slowdown_of
 from benchmarks.verdicts.trials import (
     IMPROVED,
     REGRESSED,
@@ -19,7 +20,6 @@ from benchmarks.verdicts.trials import (
     overlapping_starts,
     play,
     seconds_of,
-    slowdown_of,
 )
 from harness.compare.engine import Generation
 
@@ -174,8 +174,7 @@ def _score(name: str, text: str, judge: Judge, own: bool, stretches: Mapping[str
             continue
         seconds += [one.seconds for one in said]
         workload, slowdown = slowdown_of(stream)
-        _, _, company = stream.partition(" beside ")
-        label = f"{workload} beside {company}" if company else workload
+        label = f"{workload} beside {company}" if (company := company_of(stream)) else workload
         if slowdown:
             found[label, slowdown] = Count(hits=sum(one.sign > 0 for one in said), trials=len(several))
         else:

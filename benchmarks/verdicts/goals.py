@@ -6,21 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.verdicts.recording import Recorded
-from benchmarks.verdicts.trials import (
-    Streams,
-    Trials,
-    as_sampled,
-    is_quiet,
-    is_waiting,
-    play_disjoint,
-    play_overlapping,
-    slowdown_of,
-)
+from benchmarks.verdicts.stream_names import is_quiet, is_waiting, slowdown_of
+from benchmarks.verdicts.trials import BUDGET_S, Streams, Trials, as_sampled, play_disjoint, play_overlapping
 from benchmarks.verdicts.words import between, percent
 from harness.report.markdown_text import blocks, table
 from harness.stats.intervals import rate_bounds
-
-BUDGET_S = 15.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,8 @@ import numpy as np
 
 from benchmarks.verdicts.estimators import both_orders, logs_of, spread
 from benchmarks.verdicts.recording import Recorded
-from benchmarks.verdicts.trials import Streams, slowdown_of
+from benchmarks.verdicts.stream_names import slowdown_of
+from benchmarks.verdicts.trials import Streams
 from harness.report.markdown_text import blocks, table
 from harness.stats.pairing import FloatArray
 

@@ -10,8 +10,8 @@ from benchmarks.verdicts.contest import COMPARABLE, Score, beaten, contest
 from benchmarks.verdicts.estimators import ESTIMATORS, USED, Spread, compare_intervals, load_order, place_effect, spread
 from benchmarks.verdicts.programs import SLOWDOWNS
 from benchmarks.verdicts.recording import Recorded
-from benchmarks.verdicts.trials import Streams, is_quiet, is_waiting, slowdown_of
-from benchmarks.verdicts.verdict_tables import BUDGET_S
+from benchmarks.verdicts.stream_names import is_quiet, is_waiting, slowdown_of
+from benchmarks.verdicts.trials import BUDGET_S, Streams
 from benchmarks.verdicts.words import percent
 from harness.report.markdown_text import blocks, details, table
 from harness.stats.pairing import FloatArray

@@ -15,7 +15,8 @@ from benchmarks.verdicts.preempted import preempted_rounds
 from benchmarks.verdicts.programs import workloads
 from benchmarks.verdicts.recording import Recorded
 from benchmarks.verdicts.rival_tables import rivals, statistics
-from benchmarks.verdicts.trials import Streams, slowdown_of
+from benchmarks.verdicts.stream_names import slowdown_of
+from benchmarks.verdicts.trials import Streams
 from benchmarks.verdicts.verdict_tables import beside_others, clocks, false_alarms, power, together, waiting
 from harness.report.markdown_text import blocks, details, table
 

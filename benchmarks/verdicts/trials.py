@@ -17,6 +17,8 @@ from harness.stats.rule import CONFIRMING_LOOKS, Rule
 
 Streams = Mapping[str, tuple[Recorded, ...]]
 
+# Seconds of a row, where a table does not say otherwise.
+BUDGET_S = 15.0
 # Overlapping trials start so many generations apart.
 STEP = 4
 # As `harness compare` has it where a user says nothing else, on a machine without a selfcheck.
@@ -107,22 +109,6 @@ def by_stream(recording: Iterable[Recorded]) -> dict[str, tuple[Recorded, ...]]:
     for one in recording:
         found.setdefault(one.stream, []).append(one)
     return {name: tuple(sorted(several, key=lambda one: one.number)) for name, several in found.items()}
-
-
-def slowdown_of(stream: str) -> tuple[str, float]:
-    """Workload and slowdown of a stream by its name; 0 of a module against itself."""
-    workload, change = stream.split()[:2]
-    return workload, 0.0 if change == "A/A" else float(change) / 100
-
-
-def is_quiet(stream: str) -> bool:
-    """Whether nothing else computed meanwhile."""
-    return " beside " not in stream
-
-
-def is_waiting(stream: str) -> bool:
-    """Whether the head waits instead of computing."""
-    return "(" in stream
 
 
 def as_sampled(stream: Iterable[Recorded]) -> tuple[Generation, ...]:

@@ -10,17 +10,16 @@ import numpy as np
 from benchmarks.verdicts.estimators import ESTIMATORS, USED, spread
 from benchmarks.verdicts.programs import SLOWDOWNS
 from benchmarks.verdicts.recording import Recorded
+from benchmarks.verdicts.stream_names import company_of, is_quiet, is_waiting, slowdown_of
 from benchmarks.verdicts.trials import (
+    BUDGET_S,
     Streams,
     Trials,
     as_sampled,
-    is_quiet,
-    is_waiting,
     play_disjoint,
     play_overlapping,
     play_together,
     rows_of,
-    slowdown_of,
     slowed,
 )
 from benchmarks.verdicts.words import between, percent
@@ -30,7 +29,6 @@ from harness.stats.pairing import FloatArray
 from harness.stats.rule import Rule
 
 BUDGETS_S = (5.0, 15.0, 60.0)
-BUDGET_S = 15.0
 NO_FLOOR = 0.0001
 FLOORS = (0.01, 0.005)
 ROWS_TOGETHER = 20
@@ -239,7 +237,7 @@ def beside_others(streams: Streams) -> str:
             continue
         rows += [
             _company_row(name.partition(" beside ")[0], name, quiet),
-            _company_row(f"beside {name.partition(' beside ')[2]}", name, busy),
+            _company_row(f"beside {company_of(name)}", name, busy),
         ]
         if any(one.own_share for one in busy):
             rows.append(_company_row("the same by wall time", name, _by_wall(busy)))

@@ -19,8 +19,9 @@ from benchmarks.verdicts.estimators import ESTIMATORS
 from benchmarks.verdicts.others import OTHERS
 from benchmarks.verdicts.preempted import CHOICES
 from benchmarks.verdicts.recording import Recorded
+from benchmarks.verdicts.stream_names import is_quiet
 from benchmarks.verdicts.tables import BEGIN, END, recorded, render, write_tables
-from benchmarks.verdicts.trials import Streams, is_quiet
+from benchmarks.verdicts.trials import Streams
 from harness.compare.samplers import GENERATION_S
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.stats.rule import Rule

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from benchmarks.verdicts.recorded_runs import count
+from benchmarks.verdicts.stream_names import slowdown_of
 from benchmarks.verdicts.trials import (
     RanOutError,
     as_sampled,
@@ -17,7 +18,6 @@ from benchmarks.verdicts.trials import (
     play_overlapping,
     play_together,
     seconds_of,
-    slowdown_of,
     slowed,
 )
 from tests.benchmarks_verdicts.conftest import Script
