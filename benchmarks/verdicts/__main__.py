@@ -17,7 +17,7 @@ from benchmarks.verdicts.long_calls import write_long_calls
 from benchmarks.verdicts.programs import SLOWDOWNS
 from benchmarks.verdicts.recorded_runs import write_recorded_runs
 from benchmarks.verdicts.recording import Company, Stream, read, record
-from benchmarks.verdicts.tables import write_tables
+from benchmarks.verdicts.tables import Recording, write_tables
 from benchmarks.verdicts.timestamps import write_timestamps
 from benchmarks.verdicts.trials import by_stream
 from harness.toolchain import find_toolchain
@@ -69,6 +69,7 @@ def main() -> None:
     """Record what is not recorded yet, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recording", type=Path, default=ROOT / "results" / "verdicts.jsonl.gz")
+    parser.add_argument("--elsewhere", type=Path, help="a recording of another machine, for the goals")
     parser.add_argument("--document", type=Path, default=ROOT / "docs" / "statistics.md", help="where the tables go")
     parser.add_argument("--replay", action="store_true", help="record nothing, only write the tables")
     parser.add_argument("--runs", action="store_true", help="only simulate the verdicts of recorded runs, in a minute")
@@ -88,9 +89,14 @@ def main() -> None:
         toolchain = find_toolchain()
         facts.note(arguments.recording, toolchain)
         record(STREAMS, arguments.recording, toolchain)
-    streams = by_stream(read(arguments.recording))
+    elsewhere = _load(arguments.elsewhere) if arguments.elsewhere else None
+    write_tables(arguments.document, _load(arguments.recording), elsewhere)
+
+
+def _load(path: Path) -> Recording:
+    streams = by_stream(read(path))
     in_order = {stream.name: streams[stream.name] for stream in STREAMS if stream.name in streams}
-    write_tables(arguments.document, in_order, facts.noted(arguments.recording))
+    return Recording(streams=in_order, facts=facts.noted(path))
 
 
 if __name__ == "__main__":

@@ -57,15 +57,23 @@ GOALS = (
 )
 
 
-def goals(streams: Streams) -> str:
-    """The goals, one line each; one whose streams were not recorded says so."""
-    lines = [_equal(streams), *(_line(goal, streams) for goal in GOALS)]
-    lines += [_waiting(streams, quiet=quiet) for quiet in (True, False)]
+def goals(streams: Streams, elsewhere: Streams) -> str:
+    """The goals, one line each, on this machine and elsewhere; one whose streams were not recorded says so."""
+    lines, more = _lines(streams), _lines(elsewhere)
+    heads = ["what", "goal", "measured"]
+    if elsewhere:
+        heads.append("elsewhere")
+        lines = [[*line, other[-1]] for line, other in zip(lines, more, strict=True)]
     return blocks(
         "Trials overlap, and are worth the number of disjoint ones that is given; one that ran out of generations "
         "counts as not found. A rate of 0.1 % is bounded by 3,000 rows without an alarm, and 1,000 bound it by 0.3 %.",
-        table(("what", "goal", "measured"), lines),
+        table(heads, lines),
     )
+
+
+def _lines(streams: Streams) -> list[list[str]]:
+    lines = [_equal(streams), *(_line(goal, streams) for goal in GOALS)]
+    return [*lines, *(_waiting(streams, quiet=quiet) for quiet in (True, False))]
 
 
 def _equal(streams: Streams) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -23,22 +24,35 @@ from harness.report.markdown_text import blocks, details, table
 BEGIN, END = "<!-- made by `make verdicts`: begin -->", "<!-- made by `make verdicts`: end -->"
 
 
-def write_tables(document: Path, streams: Streams, facts: Facts | None) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """All streams of one machine."""
+
+    streams: Streams
+    facts: Facts | None
+
+
+def write_tables(document: Path, here: Recording, elsewhere: Recording | None) -> None:
     """Replace what stands between the document's marks.
+
+    Args:
+        elsewhere: Of another machine; only the goals are counted there.
 
     Raises:
         RuntimeError: There are no such marks.
     """
-    replace_between(document, BEGIN, END, render(streams, facts))
+    replace_between(document, BEGIN, END, render(here, elsewhere))
 
 
-def render(streams: Streams, facts: Facts | None) -> str:
+def render(here: Recording, elsewhere: Recording | None) -> str:
     """All tables, as Markdown."""
+    streams = here.streams
     return blocks(
         "### What was recorded",
-        recorded(streams, facts),
+        recorded(here),
+        f"Elsewhere: {recorded(elsewhere)}" if elsewhere else "",
         "### The goals",
-        goals(streams),
+        goals(streams, elsewhere.streams if elsewhere else {}),
         "### False alarms: a module against itself",
         false_alarms(streams),
         "### Power: heads that are slower by a known share",
@@ -62,8 +76,9 @@ def render(streams: Streams, facts: Facts | None) -> str:
     )
 
 
-def recorded(streams: Streams, facts: Facts | None) -> str:
+def recorded(recording: Recording) -> str:
     """Where, when, and each stream's size."""
+    streams, facts = recording.streams, recording.facts
     every = [one for stream in streams.values() for one in stream]
     when = [f"{datetime.fromtimestamp(one.started_unix, timezone.utc):%Y-%m-%d %H:%M}" for one in every]
     where = "on a machine that was not noted"
