@@ -160,14 +160,15 @@ def overlapping_starts(generations: Sequence[Generation], *, budget_s: float, st
     """Where trials that overlap start: every few generations.
 
     Only where even a row that needs its whole budget and the longest confirmation fits, so that which trials are played
-    does not depend on what they find. Where a stream is too short for that, in its first half.
+    does not depend on what they find. Where a stream is too short for that, wherever the shortest verdict fits: a first
+    look, and as many generations to confirm it.
     """
     if not generations:
         return range(0)
     mean_s = float(np.mean([one.seconds for one in generations]))
     longest = (1 + CONFIRMING_LOOKS) * max(math.ceil(budget_s / mean_s) + 1, Rule().first_look)
-    last = len(generations) - longest
-    return range(0, last + 1 if last >= 0 else len(generations) // 2, step)
+    last = len(generations) - (longest if len(generations) >= longest else 2 * Rule().first_look)
+    return range(0, max(0, last + 1), step)
 
 
 def play_overlapping(

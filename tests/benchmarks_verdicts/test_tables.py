@@ -20,7 +20,7 @@ from benchmarks.verdicts.others import OTHERS
 from benchmarks.verdicts.preempted import CHOICES
 from benchmarks.verdicts.recording import Recorded
 from benchmarks.verdicts.stream_names import is_quiet
-from benchmarks.verdicts.tables import BEGIN, END, recorded, render, write_tables
+from benchmarks.verdicts.tables import BEGIN, END, Recording, recorded, render, write_tables
 from benchmarks.verdicts.trials import Streams
 from harness.compare.samplers import GENERATION_S
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
@@ -67,7 +67,9 @@ def streams() -> Streams:
 @pytest.fixture(scope="module")
 def text(streams: Streams) -> str:
     """All tables of these streams; making them takes seconds."""
-    return render(streams, MACHINE)
+    here = Recording(streams=streams, facts=MACHINE)
+    elsewhere = Recording(streams={"loop A/A": streams["loop A/A"]}, facts=replace(MACHINE, cores=16))
+    return render(here, elsewhere)
 
 
 def rows_of(text: str, heading: str) -> dict[str, list[str]]:
@@ -80,7 +82,8 @@ def rows_of(text: str, heading: str) -> dict[str, list[str]]:
 def test_where_and_how_much_was_recorded(text: str, streams: Streams) -> None:
     assert "on Processor X, 4 cores (virtual machine, System Y, kernel 1), with IREE 3.13.0 (abc): 480 gen" in text
     assert rows_of(text, "What was recorded")["loop +3 %"][:4] == ["loop of small matmuls", "1", "60", "42"]
-    assert "on a machine that was not noted" in recorded(streams, None)
+    assert re.search(r"\nElsewhere: Recorded .* on Processor X, 16 cores ", text)
+    assert "on a machine that was not noted" in recorded(Recording(streams=streams, facts=None))
 
 
 def test_equal_modules_are_not_flagged_and_slowed_ones_are_found(text: str) -> None:
@@ -94,8 +97,9 @@ def test_equal_modules_are_not_flagged_and_slowed_ones_are_found(text: str) -> N
     assert goals["+3 % on 200 ms, 30 s with confirmation, quiet"][1] == "not recorded"
     waits = goals["a head that waits instead of computing (+3 %), quiet"][1]
     assert waits.split(" found; by wall time ")[0] == waits.split(" found; by wall time ")[1]
-    (equal,) = [cells[-1] for name, cells in goals.items() if name.startswith("equal modules")]
-    assert re.match(r"0 of \d+ \(0.00 % to \d", equal)
+    ((_, *equal),) = [cells for name, cells in goals.items() if name.startswith("equal modules")]
+    assert [bool(re.match(r"0 of \d+ \(0.00 % to \d", cell)) for cell in equal] == [True, True]
+    assert goals["2-fold on 3 s calls, default settings"][2] == "not recorded", "elsewhere"
 
 
 def test_own_time_is_set_beside_wall_time(text: str) -> None:
@@ -147,18 +151,19 @@ def test_only_what_stands_between_the_marks_changes(
     streams: Streams, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables, "render", lambda *_: text)
+    here = Recording(streams=streams, facts=MACHINE)
     document = tmp_path / "document.md"
     document.write_text(f"before\n{BEGIN}\nwhat stood here\n{END}\nafter\n")
-    write_tables(document, streams, MACHINE)
+    write_tables(document, here, None)
     once = document.read_text()
-    write_tables(document, streams, MACHINE)
+    write_tables(document, here, None)
     assert document.read_text() == once
     assert once.startswith(f"before\n{BEGIN}\n\n### What was recorded\n")
     assert once.endswith(f"\n\n{END}\nafter\n")
     assert "what stood here" not in once
     document.write_text("no marks")
     with pytest.raises(RuntimeError, match="has no lines"):
-        write_tables(document, streams, MACHINE)
+        write_tables(document, here, None)
 
 
 def test_the_harness_and_the_others_judge_the_same_stretches(streams: Streams) -> None:
@@ -191,7 +196,7 @@ def test_a_rule_that_finds_more_is_named_and_one_that_cries_is_not() -> None:
 def test_replaying_reads_a_recording_and_writes_the_document(
     streams: Streams, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rendered: list[tuple[Streams, object]] = []
+    rendered: list[tuple[Recording, object]] = []
     monkeypatch.setattr(tables, "render", lambda *given: rendered.append(given) or "the tables")  # type: ignore[func-returns-value]
     recording, document = tmp_path / "verdicts.jsonl.gz", tmp_path / "document.md"
     mixed: list[Recorded] = sorted((one for stream in streams.values() for one in stream), key=lambda one: one.number)
@@ -200,11 +205,13 @@ def test_replaying_reads_a_recording_and_writes_the_document(
     document.write_text(f"{BEGIN}\n{END}\n")
     facts.note(recording, TOOLCHAIN)
     arguments = ["verdicts", "--replay", "--recording", str(recording), "--document", str(document)]
+    arguments += ["--elsewhere", str(recording)]
     monkeypatch.setattr(sys, "argv", arguments)
     command.main()
     noted = facts.noted(recording)
     assert noted is not None
-    assert rendered == [(streams, noted)]
+    here = Recording(streams=streams, facts=noted)
+    assert rendered == [(here, here)]
     assert document.read_text() == f"{BEGIN}\n\nthe tables\n\n{END}\n"
     facts.note(recording, replace(TOOLCHAIN, version="9.9.9"))
     assert facts.noted(recording) == noted, "what is noted stays"
