@@ -65,8 +65,9 @@ def goals(streams: Streams, elsewhere: Streams) -> str:
         heads.append("elsewhere")
         lines = [[*line, other[-1]] for line, other in zip(lines, more, strict=True)]
     return blocks(
-        "Trials overlap, and are worth the number of disjoint ones that is given; one that ran out of generations "
-        "counts as not found. A rate of 0.1 % is bounded by 3,000 rows without an alarm, and 1,000 bound it by 0.3 %.",
+        "Trials overlap, and are worth the number of disjoint ones that is given; one that ran out of recorded "
+        "generations counts as not found. A rate of 0.1 % is bounded by 3,000 rows without an alarm, and 1,000 bound "
+        "it by 0.3 %.",
         table(heads, lines),
     )
 
@@ -109,7 +110,8 @@ def _line(goal: Goal, streams: Streams) -> list[str]:
 def _found(played: Sequence[Trials], *, within_s: float | None = None) -> str:
     started = sum(one.started for one in played)
     found = sum(one.found() if within_s is None else one.found(within_s=within_s) for one in played)
-    return f"{percent(found / started, 1)} ({found} of {started})"
+    ran_out = sum(one.left_out for one in played) if within_s is None else 0
+    return f"{percent(found / started, 1)} ({found} of {started}{f', {ran_out} ran out' if ran_out else ''})"
 
 
 def _waiting(streams: Streams, *, quiet: bool) -> list[str]:
