@@ -113,7 +113,8 @@ class Row:
         generations: Independent samples behind the ratio, on each side.
         rounds: Pairs of turns behind it, over all generations.
         seconds: Wall time that the row took.
-        taken: The share of its turns' time that other processes took, the mean over generations; None: not known.
+        taken: The share of its turns' time that other processes took, the mean over generations; None: not known. Of a
+            device with threads, what they took from each other is in it.
         own_time: The share of its rounds that are compared by own time (see harness.stats.own_time), not by wall time.
         reason: Why the verdict is what it is, in plain words.
         lacked_time: Whether its sides differ by far more than the noise, and only time was lacking to call it changed.

@@ -21,6 +21,8 @@ from harness.stats.own_time import own_ns, taken_share
 
 # Of a quiet core other processes take some per mille; more than this is worth a note.
 TAKEN = 0.05
+# Threads of one device wait for each other too, for 3 to 7 % of the time on a quiet machine.
+_TAKEN_OF_THREADS = 0.2
 # Groups that a sentence names.
 _MOST_NAMES = 3
 
@@ -223,39 +225,48 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
 
 
 def _busy_groups(run: Run, sections: Sequence[Section]) -> Iterator[str]:
-    """Groups of whose time other processes took a share that matters, in a sentence, or two where ratios differ."""
+    """Groups of whose time other processes took a share that matters; a sentence for each kind of group."""
     pinned = {case.group for case in run.header.cases if case.pin}
     taken_ns, wall_ns, own_turns, turns_of = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    with_threads = set[str]()
     for turns in run.rounds:
         for turn in turns.turns:
             share = taken_share(turn)
             if share is None and turn.account is None and turns.group in pinned and turn.wall_ns:
                 share = 1 - turn.cpu_ns / turn.wall_ns  # of a run that is older than accounts
             if share is not None:
+                if turn.account is not None and not turn.account.on_calling_thread:
+                    with_threads.add(turns.group)
                 taken_ns[turns.group] += round(share * turn.wall_ns)
                 wall_ns[turns.group] += turn.wall_ns
                 own_turns[turns.group] += math.isfinite(own_ns(turn))
                 turns_of[turns.group] += 1
-    busy = {group: taken_ns[group] / spent for group, spent in wall_ns.items() if taken_ns[group] > TAKEN * spent}
+    taken = {group: taken_ns[group] / spent for group, spent in wall_ns.items()}
+    least = {group: _TAKEN_OF_THREADS if group in with_threads else TAKEN for group in taken}
+    busy = {group: share for group, share in taken.items() if share > least[group]}
     factors = {
         section.group: [row.latency_ns / row.own_ns for row in section.rows if row.own_ns and row.latency_ns]
         for section in sections
     }
-    for left_out in (True, False):
-        groups = [group for group in busy if (2 * own_turns[group] > turns_of[group]) == left_out]
+    kinds = {
+        group: "threads" if group in with_threads else "own" if 2 * own_turns[group] > turns_of[group] else "wall"
+        for group in busy
+    }
+    for kind in ("own", "wall", "threads"):
+        groups = [group for group in busy if kinds[group] == kind]
         if groups:
             shares = [busy[group] for group in groups]
+            some = _ends(f"{100 * share:.0f}" for share in (min(shares), max(shares)))
             named = groups if len(groups) <= _MOST_NAMES else groups[:_MOST_NAMES]
             rest = f" and {len(groups) - len(named)} more" if len(named) < len(groups) else ""
-            yield (
-                f"While {', '.join(named)}{rest} {'was' if len(groups) == 1 else 'were'} timed, other processes took "
-                f"{_ends(f'{100 * share:.0f}' for share in (min(shares), max(shares)))} % of the time. "
-                + (
-                    _what_follows([factor for group in groups for factor in factors.get(group, ())])
-                    if left_out
-                    else "Latencies there are too high, and ratios are less sure."
-                )
-            )
+            what = f"other processes took {some} % of the time"
+            if kind == "threads":
+                its = "its" if len(groups) == 1 else "their"
+                what = f"{its} threads waited for a core {some} % of the time, for other processes or for each other"
+            follows = "Latencies there are too high, and ratios are less sure."
+            if kind == "own":
+                follows = _what_follows([factor for group in groups for factor in factors.get(group, ())])
+            yield f"While {', '.join(named)}{rest} {'was' if len(groups) == 1 else 'were'} timed, {what}. {follows}"
 
 
 def _throttled_groups(run: Run) -> Iterator[str]:

@@ -118,18 +118,32 @@ def test_everything_is_counted_with_gates_first(rows: list[Row], sentence: str) 
 
 
 def test_how_busy_the_machine_was_is_said_in_words() -> None:
-    taken = [replace(TIMED, case=f"m/v{share}@d", taken=share) for share in (0.0, 0.02, 0.3)]
+    own = replace(TIMED, own_time=1.0)
+    taken = [replace(own, case=f"m/v{share}@d", taken=share) for share in (0.0, 0.02, 0.3)]
+    left_out = "; the ratios leave that out, the times of a call have it in them"
     assert busy_line([TIMED]) == "", "older comparisons do not know"
-    assert busy_line(taken[:1]) == "the machine was quiet: other processes took 0 % of the time of what was timed"
+    assert busy_line(taken[:1]) == (
+        f"the machine was quiet: other processes took 0 % of the time of what was timed{left_out}"
+    )
     assert busy_line(taken[:2]).startswith("the machine was somewhat busy: other processes took 1 % of the time")
     assert busy_line(taken) == (
-        "the machine was busy: other processes took 11 % of the time of what was timed (30 % of m/v0.3@d)"
+        f"the machine was busy: other processes took 11 % of the time of what was timed (30 % of m/v0.3@d){left_out}"
     )
-    many = [replace(TIMED, case=f"m/v{share}@d", taken=share / 100) for share in (11, 40, 12, 30, 20)]
-    assert busy_line(many).endswith("(40 % of m/v40@d, 30 % of m/v30@d, 20 % of m/v20@d, 10 % or more of 2 others)")
-    by_own = [replace(row, own_time=1.0) for row in taken[:2]]
-    assert busy_line(by_own).endswith("timed; the ratios leave that out, the times of a call have it in them")
-    assert "; the ratios of 2 of 3 rows leave that out" in busy_line([*by_own, taken[2]])
+    many = [replace(own, case=f"m/v{share}@d", taken=share / 100) for share in (11, 40, 12, 30, 20)]
+    named = "(40 % of m/v40@d, 30 % of m/v30@d, 20 % of m/v20@d, 10 % or more of 2 others)"
+    assert busy_line(many).endswith(f"{named}{left_out}")
+
+
+def test_threads_of_one_device_wait_for_each_other_on_a_quiet_machine_too() -> None:
+    quiet, busy = (replace(TIMED, case=f"m/v{share}@d", taken=share) for share in (0.065, 0.36))
+    waited = "threads of what was timed waited for a core {} of the time, for other processes or for each other"
+    assert busy_line([quiet]) == f"the machine was quiet: {waited.format('6.5 %')}"
+    assert busy_line([busy]) == f"the machine was busy: {waited.format('36 %')}"
+    one_thread = replace(TIMED, taken=0.001, own_time=1.0)
+    assert busy_line([one_thread, quiet]) == (
+        "the machine was quiet: other processes took 0.1 % of the time of what was timed on one thread; the ratios of "
+        "1 of 2 rows leave that out, the times of a call have it in them"
+    )
 
 
 # --- What to do next ---

@@ -322,6 +322,23 @@ def test_a_group_that_other_processes_took_time_from_says_so(small_run: Run) -> 
     )
 
 
+@pytest.mark.parametrize(("delayed", "is_said"), [(0.07, False), (0.5, True)])
+def test_threads_that_wait_for_each_other_are_not_put_down_to_other_processes(
+    small_run: Run, delayed: float, is_said: bool
+) -> None:
+    """On a quiet machine too, threads of one device wait 3 to 7 % of the time."""
+
+    def waited(turn: Turn) -> Turn:
+        account = Account(on_calling_thread=False, delayed_ns=round(turn.cpu_ns * delayed / (1 - delayed)))
+        return replace(turn, account=account)
+
+    rounds = tuple(replace(each, turns=tuple(map(waited, each.turns))) for each in small_run.rounds)
+    notes = build_report(replace(small_run, rounds=rounds)).notes
+    said = "While mm@local-sync was timed, its threads waited for a core 50 % of the time, for other processes or for "
+    said += "each other. Latencies there are too high, and ratios are less sure."
+    assert notes == ((said,) if is_said else ())
+
+
 def test_a_group_that_a_quota_stopped_says_so(small_run: Run) -> None:
     def stopped(turn: Turn) -> Turn:
         return replace(turn, account=Account(on_calling_thread=True, thread_ns=turn.wall_ns, voluntary=0, throttled=1))
