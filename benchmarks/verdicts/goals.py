@@ -11,6 +11,7 @@ from benchmarks.verdicts.trials import BUDGET_S, Streams, Trials, as_sampled, pl
 from benchmarks.verdicts.words import between, percent
 from harness.report.markdown_text import blocks, table
 from harness.stats.intervals import rate_bounds
+from harness.text import plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +104,7 @@ def _line(goal: Goal, streams: Streams) -> list[str]:
         return [goal.what, goal.goal, "not recorded"]
     within = [f"{_found(every, within_s=goal.within_s)} within {goal.within_s:g} s"] if goal.within_s else []
     of_each = [f"{name.split()[0]} {_found([one])}" for name, one in played.items()] if len(played) > 1 else []
-    worth = f"worth {sum(one.disjoint for one in every):.0f} disjoint ones"
+    worth = f"worth {plural(round(sum(one.disjoint for one in every)), 'disjoint one')}"
     return [goal.what, goal.goal, "; ".join([*within, f"{_found(every)} in the end ({worth})", *of_each])]
 
 

@@ -16,6 +16,7 @@ from benchmarks.verdicts.words import percent
 from harness.report.markdown_text import blocks, details, table
 from harness.stats.pairing import FloatArray
 from harness.stats.signed_rank import locate
+from harness.text import plural
 
 
 def rivals(streams: Streams, *, quiet: bool) -> str:
@@ -54,7 +55,7 @@ def rivals(streams: Streams, *, quiet: bool) -> str:
         "head of rules that do not measure in turns lie as far apart.",
         table(heads, rows, numbers=[False, *[True] * (len(heads) - 1)]),
         *(
-            f"`{one.name}` ran out of generations in {one.left_out} stretches, which count as not found."
+            f"`{one.name}` ran out of generations in {plural(one.left_out, 'stretch', 'stretches')}, not found there."
             for one in scores
             if one.left_out
         ),

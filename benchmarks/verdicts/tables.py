@@ -105,7 +105,8 @@ def recorded(recording: Recording) -> str:
         f"Recorded from {min(when)} to {max(when)} UTC {where}: {total}. The streams took turns, a few generations "
         "each; the load average, over a minute in which several of them took turns, was "
         f"{np.median([one.load for one in every]):.1f} (median). `ms a call` is the base's, by the clock that decides; "
-        "`taken` is the share of the time of its turns that other processes took.",
+        "`taken` is the share of the time of its turns that other processes took; threads of one device also take some "
+        "from each other.",
         details("Each stream", table(heads, rows, numbers=[False, False, *[True] * 6])),
     )
 

@@ -134,8 +134,8 @@ def power(streams: Streams) -> str:
     ]
     parts.append(
         "Most slowed streams are too short for 60 s and a confirmation, and most streams of equal modules are not: "
-        "here they are with every head turn's time multiplied. `estimate` above shows that programs slowed for real "
-        "are measured as just that much slower."
+        "here they are with every head turn's time multiplied. `estimate` above shows how much slower the programs are "
+        "measured that were slowed for real."
     )
     parts.append(details("Budget 60 s, floor 1 %, streams moved", table(heads, moved, numbers=numbers)))
     return blocks(*parts)
@@ -252,7 +252,8 @@ def beside_others(streams: Streams) -> str:
     return blocks(
         f"Budget {BUDGET_S:g} s, floor 1 %. Trials of slowed heads overlap. `a hog` computes for half a second and "
         "rests for half a second on the other core; `two hogs a core` compute on every core all the time; `hogs that "
-        "come and go` compute on every core for 0.2 to 2 s, and rest as long.",
+        "come and go` compute on every core for 0.2 to 2 s, and rest as long. `spread` is the standard deviation; `of` "
+        "counts trials that ran out of generations too.",
         table(heads, rows, numbers=[False, *[True] * 5]),
     )
 
@@ -283,8 +284,8 @@ def waiting(streams: Streams) -> str:
     heads = ["stream", "rounds by own time", "found", "estimate", "found by wall time", "estimate"]
     return blocks(
         "The head makes the base's call and then waits: it sleeps, waits for another process (pipe) or for another "
-        "thread that sleeps (lock), or reads pages from disk. A wait of 150 us takes some 60 us more than it says, so "
-        f"the change is larger than its name. Budget {BUDGET_S:g} s, floor 1 %, trials overlap.",
+        "thread that sleeps (lock), or reads pages from disk. Whoever waits wakes up later than it asked for, so the "
+        f"change is larger than its name. Budget {BUDGET_S:g} s, floor 1 %, trials overlap.",
         table(heads, rows, numbers=[False, *[True] * 5]) if rows else "None was recorded.",
     )
 
