@@ -40,8 +40,8 @@ class CompareOptions:
             always so.
         row_budget: Wall seconds for looking at one row's latency; confirming a finding takes as much again, at most
             twice.
-        row_cap: Wall seconds for a row whose sides differ by far more than the noise, and whose calls take so long that
-            its budget has no room for a verdict.
+        row_cap: Wall seconds, confirmation included, that a row may take whose sides differ by far more than the noise
+            and whose budget has no room for a verdict.
         compile_budget: Wall seconds for one row's compile times; 0: they are not measured.
         floor: Relative change of latency below which nothing is called changed (default: the suite's, else 0.01).
         controls: So many identical rows are measured all the same, as A/A controls.

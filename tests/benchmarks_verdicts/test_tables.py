@@ -21,7 +21,7 @@ from benchmarks.verdicts.preempted import CHOICES
 from benchmarks.verdicts.recording import Recorded
 from benchmarks.verdicts.stream_names import is_quiet
 from benchmarks.verdicts.tables import BEGIN, END, Recording, recorded, render, write_tables
-from benchmarks.verdicts.trials import Streams
+from benchmarks.verdicts.trials import ROW_CAP_S, Streams
 from harness.compare.samplers import GENERATION_S
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.stats.rule import Rule
@@ -230,3 +230,4 @@ def test_the_document_has_its_marks_and_the_constants_of_the_code() -> None:
     assert table["alpha of the confirmation"] == f"{rule.confirm_alpha * 100:g} %"
     assert table["confidence of the interval"] == f"{rule.confidence * 100:g} %"
     assert table["first look"] == f"{rule.first_look} generations"
+    assert table["cap of a plain row"] == f"{ROW_CAP_S:,.0f} s"
