@@ -67,7 +67,7 @@ class CompareOptions:
     across_hosts: Flag = False
     by_name: Flag = False
     row_budget: Positive = 15.0
-    row_cap: Positive = 1800.0
+    row_cap: Positive = 3600.0
     compile_budget: Annotated[float, Parameter(validator=Number(gte=0, lt=10_000_000))] = 30.0
     floor: Share | None = None
     controls: Whole = 0
