@@ -1,0 +1,77 @@
+"""Searching histories whose steps are known, without noise; benchmarks/bisect.py adds that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.bisect.search import Findings, Measured, Unusable, find_steps, middle
+
+FLOOR = 0.01
+
+
+def exact(levels: Sequence[float | None]) -> Findings:
+    """Search a history of known times, None where a position cannot be measured."""
+
+    def measure(base: int, head: int, floor: float) -> Measured | Unusable:
+        below, above = levels[base], levels[head]
+        if below is None or above is None:
+            return Unusable(reason="it does not compile")
+        log, edge = math.log(above / below), math.log1p(floor)
+        inside = abs(abs(log) - edge) < 0.002 and log != 0
+        standing = "open" if inside else "equal" if abs(log) <= edge else "higher" if log > 0 else "lower"
+        return Measured(standing=standing, centre=log, low=log - 0.001, high=log + 0.001, reason="by its interval")
+
+    return find_steps(0, len(levels) - 1, measure, FLOOR)
+
+
+def steps(levels: Sequence[float | None]) -> list[tuple[int, int]]:
+    return [(step.before, step.after) for step in exact(levels).steps]
+
+
+@given(
+    size=st.integers(2, 300),
+    place=st.integers(1, 299),
+    factor=st.sampled_from([0.4, 0.98, 1.02, 1.5, 8.0]),
+    broken=st.sets(st.integers(1, 298), max_size=40),
+)
+def test_the_step_is_found_and_lies_between_what_could_be_measured(
+    size: int, place: int, factor: float, broken: set[int]
+) -> None:
+    place = min(place, size - 1)
+    levels = [None if 0 < at < size - 1 and at in broken else factor if at >= place else 1.0 for at in range(size)]
+    found = exact(levels)
+    (step,) = found.steps
+    assert levels[step.before] == 1.0
+    assert levels[step.after] == factor
+    assert step.passed_over == tuple(at for at in range(step.before + 1, step.after))
+    assert all(levels[at] is None for at in step.passed_over)
+    assert len(found.probes) - sum(isinstance(probe.found, Unusable) for probe in found.probes) <= math.log2(size) + 5
+
+
+def test_two_steps_are_both_found() -> None:
+    assert steps([1, 1, 1.3, 1.3, 1.3, 1.7, 1.7]) == [(1, 2), (4, 5)]
+    assert steps([1, 1, 1.1, 1.1, 1.1, 1.21, 1.21]) == [(1, 2), (4, 5)], "what lies half way belongs to neither end"
+    assert steps([1, 1, 1, 1.5, 1.5, 1.5, 1.53]) == [(2, 3), (5, 6)]
+
+
+def test_of_a_step_that_was_repaired_the_ends_show_nothing_and_either_half_does() -> None:
+    levels = [1, 1, 2, 2, 2, 1, 1]
+    assert steps(levels) == []
+    assert steps(levels[:4]) == [(1, 2)]
+    backwards = exact(levels[:2:-1])
+    assert [(step.before, step.after) for step in backwards.steps] == [(1, 2)], "seen from the repaired end"
+    assert backwards.steps[0].size.standing == "higher"
+
+
+def test_ends_that_do_not_differ_or_cannot_be_told_apart_leave_nothing_to_search() -> None:
+    assert len(exact([1, 5, 1]).probes) == 1
+    assert exact([1, 5, 1.01]).open == {(0, 2): "by its interval"}
+    assert exact([1, 5, None]).open == {(0, 2): "it does not compile"}
+
+
+def test_the_middle_is_that_of_what_is_left() -> None:
+    assert [middle(0, 8, set()), middle(8, 0, set()), middle(0, 8, {4}), middle(0, 2, {1})] == [4, 4, 5, None]
