@@ -13,6 +13,7 @@ import argparse
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -38,18 +39,15 @@ GENERATION_S, BUDGET_S = 0.45, 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """What the positions of a history really take; None: it cannot be measured.
-
-    Attributes:
-        steps: Pairs of neighbours that can be measured and differ.
-    """
+    """What the positions of a history really take; None: it cannot be measured."""
 
     levels: tuple[float | None, ...]
 
     @property
     def steps(self) -> list[tuple[int, int]]:
+        """Neighbours that differ, of those that can be measured."""
         there = [place for place, level in enumerate(self.levels) if level is not None]
-        return [(one, two) for one, two in zip(there, there[1:], strict=False) if self.levels[one] != self.levels[two]]
+        return [(one, two) for one, two in pairwise(there) if self.levels[one] != self.levels[two]]
 
 
 @dataclass
@@ -193,9 +191,9 @@ def render(histories: int = HISTORIES) -> str:
     ]
     rows = [line(kind, size, step, histories) for kind in KINDS for size in SIZES for step in STEPS]
     return blocks(
-        f"{histories} histories a line, seeded. `right`: a step is named, and every one that is named is there; `wrong`: "
-        "one is named that is not there; the rest says that it cannot tell. `git bisect right`: with one pair of "
-        "processes a step. A generation is a fresh pair of processes and a quarter of a second of turns.",
+        f"{histories} histories a line, seeded. `right`: a step is named, and every one that is named is there; "
+        "`wrong`: one is named that is not there; the rest says that it cannot tell. `git bisect right`: with one pair "
+        "of processes a step. A generation is a fresh pair of processes and a quarter of a second of turns.",
         table(heads, rows, numbers=[False, *[True] * 8]),
     )
 
