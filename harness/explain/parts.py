@@ -1,0 +1,120 @@
+"""Executables of two programs -> parts: those that do the same work, one to one, or several where code was fused.
+
+What the compiler fused on one side and not on the other has no counterpart of its own there. Its time is in a
+neighbour's: so it is judged together with that, and a part's two sides do the same work as far as names and places
+tell. Every executable is in exactly one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.ir.differences import Executable, MatchedBy, match_executables
+
+# Of parts of several executables on a side.
+FUSED = "fused or split"
+GroupedBy = MatchedBy | Literal["fused or split"]
+
+# The pairs before and after a stretch of executables that are in none, by their number; None: the program's end.
+_Between = tuple[int | None, int | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counterparts:
+    """Executables of two programs that do the same work; at least one is there.
+
+    Attributes:
+        base: Of one program, in the order in which they run; () where only the other has it. head likewise.
+        matched_by: Why they belong together; "" of one side alone.
+    """
+
+    base: tuple[Executable, ...]
+    head: tuple[Executable, ...]
+    matched_by: GroupedBy
+
+    @property
+    def operation(self) -> str:
+        """What base does here, or head where base does nothing: `pad_f32 + conv_32x90x62x64x3x3_f32`.
+
+        An executable whose name says nothing stands there with its name.
+        """
+        return " + ".join(dict.fromkeys(each.operation or each.name for each in self.base or self.head))
+
+
+def in_order(executables: Iterable[Executable], names: Iterable[str]) -> tuple[Executable, ...]:
+    """Those that are named, in the order of the names, each once; a name that none of them has is left out."""
+    by_name = {executable.name: executable for executable in executables}
+    return tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name)
+
+
+def match_parts(base: Sequence[Executable], head: Sequence[Executable]) -> tuple[Counterparts, ...]:
+    """Put the executables of two programs together; the parts come in the order of base, then of head.
+
+    Pairs are those of `match_executables`. Stretches without a partner that stand between the same two pairs on both
+    sides are one part. Any other executable without a partner is one part with the pair before it, else with the pair
+    after it, if that pair's code differs: it was fused into that, or split from it. Where neither differs, it is a part
+    of one side.
+
+    Args:
+        base: In the order of their first dispatch, with names of which each is there once; head likewise.
+    """
+    matches = match_executables(base, head)
+    pairs = [(match.base.name, match.head.name, match.by) for match in matches if match.base and match.head]
+    numbers = (
+        {of_base: number for number, (of_base, _, _) in enumerate(pairs)},
+        {of_head: number for number, (_, of_head, _) in enumerate(pairs)},
+    )
+    stretches = (_without_partner(base, numbers[0]), _without_partner(head, numbers[1]))
+    on_both = set(stretches[0].values()) & set(stretches[1].values())
+    differ = {number for number, (_, _, by) in enumerate(pairs) if by != "same code"}
+    parts: dict[Hashable, tuple[list[Executable], list[Executable]]] = {}
+    for which, side in enumerate((base, head)):
+        for executable in side:
+            number = numbers[which].get(executable.name)
+            key: Hashable = number
+            if number is None:
+                key = _key(which, executable, stretches[which][executable.name], on_both, differ)
+            parts.setdefault(key, ([], []))[which].append(executable)
+    return tuple(
+        Counterparts(base=tuple(of_base), head=tuple(of_head), matched_by=_why(key, of_base, of_head, pairs))
+        for key, (of_base, of_head) in parts.items()
+    )
+
+
+def _without_partner(side: Sequence[Executable], numbers: Mapping[str, int]) -> dict[str, _Between]:
+    """By name of each executable that is in no pair: the pairs before and after it."""
+    before: list[int | None] = []
+    last: int | None = None
+    for executable in side:
+        before.append(last)
+        last = numbers.get(executable.name, last)
+    found: dict[str, _Between] = {}
+    after: int | None = None
+    for executable, pair_before in zip(reversed(side), reversed(before), strict=True):
+        if executable.name in numbers:
+            after = numbers[executable.name]
+        else:
+            found[executable.name] = (pair_before, after)
+    return found
+
+
+def _key(
+    which: int, executable: Executable, between: _Between, on_both: Collection[_Between], differ: Collection[int]
+) -> Hashable:
+    """The part of an executable that is in no pair: a stretch, a pair's number, or itself."""
+    if between in on_both:
+        return between
+    return next((pair for pair in between if pair is not None and pair in differ), (which, executable.name))
+
+
+def _why(
+    key: Hashable,
+    base: Sequence[Executable],
+    head: Sequence[Executable],
+    pairs: Sequence[tuple[str, str, MatchedBy]],
+) -> GroupedBy:
+    if not base or not head:
+        return ""
+    return pairs[key][2] if isinstance(key, int) and len(base) == len(head) == 1 else FUSED
