@@ -1,0 +1,359 @@
+"""A module -> what a call of it spends in each dispatch and in each other operation of the device.
+
+It is the runtime's own profile of calls in iree-benchmark-module, as iree-profile prints it; both tools can since 3.12.
+Profiling takes time of its own, so nothing of it goes into a latency: what a call takes without it stands beside it.
+
+On CPUs the profile has every operation with its begin and end (`host-execution`), on other devices what each dispatch
+took there in all (`dispatch-events`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from harness.compare.engine import BASE, HEAD
+from harness.compare.samplers import GENERATION_S, Module
+from harness.errors import CaseError
+from harness.explain.timeline import Span, per_call_ns
+from harness.measure import last_core
+from harness.models.bench_folder import MODULE_FILE
+from harness.process import Limits
+from harness.toolchain import Toolchain
+from harness.verify.benchmark_module import parse_times
+from harness.verify.outputs import ModuleCall, require_success
+
+_Measured = TypeVar("_Measured")
+
+_PROFILER = "iree-profile"
+_PROFILE_FILE = "calls.ireeprof"
+_HOST_MODES = "host-execution,executable-metadata"
+_DEVICE_MODES = "dispatch-events,executable-metadata"
+# Devices whose work is done by this machine's processors.
+_LOCAL = "local-"
+# The first call of a process finds its memory unmapped; of three, their median has nothing of that.
+_LEAST_CALLS = 3
+# An event takes half a kilobyte as text: more calls of a long program would take longer to read than to make.
+_MOST_EVENTS = 30_000
+# Of a call, besides dispatches, copies and fills: allocations, a command buffer's execution, a barrier.
+_OTHER_EVENTS = 8
+# Of the time of a generation of latencies, a profile has so much; there are two for each side.
+_PROFILE_S = GENERATION_S / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What one call of a program spends where, in nanoseconds.
+
+    Attributes:
+        calls: That are behind it.
+        call_ns: What one took in all.
+        dispatch_ns: By name, in the order of their first dispatch.
+        device_ns: By other operations of the device's queue: `alloca`, `copy`, ...; `execute` is a command buffer
+            outside of its dispatches. {} where the profile does not tell.
+        plain_ns: What one took without the profile, in a process of its own beside it; None: it was not measured.
+        untimed: Of names in `dispatch_ns` whose time is not known, and is 0 there: why, as a phrase.
+    """
+
+    calls: int
+    call_ns: float
+    dispatch_ns: Mapping[str, float]
+    device_ns: Mapping[str, float] = field(default_factory=dict)
+    plain_ns: float | None = None
+    untimed: Mapping[str, str] = field(default_factory=dict)
+
+
+def can_profile(toolchain: Toolchain) -> bool:
+    """Whether its runtime writes profiles that it can read: 3.12 does, and later ones."""
+    return toolchain.runtime_tool(_PROFILER).is_file()
+
+
+def profile_module(
+    module: Module, folder: Path, seconds: float, limits: Limits, *, call_ns: float | None = None
+) -> Profile:
+    """Profile some calls of a module, in a process of its own.
+
+    Args:
+        folder: Of this module alone; what is needed is laid out there.
+        seconds: Of calls, about; there are three at least, and no more than can be read soon.
+        limits: Of each process.
+        call_ns: What a call takes, as `time_module` says; None: it is asked first.
+
+    Raises:
+        CaseError: A tool failed, or the profile does not have all that happened (stage `measure`).
+    """
+    if call_ns is None:
+        call_ns = time_module(module, folder, seconds, limits)
+    call = lay_out(module, folder)
+    modes = _HOST_MODES if _on_host(module) else _DEVICE_MODES
+    (folder / _PROFILE_FILE).unlink(missing_ok=True)
+    profiling = (f"--device_profiling_mode={modes}", f"--device_profiling_output={_PROFILE_FILE}")
+    calls = _calls(module, seconds, call_ns)
+    taken_ns = _run_benchmark(call, calls, limits, profiling)
+    dispatches, queue = (_ask(call, command, limits) for command in ("dispatch", "queue"))
+    return read_profile(dispatches, queue, calls=calls, call_ns=taken_ns)
+
+
+def time_module(module: Module, folder: Path, seconds: float, limits: Limits, *, call_ns: float | None = None) -> float:
+    """What a call takes in iree-benchmark-module without any profile: the mean over some calls of one process.
+
+    Args:
+        folder: As for `profile_module`; `seconds`, `limits` and `call_ns` likewise. None: of three calls alone.
+
+    Raises:
+        CaseError: The tool failed (stage `measure`).
+    """
+    calls = _LEAST_CALLS if call_ns is None else _calls(module, seconds, call_ns)
+    return _run_benchmark(lay_out(module, folder), calls, limits)
+
+
+class ProfiledTurns:
+    """Profiles of both sides, generation by generation, in fresh processes.
+
+    In each generation either side has two profiles, in the order base, head, head, base or the other way round, which
+    changes from one generation to the next: a machine that gets slower or faster all the while does so to both alike.
+    Before them comes a process without a profile for each side.
+
+    Args:
+        folder: An empty one.
+        limits: Of each process.
+    """
+
+    def __init__(self, base: Module, head: Module, folder: Path, limits: Limits) -> None:
+        self._modules = {BASE: base, HEAD: head}
+        self._folders = {side: folder / side for side in self._modules}
+        self._limits = limits
+        self._call_ns: dict[str, float] = {}
+
+    def __call__(self, number: int) -> tuple[Profile, Profile]:
+        """Of base and of head, in generation 0, 1, ...
+
+        Raises:
+            CaseError: As `profile_module`; the message says of which side.
+        """
+        order = (BASE, HEAD) if number % 2 == 0 else (HEAD, BASE)
+        plain = {side: self._of(side, self._time) for side in order}
+        taken: dict[str, list[Profile]] = {BASE: [], HEAD: []}
+        for side in (*order, *reversed(order)):
+            taken[side].append(self._of(side, self._profile))
+        base, head = (replace(mean_profile(taken[side]), plain_ns=plain[side]) for side in (BASE, HEAD))
+        return base, head
+
+    def _of(self, side: str, measure: Callable[[str], _Measured]) -> _Measured:
+        try:
+            return measure(side)
+        except CaseError as error:
+            raise CaseError(error.stage, f"the {side}'s module: {error}", error.stderr) from None
+
+    def _time(self, side: str) -> float:
+        """With as many calls as its profile; the first time some calls tell how many that are."""
+        module, folder = self._modules[side], self._folders[side]
+        if side not in self._call_ns:
+            self._call_ns[side] = time_module(module, folder, _PROFILE_S, self._limits)
+        return time_module(module, folder, _PROFILE_S, self._limits, call_ns=self._call_ns[side])
+
+    def _profile(self, side: str) -> Profile:
+        module, folder = self._modules[side], self._folders[side]
+        return profile_module(module, folder, _PROFILE_S, self._limits, call_ns=self._call_ns[side])
+
+
+def mean_profile(profiles: Sequence[Profile]) -> Profile:
+    """One profile of several of one module: of each figure the geometric mean, whose ratios are means of ratios.
+
+    A figure that is zero in one of them, as of what a call does only now and then, has the arithmetic mean.
+    """
+    dispatches = dict.fromkeys(name for profile in profiles for name in profile.dispatch_ns)
+    operations = dict.fromkeys(name for profile in profiles for name in profile.device_ns)
+    return Profile(
+        calls=sum(profile.calls for profile in profiles),
+        call_ns=_mean([profile.call_ns for profile in profiles]),
+        dispatch_ns={name: _mean([each.dispatch_ns.get(name, 0.0) for each in profiles]) for name in dispatches},
+        device_ns={name: _mean([each.device_ns.get(name, 0.0) for each in profiles]) for name in operations},
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    if min(values) > 0:
+        return math.exp(math.fsum(map(math.log, values)) / len(values))
+    return float(np.mean(values))
+
+
+# --- the tools ---
+
+
+def lay_out(module: Module, folder: Path) -> ModuleCall:
+    """A module's call through IREE's runtime tools; what it reads is linked into the folder, if it is not there yet."""
+    files = {MODULE_FILE: module.loadable.module, **{file.name: file for file in module.files}}
+    inputs, parameters = [], []
+    for place, argument in enumerate(module.loadable.arguments):
+        file = Path(argument["file"])
+        name = f"input{place}{file.suffix}"
+        files[name] = file
+        inputs.append(_input(argument, name))
+    for place, (scope, file) in enumerate(module.loadable.parameters.items()):
+        name = f"parameters{place}{file.suffix}"
+        files[name] = file
+        parameters.append(f"{scope}={name}" if scope else name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, file in files.items():
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(file.resolve())
+    return call_in(module, folder, module.loadable.function, inputs=tuple(inputs), parameters=tuple(parameters))
+
+
+def call_in(
+    module: Module, folder: Path, function: str, *, inputs: tuple[str, ...] = (), parameters: tuple[str, ...] = ()
+) -> ModuleCall:
+    """A call on the devices of a module's case, in a folder with a module of that name."""
+    case = module.case
+    return ModuleCall(
+        toolchain=module.loadable.toolchain,
+        folder=folder,
+        function=function,
+        inputs=inputs,
+        parameters=parameters,
+        uris=case.uris,
+        run_flags=module.loadable.run_flags,
+        cpus=last_core() if case.pin else None,
+        environment=case.environment,
+    )
+
+
+def _input(argument: Mapping[str, Any], name: str) -> str:
+    """The text of --input= of an argument as a worker takes it, see harness.measure.worker."""
+    if argument.get("scalar"):
+        value = np.load(argument["file"], allow_pickle=False).item()
+        return f"{int(value) if isinstance(value, bool) else value}"
+    if argument.get("raw"):
+        return f"{'x'.join([*map(str, argument['shape']), 'bf16'])}=@{name}"
+    return f"@{name}"
+
+
+def _on_host(module: Module) -> bool:
+    return all(uri.startswith(_LOCAL) for uri in module.case.uris)
+
+
+def _calls(module: Module, seconds: float, call_ns: float) -> int:
+    """How many calls take so long, as far as their events can be read soon."""
+    counted = module.build.statistics
+    events = _OTHER_EVENTS + (counted.dispatches + counted.copies + counted.fills if counted is not None else 0)
+    return max(_LEAST_CALLS, int(min(seconds * 1e9 / max(call_ns, 1.0), _MOST_EVENTS / events)))
+
+
+def _run_benchmark(call: ModuleCall, calls: int, limits: Limits, more: Sequence[str] = ()) -> float:
+    """Make so many calls in one process of iree-benchmark-module: what one of them took, in nanoseconds."""
+    options = (f"--benchmark_min_time={calls}x", "--time_unit=ns", "--benchmark_format=json")
+    command = ("iree-benchmark-module", *call.flags, *call.run_flags, *options, *more)
+    finished = call.run("measure", command, limits)
+    require_success("measure", finished, limits)
+    try:
+        times, _ = parse_times(finished.stdout)
+    except CaseError as error:
+        raise CaseError("measure", str(error), error.stderr) from None
+    return times[0]
+
+
+def _ask(call: ModuleCall, command: str, limits: Limits) -> str:
+    finished = call.run("measure", (_PROFILER, command, "--format=jsonl", _PROFILE_FILE), limits)
+    require_success("measure", finished, limits)
+    return finished.stdout
+
+
+# --- what they print ---
+
+
+def read_profile(dispatches: str, queue: str, *, calls: int, call_ns: float) -> Profile:
+    """A profile as `iree-profile dispatch` and `iree-profile queue` print it with --format=jsonl.
+
+    Args:
+        calls: That were made while it was written.
+        call_ns: What one of them took.
+
+    Raises:
+        CaseError: Records were dropped or are invalid, dispatches have no time, or the text is of an unknown form
+            (stage `measure`).
+    """
+    try:
+        rows, events = list(_rows(dispatches)), list(_rows(queue))
+        _require_whole([*rows, *events])
+        names = {_function(row): str(row["key"]) for row in rows if row["type"] in _GROUPS}
+        if any(row["type"] == "host_dispatch_group" for row in rows) or not names:
+            spans = [_span(event, names) for event in events if event["type"] == "host_execution_event"]
+            by_what = per_call_ns(spans, calls)
+            found = set(names.values())
+            dispatch_ns = {name: ns for name, ns in by_what.items() if name in found}
+            device_ns = {name: ns for name, ns in by_what.items() if name not in found}
+        else:
+            dispatch_ns, device_ns = _totals(rows, calls), {}
+    except (KeyError, TypeError, ValueError) as error:
+        raise CaseError("measure", f"{_PROFILER} printed rows of an unknown form ({error!r})") from None
+    if not dispatch_ns and not device_ns:
+        raise CaseError("measure", f"the profile of {calls} calls has nothing that the device did")
+    return Profile(calls=calls, call_ns=call_ns, dispatch_ns=dispatch_ns, device_ns=device_ns)
+
+
+_GROUPS = ("host_dispatch_group", "dispatch_group")
+# What counts records that are missing or no good, in the rows that sum up.
+_LOSSES = ("invalid_dispatches", "invalid_host_dispatches", "truncated_chunks", "dropped_records")
+
+
+def _rows(text: str) -> Iterator[Mapping[str, Any]]:
+    for line in text.splitlines():
+        if line.strip():
+            row = json.loads(line)
+            if not isinstance(row.get("type") if isinstance(row, dict) else None, str):
+                raise ValueError(f"a row without a type: {line[:80]}")
+            yield row
+
+
+def _require_whole(rows: Sequence[Mapping[str, Any]]) -> None:
+    summaries = [row for row in rows if row["type"] in ("dispatch_summary", "queue_summary")]
+    for row in summaries:
+        for loss in _LOSSES:
+            if int(row.get(loss, 0)):
+                raise CaseError(
+                    "measure", f"the profile does not have all that happened ({loss.replace('_', ' ')}: {row[loss]})"
+                )
+
+
+def _function(row: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Which dispatch: device, executable and function, whose number 3.12 may call that of an export."""
+    ordinal = row["function_ordinal"] if "function_ordinal" in row else row["export_ordinal"]
+    return int(row["physical_device_ordinal"]), int(row["executable_id"]), int(ordinal)
+
+
+def _span(event: Mapping[str, Any], names: Mapping[tuple[int, int, int], str]) -> Span:
+    operation = str(event["op"])
+    if not event["valid"]:
+        raise CaseError("measure", f"the profile has an operation without a valid time ({operation})")
+    what = operation
+    if operation == "dispatch":
+        function = _function(event)
+        if function not in names:
+            raise CaseError("measure", f"the profile has a dispatch that it does not name (function {function})")
+        what = names[function]
+    return Span(
+        what=what,
+        start_ns=int(event["start_host_time_ns"]),
+        end_ns=int(event["end_host_time_ns"]),
+        encloses=operation == "execute",
+    )
+
+
+def _totals(rows: Sequence[Mapping[str, Any]], calls: int) -> dict[str, float]:
+    """What each dispatch took on a device of its own, whose clock has to be known."""
+    totals: dict[str, float] = {}
+    for row in rows:
+        if row["type"] != "dispatch_group":
+            continue
+        name = str(row["key"])
+        if not row.get("time_ns_available", row.get("clock_fit_available", False)):
+            raise CaseError("measure", f"the profile has no time of dispatch {name}: the device's clock is not known")
+        totals[name] = totals.get(name, 0.0) + float(row["total_ns"]) / calls
+    return totals
