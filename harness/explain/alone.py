@@ -1,0 +1,359 @@
+"""What each dispatch of a program takes alone, for releases whose runtime has no profile (before 3.12).
+
+iree-compile dumps a small program around each dispatch, which runs it again and again on buffers of its own. It is
+dumped where the dispatch is configured already, and compiled on from there, so its code is the code of the program.
+Workers time these programs of both sides in turns, as they time whole modules.
+
+How far that is true: the code, its number of workgroups and the sizes of its buffers are those of the program, and so
+is a change of the code. But nothing else runs in between: what the program would read from memory lies in a cache, and
+buffers that nobody wrote hold zeros. So the parts add up to less than the latency where dispatches wait for memory,
+and what is left, with copies and fills, goes to the host's account. A dispatch that the program runs at several places
+counts so many times, and once in a loop. One with sizes that are not known before it runs has no such program.
+
+Programs that are cut behind their n-th dispatch (--iree-flow-break-dispatch) were the other way. A difference of two
+long latencies says nothing of a short dispatch, a cut drops branches that its last dispatch does not need, and the flag
+refuses functions that others call, as every program from ONNX or PyTorch has them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from harness.compare.engine import BASE, HEAD
+from harness.compare.samplers import GENERATION_S, Module
+from harness.compile.request import MODEL_FILE, MODULE_FILE
+from harness.errors import CaseError
+from harness.explain.parts import match_parts
+from harness.explain.profile import Profile, call_in
+from harness.ir.differences import Executable
+from harness.measure import Group, LoadableModule, Settings, last_core, measure_generation
+from harness.measure.generation import load_order
+from harness.process import Limits
+from harness.records.run import Lost, Round
+from harness.stats import GroupTimes, tabulate_rounds
+from harness.toolchain.tools import error_lines, excerpt, flag_name, run_tool
+from harness.verify.outputs import require_success
+
+_BENCHMARKS = "benchmarks"
+_DUMP_FLAG = f"--iree-hal-dump-executable-benchmarks-to={_BENCHMARKS}"
+# Where dumped programs go on; a release that cannot begin there configures the dispatch once more.
+_FROM_CONFIGURED = "--compile-from=executable-configurations"
+# Of no use to a program that is a dispatch already, or given by it.
+_OF_WHOLE_PROGRAMS = ("compile-from", "compile-to", "iree-scheduling-dump-")
+_BEFORE_DISPATCHES = ("iree-hal-target-", "iree-hal-local-target-", "iree-input-", "iree-preprocessing-")
+
+_EXPORT = re.compile(r'hal\.executable\.export public @(?:"([^"]+)"|([\w$.-]+))')
+_FUNCTION = re.compile(r'util\.func public @(?:"([^"]+)"|([\w$.-]+))\(%\w+: i32\)')
+# How iree-benchmark-module calls what it measures.
+_BENCHMARK = re.compile(r"BM_(?P<function>.+)/process_time/real_time")
+_UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+# A worker's call costs some tens of microseconds, which so long a row of dispatches makes small.
+_CALL_NS = 1e6
+_MOST_IN_A_CALL = 1000
+# Turns of one millisecond, of so many rounds at least: base first, then head first, and both once more.
+_LEAST_ROUNDS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alone:
+    """One dispatch of a program, as a program of its own.
+
+    Attributes:
+        name: As the program's executable has it.
+        module: What it was compiled to.
+        functions: One for each number of workgroups with which the program runs it; each takes how often it runs.
+    """
+
+    name: str
+    module: Path
+    functions: tuple[str, ...]
+
+
+def read_benchmark(text: str) -> dict[str, tuple[str, ...]]:
+    """A dumped program: its functions by the dispatch that they run."""
+    exports = dict.fromkeys(quoted or plain for quoted, plain in _EXPORT.findall(text))
+    functions = [quoted or plain for quoted, plain in _FUNCTION.findall(text)]
+    if len(exports) == 1:
+        return dict.fromkeys(exports, tuple(functions))
+    return {export: tuple(function for function in functions if export in function) for export in exports}
+
+
+def compile_alone(
+    module: Module,
+    names: Collection[str],
+    folder: Path,
+    limits: Limits,
+    on_compile: Callable[[str], None] = lambda _: None,
+) -> tuple[dict[str, Alone], dict[str, str]]:
+    """Compile each dispatch of a module alone.
+
+    Args:
+        names: Of the dispatches.
+        folder: An empty one.
+        limits: Of each compile.
+        on_compile: Gets each dispatch's name before its compile.
+
+    Returns:
+        The programs by name, and why others have none, as phrases.
+
+    Raises:
+        CaseError: The module does not compile any more (stage `measure`).
+    """
+    _dump(module, folder, limits)
+    compiled: dict[str, Alone] = {}
+    failed: dict[str, str] = {}
+    for file in sorted((folder / _BENCHMARKS).glob("*.mlir")):
+        for name, functions in read_benchmark(file.read_text(errors="replace")).items():
+            if name not in names or not functions:
+                continue
+            on_compile(name)
+            own = folder / f"dispatch{len(compiled) + len(failed)}"
+            own.mkdir()
+            if why := _compile(module, file, own, limits):
+                failed[name] = f"it does not compile alone: {why}"
+            else:
+                compiled[name] = Alone(name=name, module=own / MODULE_FILE, functions=functions)
+    for name in names:
+        if name not in compiled:
+            failed.setdefault(
+                name, "iree-compile makes no program of it alone, as of one with sizes that are not known"
+            )
+    return compiled, failed
+
+
+def _dump(module: Module, folder: Path, limits: Limits) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, name in ((module.mlir, MODEL_FILE), *((file, file.name) for file in module.files)):
+        (folder / name).symlink_to(file.resolve())
+    tool = str(module.loadable.toolchain.iree_compile)
+    flags = _without(module.build.command[1:], (flag_name(_DUMP_FLAG),))
+    finished = run_tool("measure", "iree-compile", [tool, *flags, _DUMP_FLAG], cwd=folder, limits=limits)
+    if not finished.ok:
+        message = f"iree-compile {finished.how_it_ended(limits)} as it wrote its dispatches one by one"
+        raise CaseError("measure", message, excerpt(finished.stderr))
+
+
+def _compile(module: Module, file: Path, folder: Path, limits: Limits) -> str:
+    """Compile a dumped program into its folder; why that fails, or ""."""
+    tool = str(module.loadable.toolchain.iree_compile)
+    flags = own_flags(module.build.command)
+    why = ""
+    for attempt in ([_FROM_CONFIGURED, *flags], _without(flags, _BEFORE_DISPATCHES)):
+        command = [tool, str(file.resolve()), "-o", MODULE_FILE, *attempt]
+        finished = run_tool("measure", "iree-compile", command, cwd=folder, limits=limits)
+        if finished.ok and (folder / MODULE_FILE).is_file():
+            return ""
+        why = why or next(iter(error_lines(finished.stderr)), f"iree-compile {finished.how_it_ended(limits)}")
+    return why
+
+
+def own_flags(command: Sequence[str]) -> list[str]:
+    """The flags of a compile that another one of a part of its program takes too."""
+    output = command.index("-o")
+    return _without((*command[2:output], *command[output + 2 :]), _OF_WHOLE_PROGRAMS)
+
+
+def _without(flags: Iterable[str], beginnings: tuple[str, ...]) -> list[str]:
+    return [flag for flag in flags if not flag_name(flag).startswith(beginnings)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Timed:
+    """A function of a dispatch alone, as a worker calls it.
+
+    Attributes:
+        dispatch: Name of its dispatch.
+        batch: How often a call runs it.
+    """
+
+    side: str
+    dispatch: str
+    batch: int
+    loadable: LoadableModule
+
+
+class AloneTurns:
+    """What each dispatch of both sides takes alone, generation by generation, all in turns in fresh workers.
+
+    Args:
+        executables: Of base and of head, in the order in which they run.
+        folder: An empty one.
+        limits: Of each compile, and of each first try of a dispatch.
+        seed: Of the order of turns.
+        call_limit_s: A turn that takes longer is stopped.
+        on_compile: Gets the name of each dispatch before it is compiled.
+
+    Raises:
+        CaseError: No dispatch of a side can be timed; the message says of which, and why of the first.
+    """
+
+    def __init__(
+        self,
+        base: Module,
+        head: Module,
+        executables: tuple[Sequence[Executable], Sequence[Executable]],
+        folder: Path,
+        limits: Limits,
+        *,
+        seed: int,
+        call_limit_s: float,
+        on_compile: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._executables = dict(zip((BASE, HEAD), executables, strict=True))
+        self._untimed: dict[str, dict[str, str]] = {BASE: {}, HEAD: {}}
+        self._timed: dict[str, _Timed] = {}
+        self._case = head.case
+        self._seed = seed
+        self._call_limit_s = call_limit_s
+        for side, module in ((BASE, base), (HEAD, head)):
+            self._prepare(side, module, folder / side, limits, on_compile)
+        self._pairs = [
+            (part.base[0].name, part.head[0].name)
+            for part in match_parts(*executables)
+            if len(part.base) == len(part.head) == 1
+        ]
+
+    def __call__(self, number: int) -> tuple[Profile, Profile]:
+        """Of base and of head, in generation 0, 1, ..."""
+        names = load_order(tuple(self._timed), f"{self._seed}/alone/{number}")
+        group = Group(
+            name="dispatches",
+            uri=self._case.uri,
+            more_uris=self._case.more_uris,
+            environment=self._case.environment,
+            cases=tuple(self._timed[name].loadable for name in names),
+            cpus=last_core() if self._case.pin else None,
+        )
+        settings = Settings(
+            seconds=GENERATION_S, seed=self._seed, least_rounds=_LEAST_ROUNDS, call_limit_s=self._call_limit_s
+        )
+        rounds: list[Round] = []
+        for item in measure_generation(group, number, settings):
+            if isinstance(item, Lost):
+                lost = self._timed.pop(item.case)
+                self._untimed[lost.side][lost.dispatch] = f"it does not run alone: {item.failure.message}"
+            else:
+                rounds.append(item)
+        times = tabulate_rounds(rounds)
+        found = {side: self._dispatches_ns(side, times) for side in (BASE, HEAD)}
+        for base, head in self._pairs:
+            if (ratio := self._paired_ratio(base, head, times)) is not None:
+                middle = math.sqrt(found[BASE][base] * found[HEAD][head])
+                found[BASE][base], found[HEAD][head] = middle / math.sqrt(ratio), middle * math.sqrt(ratio)
+        base_profile, head_profile = (self._profile(side, found[side], len(rounds)) for side in (BASE, HEAD))
+        return base_profile, head_profile
+
+    def _prepare(
+        self, side: str, module: Module, folder: Path, limits: Limits, on_compile: Callable[[str], None]
+    ) -> None:
+        names = [executable.name for executable in self._executables[side]]
+        compiled, failed = compile_alone(module, names, folder, limits, on_compile)
+        self._untimed[side] |= failed
+        for name, alone in compiled.items():
+            try:
+                first_ns = _first_ns(module, alone, limits)
+            except CaseError as error:
+                self._untimed[side][name] = f"it does not run alone: {error}"
+                continue
+            for function in alone.functions:
+                if function in first_ns:
+                    case = f"{side} {function}"
+                    self._timed[case] = _as_timed(case, side, module, alone, function, first_ns[function])
+                else:
+                    self._untimed[side][name] = "it was not measured alone"
+        if not any(timed.side == side for timed in self._timed.values()):
+            why = next(iter(self._untimed[side].values()), "it has none")
+            raise CaseError("measure", f"no dispatch of the {side}'s module can be timed alone ({why})")
+
+    def _functions(self, side: str, dispatch: str) -> list[str]:
+        return [
+            case for case, timed in self._timed.items() if (timed.side, timed.dispatch) == (side, dispatch)
+        ]  # those that were lost are no longer there
+
+    def _dispatches_ns(self, side: str, times: GroupTimes) -> dict[str, float]:
+        """Of a call of the program, by dispatch; 0 of one that is not timed."""
+        found = {}
+        for executable in self._executables[side]:
+            each = [
+                float(np.median(measured[0])) / self._timed[case].batch
+                for case in self._functions(side, executable.name)
+                if (measured := times.ns_per_call(case))
+            ]
+            if executable.name in self._untimed[side]:
+                each = []
+            found[executable.name] = max(1, executable.dispatches) * float(np.mean(each)) if each else 0.0
+        return found
+
+    def _paired_ratio(self, base: str, head: str, times: GroupTimes) -> float | None:
+        """Head over base of a call, by turns of the same rounds; None where one of them has no function, or several."""
+        if base in self._untimed[BASE] or head in self._untimed[HEAD]:
+            return None
+        cases = self._functions(BASE, base), self._functions(HEAD, head)
+        if len(cases[0]) != 1 or len(cases[1]) != 1:
+            return None
+        ratios = times.log_ratios(cases[1][0], cases[0][0])
+        if not ratios:
+            return None
+        batches = self._timed[cases[0][0]].batch / self._timed[cases[1][0]].batch
+        return math.exp(ratios[0].centre) * batches * self._often(HEAD, head) / self._often(BASE, base)
+
+    def _often(self, side: str, dispatch: str) -> int:
+        """How many operations of the program dispatch it."""
+        return next(max(1, each.dispatches) for each in self._executables[side] if each.name == dispatch)
+
+    def _profile(self, side: str, dispatch_ns: Mapping[str, float], rounds: int) -> Profile:
+        return Profile(
+            calls=rounds,
+            call_ns=math.fsum(dispatch_ns.values()),
+            dispatch_ns=dispatch_ns,
+            untimed=dict(self._untimed[side]),
+        )
+
+
+def _as_timed(case: str, side: str, module: Module, alone: Alone, function: str, first_ns: float) -> _Timed:
+    """A function with a call that takes about a millisecond."""
+    batch = max(1, min(_MOST_IN_A_CALL, math.ceil(_CALL_NS / max(first_ns, 1.0))))
+    file = alone.module.with_name(f"batch{batch}.npy")
+    np.save(file, np.array(batch, dtype=np.int32), allow_pickle=False)
+    loadable = LoadableModule(
+        name=case,
+        module=alone.module,
+        function=function,
+        arguments=({"file": str(file.absolute()), "scalar": True},),
+        parameters={},
+        run_flags=module.loadable.run_flags,
+        toolchain=module.loadable.toolchain,
+    )
+    return _Timed(side=side, dispatch=alone.name, batch=batch, loadable=loadable)
+
+
+def _first_ns(module: Module, alone: Alone, limits: Limits) -> dict[str, float]:
+    """What a dispatch takes when it runs once, by function, in a process that may fail.
+
+    Raises:
+        CaseError: It fails, or prints what is not its JSON (stage `measure`).
+    """
+    call = call_in(module, alone.module.parent, "")
+    devices = (f"--device={uri}" for uri in call.uris)
+    options = ("--batch_size=1", "--benchmark_min_time=3x", "--time_unit=ns", "--benchmark_format=json")
+    # Without --function the tool runs all functions that say that they are a dispatch's.
+    command = ("iree-benchmark-module", f"--module={MODULE_FILE}", *devices, *call.run_flags, *options)
+    finished = call.run("measure", command, limits)
+    require_success("measure", finished, limits)
+    try:
+        rows = json.loads(finished.stdout)["benchmarks"]
+        return {
+            name["function"]: float(row["real_time"]) * _UNIT_NS[row["time_unit"]]
+            for row in rows
+            if row["run_type"] == "iteration" and (name := _BENCHMARK.fullmatch(str(row["run_name"])))
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise CaseError("measure", f"iree-benchmark-module printed JSON of an unknown form ({error!r})") from None
