@@ -1,0 +1,406 @@
+"""Two sides of a case -> what each part of them takes, and which parts differ.
+
+A generation is one of the case's latency, measured side by side as a comparison does, and what a call of either side
+spends where, in fresh processes too. All rows share the generations: the latency is one row, each part that both sides
+have is another, and the engine of comparisons decides them together, with its looks, its correction for their number
+and its confirmation.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from harness.compare.engine import BASE, HEAD, Generation, OnBeyond, OnPass, Outcome, StoppedEarly, Task, decide
+from harness.compare.samplers import Module, latency_task
+from harness.errors import CaseError
+from harness.explain.alone import AloneTurns
+from harness.explain.parts import Counterparts, in_order, match_parts
+from harness.explain.profile import Profile, ProfiledTurns, can_profile
+from harness.ir.differences import Executable
+from harness.process import Limits
+from harness.records.comparison import Verdict
+from harness.records.explanation import Elsewhere, Method, Part
+from harness.stats.rule import Rule
+from harness.text import plural
+
+# The row of the case: parts are called by what they do.
+LATENCY_ROW = "the whole case"
+# A profile that makes calls longer by more than this share is said.
+_HEAVY_PROFILE = 0.2
+
+# Profiles of base and of head, in generation 0, 1, ...
+Turns: TypeAlias = Callable[[int], tuple[Profile, Profile]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramSide:
+    """One side of a case.
+
+    Attributes:
+        executables: Of its program, in any order; those that no call dispatches are left out.
+    """
+
+    module: Module
+    executables: tuple[Executable, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampled:
+    """One generation of both sides.
+
+    Attributes:
+        latency: Without any profile.
+        seconds: Wall time of all of it.
+    """
+
+    latency: Generation
+    base: Profile
+    head: Profile
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribution:
+    """Where the time of a case goes on two sides.
+
+    Attributes:
+        latency: The row of the case.
+        parts: As records have them, without what differs in the code; those that change the latency most come first.
+            On each side, parts, `device_ns` and `host_ns` add up to the median latency.
+        generations: All that were measured.
+        notes: What bears on all of it, in plain words.
+        is_stopped: Whether the user stopped it; what was found by then and not confirmed is inconclusive.
+    """
+
+    method: Method
+    latency: Outcome
+    parts: tuple[Part, ...]
+    base_elsewhere: Elsewhere
+    head_elsewhere: Elsewhere
+    generations: tuple[Sampled, ...]
+    notes: tuple[str, ...] = ()
+    is_stopped: bool = False
+
+
+class Generations:
+    """Generations that several rows share: each is measured when a row asks for it first.
+
+    Args:
+        on_generation: Gets each number and what was measured, once.
+    """
+
+    def __init__(
+        self,
+        latency: Callable[[int], Generation],
+        turns: Turns,
+        on_generation: Callable[[int, Sampled], None] = lambda _number, _sampled: None,
+    ) -> None:
+        self._latency = latency
+        self._turns = turns
+        self._on_generation = on_generation
+        self._taken: dict[int, Sampled] = {}
+        self._failed: dict[int, CaseError] = {}
+
+    def __call__(self, number: int) -> Sampled:
+        """Generation 0, 1, ...
+
+        Raises:
+            CaseError: It cannot be measured, and could not when another row asked for it.
+        """
+        if number in self._failed:
+            raise self._failed[number]
+        if number not in self._taken:
+            started = time.monotonic()
+            try:
+                latency = self._latency(number)
+                base, head = self._turns(number)
+            except CaseError as error:
+                self._failed[number] = error
+                raise
+            seconds = time.monotonic() - started
+            self._taken[number] = Sampled(latency=latency, base=base, head=head, seconds=seconds)
+            self._on_generation(number, self._taken[number])
+        return self._taken[number]
+
+    @property
+    def taken(self) -> tuple[Sampled, ...]:
+        """Those that were measured, in order."""
+        return tuple(self._taken[number] for number in sorted(self._taken))
+
+
+def attribute(
+    base: ProgramSide,
+    head: ProgramSide,
+    rule: Rule,
+    *,
+    budget_s: float,
+    seed: int,
+    call_limit_s: float,
+    folder: Path,
+    limits: Limits,
+    cap_s: float = 0.0,
+    noise: float = 0.0,
+    on_generation: Callable[[int, Sampled], None] = lambda _number, _sampled: None,
+    on_pass: OnPass = lambda _: None,
+    on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
+    on_compile: Callable[[str], None] = lambda _: None,
+) -> Attribution:
+    """Measure both sides, and judge each part.
+
+    Where the runtimes of both can profile, that tells what a dispatch takes in its program; else each dispatch of
+    either side is timed alone, since figures of two methods do not compare.
+
+    Args:
+        budget_s: Wall seconds of looking, for all rows together, as they share the generations; confirming comes on
+            top, and so do compiles of dispatches that are timed alone.
+        seed: Of the order of turns.
+        call_limit_s: A turn that takes longer is stopped.
+        folder: An empty one, for what the tools read and write.
+        limits: Of each process of a tool.
+        cap_s: As of `Task`; `noise` likewise.
+        on_generation: Gets each generation as it was measured.
+        on_pass: As of `decide`; `on_beyond` likewise.
+        on_compile: Gets the name of each dispatch before it is compiled to be timed alone.
+
+    Raises:
+        CaseError: The first generation cannot be measured: a tool failed, a profile is cut short, or it names what no
+            executable is (stage `measure`).
+    """
+    task = latency_task(
+        LATENCY_ROW,
+        base.module,
+        head.module,
+        rule,
+        budget_s=budget_s,
+        seed=seed,
+        call_limit_s=call_limit_s,
+        cap_s=cap_s,
+        noise=noise,
+    )
+    method: Method = "profile" if all(can_profile(side.module.loadable.toolchain) for side in (base, head)) else "alone"
+    turns: Turns
+    if method == "profile":
+        turns = ProfiledTurns(base.module, head.module, folder, limits)
+    else:
+        turns = AloneTurns(
+            base.module,
+            head.module,
+            (base.executables, head.executables),
+            folder,
+            limits,
+            seed=seed,
+            call_limit_s=call_limit_s,
+            on_compile=on_compile,
+        )
+    return judge_parts(
+        (base.executables, head.executables),
+        Generations(task.sample, turns, on_generation),
+        task,
+        method=method,
+        on_pass=on_pass,
+        on_beyond=on_beyond,
+    )
+
+
+def judge_parts(
+    executables: tuple[Sequence[Executable], Sequence[Executable]],
+    generations: Generations,
+    like: Task,
+    *,
+    method: Method,
+    on_pass: OnPass = lambda _: None,
+    on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
+) -> Attribution:
+    """Judge the latency and each part over generations that they share.
+
+    Args:
+        executables: Of base and of head.
+        like: Its rule, budget, cap and noise are those of all rows.
+
+    Raises:
+        CaseError: The first generation cannot be measured, or names what no executable is.
+    """
+    first = generations(0)
+    ran = _ran(BASE, executables[0], first.base), _ran(HEAD, executables[1], first.head)
+    parts = match_parts(*ran)
+    names = _row_names(parts)
+    judged = {
+        name: part
+        for name, part in zip(names, parts, strict=True)
+        if part.base and part.head and _is_timed(part, first)
+    }
+    tasks = [replace(like, name=LATENCY_ROW, sample=partial(_latency_of, generations))]
+    tasks += [replace(like, name=name, sample=partial(_part_of, generations, part)) for name, part in judged.items()]
+    is_stopped = False
+    try:
+        outcomes = list(decide(tasks, lambda _name, _generation: None, on_pass, on_beyond))
+    except StoppedEarly as stopped:
+        outcomes, is_stopped = list(stopped.outcomes), True
+    by_name = {outcome.name: outcome for outcome in outcomes}
+    taken = generations.taken
+    records = [_record(part, by_name.get(name), taken) for name, part in zip(names, parts, strict=True)]
+    latency = by_name[LATENCY_ROW]
+    base_elsewhere, head_elsewhere = _elsewhere(latency, records, taken)
+    return Attribution(
+        method=method,
+        latency=latency,
+        parts=tuple(sorted(records, key=lambda part: -abs(part.change_ns))),
+        base_elsewhere=base_elsewhere,
+        head_elsewhere=head_elsewhere,
+        generations=taken,
+        notes=tuple(_notes(taken, base_elsewhere, head_elsewhere)),
+        is_stopped=is_stopped,
+    )
+
+
+def _ran(side: str, executables: Sequence[Executable], profile: Profile) -> tuple[Executable, ...]:
+    """The executables that a call dispatches, in the order of their first dispatch."""
+    known = {executable.name for executable in executables}
+    if unknown := next((name for name in profile.dispatch_ns if name not in known), None):
+        raise CaseError(
+            "measure",
+            f"the profile of the {side}'s module names a dispatch {unknown!r}, which is none of its "
+            f"{plural(len(known), 'executable')}; compile the case again",
+        )
+    return in_order(executables, profile.dispatch_ns)
+
+
+def _row_names(parts: Iterable[Counterparts]) -> list[str]:
+    """What a part does, with a number where several do the same."""
+    seen: Counter[str] = Counter()
+    names = []
+    for part in parts:
+        seen[part.operation] += 1
+        often = seen[part.operation]
+        names.append(part.operation if often == 1 else f"{part.operation} #{often}")
+    return names
+
+
+def _is_timed(part: Counterparts, sampled: Sampled) -> bool:
+    """Whether the time of all that belongs to it is known."""
+    base, head = sampled.base.untimed, sampled.head.untimed
+    return not any(each.name in base for each in part.base) and not any(each.name in head for each in part.head)
+
+
+# --- rows ---
+
+
+def _latency_of(generations: Generations, number: int) -> Generation:
+    sampled = generations(number)
+    return replace(sampled.latency, seconds=sampled.seconds)
+
+
+def _part_of(generations: Generations, part: Counterparts, number: int) -> Generation:
+    sampled = generations(number)
+    base, head = _part_ns(part, sampled)
+    whole = _is_timed(part, sampled)
+    return Generation(
+        log_ratio=math.log(head / base) if whole and base > 0 and head > 0 else None,
+        base=base,
+        head=head,
+        rounds=min(sampled.base.calls, sampled.head.calls),
+        seconds=sampled.seconds,
+    )
+
+
+def _part_ns(part: Counterparts, sampled: Sampled) -> tuple[float, float]:
+    base = math.fsum(sampled.base.dispatch_ns.get(each.name, 0.0) for each in part.base)
+    head = math.fsum(sampled.head.dispatch_ns.get(each.name, 0.0) for each in part.head)
+    return base, head
+
+
+# --- records ---
+
+
+def _record(part: Counterparts, outcome: Outcome | None, taken: Sequence[Sampled]) -> Part:
+    """A part with its figures; without an outcome it is of one side, or its time is not known.
+
+    What it takes is the median over all generations, also where its row was decided after fewer.
+    """
+    times = [_part_ns(part, sampled) for sampled in taken]
+    one_sided: Verdict = "missing" if part.base else "new"
+    record = Part(
+        base=tuple(each.name for each in part.base),
+        head=tuple(each.name for each in part.head),
+        matched_by=part.matched_by,
+        operation=part.operation,
+        base_ns=_median(base for base, _ in times),
+        head_ns=_median(head for _, head in times),
+        verdict="inconclusive" if part.base and part.head else one_sided,
+        generations=len(taken),
+    )
+    if outcome is None:
+        return record
+    record = replace(record, verdict=outcome.decision, p=outcome.p, generations=len(outcome.generations))
+    if outcome.estimate is None:
+        return record
+    estimate = outcome.estimate
+    return replace(record, ratio=estimate.ratio, ci_low=estimate.low, ci_high=estimate.high)
+
+
+def _elsewhere(latency: Outcome, parts: Sequence[Part], taken: Sequence[Sampled]) -> tuple[Elsewhere, Elsewhere]:
+    """What parts leave of the latency, which is the median over its row's generations as reports show it."""
+    base, head = (
+        _of_side(latencies, dispatches_ns, profiles)
+        for latencies, dispatches_ns, profiles in (
+            (
+                [generation.base for generation in latency.generations],
+                math.fsum(part.base_ns for part in parts),
+                [sampled.base for sampled in taken],
+            ),
+            (
+                [generation.head for generation in latency.generations],
+                math.fsum(part.head_ns for part in parts),
+                [sampled.head for sampled in taken],
+            ),
+        )
+    )
+    return base, head
+
+
+def _of_side(latencies: Sequence[float | None], dispatches_ns: float, profiles: Sequence[Profile]) -> Elsewhere:
+    measured = [latency for latency in latencies if latency is not None]
+    latency_ns = _median(measured or (profile.call_ns for profile in profiles))
+    operations = dict.fromkeys(operation for profile in profiles for operation in profile.device_ns)
+    device_ns = {name: _median(profile.device_ns.get(name, 0.0) for profile in profiles) for name in operations}
+    ratios = [profile.call_ns / profile.plain_ns for profile in profiles if profile.plain_ns]
+    return Elsewhere(
+        device_ns=device_ns,
+        host_ns=latency_ns - dispatches_ns - math.fsum(device_ns.values()),
+        profiled_ratio=_median(ratios) if ratios else 1.0,
+    )
+
+
+def _notes(taken: Sequence[Sampled], base: Elsewhere, head: Elsewhere) -> Iterable[str]:
+    if not taken:
+        return
+    last = taken[-1]
+    for side, profile, elsewhere in ((BASE, last.base, base), (HEAD, last.head, head)):
+        if elsewhere.profiled_ratio > 1 + _HEAVY_PROFILE:
+            yield (
+                f"with the profile a call of the {side} takes {elsewhere.profiled_ratio:.2f} times as long as without "
+                "it; short dispatches look longer than they are"
+            )
+        if profile.untimed:
+            yield _of_untimed(side, profile.untimed, len(profile.dispatch_ns))
+
+
+def _of_untimed(side: str, untimed: Mapping[str, str], dispatches: int) -> str:
+    """`2 of 10 dispatches of the base are not timed, and count as the host's: main_dispatch_3 (it does ...), ...`."""
+    names = ", ".join(f"{name} ({why})" for name, why in untimed.items())
+    are = "is" if len(untimed) == 1 else "are"
+    return f"{len(untimed)} of {plural(dispatches, 'dispatch', 'dispatches')} of the {side} {are} not timed: {names}"
+
+
+def _median(values: Iterable[float]) -> float:
+    present = list(values)
+    return float(np.median(present)) if present else 0.0
