@@ -25,6 +25,7 @@ from harness.explain.timeline import Span, per_call_ns
 from harness.measure import last_core
 from harness.models.bench_folder import MODULE_FILE
 from harness.process import Limits
+from harness.text import plural
 from harness.toolchain import Toolchain
 from harness.verify.benchmark_module import parse_times
 from harness.verify.outputs import ModuleCall, require_success
@@ -294,7 +295,7 @@ def read_profile(dispatches: str, queue: str, *, calls: int, call_ns: float) -> 
     except (KeyError, TypeError, ValueError) as error:
         raise CaseError("measure", f"{_PROFILER} printed rows of an unknown form ({error!r})") from None
     if not dispatch_ns and not device_ns:
-        raise CaseError("measure", f"the profile of {calls} calls has nothing that the device did")
+        raise CaseError("measure", f"the profile of {plural(calls, 'call')} has nothing that the device did")
     return Profile(calls=calls, call_ns=call_ns, dispatch_ns=dispatch_ns, device_ns=device_ns)
 
 

@@ -1,0 +1,262 @@
+"""The runtime's profile of a module: how it is taken, what it says, and when it is not to be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.errors import CaseError
+from harness.explain.profile import (
+    Profile,
+    ProfiledTurns,
+    can_profile,
+    lay_out,
+    mean_profile,
+    profile_module,
+    read_profile,
+    time_module,
+)
+from harness.process import Limits
+from harness.records.run import Statistics
+from harness.toolchain import Toolchain
+from tests.explain.modules import Row, a_group, a_module, an_event, lines, with_profiler
+from tests.fakes.fake_toolchain import calls, make_fake_toolchain
+
+REAL = Path(__file__).parent / "profiles"
+CONV, MATMUL = "main_dispatch_0_conv_16x16x32x3x3x16_f32", "main_dispatch_1_matmul_256x32x32_f32"
+LIMITS = Limits(seconds=60)
+
+
+@pytest.fixture
+def toolchain(tmp_path: Path) -> Toolchain:
+    return make_fake_toolchain(tmp_path / "tools")
+
+
+# --- what it says ---
+
+
+def test_three_calls_as_a_release_prints_them() -> None:
+    dispatches, queue = ((REAL / f"iree-3.13.0-{command}.jsonl").read_text() for command in ("dispatch", "queue"))
+    profile = read_profile(dispatches, queue, calls=3, call_ns=60_000)
+    assert profile == Profile(
+        calls=3,
+        call_ns=60_000,
+        dispatch_ns={CONV: 20_010, MATMUL: 4507},
+        # Two allocations a call; what a command buffer took besides its dispatches.
+        device_ns={"alloca": 17_186, "execute": 540, "barrier": 30},
+    )
+    assert list(profile.dispatch_ns) == [CONV, MATMUL]
+
+
+def read(dispatches: Sequence[Row], queue: Sequence[Row] = (), calls: int = 1) -> Profile:
+    return read_profile(lines(dispatches), lines(queue), calls=calls, call_ns=1000)
+
+
+def test_a_dispatch_that_runs_several_times_and_on_several_devices_is_one() -> None:
+    groups = [a_group("f", ordinal=0), a_group("g", ordinal=1), {**a_group("f", ordinal=0), "executable_id": 2}]
+    twice = [an_event("dispatch", 0, 10, ordinal=0), an_event("dispatch", 30, 35, ordinal=0)]
+    other = {**an_event("dispatch", 40, 47, ordinal=0), "executable_id": 2}
+    assert read(groups, [*twice, other]).dispatch_ns == {"f": 22}
+
+
+def test_an_older_name_of_a_functions_number() -> None:
+    rows = [
+        {("export_ordinal" if key == "function_ordinal" else key): value for key, value in row.items()}
+        for row in (a_group("f"), an_event("dispatch", 0, 10, ordinal=0))
+    ]
+    assert read(rows[:1], rows[1:]).dispatch_ns == {"f": 10}
+
+
+@pytest.mark.parametrize("clock", ["time_ns_available", "clock_fit_available"])
+def test_a_device_of_its_own_gives_sums(clock: str) -> None:
+    groups = [
+        a_group(key, type="dispatch_group", ordinal=place, total_ns=total, **{clock: True})
+        for place, (key, total) in enumerate((("f", 600.0), ("g", 30.0), ("f", 60.0)))
+    ]
+    assert read(groups, calls=3) == Profile(calls=3, call_ns=1000, dispatch_ns={"f": 220, "g": 10})
+
+
+def test_a_program_of_copies_alone() -> None:
+    assert read([], [an_event("copy", 0, 10)]) == Profile(calls=1, call_ns=1000, dispatch_ns={}, device_ns={"copy": 10})
+
+
+@pytest.mark.parametrize(
+    ("dispatches", "queue", "sentence"),
+    [
+        (
+            [{"type": "dispatch_summary", "invalid_host_dispatches": 2}],
+            [],
+            "the profile does not have all that happened (invalid host dispatches: 2)",
+        ),
+        (
+            [],
+            [{"type": "queue_summary", "truncated_chunks": 0, "dropped_records": 7}],
+            "the profile does not have all that happened (dropped records: 7)",
+        ),
+        (
+            [a_group("f")],
+            [an_event("dispatch", 0, 10, ordinal=0, valid=False)],
+            "the profile has an operation without a valid time (dispatch)",
+        ),
+        (
+            [a_group("f")],
+            [an_event("dispatch", 0, 10, ordinal=5)],
+            "the profile has a dispatch that it does not name (function (0, 1, 5))",
+        ),
+        (
+            [a_group("f", type="dispatch_group", total_ns=0.0, clock_fit_available=False)],
+            [],
+            "the profile has no time of dispatch f: the device's clock is not known",
+        ),
+        ([], [], "the profile of 1 call has nothing that the device did"),
+        ([{"type": "host_dispatch_group"}], [], "iree-profile printed rows of an unknown form (KeyError("),
+        ([{"no": "type"}], [], "iree-profile printed rows of an unknown form (ValueError("),
+    ],
+    ids=["invalid", "dropped", "no time", "no name", "no clock", "nothing", "no key", "no type"],
+)
+def test_a_profile_that_is_not_to_be_trusted(dispatches: list[Row], queue: list[Row], sentence: str) -> None:
+    with pytest.raises(CaseError) as caught:
+        read(dispatches, queue)
+    assert str(caught.value).startswith(sentence)
+    assert caught.value.stage == "measure"
+
+
+def test_what_is_no_json() -> None:
+    with pytest.raises(CaseError, match="iree-profile printed rows of an unknown form"):
+        read_profile("profile summary", "", calls=1, call_ns=1)
+
+
+def test_several_profiles_of_one_module_are_one() -> None:
+    one = Profile(calls=3, call_ns=100, dispatch_ns={"f": 10, "g": 1}, device_ns={"copy": 4})
+    other = Profile(calls=5, call_ns=400, dispatch_ns={"f": 40, "h": 2})
+    mean = mean_profile([one, other])
+    assert mean.calls == 8
+    assert mean.call_ns == pytest.approx(200)
+    assert mean.dispatch_ns == pytest.approx({"f": 20, "g": 0.5, "h": 1})
+    assert mean.device_ns == {"copy": 2}
+
+
+# --- how it is taken ---
+
+
+def test_what_a_call_reads_is_laid_out_once(toolchain: Toolchain, tmp_path: Path) -> None:
+    array, scalar, raw, weights = (tmp_path / name for name in ("a.npy", "s.npy", "r.bin", "w.irpa"))
+    np.save(array, np.ones(4, np.float32))
+    np.save(scalar, np.int32(7))
+    raw.write_bytes(b"\0" * 12)
+    weights.write_bytes(b"weights")
+    arguments = [
+        {"file": str(array)},
+        {"file": str(scalar), "scalar": True},
+        {"file": str(raw), "raw": True, "shape": [2, 3], "element_type": "BFLOAT_16"},
+    ]
+    module = a_module(toolchain, tmp_path, arguments=arguments, parameters={"net": weights, "": weights})
+    for _ in range(2):
+        call = lay_out(module, tmp_path / "folder")
+    assert call.inputs == ("@input0.npy", "7", "2x3xbf16=@input2.bin")
+    assert call.parameters == ("net=parameters0.irpa", "parameters1.irpa")
+    assert (call.folder / "module.vmfb").read_bytes() == b"code"
+    assert (call.folder / "parameters1.irpa").read_bytes() == b"weights"
+    assert call.uris == ("local-sync",)
+
+
+def profiler(toolchain: Toolchain) -> Toolchain:
+    """One that has seen three calls of one dispatch."""
+    events = [an_event("dispatch", start, start + 10, ordinal=0) for start in (0, 100, 200)]
+    return with_profiler(toolchain, dispatch=[a_group("f")], queue=events)
+
+
+def commands(toolchain: Toolchain) -> list[tuple[str, ...]]:
+    return [call.arguments for call in calls(toolchain, "iree-benchmark-module")]
+
+
+def option(command: Sequence[str], name: str) -> str:
+    return next((word.partition("=")[2] for word in command if word.startswith(f"--{name}=")), "")
+
+
+def test_a_profile_has_its_calls_and_no_others(toolchain: Toolchain, tmp_path: Path) -> None:
+    module = a_module(profiler(toolchain), tmp_path, run_flags=["--fake_times_ns=50000000"])
+    profile = profile_module(module, tmp_path / "folder", 0.15, LIMITS, call_ns=5e7)
+    assert profile == Profile(calls=3, call_ns=5e7, dispatch_ns={"f": 10})
+    (command,) = commands(toolchain)
+    assert option(command, "benchmark_min_time") == "3x"
+    assert option(command, "device_profiling_mode") == "host-execution,executable-metadata"
+    assert option(command, "device_profiling_output")
+
+
+@pytest.mark.parametrize(
+    ("uri", "mode"), [("local-task", "host-execution"), ("vulkan", "dispatch-events"), ("hip://0", "dispatch-events")]
+)
+def test_each_kind_of_device_has_its_own_profile(toolchain: Toolchain, tmp_path: Path, uri: str, mode: str) -> None:
+    module = a_module(profiler(toolchain), tmp_path, uri=uri)
+    profile_module(module, tmp_path / "folder", 0.1, LIMITS, call_ns=1e9)
+    assert option(commands(toolchain)[0], "device_profiling_mode") == f"{mode},executable-metadata"
+
+
+def test_so_many_calls_as_can_be_read_soon(toolchain: Toolchain, tmp_path: Path) -> None:
+    counted = Statistics(
+        dispatches=80,
+        copies=10,
+        fills=2,
+        awaits=1,
+        submissions=1,
+        executables=9,
+        transient_bytes=0,
+        constant_bytes=0,
+        variable_bytes=0,
+    )
+    module = a_module(toolchain, tmp_path, statistics=counted)
+    for call_ns in (1e6, 1e3):
+        assert time_module(module, tmp_path / "folder", 0.1, LIMITS, call_ns=call_ns) == 1000
+    assert time_module(module, tmp_path / "folder", 0.1, LIMITS) == 1000
+    assert [option(command, "benchmark_min_time") for command in commands(toolchain)] == ["100x", "300x", "3x"]
+    assert not any(option(command, "device_profiling_mode") for command in commands(toolchain))
+
+
+def test_without_a_time_the_module_is_timed_first(toolchain: Toolchain, tmp_path: Path) -> None:
+    module = a_module(profiler(toolchain), tmp_path, run_flags=["--fake_times_ns=50000000"])
+    assert profile_module(module, tmp_path / "folder", 0.1, LIMITS).calls == 3
+    assert len(commands(toolchain)) == 2
+
+
+def test_a_tool_that_fails(toolchain: Toolchain, tmp_path: Path) -> None:
+    module = a_module(profiler(toolchain), tmp_path, run_flags=["--fake_exit=3"])
+    with pytest.raises(CaseError, match=r"^iree-benchmark-module exited with status 3") as caught:
+        profile_module(module, tmp_path / "folder", 0.1, LIMITS, call_ns=1e9)
+    assert caught.value.stage == "measure"
+    silent = a_module(toolchain, tmp_path, run_flags=["--fake_no_output"])
+    with pytest.raises(CaseError, match="iree-benchmark-module printed JSON of an unknown form") as caught:
+        time_module(silent, tmp_path / "folder", 0.1, LIMITS)
+    assert caught.value.stage == "measure"
+
+
+def test_which_toolchains_can_profile(toolchain: Toolchain) -> None:
+    assert not can_profile(toolchain)
+    assert can_profile(profiler(toolchain))
+
+
+def test_sides_take_turns(tmp_path: Path) -> None:
+    toolchains = [profiler(make_fake_toolchain(tmp_path / side)) for side in ("base tools", "head tools")]
+    base, head = (
+        a_module(toolchain, tmp_path / side, run_flags=[f"--fake_times_ns={ns}"])
+        for toolchain, side, ns in zip(toolchains, ("b", "h"), (10**8, 2 * 10**8), strict=True)
+    )
+    turns = ProfiledTurns(base, head, tmp_path / "folder", LIMITS)
+    for number in range(2):
+        of_base, of_head = turns(number)
+        assert (of_base.plain_ns, of_head.plain_ns) == (1e8, 2e8)
+        assert (of_base.call_ns, of_head.call_ns) == (pytest.approx(1e8), pytest.approx(2e8))
+        assert of_base.calls == of_head.calls == 6
+        assert dict(of_base.dispatch_ns) == {"f": pytest.approx(10)}
+    # To learn how long a call takes, without a profile, and twice with one; then without the first.
+    assert [len(calls(toolchain, "iree-benchmark-module")) for toolchain in toolchains] == [4 + 3, 4 + 3]
+
+
+def test_an_error_says_of_which_side(toolchain: Toolchain, tmp_path: Path) -> None:
+    base = a_module(profiler(toolchain), tmp_path / "b")
+    head = a_module(toolchain, tmp_path / "h", run_flags=["--fake_exit=3"])
+    with pytest.raises(CaseError, match=r"^the head's module: iree-benchmark-module exited with status 3"):
+        ProfiledTurns(base, head, tmp_path / "folder", LIMITS)(0)
