@@ -1,0 +1,236 @@
+"""Each dispatch as a program of its own: what is dumped, how it is compiled, and what its turns say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.compare.samplers import Module
+from harness.errors import CaseError
+from harness.explain import alone
+from harness.explain.alone import AloneTurns, compile_alone, own_flags, read_benchmark
+from harness.ir.differences import Executable
+from harness.measure import Group
+from harness.process import Limits
+from harness.records.run import Failure, Lost, Round, Turn
+from harness.toolchain import Toolchain
+from tests.explain.modules import a_module
+from tests.explain.test_parts import an_executable
+from tests.fakes.fake_toolchain import calls, make_fake_toolchain
+
+LIMITS = Limits(seconds=60)
+CONV = "main_dispatch_0_conv_16x16_f32"
+# As iree-compile 3.13.0 dumps one, without what is in the executable and in the function.
+DUMPED = """module {
+  util.global private @__device_0 = #hal.device.target<"local", [...]> : !hal.device
+  hal.executable private @main_dispatch_0 {
+    hal.executable.variant public @embedded_elf_x86_64 target(<"llvm-cpu", "embedded-elf-x86_64", {}>) {
+      hal.executable.export public @NAME ordinal(0) layout(#hal.pipeline.layout<...>) count(%arg0: !hal.device) {
+      }
+      builtin.module {
+        func.func @NAME() attributes {translation_info = #iree_codegen.translation_info<...>} {
+        }
+      }
+    }
+  }
+  util.func public @FUNCTION(%arg0: i32) attributes {iree.abi.stub, iree.reflection = {iree.benchmark = "dispatch"}} {
+  }
+}
+"""
+
+
+def dumped(name: str = CONV, function: str = "main") -> str:
+    return DUMPED.replace("NAME", name).replace("FUNCTION", function)
+
+
+def test_what_is_dumped_around_a_dispatch() -> None:
+    function = f"main_dispatch_0_embedded_elf_x86_64_{CONV}"
+    assert read_benchmark(dumped(function=function)) == {CONV: (function,)}
+    both = dumped(function=f"{function}_4") + dumped(function=f"{function}_8")
+    assert read_benchmark(both) == {CONV: (f"{function}_4", f"{function}_8")}
+    assert read_benchmark(dumped("main$async_dispatch_1", '"main$async_dispatch_1_x"')) == {
+        "main$async_dispatch_1": ("main$async_dispatch_1_x",)
+    }
+    two = dumped(function=function) + dumped("main_dispatch_1_pad", "f_main_dispatch_1_pad")
+    assert read_benchmark(two) == {CONV: (function,), "main_dispatch_1_pad": ("f_main_dispatch_1_pad",)}
+    assert read_benchmark("module {}") == {}
+
+
+def test_flags_of_the_whole_program_are_left_out() -> None:
+    command = (
+        *("iree-compile", "model.mlir", "-o", "module.vmfb", "--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3"),
+        *("--compile-from=flow", "--iree-scheduling-dump-statistics-format=json"),
+    )
+    assert own_flags(command) == ["--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3"]
+
+
+# --- compiling ---
+
+
+@pytest.fixture
+def toolchain(tmp_path: Path) -> Toolchain:
+    return make_fake_toolchain(tmp_path / "tools")
+
+
+def with_dumps(folder: Path, *texts: str) -> Path:
+    """A folder in which iree-compile has dumped these programs."""
+    (folder / "benchmarks").mkdir(parents=True)
+    for number, text in enumerate(texts):
+        (folder / "benchmarks" / f"module_main_dispatch_{number}_benchmark.mlir").write_text(text)
+    return folder
+
+
+def test_each_dispatch_goes_on_from_where_it_was_configured(toolchain: Toolchain, tmp_path: Path) -> None:
+    folder = with_dumps(tmp_path / "folder", dumped(), dumped("main_dispatch_7_of_nobody"))
+    module = a_module(toolchain, tmp_path, compile_flags=["--iree-llvmcpu-target-cpu=host"])
+    told: list[str] = []
+    compiled, failed = compile_alone(module, [CONV, "main_dispatch_9_dynamic"], folder, LIMITS, told.append)
+    assert list(compiled) == told == [CONV]
+    assert compiled[CONV].functions == ("main",)
+    assert compiled[CONV].module.is_file()
+    assert list(failed) == ["main_dispatch_9_dynamic"]
+    assert failed["main_dispatch_9_dynamic"].startswith("iree-compile makes no program of it alone")
+    dump, own = (call.arguments for call in calls(toolchain, "iree-compile"))
+    assert dump == (
+        *("model.mlir", "-o", "module.vmfb", "--iree-llvmcpu-target-cpu=host"),
+        "--iree-hal-dump-executable-benchmarks-to=benchmarks",
+    )
+    assert own[1:] == (
+        *("-o", "module.vmfb", "--compile-from=executable-configurations", "--iree-llvmcpu-target-cpu=host"),
+    )
+
+
+def test_a_release_that_cannot_go_on_configures_it_again(toolchain: Toolchain, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    script = (
+        f'echo "$*" >> {log}\ncase "$*" in *--compile-from*) echo "x.mlir:1:1: error: not there" >&2; exit 1;; esac\n'
+    )
+    program = toolchain.iree_compile
+    program.write_text(f"#!/bin/sh\n{script}echo code > module.vmfb\n")
+    flags = ["--iree-hal-target-device=local", "--iree-llvmcpu-target-cpu=host"]
+    module = a_module(toolchain, tmp_path, compile_flags=flags)
+    compiled, failed = compile_alone(module, [CONV], with_dumps(tmp_path / "folder", dumped()), LIMITS)
+    assert (list(compiled), failed) == ([CONV], {})
+    assert log.read_text().splitlines()[2].endswith("-o module.vmfb --iree-llvmcpu-target-cpu=host")
+    program.write_text(f"#!/bin/sh\n{script}case $1 in /*) exit 2;; esac\n")
+    compiled, failed = compile_alone(module, [CONV], with_dumps(tmp_path / "other", dumped()), LIMITS)
+    assert (compiled, failed) == ({}, {CONV: "it does not compile alone: not there"})
+
+
+def test_a_module_that_does_not_compile_any_more(toolchain: Toolchain, tmp_path: Path) -> None:
+    module = a_module(toolchain, tmp_path, compile_flags=["--fake-exit=3", "--fake-stderr=last words"])
+    with pytest.raises(CaseError) as caught:
+        compile_alone(module, [CONV], tmp_path / "folder", LIMITS)
+    assert str(caught.value) == "iree-compile exited with status 3 as it wrote its dispatches one by one"
+    assert caught.value.stderr.strip() == "last words"
+
+
+# --- turns ---
+
+
+def scripted(monkeypatch: pytest.MonkeyPatch, lost: str = "", **ns_per_call: float) -> list[tuple[str, ...]]:
+    """Have workers give these times, `base` of base's only function; what they were given, generation by generation."""
+    asked: list[tuple[str, ...]] = []
+
+    def measured(group: Group, generation: int, *_: Any, **__: Any) -> Iterator[Round | Lost]:
+        names = tuple(case.name for case in group.cases)
+        asked.append(names)
+        if lost in names:
+            yield Lost(case=lost, generation=generation, failure=Failure(stage="measure", message="it crashed"))
+        for number in range(4):
+            turns = [
+                Turn(case=name, calls=1, wall_ns=round(ns_per_call[name.split()[0]] * (1 + number)), cpu_ns=0)
+                for name in (names if number % 2 == 0 else names[::-1])
+                if name != lost
+            ]
+            yield Round(group=group.name, generation=generation, round=number, started_unix_ns=0, turns=tuple(turns))
+
+    monkeypatch.setattr(alone, "measure_generation", measured)
+    return asked
+
+
+def sides(tmp_path: Path, *first_ns: int) -> tuple[Module, Module]:
+    """Modules with one dispatch each, which takes so long when it is first tried, and their dumps."""
+    modules = []
+    for side, ns in zip(("base", "head"), first_ns, strict=True):
+        toolchain = make_fake_toolchain(tmp_path / f"{side} tools")
+        with_dumps(tmp_path / "folder" / side, dumped())
+        modules.append(a_module(toolchain, tmp_path / f"{side} module", run_flags=[f"--fake_times_ns={ns}"]))
+    base, head = modules
+    return base, head
+
+
+def turns(modules: tuple[Module, Module], folder: Path, *executables: Executable) -> AloneTurns:
+    of_side = executables or (an_executable(CONV),)
+    return AloneTurns(*modules, (of_side, of_side), folder, LIMITS, seed=1, call_limit_s=60)
+
+
+def test_what_a_dispatch_takes_is_a_share_of_its_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = scripted(monkeypatch, base=1e6, head=1.5e6)
+    modules = sides(tmp_path, 10_000, 4_000_000)  # so 100 of them are a call of base, and one is one of head
+    measure = turns(modules, tmp_path / "folder")
+    base, head = measure(0)
+    middle = np.median([1, 2, 3, 4])
+    assert base.dispatch_ns == {CONV: pytest.approx(middle * 1e4)}
+    assert head.dispatch_ns == {CONV: pytest.approx(middle * 1.5e6)}
+    assert base.call_ns == base.dispatch_ns[CONV]
+    assert (base.calls, base.plain_ns, base.device_ns, base.untimed) == (4, None, {}, {})
+    assert sorted(asked[0]) == ["base main", "head main"]
+    (batch,) = (tmp_path / "folder" / "base").glob("dispatch*/batch*.npy")
+    assert np.load(batch).item() == 100
+    (call,) = calls(modules[0].loadable.toolchain, "iree-benchmark-module")
+    assert "--batch_size=1" in call.arguments
+    assert not any(word.startswith("--function") for word in call.arguments)
+
+
+def test_a_dispatch_counts_as_often_as_the_program_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, base=1e6, head=1e6)
+    often = replace(an_executable(CONV), dispatches=3)
+    base, head = turns(sides(tmp_path, 10**6, 10**6), tmp_path / "folder", often)(0)
+    assert base.dispatch_ns == head.dispatch_ns == {CONV: pytest.approx(7.5e6)}
+
+
+def test_sides_are_compared_by_turns_of_one_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, base=1e6, head=1.2e6)
+    base, head = turns(sides(tmp_path, 10**6, 10**6), tmp_path / "folder")(0)
+    assert math.log(head.dispatch_ns[CONV] / base.dispatch_ns[CONV]) == pytest.approx(math.log(1.2))
+
+
+def test_what_crashes_is_left_out_from_then_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = scripted(monkeypatch, lost="head main", base=1e6)
+    measure = turns(sides(tmp_path, 10**6, 10**6), tmp_path / "folder")
+    for _ in range(2):
+        base, head = measure(0)
+        assert base.dispatch_ns == {CONV: pytest.approx(2.5e6)}
+        assert head.dispatch_ns == {CONV: 0}
+        assert head.untimed == {CONV: "it does not run alone: it crashed"}
+    assert [len(names) for names in asked] == [2, 1]
+
+
+def test_dispatches_without_a_program_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, base=1e6, head=1e6)
+    dynamic = an_executable("main_dispatch_1_dynamic")
+    base, _ = turns(sides(tmp_path, 10**6, 10**6), tmp_path / "folder", an_executable(CONV), dynamic)(0)
+    assert list(base.dispatch_ns) == [CONV, dynamic.name]
+    assert base.dispatch_ns[dynamic.name] == 0
+    assert list(base.untimed) == [dynamic.name]
+
+
+def test_a_side_of_which_nothing_can_be_timed(tmp_path: Path) -> None:
+    modules = sides(tmp_path, 10**6, 10**6)
+    with pytest.raises(CaseError, match=r"^no dispatch of the base's module can be timed alone"):
+        turns(modules, tmp_path / "folder", an_executable("main_dispatch_1_dynamic"))
+
+
+def test_a_first_try_that_says_nothing(tmp_path: Path) -> None:
+    modules = sides(tmp_path, 10**6, 10**6)
+    silent = replace(modules[0], loadable=replace(modules[0].loadable, run_flags=("--fake_no_output",)))
+    with pytest.raises(CaseError) as caught:
+        turns((silent, modules[1]), tmp_path / "folder")
+    assert "it does not run alone: iree-benchmark-module printed JSON of an unknown form" in str(caught.value)
