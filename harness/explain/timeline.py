@@ -33,7 +33,7 @@ class Span:
 def shares_ns(spans: Sequence[Span]) -> list[float]:
     """What each span has of the time in which any of them runs."""
     shares = [0.0] * len(spans)
-    edges = []
+    edges: list[tuple[int, bool, int]] = []
     for place, span in enumerate(spans):
         if span.end_ns > span.start_ns:
             edges += [(span.start_ns, True, place), (span.end_ns, False, place)]

@@ -1,4 +1,4 @@
-"""A module of the scripted toolchain, and an iree-profile that prints what a test gives it."""
+"""Modules of the scripted toolchain, an iree-profile that prints what a test gives it, and executables."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.compare.samplers import Module
+from harness.ir.canonical import canonical_lines
+from harness.ir.differences import Executable
 from harness.measure import LoadableModule
 from harness.toolchain import Toolchain
 from tests.compare.runs import a_build, a_case
@@ -71,3 +73,9 @@ def an_event(op: str, start: int, end: int, *, ordinal: int = 2**32 - 1, valid: 
     where = {"physical_device_ordinal": 0, "executable_id": 1 if op == "dispatch" else 0, "function_ordinal": ordinal}
     times = {"start_host_time_ns": start, "end_host_time_ns": end, "valid": valid}
     return {"type": "host_execution_event", "op": op, **where, **times}
+
+
+def an_executable(name: str, code: str = "") -> Executable:
+    """One whose code is this at its first phase and at its last; by default no other executable's."""
+    texts = {"flow": code or name, "executable-targets": code or name}
+    return Executable(name=name, phases={phase: canonical_lines([text]) for phase, text in texts.items()})

@@ -20,8 +20,7 @@ from harness.measure import Group
 from harness.process import Limits
 from harness.records.run import Failure, Lost, Round, Turn
 from harness.toolchain import Toolchain
-from tests.explain.modules import a_module
-from tests.explain.test_parts import an_executable
+from tests.explain.modules import a_module, an_executable
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
 LIMITS = Limits(seconds=60)

@@ -19,8 +19,7 @@ from harness.ir.differences import Executable
 from harness.process import Limits
 from harness.records.explanation import Part
 from harness.stats.rule import Rule
-from tests.explain.modules import a_module, with_profiler
-from tests.explain.test_parts import an_executable
+from tests.explain.modules import a_module, an_executable, with_profiler
 from tests.fakes.fake_toolchain import make_fake_toolchain
 
 CONV, MATMUL, PAD = "m_dispatch_0_conv_8x8_f32", "m_dispatch_1_matmul_4x4_f32", "m_dispatch_2_pad_f32"

@@ -9,14 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.explain.parts import Counterparts, in_order, match_parts
-from harness.ir.canonical import canonical_lines
-from harness.ir.differences import Executable
-
-
-def an_executable(name: str, code: str = "") -> Executable:
-    """One whose code is `code` at its first phase, and that of its own name at the last unless code is given."""
-    texts = {"flow": code or name, "executable-targets": code or name}
-    return Executable(name=name, phases={phase: canonical_lines([text]) for phase, text in texts.items()})
+from tests.explain.modules import an_executable
 
 
 def matched(base: Sequence[str], head: Sequence[str]) -> list[tuple[str, str, str]]:
