@@ -92,12 +92,14 @@ def profile_module(
     if call_ns is None:
         call_ns = time_module(module, folder, seconds, limits)
     call = lay_out(module, folder)
-    modes = _HOST_MODES if _on_host(module) else _DEVICE_MODES
+    on_host = all(uri.startswith(_LOCAL) for uri in module.case.uris)
+    modes = _HOST_MODES if on_host else _DEVICE_MODES
     (folder / _PROFILE_FILE).unlink(missing_ok=True)
     profiling = (f"--device_profiling_mode={modes}", f"--device_profiling_output={_PROFILE_FILE}")
     calls = _calls(module, seconds, call_ns)
     taken_ns = _run_benchmark(call, calls, limits, profiling)
-    dispatches, queue = (_ask(call, command, limits) for command in ("dispatch", "queue"))
+    dispatches = _ask(call, "dispatch", limits)
+    queue = _ask(call, "queue", limits) if on_host else ""
     return read_profile(dispatches, queue, calls=calls, call_ns=taken_ns)
 
 
@@ -236,10 +238,6 @@ def _input(argument: Mapping[str, Any], name: str) -> str:
     return f"@{name}"
 
 
-def _on_host(module: Module) -> bool:
-    return all(uri.startswith(_LOCAL) for uri in module.case.uris)
-
-
 def _calls(module: Module, seconds: float, call_ns: float) -> int:
     """How many calls take so long, as far as their events can be read soon."""
     counted = module.build.statistics
@@ -273,6 +271,7 @@ def read_profile(dispatches: str, queue: str, *, calls: int, call_ns: float) -> 
     """A profile as `iree-profile dispatch` and `iree-profile queue` print it with --format=jsonl.
 
     Args:
+        queue: "" of devices whose operations it does not tell.
         calls: That were made while it was written.
         call_ns: What one of them took.
 
@@ -324,9 +323,8 @@ def _require_whole(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _function(row: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Which dispatch: device, executable and function, whose number 3.12 may call that of an export."""
-    ordinal = row["function_ordinal"] if "function_ordinal" in row else row["export_ordinal"]
-    return int(row["physical_device_ordinal"]), int(row["executable_id"]), int(ordinal)
+    """Which dispatch: device, executable, and its function's number."""
+    return int(row["physical_device_ordinal"]), int(row["executable_id"]), int(row["function_ordinal"])
 
 
 def _span(event: Mapping[str, Any], names: Mapping[tuple[int, int, int], str]) -> Span:
@@ -354,7 +352,7 @@ def _totals(rows: Sequence[Mapping[str, Any]], calls: int) -> dict[str, float]:
         if row["type"] != "dispatch_group":
             continue
         name = str(row["key"])
-        if not row.get("time_ns_available", row.get("clock_fit_available", False)):
+        if not row["time_ns_available"]:
             raise CaseError("measure", f"the profile has no time of dispatch {name}: the device's clock is not known")
         totals[name] = totals.get(name, 0.0) + float(row["total_ns"]) / calls
     return totals

@@ -28,6 +28,7 @@ from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 REAL = Path(__file__).parent / "profiles"
 CONV, MATMUL = "main_dispatch_0_conv_16x16x32x3x3x16_f32", "main_dispatch_1_matmul_256x32x32_f32"
 LIMITS = Limits(seconds=60)
+GROUPS = {"host-execution": "host_dispatch_group", "dispatch-events": "dispatch_group"}
 
 
 @pytest.fixture
@@ -62,18 +63,9 @@ def test_a_dispatch_that_runs_several_times_and_on_several_devices_is_one() -> N
     assert read(groups, [*twice, other]).dispatch_ns == {"f": 22}
 
 
-def test_an_older_name_of_a_functions_number() -> None:
-    rows = [
-        {("export_ordinal" if key == "function_ordinal" else key): value for key, value in row.items()}
-        for row in (a_group("f"), an_event("dispatch", 0, 10, ordinal=0))
-    ]
-    assert read(rows[:1], rows[1:]).dispatch_ns == {"f": 10}
-
-
-@pytest.mark.parametrize("clock", ["time_ns_available", "clock_fit_available"])
-def test_a_device_of_its_own_gives_sums(clock: str) -> None:
+def test_a_device_of_its_own_gives_sums() -> None:
     groups = [
-        a_group(key, type="dispatch_group", ordinal=place, total_ns=total, **{clock: True})
+        a_group(key, type="dispatch_group", ordinal=place, total_ns=total, time_ns_available=True)
         for place, (key, total) in enumerate((("f", 600.0), ("g", 30.0), ("f", 60.0)))
     ]
     assert read(groups, calls=3) == Profile(calls=3, call_ns=1000, dispatch_ns={"f": 220, "g": 10})
@@ -107,7 +99,7 @@ def test_a_program_of_copies_alone() -> None:
             "the profile has a dispatch that it does not name (function (0, 1, 5))",
         ),
         (
-            [a_group("f", type="dispatch_group", total_ns=0.0, clock_fit_available=False)],
+            [a_group("f", type="dispatch_group", total_ns=0.0, time_ns_available=False)],
             [],
             "the profile has no time of dispatch f: the device's clock is not known",
         ),
@@ -191,8 +183,12 @@ def test_a_profile_has_its_calls_and_no_others(toolchain: Toolchain, tmp_path: P
     ("uri", "mode"), [("local-task", "host-execution"), ("vulkan", "dispatch-events"), ("hip://0", "dispatch-events")]
 )
 def test_each_kind_of_device_has_its_own_profile(toolchain: Toolchain, tmp_path: Path, uri: str, mode: str) -> None:
-    module = a_module(profiler(toolchain), tmp_path, uri=uri)
-    profile_module(module, tmp_path / "folder", 0.1, LIMITS, call_ns=1e9)
+    device = with_profiler(
+        profiler(toolchain),
+        dispatch=[a_group("f", type=GROUPS[mode], total_ns=30.0, time_ns_available=True)],
+    )
+    profile = profile_module(a_module(device, tmp_path, uri=uri), tmp_path / "folder", 0.1, LIMITS, call_ns=1e9)
+    assert profile.dispatch_ns == {"f": 10}
     assert option(commands(toolchain)[0], "device_profiling_mode") == f"{mode},executable-metadata"
 
 
