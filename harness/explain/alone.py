@@ -8,7 +8,8 @@ How far that is true: the code, its number of workgroups and the sizes of its bu
 is a change of the code. But nothing else runs in between: what the program would read from memory lies in a cache, and
 buffers that nobody wrote hold zeros. So the parts add up to less than the latency where dispatches wait for memory,
 and what is left, with copies and fills, goes to the host's account. A dispatch that the program runs at several places
-counts so many times, and once in a loop. One with sizes that are not known before it runs has no such program.
+counts so many times, and once in a loop; one that only runs while the module is loaded is not told from others. One
+with sizes that are not known before it runs has no such program.
 
 Programs that are cut behind their n-th dispatch (--iree-flow-break-dispatch) were the other way. A difference of two
 long latencies says nothing of a short dispatch, a cut drops branches that its last dispatch does not need, and the flag

@@ -97,23 +97,24 @@ def profile_module(
     (folder / _PROFILE_FILE).unlink(missing_ok=True)
     profiling = (f"--device_profiling_mode={modes}", f"--device_profiling_output={_PROFILE_FILE}")
     calls = _calls(module, seconds, call_ns)
-    taken_ns = _run_benchmark(call, calls, limits, profiling)
+    taken_ns = _run_benchmark(call, f"{calls}x", limits, profiling)
     dispatches = _ask(call, "dispatch", limits)
     queue = _ask(call, "queue", limits) if on_host else ""
     return read_profile(dispatches, queue, calls=calls, call_ns=taken_ns)
 
 
 def time_module(module: Module, folder: Path, seconds: float, limits: Limits, *, call_ns: float | None = None) -> float:
-    """What a call takes in iree-benchmark-module without any profile: the mean over some calls of one process.
+    """What a call takes in iree-benchmark-module without any profile: the mean over calls of one process.
 
     Args:
-        folder: As for `profile_module`; `seconds`, `limits` and `call_ns` likewise. None: of three calls alone.
+        folder: As for `profile_module`; `seconds` and `limits` likewise.
+        call_ns: What a call takes, so that there are as many as in a profile; None: the tool finds out.
 
     Raises:
         CaseError: The tool failed (stage `measure`).
     """
-    calls = _LEAST_CALLS if call_ns is None else _calls(module, seconds, call_ns)
-    return _run_benchmark(lay_out(module, folder), calls, limits)
+    length = f"{seconds:g}s" if call_ns is None else f"{_calls(module, seconds, call_ns)}x"
+    return _run_benchmark(lay_out(module, folder), length, limits)
 
 
 class ProfiledTurns:
@@ -155,7 +156,7 @@ class ProfiledTurns:
             raise CaseError(error.stage, f"the {side}'s module: {error}", error.stderr) from None
 
     def _time(self, side: str) -> float:
-        """With as many calls as its profile; the first time some calls tell how many that are."""
+        """With as many calls as its profile; the first time the tool tells what one takes."""
         module, folder = self._modules[side], self._folders[side]
         if side not in self._call_ns:
             self._call_ns[side] = time_module(module, folder, _PROFILE_S, self._limits)
@@ -245,9 +246,13 @@ def _calls(module: Module, seconds: float, call_ns: float) -> int:
     return max(_LEAST_CALLS, int(min(seconds * 1e9 / max(call_ns, 1.0), _MOST_EVENTS / events)))
 
 
-def _run_benchmark(call: ModuleCall, calls: int, limits: Limits, more: Sequence[str] = ()) -> float:
-    """Make so many calls in one process of iree-benchmark-module: what one of them took, in nanoseconds."""
-    options = (f"--benchmark_min_time={calls}x", "--time_unit=ns", "--benchmark_format=json")
+def _run_benchmark(call: ModuleCall, length: str, limits: Limits, more: Sequence[str] = ()) -> float:
+    """What a call took in one process of iree-benchmark-module, in nanoseconds.
+
+    Args:
+        length: As --benchmark_min_time has it: `20x` are 20 calls and no others.
+    """
+    options = (f"--benchmark_min_time={length}", "--time_unit=ns", "--benchmark_format=json")
     command = ("iree-benchmark-module", *call.flags, *call.run_flags, *options, *more)
     finished = call.run("measure", command, limits)
     require_success("measure", finished, limits)
