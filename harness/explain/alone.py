@@ -13,7 +13,7 @@ with sizes that are not known before it runs has no such program.
 
 Programs that are cut behind their n-th dispatch (--iree-flow-break-dispatch) were the other way. A difference of two
 long latencies says nothing of a short dispatch, a cut drops branches that its last dispatch does not need, and the flag
-refuses functions that others call, as every program from ONNX or PyTorch has them.
+refuses functions that others call, which programs from ONNX and PyTorch have.
 """
 
 from __future__ import annotations
