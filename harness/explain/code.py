@@ -1,0 +1,234 @@
+"""A program -> the final code of its dispatches, as facts that tell why a kernel is fast or slow.
+
+Compiling once more with `--iree-hal-dump-executable-intermediates-to` writes the assembly of each executable and its
+object file. The assembly has the instructions, and jumps that tell its loops; how many bytes a function takes, only the
+object file says. Microkernels that stay functions of their own are calls here.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.explain.assembly import Architecture, Function, architecture_of, read_functions
+from harness.explain.instructions import REGISTERS, Effect, effect_of, keeps_frame
+from harness.explain.loops import Loop, find_loops
+from harness.ir.dump import MODEL_FILE
+from harness.ir.tools import failure
+from harness.process import Limits
+from harness.toolchain import Toolchain
+from harness.toolchain.tools import error_lines, run_tool
+
+_FOLDER = "intermediates"
+_OUTPUT_FILE = "output.vmfb"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InnerLoop:
+    """A loop that has no other in it; counts are of its instructions, not of how often they run.
+
+    Attributes:
+        depth: How many loops it is in, itself among them.
+        multiply_adds: Of vectors. A multiplication counts, since some targets add apart from it.
+        scalar_multiply_adds: Of single numbers.
+        accumulators: Registers that its multiply-adds add to: how many of them can be under way at once.
+        loads: Registers of floating numbers or vectors that are read from memory, also as a multiply-add's operand.
+        lane_moves: Shuffles, inserts, extracts and gathers of vectors' elements.
+        spills: Moves of vector registers to and from fixed places on the stack, which may be a small buffer's too.
+        calls: Functions that it calls, each once.
+    """
+
+    depth: int
+    instructions: int
+    multiply_adds: int = 0
+    scalar_multiply_adds: int = 0
+    accumulators: int = 0
+    loads: int = 0
+    lane_moves: int = 0
+    spills: int = 0
+    calls: tuple[str, ...] = ()
+
+    @property
+    def arithmetic(self) -> int:
+        """All its multiply-adds."""
+        return self.multiply_adds + self.scalar_multiply_adds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Code:
+    """The final code of one dispatch.
+
+    Attributes:
+        architecture: `x86-64` or `AArch64`.
+        size_bytes: None where no object file says it.
+        registers: The widest vector registers that it computes with: `zmm`, `ymm`, `xmm`, `q`, `z`; "" where it has
+            none, and computes on single numbers only.
+        loops: How many it has.
+        depth: Of its deepest loop; 0 without loops.
+        multiply_adds: Of vectors, in all of it. scalar_multiply_adds, spills and calls likewise.
+        inner: Its innermost loops, in the order of the code.
+        fingerprint: Equal where two have the same instructions.
+    """
+
+    architecture: Architecture
+    instructions: int
+    size_bytes: int | None
+    registers: str
+    loops: int
+    depth: int
+    multiply_adds: int
+    scalar_multiply_adds: int
+    spills: int
+    calls: tuple[str, ...]
+    inner: tuple[InnerLoop, ...]
+    fingerprint: str
+
+    @property
+    def main_loop(self) -> InnerLoop | None:
+        """The innermost loop with the most multiply-adds, of those the deepest, else the longest; None: no loop."""
+        return max(self.inner, key=lambda loop: (loop.arithmetic, loop.depth, loop.instructions), default=None)
+
+
+def final_code(
+    flags: Sequence[str],
+    model: Path,
+    names: Collection[str],
+    *,
+    toolchain: Toolchain,
+    folder: Path,
+    limits: Limits,
+    files: Sequence[Path] = (),
+) -> dict[str, Code]:
+    """Compile a program once more, and read the final code of dispatches.
+
+    Args:
+        flags: The case's compiler flags.
+        model: The MLIR file, text or bytecode.
+        names: Of the functions that are dispatched, as `harness.ir.differences.Executable` has them.
+        folder: An empty folder, for what the compiler writes.
+        limits: What iree-compile may use.
+        files: What flags name without a folder, such as a plugin's spec.
+
+    Returns:
+        By name. Left out are those of targets other than x86-64 and AArch64. Where one is compiled for several, or the
+        compiler ran a program of the same names to fold constants, the one is there that was written last.
+
+    Raises:
+        CaseError: iree-compile failed, was stopped by a limit, or cannot be started (stage `ir`).
+    """
+    (folder / MODEL_FILE).symlink_to(model.resolve())
+    for file in files:
+        (folder / file.name).symlink_to(file.resolve())
+    (folder / _FOLDER).mkdir()
+    command = [str(toolchain.iree_compile), MODEL_FILE, "-o", _OUTPUT_FILE, *flags]
+    command.append(f"--iree-hal-dump-executable-intermediates-to={_FOLDER}")
+    finished = run_tool("ir", "iree-compile", command, cwd=folder, limits=limits)
+    if not finished.ok or error_lines(finished.stderr):
+        remedy = "make the case compile"
+        raise failure("iree-compile", finished, limits, where=", on its way to the final code", remedy=remedy)
+    found: dict[str, Code] = {}
+    for file in sorted((folder / _FOLDER).rglob("*.s"), key=_written):
+        object_file = file.with_suffix(".o")
+        sizes = function_sizes(object_file.read_bytes()) if object_file.is_file() else {}
+        found |= read_code(file.read_text(encoding="utf-8", errors="replace"), names, sizes)
+    return found
+
+
+def _written(file: Path) -> tuple[int, str]:
+    return file.stat().st_mtime_ns, file.name
+
+
+def read_code(text: str, names: Collection[str], sizes: Mapping[str, int] | None = None) -> dict[str, Code]:
+    """The facts of the functions of those names in an assembly file; {} where it is for another target.
+
+    Args:
+        sizes: Bytes of functions, by name.
+    """
+    architecture = architecture_of(text)
+    if architecture is None:
+        return {}
+    return {
+        name: code_of(function, architecture, (sizes or {}).get(name))
+        for name, function in read_functions(text, names).items()
+    }
+
+
+def code_of(function: Function, architecture: Architecture, size_bytes: int | None = None) -> Code:
+    """The facts of one function."""
+    framed = any(map(keeps_frame, function.instructions))
+    effects = [
+        [effect_of(instruction, architecture, framed=framed) for instruction in block] for block in function.blocks
+    ]
+    everything = [effect for block in effects for effect in block]
+    loops = find_loops(function.successors)
+    innermost = sorted((loop for loop in loops if loop.innermost), key=lambda loop: min(loop.blocks))
+    return Code(
+        architecture=architecture,
+        instructions=len(everything),
+        size_bytes=size_bytes,
+        registers=max((effect.registers for effect in everything if effect.registers), key=REGISTERS.index, default=""),
+        loops=len(loops),
+        depth=max((loop.depth for loop in loops), default=0),
+        multiply_adds=sum(effect.multiply_adds for effect in everything),
+        scalar_multiply_adds=sum(effect.scalar_multiply_adds for effect in everything),
+        spills=sum(effect.spills for effect in everything),
+        calls=_calls(everything),
+        inner=tuple(_inner_loop(loop, effects) for loop in innermost),
+        fingerprint=function.fingerprint,
+    )
+
+
+def _inner_loop(loop: Loop, effects: Sequence[Sequence[Effect]]) -> InnerLoop:
+    inside = [effect for block in sorted(loop.blocks) for effect in effects[block]]
+    return InnerLoop(
+        depth=loop.depth,
+        instructions=len(inside),
+        multiply_adds=sum(effect.multiply_adds for effect in inside),
+        scalar_multiply_adds=sum(effect.scalar_multiply_adds for effect in inside),
+        accumulators=len({effect.accumulator for effect in inside} - {""}),
+        loads=sum(effect.loads for effect in inside),
+        lane_moves=sum(effect.lane_moves for effect in inside),
+        spills=sum(effect.spills for effect in inside),
+        calls=_calls(inside),
+    )
+
+
+def _calls(effects: Sequence[Effect]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(effect.calls for effect in effects if effect.calls))
+
+
+# --- bytes of functions, by an object file's table of symbols ---
+
+_ELF_64_LITTLE = b"\x7fELF\x02\x01"
+_HEADER = struct.Struct("<40xQ10xHHH")  # of the file: where sections are described, their entries' size and number
+_SECTION = struct.Struct("<4xI16xQQI12xQ")  # type, place, bytes, linked section, bytes of an entry
+_SYMBOL = struct.Struct("<IBBHQQ")  # name, kind, visibility, section, value, bytes
+_SYMBOL_TABLE, _FUNCTION = 2, 2
+
+
+def function_sizes(data: bytes) -> dict[str, int]:
+    """Bytes of each function of a 64-bit ELF object file; {} of another kind of file."""
+    if not data.startswith(_ELF_64_LITTLE):
+        return {}
+    try:
+        return dict(_functions(data))
+    except (struct.error, IndexError, ValueError):
+        return {}
+
+
+def _functions(data: bytes) -> list[tuple[str, int]]:
+    place, entry, number, _ = _HEADER.unpack_from(data)
+    sections = [_SECTION.unpack_from(data, place + entry * index) for index in range(number)]
+    found = []
+    for kind, begin, length, link, step in sections:
+        if kind != _SYMBOL_TABLE or not step:
+            continue
+        names = sections[link][1]
+        for at in range(begin, begin + length, step):
+            name, info, _, _, _, size = _SYMBOL.unpack_from(data, at)
+            if info & 0xF == _FUNCTION and size:
+                text = data[names + name : data.index(b"\0", names + name)]
+                found.append((text.decode(errors="replace"), size))
+    return found
