@@ -31,6 +31,7 @@ class InnerLoop:
 
     Attributes:
         depth: How many loops it is in, itself among them.
+        registers: The widest vector registers that it computes with; "" where it has none.
         multiply_adds: Of vectors. A multiplication counts, since some targets add apart from it.
         scalar_multiply_adds: Of single numbers.
         accumulators: Registers that its multiply-adds add to: how many of them can be under way at once.
@@ -42,6 +43,7 @@ class InnerLoop:
 
     depth: int
     instructions: int
+    registers: str = ""
     multiply_adds: int = 0
     scalar_multiply_adds: int = 0
     accumulators: int = 0
@@ -168,7 +170,7 @@ def code_of(function: Function, architecture: Architecture, size_bytes: int | No
         architecture=architecture,
         instructions=len(everything),
         size_bytes=size_bytes,
-        registers=max((effect.registers for effect in everything if effect.registers), key=REGISTERS.index, default=""),
+        registers=_widest(everything),
         loops=len(loops),
         depth=max((loop.depth for loop in loops), default=0),
         multiply_adds=sum(effect.multiply_adds for effect in everything),
@@ -185,6 +187,7 @@ def _inner_loop(loop: Loop, effects: Sequence[Sequence[Effect]]) -> InnerLoop:
     return InnerLoop(
         depth=loop.depth,
         instructions=len(inside),
+        registers=_widest(inside),
         multiply_adds=sum(effect.multiply_adds for effect in inside),
         scalar_multiply_adds=sum(effect.scalar_multiply_adds for effect in inside),
         accumulators=len({effect.accumulator for effect in inside} - {""}),
@@ -193,6 +196,12 @@ def _inner_loop(loop: Loop, effects: Sequence[Sequence[Effect]]) -> InnerLoop:
         spills=sum(effect.spills for effect in inside),
         calls=_calls(inside),
     )
+
+
+def _widest(effects: Sequence[Effect]) -> str:
+    """The widest kind of vector registers that instructions compute with."""
+    kinds = [effect.registers for effect in effects if effect.registers]
+    return max(kinds, key=REGISTERS.index, default="")
 
 
 def _calls(effects: Sequence[Effect]) -> tuple[str, ...]:

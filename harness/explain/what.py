@@ -1,0 +1,200 @@
+"""A part of a program on both sides -> what the compiler did differently there, in sentences; pure.
+
+The sentences follow the compiler's order, since what it decides first brings about the rest: what is fused, layouts and
+types of tensors, the code generator's pipeline and tile sizes, and last the final code. Only where the pipeline is
+another, operations that take little time come after it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.explain.code import Code
+from harness.explain.code_changes import code_changes
+from harness.explain.decision_changes import (
+    are_light,
+    configuration_changes,
+    listed,
+    lowering_changes,
+    only_there,
+    operation_changes,
+    tensor_changes,
+)
+from harness.explain.decisions import decisions_of
+from harness.explain.phrases import Labels, bytes_text, on
+from harness.ir.canonical import Line, same_code
+from harness.ir.differences import EXECUTABLE_PHASES, Executable, changed_lines, first_difference, pipelines_differ
+from harness.records.explanation import Part
+from harness.records.run import Build, Statistics
+from harness.text import plural
+
+# Where dispatches differ whose IR is the same at every phase: another LLVM makes other code of it.
+FINAL_CODE = "final code"
+
+_MOST_LINES = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """One side's program, as it was compiled.
+
+    Attributes:
+        label: What sentences call the side: `3.12.0`.
+        executables: By the name of the function that is dispatched.
+        code: Their final code, by the same names, as far as it is known.
+    """
+
+    label: str
+    executables: Mapping[str, Executable]
+    code: Mapping[str, Code] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, label: str, executables: Iterable[Executable], code: Mapping[str, Code] | None = None) -> Program:
+        """One with these executables."""
+        named = {executable.name: executable for executable in executables}
+        return cls(label=label, executables=named, code=code or {})
+
+
+def with_differences(part: Part, base: Program, head: Program) -> Part:
+    """A part with `differs_at`, `what` and `lines`, by what is known of its dispatches on both sides.
+
+    It stays as it is where the IR of one of its sides was not read. The first sentence tells most.
+    """
+    of_base = [base.executables[name] for name in part.base if name in base.executables]
+    of_head = [head.executables[name] for name in part.head if name in head.executables]
+    labels = (base.label, head.label)
+    if not part.base and of_head:
+        return _of_one_side(part, of_head, head.label)
+    if not part.head and of_base:
+        return _of_one_side(part, of_base, base.label)
+    if not (of_base and of_head):
+        return part
+    if len(of_base) == len(of_head) == 1:
+        codes = (base.code.get(of_base[0].name), head.code.get(of_head[0].name))
+        return _of_a_pair(part, _at_common_phases(of_base[0], of_head[0]), codes, labels)
+    return _of_several(part, of_base, of_head, labels)
+
+
+def _of_one_side(part: Part, executables: Sequence[Executable], label: str) -> Part:
+    computed = listed(_computed(executables))
+    what = f"only {label} has it{f': {computed}' if computed else ''}"
+    return replace(part, differs_at=_first_phase(executables), what=(what,), lines=())
+
+
+def _of_several(part: Part, base: Sequence[Executable], head: Sequence[Executable], labels: Labels) -> Part:
+    """A part whose work is in other numbers of dispatches on the two sides."""
+    numbers = on(labels, plural(len(base), "dispatch", "dispatches"), f"{len(head):,}")
+    happens = "fuses it" if len(head) < len(base) else "splits it" if len(head) > len(base) else "forms it otherwise"
+    changes = operation_changes(_computed(base), _computed(head), labels)
+    phase = _first_phase((*base, *head))
+    lines = [[line for executable in side for line in executable.phases.get(phase, ())] for side in (base, head)]
+    what = (f"{labels[1]} {happens}: {numbers}", *changes)
+    return replace(part, differs_at=phase, what=what, lines=_shown(lines[0], lines[1]))
+
+
+def _computed(executables: Iterable[Executable]) -> Counter[str]:
+    """The operations of dispatches together."""
+    together: Counter[str] = Counter()
+    for executable in executables:
+        together.update(decisions_of(executable).operations)
+    return together
+
+
+def _first_phase(executables: Sequence[Executable]) -> str:
+    """The first at which all of them are there."""
+    return next((phase for phase in EXECUTABLE_PHASES if all(phase in item.phases for item in executables)), "")
+
+
+# --- one dispatch on either side ---
+
+
+def _at_common_phases(base: Executable, head: Executable) -> tuple[Executable, Executable]:
+    """Both without phases that the other's release does not have."""
+    common = [phase for phase in EXECUTABLE_PHASES if phase in base.phases and phase in head.phases]
+    of_base, of_head = (
+        replace(executable, phases={phase: executable.phases[phase] for phase in common}) for executable in (base, head)
+    )
+    return of_base, of_head
+
+
+def _of_a_pair(
+    part: Part, pair: tuple[Executable, Executable], codes: tuple[Code | None, Code | None], labels: Labels
+) -> Part:
+    phase = _first_difference(*pair)
+    of_base, of_head = codes
+    code: list[str] = []
+    same_code_at_last = False
+    if of_base is not None and of_head is not None:
+        same_code_at_last = of_base.fingerprint == of_head.fingerprint
+        code = [] if same_code_at_last else code_changes(of_base, of_head, labels)
+    if phase:
+        first = "the final code is the same, instruction for instruction"
+        what = [*([first] if same_code_at_last else []), *_decided(pair, phase, labels), *code]
+        lines = _shown(pair[0].phases[phase], pair[1].phases[phase])
+        return replace(part, differs_at=phase, what=tuple(what), lines=lines)
+    if code:
+        first = "its IR is the same at every phase, and LLVM makes other code of it"
+        return replace(part, differs_at=FINAL_CODE, what=(first, *code), lines=())
+    return replace(part, differs_at="", what=(), lines=())
+
+
+def _decided(pair: tuple[Executable, Executable], phase: str, labels: Labels) -> list[str]:
+    """What the compiler decided otherwise for dispatches whose IR differs; at least one sentence."""
+    base, head = (decisions_of(executable) for executable in pair)
+    operations = operation_changes(base.operations, head.operations, labels)
+    tensors = tensor_changes(base.tensors, head.tensors, labels)
+    if operations and len(base.tensors) != len(head.tensors):
+        tensors = []  # follows from what is fused
+    configuration = configuration_changes(pair, base, head, labels)
+    formed = [*operations, *tensors]
+    light = are_light(operation for only in only_there(base.operations, head.operations) for operation in only)
+    if configuration and pipelines_differ(*pair) and light and not tensors:
+        formed, configuration = configuration, formed
+    changes = [*formed, *configuration, *lowering_changes(base, head, labels)]
+    return changes or [f"operations, tensors and tile sizes are the same, and the IR differs from {phase} on"]
+
+
+def _first_difference(base: Executable, head: Executable) -> str:
+    """The first phase at which two differ; "" where they are the same at the last, whatever they were before."""
+    last = [*base.phases][-1] if base.phases else ""
+    if not last or same_code(base.phases[last], head.phases[last]):
+        return ""
+    return first_difference(base.phases, head.phases, EXECUTABLE_PHASES) or ""
+
+
+def _shown(base: Sequence[Line], head: Sequence[Line]) -> tuple[str, ...]:
+    """The lines that differ, as far as anybody reads them."""
+    lines = changed_lines(base, head)
+    more = len(lines) - _MOST_LINES
+    return (*lines[:_MOST_LINES], f"@@ and {plural(more, 'line')} more") if more > 0 else tuple(lines)
+
+
+# --- outside of dispatches ---
+
+_COUNTS = ("dispatches", "copies", "fills", "awaits", "submissions", "executables")
+_MEMORY = {"transient memory": "transient_bytes", "constants": "constant_bytes"}
+
+
+def schedule_differences(base: Build, head: Build, labels: Labels = ("base", "head")) -> tuple[str, ...]:
+    """What differs outside of dispatches, by the compiler's scheduling statistics: `copies: 13 on base, 1 on head`.
+
+    They are static counts over the whole program, initialisers included.
+    """
+    if base.statistics is None or head.statistics is None:
+        return ()
+    counts = {name: _of_both(base.statistics, head.statistics, name) for name in _COUNTS}
+    memory = {name: _of_both(base.statistics, head.statistics, key) for name, key in _MEMORY.items()}
+    return (
+        *(f"{name}: {on(labels, f'{old:,}', f'{new:,}')}" for name, (old, new) in counts.items() if old != new),
+        *(
+            f"{name}: {on(labels, bytes_text(old), bytes_text(new))}"
+            for name, (old, new) in memory.items()
+            if old != new
+        ),
+    )
+
+
+def _of_both(base: Statistics, head: Statistics, name: str) -> tuple[int, int]:
+    return int(getattr(base, name)), int(getattr(head, name))
