@@ -11,7 +11,7 @@ from harness.explain.phrases import Labels, bytes_text, enumerated, on
 from harness.text import plural
 
 # Smaller differences are not worth a sentence.
-_FEW_MOVES = 4
+_FEW_MOVES, _MANY_MOVES = 4, 16  # in a loop, and in all of a function
 _APART = 1.25
 
 
@@ -26,6 +26,10 @@ def code_changes(base: Code, head: Code, labels: Labels) -> list[str]:
     if base.registers != head.registers and not (base.multiply_adds or head.multiply_adds):
         registers = [code.registers or "no vector" for code in (base, head)]
         sentences.append(f"the code computes in {registers[0]} registers on {labels[0]}, {registers[1]} on {labels[1]}")
+    spills = (base.spills, head.spills)
+    if not any("stack" in sentence for sentence in sentences) and max(spills) >= _MANY_MOVES and _far_apart(*spills):
+        moves = on(labels, f"{spills[0]:,} times", f"{spills[1]:,}")
+        sentences.append(f"the code moves vector registers to or from the stack {moves}")
     if (base.loops, base.depth) != (head.loops, head.depth):
         sentences.append(f"the code has {on(labels, _loops(base), _loops(head))}")
     if base.size_bytes and head.size_bytes and _far_apart(base.size_bytes, head.size_bytes):

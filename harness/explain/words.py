@@ -1,0 +1,214 @@
+"""An explanation -> one sentence: how much, where, and what the compiler did differently there; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.explain.phrases import Labels, enumerated, on, time_text
+from harness.records.comparison import Row, SideFacts
+from harness.records.explanation import Elsewhere, Explanation, Part
+from harness.text import plural
+
+_CHANGED = ("regressed", "improved")
+_CERTAIN = (*_CHANGED, "new", "missing")
+# What is less than this share of a change is left out of the sentence.
+_SMALL = 0.1
+_MOST_GROUPS = 3
+_MOST_NAMES = 2
+# Ratios outside of this are said as a factor, those inside in per cent.
+_PERCENT = (0.5, 2.0)
+
+# What dispatches are called whose names begin with these words.
+_KINDS = {
+    "conv": "convolutions",
+    "depthwise": "depthwise convolutions",
+    "matmul": "matmuls",
+    "batch": "batched matmuls",
+    "reduction": "reductions",
+    "elementwise": "elementwise dispatches",
+    "transpose": "transposes",
+    "pooling": "poolings",
+    "softmax": "softmaxes",
+    "slow": "copies",
+}
+
+
+def labels_of(base: SideFacts, head: SideFacts) -> Labels:
+    """What sentences call the two sides: releases, commits, runs, or variants of one run."""
+    return _label(base), _label(head)
+
+
+def _label(side: SideFacts) -> str:
+    return enumerated(side.variants) or side.label
+
+
+def explanation_sentence(explanation: Explanation) -> str:
+    """How much the latency changes, in which dispatches, and what differs there; what is left where nothing does.
+
+    It reads on its own, for a commit's message or a bug report.
+    """
+    labels = labels_of(explanation.base, explanation.head)
+    how_much = f"{explanation.case} {_how_much(explanation.latency, labels)}"
+    if _is_same_program(explanation):
+        return f"{how_much}: {_what_is_left(explanation, labels)}."
+    where = _where(explanation)
+    return f"{how_much}: {'; '.join(where)}." if where else f"{how_much}."
+
+
+# --- how much ---
+
+
+def _how_much(latency: Row, labels: Labels) -> str:
+    if latency.base_value is None or latency.head_value is None:
+        return "has no latency on both sides"
+    base, head = time_text(latency.base_value), time_text(latency.head_value)
+    if latency.verdict in _CHANGED:
+        return f"goes from {base} on {labels[0]} to {head} on {labels[1]}{_ratio(latency.ratio)}"
+    times = on(labels, base, head)
+    if latency.verdict == "inconclusive":
+        return f"may have changed or not ({times})"
+    return f"takes as long on both sides ({times})"
+
+
+def _ratio(ratio: float | None) -> str:
+    if ratio is None:
+        return ""
+    if _PERCENT[0] < ratio < _PERCENT[1]:
+        return f" ({(ratio - 1) * 100:+.3g} %)"
+    return f" ({ratio:.3g} times)"
+
+
+def _change_ns(explanation: Explanation) -> float:
+    """Of the latency; 0 where it is not known to have changed."""
+    latency = explanation.latency
+    if latency.verdict not in _CHANGED or latency.base_value is None or latency.head_value is None:
+        return 0.0
+    return latency.head_value - latency.base_value
+
+
+# --- where, and what ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Group:
+    """Parts that changed in the same direction, by the same doing of the compiler."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def change_ns(self) -> float:
+        return sum(part.change_ns for part in self.parts)
+
+    @property
+    def what(self) -> str:
+        return self.parts[0].what[0] if self.parts[0].what else ""
+
+
+def _where(explanation: Explanation) -> list[str]:
+    """A clause for each group of dispatches that matters, and for what is outside of dispatches."""
+    total = _change_ns(explanation)
+    groups = _groups(explanation.parts)
+    outside = _outside_ns(explanation.head_elsewhere) - _outside_ns(explanation.base_elsewhere)
+    scale = max([abs(total), *(abs(group.change_ns) for group in groups)])
+    large = [group for group in groups if abs(group.change_ns) >= _SMALL * scale]
+    with_it = [group for group in large if total and (group.change_ns > 0) == (total > 0)]
+    against = [group for group in large if group not in with_it]
+    clauses = [
+        f"{_share(group.change_ns, total) if place == 0 else time_text(group.change_ns)} "
+        f"{'is' if place == 0 and _is_all(group.change_ns, total) else 'are'} in {_who(group.parts)}{_why(group)}"
+        for place, group in enumerate(with_it[:_MOST_GROUPS])
+    ]
+    if total and abs(outside) >= _SMALL * scale:
+        more = "more" if outside > 0 else "less"
+        spent = _outside_words(explanation.base_elsewhere, explanation.head_elsewhere)
+        schedule = f", where {enumerated(explanation.schedule[:_MOST_NAMES])}" if explanation.schedule else ""
+        clauses.append(f"outside of dispatches it takes {time_text(outside)} {more} ({spent}){schedule}")
+    for group in against[: _MOST_GROUPS - len(clauses)]:
+        more = "more" if group.change_ns > 0 else "less"
+        takes = "takes" if len(group.parts) == 1 else "take"
+        clauses.append(f"{_who(group.parts)} {takes} {time_text(group.change_ns)} {more}{_why(group)}")
+    return clauses or _uncertain(explanation, total)
+
+
+def _groups(parts: Sequence[Part]) -> list[_Group]:
+    """Parts that certainly changed, those alike together, the largest change first."""
+    alike: dict[tuple[bool, tuple[str, ...]], list[Part]] = {}
+    for part in parts:
+        if part.verdict in _CERTAIN and part.change_ns:
+            alike.setdefault((part.change_ns > 0, part.what[:1]), []).append(part)
+    groups = [_Group(parts=tuple(group)) for group in alike.values()]
+    return sorted(groups, key=lambda group: -abs(group.change_ns))
+
+
+def _is_all(change_ns: float, total_ns: float) -> bool:
+    return time_text(change_ns) == time_text(total_ns) or abs(change_ns) > abs(total_ns)
+
+
+def _share(change_ns: float, total_ns: float) -> str:
+    if _is_all(change_ns, total_ns):
+        return "all of that"
+    return f"{time_text(change_ns)} of these {time_text(total_ns)}"
+
+
+def _who(parts: Sequence[Part]) -> str:
+    """`conv_32x90x62x64x3x3_f32`, or `5 convolutions`."""
+    if len(parts) == 1:
+        part = parts[0]
+        return part.operation or enumerated(part.head or part.base)
+    kinds = {_KINDS.get(part.operation.partition("_")[0], "") for part in parts}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    return f"{len(parts):,} {kind or 'dispatches'}"
+
+
+def _why(group: _Group) -> str:
+    return f", where {group.what}" if group.what else ""
+
+
+def _outside_ns(elsewhere: Elsewhere) -> float:
+    return sum(elsewhere.device_ns.values()) + elsewhere.host_ns
+
+
+def _outside_words(base: Elsewhere, head: Elsewhere) -> str:
+    """`the host 1.5 ms, copies 0.6 ms`, signed, the largest first."""
+    changes = {
+        name: head.device_ns.get(name, 0.0) - base.device_ns.get(name, 0.0)
+        for name in dict.fromkeys((*base.device_ns, *head.device_ns))
+    }
+    changes["host"] = head.host_ns - base.host_ns
+    largest = sorted(changes.items(), key=lambda item: -abs(item[1]))[:_MOST_NAMES]
+    return ", ".join(f"{name} {'+' if change > 0 else '-'}{time_text(change)}" for name, change in largest if change)
+
+
+def _uncertain(explanation: Explanation, total_ns: float) -> list[str]:
+    """Where no part's change is certain: what may be it, or that all of it stays as it is."""
+    differing = [part for part in explanation.parts if part.differs_at]
+    if not total_ns:
+        if not differing:
+            return []
+        code = f"the code of {len(differing):,} of {plural(len(explanation.parts), 'dispatch', 'dispatches')} differs"
+        return [f"{code}, and none of them is certain to take another time"]
+    largest = max(explanation.parts, key=lambda part: abs(part.change_ns), default=None)
+    if largest is None:
+        return []
+    named = f"{_who([largest])} seems to change most, by {time_text(largest.change_ns)}"
+    return [f"no dispatch's change is certain by itself; {named}{_why(_Group(parts=(largest,)))}"]
+
+
+# --- nothing differs ---
+
+
+def _is_same_program(explanation: Explanation) -> bool:
+    return not explanation.schedule and not any(part.differs_at for part in explanation.parts)
+
+
+def _what_is_left(explanation: Explanation, labels: Labels) -> str:
+    """What can make a difference where the compiler made the same of it on both sides."""
+    same = "the compiler made the same code of it on both sides"
+    if not _change_ns(explanation):
+        return same
+    toolchains = (explanation.base.toolchains, explanation.head.toolchains)
+    if toolchains[0] != toolchains[1]:
+        runtimes = on(labels, enumerated(toolchains[0]), enumerated(toolchains[1]))
+        return f"{same}, which leaves the runtime ({runtimes}) and the machine"
+    return f"{same}, which leaves how it is run (its flags, the device) and the machine"
