@@ -144,15 +144,15 @@ def _of_aarch64(instruction: Instruction) -> Effect:
     kinds = vectors + wholes
     is_vector = _ARM_VECTOR.match(target) is not None
     is_scalar = _ARM_SCALAR.fullmatch(target) is not None
-    if not (kinds or is_scalar):
+    lanes = name in ("mov", "ld1") and any(_ARM_LANE.search(operand) for operand in operands)
+    if not (kinds or is_scalar or lanes):
         return _NOTHING
     fused = _ARM_FUSED.fullmatch(name) is not None
     fused_scalar = (_ARM_FUSED_SCALAR.fullmatch(name) is not None or fused) and is_scalar
     product = _ARM_PRODUCT.fullmatch(name) is not None
     moves = name.startswith(("ld", "st"))
     on_stack = any(_ARM_STACK.fullmatch(operand) for operand in operands)
-    lanes = _ARM_LANES.fullmatch(name) is not None and is_vector
-    lanes = lanes or (name in ("mov", "ld1") and any(_ARM_LANE.search(operand) for operand in operands))
+    lanes = lanes or (is_vector and _ARM_LANES.fullmatch(name) is not None)
     accumulator = operands[-1] if fused_scalar and not fused else target
     return Effect(
         registers="" if _ARM_NEUTRAL.fullmatch(name) or not kinds else "z" if "z" in kinds else "q",

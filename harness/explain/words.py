@@ -51,7 +51,7 @@ def explanation_sentence(explanation: Explanation) -> str:
     labels = labels_of(explanation.base, explanation.head)
     how_much = f"{explanation.case} {_how_much(explanation.latency, labels)}"
     if _is_same_program(explanation):
-        return f"{how_much}: {_what_is_left(explanation, labels)}."
+        return f"{how_much}: {_what_is_left(explanation)}."
     where = _where(explanation)
     return f"{how_much}: {'; '.join(where)}." if where else f"{how_much}."
 
@@ -122,7 +122,7 @@ def _where(explanation: Explanation) -> list[str]:
     if total and abs(outside) >= _SMALL * scale:
         more = "more" if outside > 0 else "less"
         spent = _outside_words(explanation.base_elsewhere, explanation.head_elsewhere)
-        schedule = f", where {enumerated(explanation.schedule[:_MOST_NAMES])}" if explanation.schedule else ""
+        schedule = f", with {enumerated(explanation.schedule[:_MOST_NAMES])}" if explanation.schedule else ""
         clauses.append(f"outside of dispatches it takes {time_text(outside)} {more} ({spent}){schedule}")
     for group in against[: _MOST_GROUPS - len(clauses)]:
         more = "more" if group.change_ns > 0 else "less"
@@ -202,13 +202,13 @@ def _is_same_program(explanation: Explanation) -> bool:
     return not explanation.schedule and not any(part.differs_at for part in explanation.parts)
 
 
-def _what_is_left(explanation: Explanation, labels: Labels) -> str:
+def _what_is_left(explanation: Explanation) -> str:
     """What can make a difference where the compiler made the same of it on both sides."""
     same = "the compiler made the same code of it on both sides"
     if not _change_ns(explanation):
         return same
     toolchains = (explanation.base.toolchains, explanation.head.toolchains)
     if toolchains[0] != toolchains[1]:
-        runtimes = on(labels, enumerated(toolchains[0]), enumerated(toolchains[1]))
+        runtimes = " and ".join(map(enumerated, toolchains))
         return f"{same}, which leaves the runtime ({runtimes}) and the machine"
     return f"{same}, which leaves how it is run (its flags, the device) and the machine"

@@ -1,0 +1,146 @@
+"""Assembly and IR that IREE wrote: a convolution of 3.13, and how 3.10 configures it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.explain.assembly import Function, Instruction, read_functions
+from harness.ir.canonical import canonical_lines
+from harness.ir.differences import EXECUTABLE_PHASES, Executable
+
+# IREE 3.13 on a Zen 4: a convolution with tiles of 1x8x16, and two functions that are linked with every dispatch.
+X86 = (Path(__file__).parent / "excerpts" / "x86_64.s").read_text()
+CONVOLUTION = "main_dispatch_0_conv_16x16x32x3x3x16_f32"
+
+# As LLVM writes AArch64's assembly.
+AARCH64 = """\
+	.file	"model_linked"
+	.section	.text.main_dispatch_0_matmul_8x8x64_f32,"ax",@progbits
+	.p2align	2
+	.type	main_dispatch_0_matmul_8x8x64_f32,@function
+main_dispatch_0_matmul_8x8x64_f32:
+.Lfunc_begin0:
+	.cfi_startproc
+// %bb.0:
+	stp	x29, x30, [sp, #-16]!
+	mov	x29, sp
+	ldr	x8, [x1, #32]
+	ldp	x9, x10, [x8]
+	movi	v0.2d, #0000000000000000
+	movi	v1.2d, #0000000000000000
+	mov	x11, xzr
+.LBB0_1:                                // =>This Inner Loop Header: Depth=1
+	ldr	q4, [x9, x11]
+	ldp	q5, q6, [x10], #32
+	fmla	v0.4s, v5.4s, v4.s[0]
+	fmla	v1.4s, v6.4s, v4.s[1]
+	str	q1, [sp, #16]                   // 16-byte Folded Spill
+	zip1	v2.4s, v2.4s, v3.4s
+	add	x11, x11, #16
+	cmp	x11, #256
+	b.ne	.LBB0_1
+// %bb.2:
+	fmadd	s0, s1, s2, s0
+	bl	expf
+	mov	w0, wzr
+	ldp	x29, x30, [sp], #16
+	ret
+.Lfunc_end0:
+	.size	main_dispatch_0_matmul_8x8x64_f32, .Lfunc_end0-main_dispatch_0_matmul_8x8x64_f32
+	.cfi_endproc
+"""
+
+FLOW = """\
+func.func @main_dispatch_0_conv_32x10x6x8x3x3_f32(\
+%arg0: !iree_tensor_ext.dispatch.tensor<readonly:tensor<8x12x8xf32>>, \
+%arg1: !iree_tensor_ext.dispatch.tensor<readonly:tensor<32x8x3x3xf32>>, \
+%arg2: !iree_tensor_ext.dispatch.tensor<writeonly:tensor<32x10x6xf32>>) {
+  %cst = arith.constant 0.000000e+00 : f32
+  %0 = iree_tensor_ext.dispatch.tensor.load %arg0, offsets = [0, 0, 0], sizes = [8, 12, 8], strides = [1, 1, 1] : \
+!iree_tensor_ext.dispatch.tensor<readonly:tensor<8x12x8xf32>> -> tensor<8x12x8xf32>
+  %1 = iree_tensor_ext.dispatch.tensor.load %arg1, offsets = [0, 0, 0, 0], sizes = [32, 8, 3, 3], \
+strides = [1, 1, 1, 1] : !iree_tensor_ext.dispatch.tensor<readonly:tensor<32x8x3x3xf32>> -> tensor<32x8x3x3xf32>
+  %2 = tensor.empty() : tensor<32x10x6xf32>
+  %3 = linalg.fill ins(%cst : f32) outs(%2 : tensor<32x10x6xf32>) -> tensor<32x10x6xf32>
+  %4 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4, d5) -> (d3, d1 + d4, d2 + d5)>, \
+affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d3, d4, d5)>, affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2)>], \
+iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} \
+ins(%0, %1 : tensor<8x12x8xf32>, tensor<32x8x3x3xf32>) outs(%3 : tensor<32x10x6xf32>) {
+  ^bb0(%in: f32, %in_0: f32, %out: f32):
+    %6 = arith.mulf %in, %in_0 : f32
+    %7 = arith.addf %out, %6 : f32
+    linalg.yield %7 : f32
+  } -> tensor<32x10x6xf32>
+  %5 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, \
+affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} \
+ins(%4 : tensor<32x10x6xf32>) outs(%2 : tensor<32x10x6xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %6 = arith.maximumf %in, %cst : f32
+    linalg.yield %6 : f32
+  } -> tensor<32x10x6xf32>
+  iree_tensor_ext.dispatch.tensor.store %5, %arg2, offsets = [0, 0, 0], sizes = [32, 10, 6], strides = [1, 1, 1] : \
+tensor<32x10x6xf32> -> !iree_tensor_ext.dispatch.tensor<writeonly:tensor<32x10x6xf32>>
+  return
+}"""
+
+NEW_PIPELINE = "#iree_cpu.pipeline<ConvTileAndDecomposeExpert>"
+NEW_TILES = (
+    "#iree_cpu.lowering_config<distribution = [0, 4, 5, 6, 0, 0, 0], "
+    "vector_common_parallel = [1, 4, 1, 6, 0, 0, 0], vector_reduction = [0, 0, 0, 0, 8, 1, 1]>"
+)
+OLD_PIPELINE = "CPUDoubleTilingExpert"
+OLD_TILES = (
+    "#iree_cpu.lowering_config<distribution = [4, 5, 6, 0, 0, 0], "
+    "vector_common_parallel = [1, 1, 8, 0, 0, 0], vector_reduction = [0, 0, 0, 1, 1, 1]>"
+)
+
+
+def configured(pipeline: str = NEW_PIPELINE, tiles: str = NEW_TILES, fill: str = "[1, 4, 1, 6]") -> str:
+    """The dispatch of `FLOW` once it is configured."""
+    return f"""\
+func.func @main_dispatch_0_conv_32x10x6x8x3x3_f32() \
+attributes {{translation_info = #iree_codegen.translation_info<pipeline = {pipeline}>}} {{
+  %cst = arith.constant 0.000000e+00 : f32
+  %c0 = arith.constant 0 : index
+  %0 = hal.interface.binding.subspan layout(<bindings = [#hal.pipeline.binding<storage_buffer, "ReadOnly|Indirect">], \
+flags = Indirect>) binding(0) alignment(64) offset(%c0) flags("ReadOnly|Indirect") : \
+memref<1x8x12x8xf32, #hal.descriptor_type<storage_buffer>>
+  %4 = tensor.empty() : tensor<1x32x10x6xf32>
+  %5 = linalg.fill {{lowering_config = #iree_cpu.lowering_config<vector_common_parallel = {fill}>}} ins(%cst : f32) \
+outs(%4 : tensor<1x32x10x6xf32>) -> tensor<1x32x10x6xf32>
+  %7 = linalg.generic {{indexing_maps = [affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d4, d2 + d5, d3 + d6)>, \
+affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d1, d4, d5, d6)>], iterator_types = ["parallel", "parallel", "parallel", \
+"parallel", "reduction", "reduction", "reduction"]}} ins(%6, %3 : tensor<1x8x12x8xf32>, tensor<32x8x3x3xf32>) \
+outs(%5 : tensor<1x32x10x6xf32>) attrs =  {{lowering_config = {tiles}}} {{
+  ^bb0(%in: f32, %in_0: f32, %out: f32):
+    %10 = arith.mulf %in, %in_0 : f32
+    %11 = arith.addf %out, %10 : f32
+    linalg.yield %11 : f32
+  }} -> tensor<1x32x10x6xf32>
+  iree_codegen.store_to_buffer %7, %2 : tensor<1x32x10x6xf32> into memref<1x32x10x6xf32>
+  return
+}}"""
+
+
+def an_executable(
+    name: str = "main_dispatch_0_conv_32x10x6x8x3x3_f32",
+    *,
+    flow: str = FLOW,
+    configured: str = configured(),
+    targets: str = "llvm.fmul",
+) -> Executable:
+    """A dispatch with that IR at three phases; "" leaves a phase out."""
+    texts = {"flow": flow, "executable-configurations": configured, "executable-targets": targets}
+    phases = {phase: canonical_lines([texts[phase]], [name]) for phase in EXECUTABLE_PHASES if texts.get(phase)}
+    return Executable(name=name, phases=phases, dispatches=1)
+
+
+def function(text: str) -> Function:
+    """A function of those lines of assembly."""
+    lines = "\n".join(line if line.endswith(":") else f"\t{line}" for line in text.strip().splitlines())
+    return read_functions(f"f:\n{lines}\n.Lfunc_end0:\n", {"f"})["f"]
+
+
+def instruction(line: str) -> Instruction:
+    """One line of assembly."""
+    return function(line).instructions[0]

@@ -1,0 +1,175 @@
+"""An explanation in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.explain.words import explanation_sentence, labels_of
+from harness.records.comparison import SideFacts, Verdict
+from harness.records.explanation import Elsewhere, Explanation, Part
+from tests.builders import make_row
+
+PIPELINE = (
+    "the pipeline goes from CPUDoubleTilingExpert with vector_common_parallel = [1, 1, 8] "
+    "to ConvTileAndDecomposeExpert with [1, 4, 1, 2]"
+)
+
+
+def a_side(release: str = "3.10.0", **fields: Any) -> SideFacts:
+    facts: dict[str, Any] = {"label": f"iree=={release}", "run": "r", "suite": "s.toml", "started": "", "machine": ""}
+    return SideFacts(**{**facts, "toolchains": (release,), **fields})
+
+
+def a_part(operation: str, base_ms: float, head_ms: float, verdict: Verdict = "improved", *what: str) -> Part:
+    name = f"main_dispatch_{operation}"
+    return Part(
+        base=(name,) if base_ms else (),
+        head=(name,) if head_ms else (),
+        matched_by="operation and shape",
+        operation=operation,
+        base_ns=base_ms * 1e6,
+        head_ns=head_ms * 1e6,
+        verdict=verdict,
+        differs_at="executable-configurations" if what else "",
+        what=what,
+    )
+
+
+def elsewhere(host_ms: float = 1.0, **device_ms: float) -> Elsewhere:
+    return Elsewhere(
+        device_ns={name: value * 1e6 for name, value in device_ms.items()}, host_ns=host_ms * 1e6, profiled_ratio=1.0
+    )
+
+
+def an_explanation(
+    base_ms: float | None, head_ms: float | None, verdict: Verdict, parts: Sequence[Part], **fields: Any
+) -> Explanation:
+    ratio = head_ms / base_ms if base_ms and head_ms else None
+    values = [None if value is None else value * 1e6 for value in (base_ms, head_ms)]
+    facts: dict[str, Any] = {
+        "base": a_side("3.10.0"),
+        "head": a_side("3.12.0"),
+        "base_elsewhere": elsewhere(),
+        "head_elsewhere": elsewhere(),
+        **fields,
+    }
+    return Explanation(
+        id="",
+        created="",
+        case="rdb/stock@cpu",
+        method="profile",
+        latency=make_row(verdict, base_value=values[0], head_value=values[1], ratio=ratio, unit="ns"),
+        parts=tuple(parts),
+        **facts,
+    )
+
+
+CONVOLUTIONS = [a_part(f"conv_32x90x62x{n}x3x3_f32", 146, 36.4, "improved", PIPELINE, "more") for n in range(5)]
+
+
+def test_five_convolutions_get_another_pipeline() -> None:
+    parts = [*CONVOLUTIONS, a_part("slow_memcpy", 0.5, 0.4, "unchanged", "the IR differs")]
+    assert explanation_sentence(an_explanation(733, 183, "improved", parts)) == (
+        "rdb/stock@cpu goes from 733 ms on iree==3.10.0 to 183 ms on iree==3.12.0 (0.25 times): "
+        f"548 ms of these 550 ms are in 5 convolutions, where {PIPELINE}."
+    )
+
+
+def test_groups_of_a_change_and_what_goes_against_it() -> None:
+    parts = [
+        a_part("matmul_8x8x8_f32", 10, 14, "regressed", "vector_common_parallel goes from [8, 8] to [1, 8]"),
+        a_part("reduction_8_f32", 3, 5, "regressed"),
+        a_part("elementwise_8_f32", 2, 1, "improved", "only 3.12.0 fuses a copy into it"),
+        a_part("elementwise_9_f32", 2, 1.99, "improved", "too small to be told"),
+    ]
+    assert explanation_sentence(an_explanation(20, 25, "regressed", parts)) == (
+        "rdb/stock@cpu goes from 20.0 ms on iree==3.10.0 to 25.0 ms on iree==3.12.0 (+25 %): "
+        "4.00 ms of these 5.00 ms are in matmul_8x8x8_f32, where vector_common_parallel goes from [8, 8] to [1, 8]; "
+        "2.00 ms are in reduction_8_f32; elementwise_8_f32 takes 1.00 ms less, where only 3.12.0 fuses a copy into it."
+    )
+
+
+def test_dispatches_of_several_kinds_and_all_of_a_change() -> None:
+    parts = [a_part("matmul_8", 1, 3, "regressed", "why"), a_part("conv_8", 1, 2.5, "regressed", "why")]
+    assert explanation_sentence(an_explanation(10, 13.4, "regressed", parts)).endswith(
+        "(+34 %): all of that is in 2 dispatches, where why."
+    )
+    new = [a_part("matmul_8", 0, 3, "new", "only 3.12.0 has it")]
+    assert explanation_sentence(an_explanation(10, 13, "regressed", new)).endswith(
+        ": all of that is in matmul_8, where only 3.12.0 has it."
+    )
+
+
+def test_a_change_outside_of_dispatches() -> None:
+    found = an_explanation(
+        10,
+        13,
+        "regressed",
+        [a_part("matmul_8", 5, 5, "unchanged")],
+        base_elsewhere=elsewhere(4, copy=1, fill=0.5),
+        head_elsewhere=elsewhere(3.5, copy=4.5, fill=0.5),
+        schedule=("copies: 1 on iree==3.10.0, 5 on iree==3.12.0",),
+    )
+    assert explanation_sentence(found).endswith(
+        "(+30 %): outside of dispatches it takes 3.00 ms more (copy +3.50 ms, host -500 µs), "
+        "with copies: 1 on iree==3.10.0, 5 on iree==3.12.0."
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "fields", "end"),
+    [
+        (
+            "regressed",
+            {},
+            ": the compiler made the same code of it on both sides, which leaves the runtime "
+            "(3.10.0 and 3.12.0) and the machine.",
+        ),
+        (
+            "regressed",
+            {"head": a_side("3.10.0", label="b")},
+            ": the compiler made the same code of it on both sides, which leaves how it is run (its flags, the device) "
+            "and the machine.",
+        ),
+        (
+            "unchanged",
+            {},
+            "takes as long on both sides (10.0 ms on iree==3.10.0, 12.0 ms on iree==3.12.0): the compiler made "
+            "the same code of it on both sides.",
+        ),
+    ],
+)
+def test_nothing_differs(verdict: Verdict, fields: dict[str, Any], end: str) -> None:
+    found = an_explanation(10, 12, verdict, [a_part("matmul_8", 8, 8, "unchanged")], **fields)
+    assert explanation_sentence(found).endswith(end)
+
+
+def test_nothing_is_certain() -> None:
+    parts = [a_part("matmul_8", 5, 6, "inconclusive", "why"), a_part("conv_8", 3, 3.1, "unchanged")]
+    assert explanation_sentence(an_explanation(10, 11, "regressed", parts)).endswith(
+        ": no dispatch's change is certain by itself; matmul_8 seems to change most, by 1.00 ms, where why."
+    )
+    assert explanation_sentence(an_explanation(10, 10.1, "inconclusive", parts)) == (
+        "rdb/stock@cpu may have changed or not (10.0 ms on iree==3.10.0, 10.1 ms on iree==3.12.0): the code of 1 of "
+        "2 dispatches differs, and none of them is certain to take another time."
+    )
+    assert explanation_sentence(an_explanation(None, None, "failed", parts)).startswith(
+        "rdb/stock@cpu has no latency on both sides: "
+    )
+
+
+def test_parts_that_make_up_for_each_other() -> None:
+    parts = [a_part("matmul_8", 5, 6, "regressed", "slow"), a_part("conv_8", 3, 2, "improved", "fast")]
+    assert explanation_sentence(an_explanation(10, 10, "unchanged", parts)).endswith(
+        ": matmul_8 takes 1.00 ms more, where slow; conv_8 takes 1.00 ms less, where fast."
+    )
+
+
+def test_sides_are_called_by_their_variants() -> None:
+    side = a_side(label="run", variants=("stock",))
+    assert labels_of(side, replace(side, variants=("a", "b"))) == ("stock", "a and b")
+    assert labels_of(side, a_side("3.12.0")) == ("stock", "iree==3.12.0")
