@@ -72,11 +72,12 @@ def architecture_of(text: str) -> Architecture | None:
 
 def read_functions(text: str, names: Collection[str]) -> dict[str, Function]:
     """The functions of those names that a file has."""
+    wanted = frozenset(names)
     lines: dict[str, list[str]] = {}
     reading: list[str] | None = None
     for line in text.splitlines():
         label = _LABEL.match(line)
-        if label is not None and (name := _named(label["name"], names)):
+        if label is not None and (name := _named(label["name"], wanted)):
             reading = lines.setdefault(name, [])
         elif _END.match(line):
             reading = None
@@ -114,7 +115,7 @@ def _function(lines: Sequence[str]) -> Function:
 
 def _successors(blocks: Sequence[Sequence[Instruction]], place: int, begins: dict[str, int]) -> frozenset[int]:
     last = blocks[place][-1] if blocks[place] else None
-    following = {place + 1} if place + 1 < len(blocks) else set()
+    following: set[int] = {place + 1} if place + 1 < len(blocks) else set()
     if last is None:
         return frozenset(following)
     if last.name in _JUMPS or _LAST.fullmatch(last.name):

@@ -18,7 +18,7 @@ _APART = 1.25
 def code_changes(base: Code, head: Code, labels: Labels) -> list[str]:
     """What the instructions of two functions that are not the same tell; always at least one sentence."""
     loops = (base.main_loop, head.main_loop)
-    sentences = []
+    sentences: list[str] = []
     if loops[0] is not None and loops[1] is not None:
         sentences += _of_main_loops(loops[0], loops[1], labels)
     elif loops[0] is not None or loops[1] is not None:
@@ -40,7 +40,7 @@ def code_changes(base: Code, head: Code, labels: Labels) -> list[str]:
 
 
 def _of_main_loops(base: InnerLoop, head: InnerLoop, labels: Labels) -> list[str]:
-    sentences = []
+    sentences: list[str] = []
     if (kinds := (_multiply_adds(base), _multiply_adds(head)))[0] != kinds[1]:
         sentences.append(f"the innermost loop has {on(labels, *kinds)}")
     if base.accumulators != head.accumulators and base.arithmetic and head.arithmetic:

@@ -56,7 +56,7 @@ def tensor_changes(base: Sequence[Tensor], head: Sequence[Tensor], labels: Label
     if len(base) != len(head):
         return [f"it reads and writes {on(labels, plural(len(base), 'tensor'), f'{len(head):,}')}"]
     pairs = list(zip(_called(base), base, head, strict=True))
-    sentences = []
+    sentences: list[str] = []
     for label, encoded in (
         (labels[0], [name for name, of_base, of_head in pairs if of_base.encoding and not of_head.encoding]),
         (labels[1], [name for name, of_base, of_head in pairs if of_head.encoding and not of_base.encoding]),
@@ -116,7 +116,7 @@ def configuration_changes(
     executables: tuple[Executable, Executable], base: Decisions, head: Decisions, labels: Labels
 ) -> list[str]:
     """Pipeline and tile sizes: what one step of the kernel computes with the pipeline, the other levels after it."""
-    sentences = []
+    sentences: list[str] = []
     differing = [
         name for name in dict.fromkeys((*base.tiles, *head.tiles)) if base.tiles.get(name) != head.tiles.get(name)
     ]
@@ -145,7 +145,7 @@ def configuration_changes(
 
 def lowering_changes(base: Decisions, head: Decisions, labels: Labels) -> list[str]:
     """Operations that become others by the time that dispatches are configured, and microkernels."""
-    sentences = []
+    sentences: list[str] = []
     if not any(only_there(base.operations, head.operations)):
         of_base, of_head = only_there(base.configured, head.configured)
         if of_base or of_head:

@@ -45,7 +45,7 @@ _MICROKERNEL = re.compile(r"\biree_uk_\w+")
 # What the levels of `tile_sizes` are, which older releases have in place of names, by how many there are.
 _FEW = ("distribution", "vector_common_parallel", "vector_reduction", "vector_inner_parallel")
 _SIX = ("distribution", "cache_parallel", "cache_reduction", *_FEW[1:])
-_LEVELS = {**{number: _FEW[:number] for number in (1, 2, 3, 4)}, 6: _SIX}
+_LEVELS: Mapping[int, tuple[str, ...]] = {**{number: _FEW[:number] for number in (1, 2, 3, 4)}, 6: _SIX}
 _OF_CPUS = ("CPU", "Mmt4d")
 
 _OPENING, _CLOSING = "<([{", ">)]}"

@@ -69,7 +69,7 @@ def with_differences(part: Part, base: Program, head: Program) -> Part:
         return _of_one_side(part, of_head, head.label)
     if not part.head and of_base:
         return _of_one_side(part, of_base, base.label)
-    if not (of_base and of_head):
+    if not (of_base and of_head) or len(of_base) < len(part.base) or len(of_head) < len(part.head):
         return part
     if len(of_base) == len(of_head) == 1:
         codes = (base.code.get(of_base[0].name), head.code.get(of_head[0].name))
