@@ -25,7 +25,15 @@ from harness.explain.decision_changes import (
 from harness.explain.decisions import decisions_of
 from harness.explain.phrases import Labels, bytes_text, on
 from harness.ir.canonical import Line, same_code
-from harness.ir.differences import EXECUTABLE_PHASES, Executable, changed_lines, first_difference, pipelines_differ
+from harness.ir.differences import (
+    EXECUTABLE_PHASES,
+    Executable,
+    Match,
+    changed_lines,
+    first_difference,
+    match_executables,
+    pipelines_differ,
+)
 from harness.records.explanation import Part
 from harness.records.run import Build, Statistics
 from harness.text import plural
@@ -74,7 +82,7 @@ def with_differences(part: Part, base: Program, head: Program) -> Part:
     if len(of_base) == len(of_head) == 1:
         codes = (base.code.get(of_base[0].name), head.code.get(of_head[0].name))
         return _of_a_pair(part, _at_common_phases(of_base[0], of_head[0]), codes, labels)
-    return _of_several(part, of_base, of_head, labels)
+    return _of_several(part, of_base, of_head, base, head)
 
 
 def _of_one_side(part: Part, executables: Sequence[Executable], label: str) -> Part:
@@ -83,15 +91,46 @@ def _of_one_side(part: Part, executables: Sequence[Executable], label: str) -> P
     return replace(part, differs_at=_first_phase(executables), what=(what,), lines=())
 
 
-def _of_several(part: Part, base: Sequence[Executable], head: Sequence[Executable], labels: Labels) -> Part:
-    """A part whose work is in other numbers of dispatches on the two sides."""
-    numbers = on(labels, plural(len(base), "dispatch", "dispatches"), f"{len(head):,}")
-    happens = "fuses it" if len(head) < len(base) else "splits it" if len(head) > len(base) else "forms it otherwise"
-    changes = operation_changes(_computed(base), _computed(head), labels)
-    phase = _first_phase((*base, *head))
-    lines = [[line for executable in side for line in executable.phases.get(phase, ())] for side in (base, head)]
-    what = (f"{labels[1]} {happens}: {numbers}", *changes)
-    return replace(part, differs_at=phase, what=what, lines=_shown(lines[0], lines[1]))
+def _of_several(
+    part: Part, of_base: Sequence[Executable], of_head: Sequence[Executable], base: Program, head: Program
+) -> Part:
+    """A part whose work is in other numbers of dispatches on the two sides.
+
+    Where some of them do the same work, what their kernels differ in is said too, and said first where all that is
+    beside them takes little time.
+    """
+    labels = (base.label, head.label)
+    matches = match_executables(of_base, of_head)
+    pairs = [(match.base, match.head) for match in matches if match.base is not None and match.head is not None]
+    beside = [executable for match in matches for executable in _without_partner(match)]
+    numbers = on(labels, plural(len(of_base), "dispatch", "dispatches"), f"{len(of_head):,}")
+    happens = "fuses" if len(of_head) < len(of_base) else "splits" if len(of_head) > len(of_base) else "regroups"
+    formed = [
+        f"{labels[1]} {happens} it: {numbers}",
+        *operation_changes(_computed(of_base), _computed(of_head), labels),
+    ]
+    kernels = dict.fromkeys(sentence for pair in pairs for sentence in _of_kernels(pair, base, head))
+    others = any(pipelines_differ(*pair) for pair in pairs) and are_light(_computed(beside))
+    phase = _first_phase((*of_base, *of_head))
+    lines = [[line for executable in side for line in executable.phases.get(phase, ())] for side in (of_base, of_head)]
+    what = [*kernels, *formed] if others else [*formed, *kernels]
+    return replace(part, differs_at=phase, what=tuple(what), lines=_shown(lines[0], lines[1]))
+
+
+def _without_partner(match: Match) -> list[Executable]:
+    found = [executable for executable in (match.base, match.head) if executable is not None]
+    return found if len(found) == 1 else []
+
+
+def _of_kernels(pair: tuple[Executable, Executable], base: Program, head: Program) -> list[str]:
+    """How the code generator makes another kernel of the same work."""
+    labels = (base.label, head.label)
+    codes = (base.code.get(pair[0].name), head.code.get(pair[1].name))
+    of_base, of_head = _at_common_phases(*pair)
+    changes = configuration_changes((of_base, of_head), decisions_of(of_base), decisions_of(of_head), labels)
+    if codes[0] is not None and codes[1] is not None and codes[0].fingerprint != codes[1].fingerprint:
+        changes += code_changes(codes[0], codes[1], labels)
+    return changes
 
 
 def _computed(executables: Iterable[Executable]) -> Counter[str]:

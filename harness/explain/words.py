@@ -156,9 +156,15 @@ def _who(parts: Sequence[Part]) -> str:
     if len(parts) == 1:
         part = parts[0]
         return part.operation or enumerated(part.head or part.base)
-    kinds = {_KINDS.get(part.operation.partition("_")[0], "") for part in parts}
+    kinds = set(map(_kind, parts))
     kind = kinds.pop() if len(kinds) == 1 else ""
     return f"{len(parts):,} {kind or 'dispatches'}"
+
+
+def _kind(part: Part) -> str:
+    """`convolutions`, of `conv_32x90x62x64x3x3_f32` and of `pad_f32 + conv_32x90x62x64x3x3_f32`; "" of other work."""
+    kinds = {_KINDS.get(operation.partition("_")[0], "") for operation in part.operation.split(" + ")} - {""}
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def _why(group: _Group) -> str:

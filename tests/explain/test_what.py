@@ -178,6 +178,19 @@ def test_what_one_side_fuses() -> None:
     )
 
 
+def test_another_pipeline_of_what_is_split_tells_more_than_the_copy_beside_it() -> None:
+    copy = "func.func @main_dispatch_1_slow_memcpy() {\n  return\n}"
+    _, what, _ = differences(
+        an_executable("m_dispatch_0_conv_8_f32", configured=OLD),
+        [
+            an_executable("n_dispatch_0_conv_8_f32", targets="llvm.fma"),
+            an_executable("n_dispatch_1_slow_memcpy", flow=copy, configured="", targets="llvm.memcpy"),
+        ],
+    )
+    assert what[0].startswith("the pipeline goes from CPUDoubleTilingExpert with vector_common_parallel = [1, 1, 8]")
+    assert what[-1] == "3.12.0 splits it: 1 dispatch on 3.10.0, 2 on 3.12.0"
+
+
 def test_a_dispatch_of_one_side() -> None:
     part = replace(a_part((), ("a",)), matched_by="")
     found = with_differences(part, Program.of("3.10.0", []), Program.of("3.12.0", [an_executable("a")]))

@@ -173,3 +173,10 @@ def test_sides_are_called_by_their_variants() -> None:
     side = a_side(label="run", variants=("stock",))
     assert labels_of(side, replace(side, variants=("a", "b"))) == ("stock", "a and b")
     assert labels_of(side, a_side("3.12.0")) == ("stock", "iree==3.12.0")
+
+
+def test_a_convolution_that_is_fused_is_one() -> None:
+    parts = [a_part("pad_f32 + conv_8_f32", 3, 1, "improved", "why"), a_part("conv_9_f32", 3, 1, "improved", "why")]
+    assert explanation_sentence(an_explanation(10, 6, "improved", parts)).endswith(
+        ": all of that is in 2 convolutions, where why."
+    )
