@@ -209,12 +209,15 @@ def _is_same_program(explanation: Explanation) -> bool:
 
 
 def _what_is_left(explanation: Explanation) -> str:
-    """What can make a difference where the compiler made the same of it on both sides."""
-    same = "the compiler made the same code of it on both sides"
+    """What can make a difference where the compiler's IR is the same at every phase that both sides have.
+
+    One release then makes the same code of it; of two, the final code is compared for parts that changed only.
+    """
+    toolchains = (explanation.base.toolchains, explanation.head.toolchains)
+    another = toolchains[0] != toolchains[1]
+    same = f"the compiler made the same {'IR' if another else 'code'} of it on both sides"
     if not _change_ns(explanation):
         return same
-    toolchains = (explanation.base.toolchains, explanation.head.toolchains)
-    if toolchains[0] != toolchains[1]:
-        runtimes = " and ".join(map(enumerated, toolchains))
-        return f"{same}, which leaves the runtime ({runtimes}) and the machine"
+    if another:
+        return f"{same}, which leaves LLVM, the runtime ({' and '.join(map(enumerated, toolchains))}) and the machine"
     return f"{same}, which leaves how it is run (its flags, the device) and the machine"

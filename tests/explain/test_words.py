@@ -126,7 +126,7 @@ def test_a_change_outside_of_dispatches() -> None:
         (
             "regressed",
             {},
-            ": the compiler made the same code of it on both sides, which leaves the runtime "
+            ": the compiler made the same IR of it on both sides, which leaves LLVM, the runtime "
             "(3.10.0 and 3.12.0) and the machine.",
         ),
         (
@@ -139,7 +139,7 @@ def test_a_change_outside_of_dispatches() -> None:
             "unchanged",
             {},
             "takes as long on both sides (10.0 ms on iree==3.10.0, 12.0 ms on iree==3.12.0): the compiler made "
-            "the same code of it on both sides.",
+            "the same IR of it on both sides.",
         ),
     ],
 )
