@@ -136,7 +136,8 @@ def configuration_changes(
         if name != main
     ]
     if others:
-        sentences.append(f"{'other ' if sentences else ''}tile sizes go: {enumerated(others)}")
+        others[0] = others[0].replace(" from ", " goes from ", 1)
+        sentences.append(enumerated(others))
     for label, here, there in ((labels[0], base.options, head.options), (labels[1], head.options, base.options)):
         if alone := [option for option in here if option not in there]:
             sentences.append(f"only {label} has the pipeline's option {enumerated(alone)}")
