@@ -165,6 +165,47 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExplainedPart:
+    """Dispatches that do the same work on both sides; `Part` of harness.records.explanation has the rest.
+
+    Attributes:
+        name: Its operation with its shape, or the names of its dispatches.
+        base_ns: Of one call of the program; 0 where base has none. head_ns likewise.
+        ratio: Head over base; None where one side has none. ci_low and ci_high: its 95 % interval.
+        verdict: By the judge over all parts; `new` and `missing` of parts of one side.
+        what: What differs there, one sentence each, the most telling first.
+    """
+
+    name: str
+    base_ns: float
+    head_ns: float
+    ratio: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    verdict: Verdict = "inconclusive"
+    what: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained:
+    """What the change of a latency row is made of, as far as a comment has room for it.
+
+    Attributes:
+        case: Of the row.
+        explanation: Id of the folder that the whole explanation is kept in; "" where there is none.
+        sentence: How much, where, and what differs there; of a row that could not be explained, why not.
+        parts: Those that change the latency most come first.
+        left_out: How many parts more the explanation has.
+    """
+
+    case: str
+    explanation: str
+    sentence: str
+    parts: tuple[ExplainedPart, ...] = ()
+    left_out: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class GeometricMean:
     """Of the latency ratios of the decided rows of one model, device or variant.
 
@@ -194,6 +235,7 @@ class Comparison:
         notes: What bears on the whole comparison, in plain words.
         settings: The rule's numbers and the user's choices.
         command: The command line.
+        explained: Of regressed latencies, what they are made of, where `harness compare --explain` was asked for that.
     """
 
     id: str
@@ -210,3 +252,4 @@ class Comparison:
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     command: tuple[str, ...] = ()
+    explained: tuple[Explained, ...] = ()

@@ -47,6 +47,7 @@ def json_document(comparison: Comparison) -> bytes:
             "notes": comparison.notes,
             "settings": comparison.settings,
             "command": comparison.command,
+            "explained": [asdict(explained) for explained in comparison.explained],
         }
     )
     if b"\\ud" not in content:

@@ -18,6 +18,7 @@ from harness.store.check import examine
 from harness.store.clock import clock_fault, is_younger
 from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.database import RowsOf, copy_rows, id_column, texts, write_tables
+from harness.store.explanation_directory import is_explanation
 from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
@@ -122,7 +123,8 @@ def compact(place: Place, rows_of: RowsOf, progress: Progress) -> Compacted:
         left_out = dict(place.refused)
         with compacted_tables(results, rows_of) as tables:
             _require_all(tables, before)
-            names = [name for name in place.names() if name not in tables.ids]
+            named = (name for name in place.names() if name not in tables.ids)
+            names = [name for name in named if not is_explanation(results / name)]  # of which no table has rows
         progress.stage("Compacting", len(names))
         sizes = {}
         for name in names:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,9 +12,11 @@ from typing import Literal
 from harness.errors import RunError
 from harness.progress import Progress
 from harness.records.comparison import Comparison
+from harness.records.explanation import Explanation
 from harness.records.run import Run
 from harness.store.comparison_directory import COMPARISON_FILE, load_comparison
 from harness.store.database import connect, id_column, parquet, pattern, text
+from harness.store.explanation_directory import load_explanation
 from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
@@ -32,6 +34,7 @@ from harness.store.folders import (
     MARKS_FOLDER,
     PUBLISHED_FOLDER,
     Contents,
+    Kind,
     is_id,
     is_table,
     look_into,
@@ -54,6 +57,12 @@ State = Literal["ok", "unfinished", "damaged", "changed", "future schema", "not 
 
 # What is wrong with a folder, as opposed to what is merely no finished run.
 WRONG: frozenset[State] = frozenset({"damaged", "changed", "future schema"})
+_Kept = Run | Comparison | Explanation
+_READERS: Mapping[Kind, Callable[[Path], _Kept]] = {
+    "run": load_run,
+    "comparison": load_comparison,
+    "explanation": load_explanation,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +70,7 @@ class Finding:
     """What a look at one folder, or at one part of the compacted history, showed.
 
     Attributes:
-        kind: `run`, `comparison`, `history` or `marks`; "" for what is none of these.
+        kind: `run`, `comparison`, `explanation`, `history` or `marks`; "" for what is none of these.
         state: `damaged`: it cannot be read as what it says it is. `changed`: it can, but is not what it was when it was
             finished.
         why: One sentence that names the file; a remark where it is ok.
@@ -123,7 +132,7 @@ def _folders(folder: Path) -> list[str]:
 
 
 def check_folder(folder: Path, *, name: str, named_by_id: bool = True) -> Finding:
-    """Look at a run's or a comparison's folder.
+    """Look at the folder of a run, a comparison or an explanation.
 
     Args:
         name: What it is called, which may differ from the folder's own name while it is being copied.
@@ -132,17 +141,17 @@ def check_folder(folder: Path, *, name: str, named_by_id: bool = True) -> Findin
     return examine(folder, name=name, named_by_id=named_by_id)[0]
 
 
-def examine(folder: Path, *, name: str, named_by_id: bool = True) -> tuple[Finding, Run | Comparison | None]:
+def examine(folder: Path, *, name: str, named_by_id: bool = True) -> tuple[Finding, _Kept | None]:
     """As `check_folder`; and what was read, where it could be."""
     kind = ""
-    record: Run | Comparison | None = None
+    record: _Kept | None = None
     try:
         contents = look_into(folder)
         if contents.kind is None:
             begun = "rounds.jsonl" in contents.known or "compiles.jsonl" in contents.known
             raise _WrongError("unfinished" if begun else "not a run", _why_without_kind(begun=begun))
         kind = contents.kind
-        record = load_run(folder) if kind == "run" else load_comparison(folder)
+        record = _READERS[contents.kind](folder)
         own_id = record.header.id if isinstance(record, Run) else record.id
         if named_by_id and own_id != name:
             raise _WrongError("changed", f"it is {kind} {shown(own_id)} under another name; rename it back")

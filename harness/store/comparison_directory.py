@@ -33,6 +33,7 @@ from harness.records.comparison import Comparison
 from harness.records.run import Round
 from harness.store.clock import utc_text
 from harness.store.database import try_to_write_tables
+from harness.store.documents import parse_kept
 from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
@@ -42,7 +43,6 @@ from harness.store.files import (
     describe_folder,
     finished_document,
     read_document,
-    require_schema,
 )
 from harness.store.run_directory import append_line, make_folder, new_run_id, writing_results
 from harness.store.unfinished import (
@@ -60,28 +60,6 @@ _LOCK_FILE = ".lock"
 COMPARISON_FILES = (COMPARISON_FILE, TURNS_FILE, "compiles.jsonl", "report.md", FINISHED_FILE, DROPPED_FILE)
 # Raised when a name changes its meaning or goes away; new names may appear without.
 COMPARISON_VERSION = 1
-
-# A suite's names have at most 100 characters each, of which a case's has three, and its release.
-_NAMES = frozenset(
-    (
-        "case",
-        "model",
-        "variant",
-        "device",
-        "metric",
-        "unit",
-        "verdict",
-        "gate",
-        "name",
-        "suite",
-        "variants",
-        "commit",
-        "subject",
-    )
-)
-_LONGEST_NAME = 4_000
-# A flag may be a pass pipeline, and a tool's output is cut at 4,000 characters.
-_LONGEST_TEXT = 100_000
 
 # Numbers that a value needs and JSON may have lost, since it has neither NaN nor infinities.
 _NEEDED = {"rows": ("floor", "seconds"), "means": ("ratio",)}
@@ -245,58 +223,13 @@ def comparison_from_json(content: str | bytes, source: str = "comparison.json") 
     Raises:
         RunError: It is no comparison, or a later harness wrote it.
     """
-    try:
-        text = content if isinstance(content, str) else content.decode()
-        document = json.loads(text)
-        longest = _too_long(document)
-    except RecursionError:
-        raise RunError(f"{source}: is damaged (nested too deep); make the comparison again") from None
-    except ValueError as error:
-        raise RunError(f"{source}: is not JSON ({error}); make the comparison again") from None
-    if longest:
-        raise RunError(f"{source}: is damaged ({longest}); make the comparison again")
-    if _has_half_a_pair(text, document):
-        raise RunError(f"{source}: is damaged (half a surrogate pair); make the comparison again")
-    version = document.get("schema_version") if isinstance(document, dict) else None
-    require_schema(version, source, COMPARISON_VERSION)
-    if version != COMPARISON_VERSION:
-        raise RunError(
-            f"{source}: is no comparison of schema version {COMPARISON_VERSION}, the one that this harness reads; read "
-            "it with the harness that wrote it, or make the comparison again"
-        )
+    document = parse_kept(content, source, what="comparison", version=COMPARISON_VERSION)
     try:
         comparison: Comparison = adapter(Comparison).validate_python(_with_numbers(document))
     except (ValidationError, TypeError, AttributeError, LookupError) as error:
         where = ".".join(map(str, error.errors()[0]["loc"])) if isinstance(error, ValidationError) else "its rows"
         raise RunError(f"{source}: is damaged at {where}; make the comparison again") from None
     return comparison
-
-
-def _too_long(value: Any, key: str = "") -> str:
-    """A text of it that is longer than any that a harness writes; "" where there is none.
-
-    A name is written many times into each report, and looked through for what has to be escaped there.
-    """
-    if isinstance(value, str):
-        longest = _LONGEST_NAME if key in _NAMES else _LONGEST_TEXT
-        return f"{key or 'a text'} of {len(value):,} characters" if len(value) > longest else ""
-    if isinstance(value, dict):
-        names = next((f"a key of {len(name):,} characters" for name in value if len(name) > _LONGEST_NAME), "")
-        return names or next((found for name, item in value.items() if (found := _too_long(item, name))), "")
-    if isinstance(value, list):
-        return next((found for item in value if (found := _too_long(item, key))), "")
-    return ""
-
-
-def _has_half_a_pair(text: str, document: Any) -> bool:
-    """Whether text of it cannot be encoded as UTF-8, and so fits no file and no table; JSON's escapes can say it."""
-    try:
-        text.encode()
-        if "\\ud" in text or "\\uD" in text:  # in few documents
-            json.dumps(document, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 def _with_numbers(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a run's or a comparison's folder may hold, and a look at one that does not trust it."""
+"""What the folder of a run, a comparison or an explanation may hold, and a look at one that does not trust it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Literal
 
 from harness.errors import RunError
 from harness.store.comparison_directory import COMPARISON_FILE, COMPARISON_FILES
+from harness.store.explanation_directory import EXPLANATION_FILE, EXPLANATION_FILES
 from harness.store.files import FINISHED_FILE
 from harness.store.run_directory import HEADER_FILE, file_names
 from harness.text import shown
 
-Kind = Literal["run", "comparison"]
+Kind = Literal["run", "comparison", "explanation"]
 
 HISTORY_FOLDER = "history"
 PUBLISHED_FOLDER = "published"
@@ -46,7 +47,7 @@ class Contents:
     """What a folder holds; paths are relative to it.
 
     Attributes:
-        known: Files of a run or a comparison, by path, with their bytes.
+        known: Files of its kind, by path, with their bytes.
         unknown: Other files, which the harness does not write.
     """
 
@@ -57,7 +58,7 @@ class Contents:
     @property
     def finished(self) -> bool:
         """Whether nothing will be written into it any more."""
-        return self.kind == "comparison" or FINISHED_FILE in self.known
+        return self.kind in ("comparison", "explanation") or FINISHED_FILE in self.known
 
     @property
     def bytes(self) -> int:
@@ -72,7 +73,7 @@ class Contents:
 
 
 def is_id(name: str) -> bool:
-    """Whether the harness could have named a run or a comparison so."""
+    """Whether the harness could have named a run, a comparison or an explanation so."""
     return _ID.fullmatch(name) is not None
 
 
@@ -82,7 +83,7 @@ def is_name(name: str) -> bool:
 
 
 def is_known(path: str) -> bool:
-    """Whether a run or a comparison has such a file; `path` is relative to its folder, with slashes."""
+    """Whether a run, a comparison or an explanation has such a file; `path` is relative to its folder, with slashes."""
     return path in _KNOWN or _LOG.fullmatch(path) is not None or is_table(path)
 
 
@@ -101,14 +102,17 @@ def is_mark_file(path: str) -> bool:
     return _MARK.fullmatch(path) is not None
 
 
-_KNOWN = frozenset((*file_names(), *COMPARISON_FILES))
+_KNOWN = frozenset((*file_names(), *COMPARISON_FILES, *EXPLANATION_FILES))
+_KINDS: dict[str, Kind] = {
+    COMPARISON_FILE: "comparison",
+    EXPLANATION_FILE: "explanation",
+    HEADER_FILE: "run",
+}
 
 
 def kind_of(names: set[str]) -> Kind | None:
-    """What a folder with these files is; None: neither."""
-    if COMPARISON_FILE in names:
-        return "comparison"
-    return "run" if HEADER_FILE in names else None
+    """What a folder with these files is; None: nothing that the harness made."""
+    return next((kind for file, kind in _KINDS.items() if file in names), None)
 
 
 def look_into(folder: Path) -> Contents:
@@ -142,6 +146,6 @@ def look_into(folder: Path) -> Contents:
                         raise RunError(f"{folder}: holds more than {FILES_LIMIT:,} files, which no run does")
     except OSError as error:
         raise RunError(f"{folder}: cannot be listed ({error.strerror}); mend its permissions") from None
-    if HEADER_FILE in known and COMPARISON_FILE in known:
-        raise RunError(f"{folder}: has both {HEADER_FILE} and {COMPARISON_FILE}, which no folder does; look at it")
+    if len(telling := [file for file in reversed(_KINDS) if file in known]) > 1:
+        raise RunError(f"{folder}: has both {telling[0]} and {telling[1]}, which no folder does; look at it")
     return Contents(kind=kind_of(set(known)), known=dict(sorted(known.items())), unknown=tuple(sorted(unknown)))

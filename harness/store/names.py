@@ -1,4 +1,4 @@
-"""What a user may call a run or a comparison: its path, `latest`, `@-1`, or the beginning of its folder's name."""
+"""What a user may call a run, a comparison or an explanation: its path, `latest`, `@-1`, or how its name begins."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from harness.errors import UsageError
 from harness.store.comparison_directory import COMPARISON_FILE, is_comparison
+from harness.store.explanation_directory import EXPLANATION_FILE
 from harness.store.files import FINISHED_FILE
 from harness.store.folders import Kind, is_id
 from harness.store.run_directory import HEADER_FILE
@@ -20,7 +21,7 @@ from harness.store.unfinished import UNFINISHED_FILE
 LATEST = "latest"
 _BEFORE = re.compile(r"@-([1-9]\d{0,5})")
 _SHOWN = 3
-_FILES: dict[Kind, str] = {"run": HEADER_FILE, "comparison": COMPARISON_FILE}
+_FILES: dict[Kind, str] = {"run": HEADER_FILE, "comparison": COMPARISON_FILE, "explanation": EXPLANATION_FILE}
 
 
 def find_folder(
@@ -33,7 +34,7 @@ def find_folder(
             it, `@-2`: the one before that; or what only one folder's name begins with. `other/latest` is the newest in
             the folder `other`.
         results: Where it lies, unless the name has a folder of its own.
-        kind: What it has to be; None: either.
+        kind: What it has to be; None: any of them.
         unfinished: Only those that can go on; runs where no kind is given.
 
     Returns:
@@ -60,7 +61,7 @@ def find_folder(
         dated = (other for other in reversed(found) if is_id(other) and not _is_of_a_comparison(folder / other))
         meant = next(islice(dated, back, None), None)
         if meant is None:
-            what = f"{'unfinished ' * unfinished}{wanted or 'run or comparison'}"
+            what = f"{'unfinished ' * unfinished}{wanted or 'run, comparison or explanation'}"
             raise UsageError(f"{name}: {folder} has no {what} that it could mean; `ls {folder}` shows what is there")
         return folder / meant
     begun = [other for other in found if other.startswith(path.name)] if path.name else []
@@ -80,17 +81,17 @@ def _is_of_a_comparison(folder: Path) -> bool:
 
 
 def complete_folders(_: object) -> list[str]:
-    """What a shell offers where a run or a comparison is asked for: names below `results`, newest first."""
+    """What a shell offers where one of them is asked for: names below `results`, newest first."""
     results = Path("results")
     return [LATEST, *(f"{results}/{name}" for name in reversed(folder_names(results)))]
 
 
-# Of an option or an argument that is a run or a comparison.
+# Of an option or an argument that is a run, a comparison or an explanation.
 NAMED = Parameter(completer=complete_folders)
 
 
 def folder_names(results: Path, kind: Kind | None = None) -> list[str]:
-    """Names of the runs and comparisons of a results folder, oldest first; none where there is no such folder."""
+    """Names of what a results folder holds of a kind, or of all, oldest first; none where there is no such folder."""
     return _names_with(results, _FILES.values() if kind is None else (_FILES[kind],))
 
 

@@ -242,7 +242,7 @@ class RemotePlace(Place):
         """
         target = self.local / name
         sizes = {path: file.bytes for path, file in files.items()}
-        finished = name in _BESIDE or kind_of(set(files)) == "comparison" or FINISHED_FILE in files
+        finished = name in _BESIDE or kind_of(set(files)) in ("comparison", "explanation") or FINISHED_FILE in files
         if finished and read_memo(target / _SIZES_FILE) == sizes:
             return
         size = sum(file.bytes or 0 for file in files.values())

@@ -41,6 +41,7 @@ from harness.store.database import (
     texts,
     try_to_write_tables,
 )
+from harness.store.explanation_directory import is_explanation
 from harness.store.files import (
     TURNS_FILE,
     describe_file,
@@ -233,7 +234,8 @@ class Tables:
         create_tables(self.connection)
         self.connection.execute("USE main")
         self._folders = {name: self.results / name for name in names if name in self.ids and self._has_turns(name)}
-        new = [self.results / name for name in names if name not in self.ids]
+        others = (self.results / name for name in names if name not in self.ids)
+        new = [folder for folder in others if not is_explanation(folder)]  # of which no table has rows
         if new:  # of a compacted history there may be none
             self._progress.stage("Reading runs", len(new))
         stored: dict[Path, dict[str, Path]] = {}

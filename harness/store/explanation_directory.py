@@ -1,0 +1,106 @@
+"""Explanations on disk: what `harness explain` found, to be printed, drawn and compared with later.
+
+<results>/<explanation id>/
+    explanation.json   the document that `--format json` prints
+    report.md          the full report
+    finished.json      the hash of every file
+
+A folder is there whole or not at all: nothing is written before everything was measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.cache import write_atomically
+from harness.errors import RunError
+from harness.records.explanation import Explanation
+from harness.store.documents import parse_kept
+from harness.store.files import (
+    FINISHED_FILE,
+    adapter,
+    describe_bytes,
+    describe_folder,
+    finished_document,
+    read_document,
+)
+from harness.store.run_directory import make_folder, new_run_id, writing_results
+
+EXPLANATION_FILE = "explanation.json"
+_REPORT_FILE = "report.md"
+EXPLANATION_FILES = (EXPLANATION_FILE, _REPORT_FILE, FINISHED_FILE)
+# Raised when a name changes its meaning or goes away; new names may appear without.
+EXPLANATION_VERSION = 1
+
+
+def new_explanation(results: Path, suite: str, now: datetime) -> Path:
+    """Make the empty folder `<time>-<suite>-explain`, whose name is the explanation's id.
+
+    Raises:
+        RunError: The results folder cannot be written.
+    """
+    return make_folder(results, f"{new_run_id(suite, now)}-explain")
+
+
+def keep_explanation(folder: Path, document: bytes, report: str) -> None:
+    """Fill the folder of an explanation.
+
+    Args:
+        document: As `--format json` prints it.
+        report: In Markdown, with everything.
+
+    Raises:
+        RunError: It cannot be written; then there is no such folder any more.
+    """
+    try:
+        with writing_results(folder):
+            write_atomically(folder / _REPORT_FILE, report.encode(errors="replace"))
+            # explanation.json makes it an explanation, so it comes last, and what is one has its hashes.
+            files = {**describe_folder(folder, EXPLANATION_FILES), EXPLANATION_FILE: describe_bytes(document)}
+            write_atomically(folder / FINISHED_FILE, finished_document(files))
+            write_atomically(folder / EXPLANATION_FILE, document)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            for name in EXPLANATION_FILES:
+                (folder / name).unlink(missing_ok=True)
+            folder.rmdir()
+        raise
+
+
+def is_explanation(path: Path) -> bool:
+    """Whether a directory is an explanation."""
+    return (path / EXPLANATION_FILE).is_file()
+
+
+def load_explanation(folder: Path) -> Explanation:
+    """Read an explanation's folder.
+
+    Raises:
+        RunError: It is damaged, or a later harness wrote it.
+    """
+    file = folder / EXPLANATION_FILE
+    return explanation_from_json(read_document(file), str(file))
+
+
+def explanation_from_json(content: str | bytes, source: str = EXPLANATION_FILE) -> Explanation:
+    """An explanation as it was kept.
+
+    Args:
+        content: A document as `--format json` prints it.
+        source: Where it is from, for messages.
+
+    Raises:
+        RunError: It is no explanation, or a later harness wrote it.
+    """
+    document = parse_kept(content, source, what="explanation", version=EXPLANATION_VERSION)
+    fields = {name: value for name, value in document.items() if name != "schema_version"}
+    try:
+        explanation: Explanation = adapter(Explanation).validate_python(fields)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise RunError(f"{source}: is damaged at {where}; make the explanation again") from None
+    return explanation
