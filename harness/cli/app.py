@@ -65,7 +65,7 @@ COMMANDS = {
     ),
     "report": (
         "report:report",
-        "Print the report of a run or a comparison again, or of a run against another one.",
+        "Print the report of a run, a comparison or an explanation again, or of a run against another one.",
     ),
     "results": (
         "results:results_app",

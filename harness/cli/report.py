@@ -1,4 +1,4 @@
-"""`harness report`: a run or a comparison again, and what GitHub shows of either."""
+"""`harness report`: a run, a comparison or an explanation again, and what GitHub shows of the first two."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from cyclopts import Parameter
 
 from harness.cli.app import app
 from harness.cli.output import checked_address, print_text, tell, terminal_form
-from harness.errors import UsageError
+from harness.errors import ExitCode, UsageError
 from harness.options import Flag
 from harness.progress import Terminal
 from harness.records.comparison import Comparison
+from harness.records.explanation import Explanation
 from harness.report import render
 from harness.report.github import STEP_SUMMARY_BYTES, render_comment, render_step_summary
 from harness.report.outcome import comparison_exit_code, exit_code
 from harness.report.page import Picture
 from harness.report.pages import Links, commit_name
 from harness.report.run_report import Report, build_report
-from harness.stages.reporting import load_against, load_either
+from harness.stages.reporting import load_against, load_any
 from harness.store.files import writing
 from harness.store.names import NAMED, find_folder
 
@@ -41,7 +42,7 @@ class ReportOptions:
     """What a user can choose about a report.
 
     Attributes:
-        run: The run's directory, or a comparison's.
+        run: The run's directory, or that of a comparison or an explanation.
         base: Report this run against that one: as they were measured side by side where `harness compare` did, else
             as they recorded it.
         format: How to print it; github: the comment on a pull request.
@@ -79,7 +80,7 @@ class ReportOptions:
 
 @app.command
 def report(options: ReportOptions) -> int:
-    """Print the report of a run or a comparison again, or of a run against another one.
+    """Print the report of a run, a comparison or an explanation again, or of a run against another one.
 
     Of a run, the exit status is 3 if a case failed or is missing, or nothing was measured; of a comparison, and of a
     run against a base, it is that of `harness compare`.
@@ -94,19 +95,23 @@ def report(options: ReportOptions) -> int:
         raise UsageError("--across-hosts is for two runs; give the other one with --base")
     if options.base is None:
         path = find_folder(options.run)
-        found = load_either(path)
+        found = load_any(path)
     else:
         path, base = find_folder(options.run, kind="run"), find_folder(options.base, kind="run")
         with Terminal() as progress:
             found = load_against(path, base, progress, across_hosts=options.across_hosts)
-    source = found if isinstance(found, Comparison) else build_report(found)
+    source = found if isinstance(found, Comparison | Explanation) else build_report(found)
     if options.format == "github":
+        if isinstance(source, Explanation):
+            raise UsageError(f"{path}: is an explanation, of which there is no comment; give --format markdown")
         _write_github(source, options, links)
     else:
         form = terminal_form(options.out)
         print_text(render(source, options.format, full=options.full, results=path.parent, **form), options.out)
     if isinstance(source, Comparison):
         return int(comparison_exit_code(source, strict=False))
+    if isinstance(source, Explanation):
+        return ExitCode.OK
     return int(exit_code(source.summary))
 
 

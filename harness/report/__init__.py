@@ -1,4 +1,4 @@
-"""Run or comparison -> report: for a terminal, for a pull request, for other programs."""
+"""Run, comparison or explanation -> report: for a terminal, for a pull request, for other programs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.records.comparison import Comparison
+    from harness.records.explanation import Explanation
     from harness.records.run import Run
     from harness.report.page import Page
     from harness.report.pages import Surroundings
@@ -20,7 +21,7 @@ __all__ = ["Format", "markdown_page", "render"]
 
 
 def render(
-    source: Run | Report | Comparison,
+    source: Run | Report | Comparison | Explanation,
     format: Format,  # noqa: A002
     *,
     full: bool = False,
@@ -28,7 +29,7 @@ def render(
     color: bool = False,
     results: Path | None = None,
 ) -> str:
-    """A run, finished or as far as it got, or a comparison as text.
+    """A run, finished or as far as it got, a comparison or an explanation as text.
 
     Args:
         full: Whether Markdown has every row of every list.
@@ -36,11 +37,14 @@ def render(
         color: Whether the terminal shows colours.
         results: The folder that holds it, which paths on a terminal begin with; pages for others say `results`.
     """
+    from harness.records.explanation import Explanation
     from harness.records.run import Run
     from harness.report.run_report import Report, build_report
 
     if isinstance(source, Run):
         source = build_report(source)
+    if isinstance(source, Explanation):
+        return _explanation(source, format, full=full, width=width, color=color)
     if format in ("json", "csv"):
         from harness.report.comparison import comparison_csv, json_document
         from harness.report.run_fields import run_csv, run_json
@@ -62,6 +66,22 @@ def render(
     subject = "Summary" if isinstance(source, Report) else "Comparison"
     around = Surroundings(title=f"{'Full' if full else 'Abbreviated'} Benchmark {subject}")
     return to_markdown(markdown_page(source, around, full=full), None if full else COMMENT)
+
+
+def _explanation(explanation: Explanation, format: Format, *, full: bool, width: int, color: bool) -> str:  # noqa: A002
+    if format in ("json", "csv"):
+        from harness.report.explanation import explanation_csv, explanation_document
+
+        return explanation_document(explanation).decode() if format == "json" else explanation_csv(explanation)
+    from harness.report import explanation_page
+
+    if format == "terminal":
+        from harness.report.terminal import to_terminal
+
+        return to_terminal(explanation_page.terminal_page(explanation), width=width, color=color)
+    from harness.report.markdown import COMMENT, to_markdown
+
+    return to_markdown(explanation_page.markdown_page(explanation, full=full), None if full else COMMENT)
 
 
 def markdown_page(source: Report | Comparison, around: Surroundings, *, full: bool) -> Page:

@@ -64,7 +64,16 @@ from harness.report.page import (
     Table,
     Warnings,
 )
-from harness.report.pages import Content, Surroundings, capital, choice, commit_name, pictures_of, values_table
+from harness.report.pages import (
+    Content,
+    Surroundings,
+    capital,
+    choice,
+    commit_name,
+    pictures_of,
+    sides_table,
+    values_table,
+)
 from harness.report.units import interval_text, percent
 from harness.report.verdicts import (
     CHANGED,
@@ -369,27 +378,10 @@ def _means(comparison: Comparison) -> list[Part]:
 
 def _method(comparison: Comparison, *, full: bool) -> list[Part]:
     """How it was measured, folded away: both sides, the machine, the rule."""
-    sides = (comparison.base, comparison.head)
-    base, head = (
-        (
-            given_as(side, whole=True),
-            f"{side.run} of {side.started}",
-            side.suite,
-            ", ".join(side.toolchains),
-            side.machine,
-        )
-        for side in sides
-    )
     made = "measured" if comparison.mode == "remeasured" else "made"
     name: tuple[str | Name, ...] = (" ", Name(comparison.id)) if comparison.id else ()
     parts: list[Part] = [
-        Table(
-            columns=(
-                Column("", ("given as", "run", "suite", "IREE", "run on")),
-                Column("base", base),
-                Column("head", head),
-            )
-        ),
+        sides_table(comparison.base, comparison.head),
         Paragraph(("Comparison", *name, f" of {comparison.created}, {made} on {comparison.machine.description}.")),
         Paragraph(rule_line(comparison)),
     ]

@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.records.comparison import SideFacts
 from harness.report.data import plain_value
 from harness.report.markdown_text import web_address
+from harness.report.names import given_as
 from harness.report.page import (
     Choice,
     Column,
@@ -173,3 +175,24 @@ def values_table(title: str, values: Mapping[str, Any]) -> Table:
 def capital(line: str) -> str:
     """A sentence of a line that begins in the middle of one."""
     return f"{line[0].upper()}{line[1:]}."
+
+
+def sides_table(base: SideFacts, head: SideFacts) -> Table:
+    """Where both sides are from."""
+    columns = [
+        (
+            given_as(side, whole=True),
+            f"{side.run} of {side.started}",
+            side.suite,
+            ", ".join(side.toolchains),
+            side.machine,
+        )
+        for side in (base, head)
+    ]
+    return Table(
+        columns=(
+            Column("", ("given as", "run", "suite", "IREE", "run on")),
+            Column("base", columns[0]),
+            Column("head", columns[1]),
+        )
+    )

@@ -1,4 +1,4 @@
-"""What `harness report` reports on: a run, a comparison that was kept, or two runs that are compared now."""
+"""What `harness report` reports on: what a folder holds, or two runs that are compared now."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ from harness.errors import RunError, UsageError
 from harness.machine.environment import capture_environment
 from harness.progress import Progress
 from harness.records.comparison import Comparison
+from harness.records.explanation import Explanation
 from harness.records.run import Run
 from harness.store.comparison_directory import COMPARISON_FILE, is_comparison, load_comparison
+from harness.store.explanation_directory import is_explanation, load_explanation
 from harness.store.files import read_document
 from harness.store.run_directory import load_run
 
 
-def load_either(path: Path) -> Run | Comparison:
+def load_any(path: Path) -> Run | Comparison | Explanation:
     """What a folder holds.
 
     Raises:
-        RunError: It is neither, cannot be read, or is damaged.
+        RunError: It is none of them, cannot be read, or is damaged.
     """
+    if is_explanation(path):
+        return load_explanation(path)
     return load_comparison(path) if is_comparison(path) else load_run(path)
 
 

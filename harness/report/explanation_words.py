@@ -1,0 +1,260 @@
+"""What an explanation shows, whatever the page: parts by name, lines that add up to the call, and its short form."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from harness.records.comparison import Explained, ExplainedPart, Verdict
+from harness.records.explanation import Elsewhere, Explanation, Part
+from harness.report.page import Column, Tone
+from harness.report.units import NOTHING, Unit, interval_text, percent, share, time_unit
+from harness.report.verdicts import CHANGED, MARKS, TONES
+from harness.stats import CONFIDENCE
+from harness.text import plural
+
+# What a line of an explanation is: a part, several parts together, an operation of the device's queue, what is left of
+# the latency, or a whole call.
+LineKind = Literal["part", "parts", "device", "host", "call"]
+
+HOST = "host and waits"
+ONE_CALL = "one call"
+# Operations of a device's queue, as the runtime names them, in words.
+_DEVICE = {
+    "alloca": "allocations",
+    "barrier": "barriers",
+    "copy": "copies",
+    "dealloca": "deallocations",
+    "execute": "command buffers",
+    "fill": "fills",
+    "update": "updates",
+}
+# A part that one side alone has is neither slower nor faster.
+_ONE_SIDE: dict[Verdict, str] = {"new": "only head", "missing": "only base"}
+# How many parts stand under a row of a comparison.
+MOST_EXPLAINED = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeLine:
+    """One line of where the time goes; all but the last add up to it.
+
+    Attributes:
+        base_ns: Of one call of the program. head_ns likewise.
+        verdict: "" where nothing was judged.
+        part: None where it is no part.
+    """
+
+    kind: LineKind
+    name: str
+    base_ns: float
+    head_ns: float
+    ratio: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    verdict: Verdict | Literal[""] = ""
+    part: Part | None = None
+
+    @property
+    def change_ns(self) -> float:
+        """What it adds to a call of head, beside base."""
+        return self.head_ns - self.base_ns
+
+    @property
+    def tone(self) -> Tone:
+        """How its line looks."""
+        if self.kind == "call":
+            return "strong"
+        if not self.verdict:
+            return "dim"
+        return "" if self.verdict == "missing" else TONES[self.verdict]
+
+    @property
+    def marked(self) -> str:
+        """Its verdict with a mark, in the words of parts."""
+        return f"{MARKS[self.verdict]} {_ONE_SIDE.get(self.verdict, self.verdict)}" if self.verdict else ""
+
+
+def part_names(parts: Sequence[Part]) -> list[str]:
+    """What parts are called, no two alike: by the operation where only one has it, else by the dispatches."""
+    counted = Counter(part.operation for part in parts)
+    return [
+        part.operation if part.operation and counted[part.operation] == 1 else " + ".join(part.head or part.base)
+        for part in parts
+    ]
+
+
+def is_changed(part: Part) -> bool:
+    """Whether a part was found to take another time, or one side alone has it."""
+    return part.verdict in CHANGED or part.verdict in _ONE_SIDE
+
+
+def call_ns(explanation: Explanation) -> tuple[float, float]:
+    """What one call of base and of head takes; 0 where no generation could be measured."""
+    row = explanation.latency
+    return _number(row.base_value), _number(row.head_value)
+
+
+def time_lines(explanation: Explanation, *, most: int | None = None) -> list[TimeLine]:
+    """Parts, what is spent elsewhere, and the whole call.
+
+    Args:
+        most: How many parts have a line of their own, above which the others have one together; None: all.
+    """
+    parts = list(explanation.parts)
+    names = part_names(parts)
+    shown = len(parts) if most is None or len(parts) <= most + 1 else most
+    lines = [_of_part(name, part) for name, part in zip(names[:shown], parts, strict=False)]
+    if rest := parts[shown:]:
+        changed = sum(map(is_changed, rest))
+        said = f", {changed} of them changed" if changed else ""
+        lines.append(
+            TimeLine(
+                kind="parts",
+                name=f"{plural(len(rest), 'more part')}{said}",
+                base_ns=math.fsum(part.base_ns for part in rest),
+                head_ns=math.fsum(part.head_ns for part in rest),
+            )
+        )
+    return [*lines, *elsewhere_lines(explanation), _of_call(explanation)]
+
+
+def _of_part(name: str, part: Part) -> TimeLine:
+    return TimeLine(
+        kind="part",
+        name=name,
+        base_ns=part.base_ns,
+        head_ns=part.head_ns,
+        ratio=part.ratio,
+        ci_low=part.ci_low,
+        ci_high=part.ci_high,
+        verdict=part.verdict,
+        part=part,
+    )
+
+
+def elsewhere_lines(explanation: Explanation) -> list[TimeLine]:
+    """What both sides spend outside of dispatches: on the device's queue, and what is left of the latency."""
+    base, head = explanation.base_elsewhere, explanation.head_elsewhere
+    lines = []
+    for operation in sorted({*base.device_ns, *head.device_ns}):
+        times_ns = [side.device_ns.get(operation, 0.0) for side in (base, head)]
+        if any(times_ns):
+            name = _DEVICE.get(operation, operation)
+            lines.append(TimeLine(kind="device", name=name, base_ns=times_ns[0], head_ns=times_ns[1]))
+    if base.host_ns or head.host_ns:
+        lines.append(TimeLine(kind="host", name=HOST, base_ns=base.host_ns, head_ns=head.host_ns))
+    return lines
+
+
+def _of_call(explanation: Explanation) -> TimeLine:
+    row, (base_ns, head_ns) = explanation.latency, call_ns(explanation)
+    return TimeLine(
+        kind="call",
+        name=ONE_CALL,
+        base_ns=base_ns,
+        head_ns=head_ns,
+        ratio=row.ratio,
+        ci_low=row.ci_low,
+        ci_high=row.ci_high,
+        verdict=row.verdict,
+    )
+
+
+# --- Figures ---
+
+
+def unit_of_call(explanation: Explanation) -> Unit:
+    """That of the latency with a decimal more, so that a small part of it shows too."""
+    unit = time_unit(call_ns(explanation))
+    return replace(unit, decimals=min(unit.decimals + 1, 3)) if unit.size > 1 else unit
+
+
+def signed(unit: Unit, value_ns: float) -> str:
+    """A change without its unit: `+0.93`; `0.00` where that is all that is left of it."""
+    text = unit.text(value_ns)
+    is_nothing = not any(digit in text for digit in "123456789")
+    return text.lstrip("-") if is_nothing else f"{'+' if value_ns > 0 else ''}{text}"
+
+
+def time_columns(lines: Sequence[TimeLine], unit: Unit) -> list[Column]:
+    """What every table of parts has: names, both sides, the change and its ratio, the verdict."""
+    return [
+        Column("Part", [line.name for line in lines], kind="name"),
+        Column("Base", [unit.text(line.base_ns) for line in lines], kind="number", unit=unit.name),
+        Column("Head", [unit.text(line.head_ns) for line in lines], kind="number", unit=unit.name),
+        Column("Change", [signed(unit, line.change_ns) for line in lines], kind="number", unit=unit.name),
+        Column(
+            f"Ratio [{share(CONFIDENCE)} interval]",
+            [interval_text(line.ratio, line.ci_low, line.ci_high) if line.ratio is not None else "" for line in lines],
+            kind="number",
+        ),
+        Column("Verdict", [line.marked for line in lines]),
+    ]
+
+
+def without_empty(columns: Iterable[Column]) -> list[Column]:
+    """Those columns in which some row says something."""
+    return [column for column in columns if any(cell not in ("", NOTHING) for cell in column.cells)]
+
+
+def method_line(explanation: Explanation) -> str:
+    """How the times of dispatches came about, what that costs, and how far they add up."""
+    base, head = explanation.base_elsewhere, explanation.head_elsewhere
+    if explanation.method == "profile":
+        cost = [percent(side.profiled_ratio, decimals=1) for side in (base, head)]
+        how = (
+            "Dispatches are timed by the runtime's own profile, in processes beside those that time whole calls; with "
+            f"the profile a call takes {cost[0]} on base and {cost[1]} on head"
+        )
+    else:
+        how = "Dispatches are timed one by one, since these releases have no profile of the runtime that works here"
+    covered = [_covered(side, ns) for side, ns in zip((base, head), call_ns(explanation), strict=True)]
+    if not all(covered):
+        return f"{how}."
+    return (
+        f"{how}. Dispatches and the device's other work add up to {covered[0]} of a call of base and "
+        f"{covered[1]} of one of head; the rest stands as {HOST}."
+    )
+
+
+def _covered(side: Elsewhere, latency_ns: float) -> str:
+    """The share of a call that is not the host's, in words; "" where it is not known."""
+    if latency_ns <= 0 or not math.isfinite(side.host_ns):
+        return ""
+    return f"{(1 - side.host_ns / latency_ns) * 100:.1f} %"
+
+
+def _number(value: float | None) -> float:
+    return value if value is not None and math.isfinite(value) else 0.0
+
+
+# --- For a row of a comparison ---
+
+
+def short_form(explanation: Explanation, *, most: int = MOST_EXPLAINED) -> Explained:
+    """As much of it as stands under the row that it explains."""
+    names = part_names(explanation.parts)
+    parts = tuple(
+        ExplainedPart(
+            name=name,
+            base_ns=part.base_ns,
+            head_ns=part.head_ns,
+            ratio=part.ratio,
+            ci_low=part.ci_low,
+            ci_high=part.ci_high,
+            verdict=part.verdict,
+            what=part.what,
+        )
+        for name, part in zip(names[:most], explanation.parts, strict=False)
+    )
+    return Explained(
+        case=explanation.case,
+        explanation=explanation.id,
+        sentence=explanation.sentence,
+        parts=parts,
+        left_out=len(explanation.parts) - len(parts),
+    )
