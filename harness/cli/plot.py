@@ -1,4 +1,4 @@
-"""`harness plot`: pictures of a run, of a comparison, or of a series of a results folder."""
+"""`harness plot`: pictures of a run, a comparison, an explanation, or of a series of a results folder."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ from harness.history.open import History, open_history
 from harness.history.series import choose_series, reference_of, series_rows, usable_runs
 from harness.options import Count, Patterns
 from harness.plots.canvas import THEMES, Format
-from harness.plots.pictures import COMPARISON_KINDS, RUN_KINDS, draw, pictures_of
+from harness.plots.pictures import draw, kinds_of, pictures_of
 from harness.plots.timeline import draw_timeline
 from harness.progress import Terminal
 from harness.records.comparison import Comparison
+from harness.records.explanation import Explanation
 from harness.report.run_report import Report, build_report
-from harness.store.comparison_directory import is_comparison, load_comparison
+from harness.stages.reporting import load_any
+from harness.store.comparison_directory import is_comparison
+from harness.store.explanation_directory import is_explanation
 from harness.store.files import writing
+from harness.store.folders import Kind
 from harness.store.names import find_folder
 from harness.store.place import without_password
-from harness.store.run_directory import load_run
 from harness.store.tags import WITHOUT_EXPERIMENTS
 from harness.suite.cases import matching
 
@@ -41,21 +44,21 @@ class PlotOptions:
     """What a user can choose about a picture.
 
     Attributes:
-        path: A run's or a comparison's directory; for a timeline a folder of runs, or its URL.
+        path: The directory of a run, a comparison or an explanation; for a timeline a folder of runs, or its URL.
         out: The picture's file; its name ends in .svg or .png. With --kind all, a folder for all of them.
         kind: What to draw; all: every picture that there is of it, in both themes and formats. By default forest of a
-            comparison, roofline of a run, and timeline of a folder of runs.
+            comparison, waterfall of an explanation, roofline of a run, and timeline of a folder of runs.
         theme: For a light page or a dark one.
         patterns: Only these cases.
         series: Of a timeline: the series' id, or its case's name (its latency), or `case metric`; shell patterns.
         everything: Of a timeline: runs with the tag experiment too.
-        top: How many rows, models or devices are drawn at most; the rest is counted.
+        top: How many rows, parts, models or devices are drawn at most; the rest is counted.
     """
 
     path: str
     _: KW_ONLY
     out: Path
-    kind: Literal["forest", "variants", "memory", "roofline", "timeline", "all"] | None = None
+    kind: Literal["forest", "variants", "memory", "roofline", "timeline", "waterfall", "all"] | None = None
     theme: Literal["light", "dark"] = "light"
     patterns: Patterns = ()
     series: str | None = None
@@ -65,12 +68,12 @@ class PlotOptions:
 
 @app.command
 def plot(options: PlotOptions) -> int:
-    """Draw a run, a comparison, or a series of a results folder.
+    """Draw a run, a comparison, an explanation, or a series of a results folder.
 
     forest: ratios with their intervals; of a comparison, or of a run's variants against its baseline. variants: bars
     of what each variant of a model takes. memory: latency against memory, with the Pareto front. roofline: what each
     case computes a second, below what the machine's cores and memory allow. timeline: one series over all runs, with
-    its change points.
+    its change points. waterfall: from the latency of base to that of head, a bar for each part that changed.
     """
     if options.kind == "all":
         with _folder(options.out):
@@ -82,28 +85,41 @@ def plot(options: PlotOptions) -> int:
 
 def _plot(options: PlotOptions, picture: Format | None) -> int:
     """Draw into one file of that format; None: into the folder that is there."""
-    path = Path(options.path) if "://" in options.path else find_folder(options.path)
+    wanted: Kind | None = "explanation" if options.kind == "waterfall" else None
+    path = Path(options.path) if "://" in options.path else find_folder(options.path, kind=wanted)
     if "://" in options.path or _holds_runs(path):
         return _plot_series(options, picture)
-    source = load_comparison(path) if is_comparison(path) else build_report(load_run(path))
+    found = load_any(path)
+    source = found if isinstance(found, Comparison | Explanation) else build_report(found)
     _refuse_timeline(options, source)
-    rows = source.rows if isinstance(source, Comparison) else tuple(source.rows())
-    keep = _keep(options, [row.case for row in rows])
+    keep = _keep(options, _cases(source))
     if picture is None or options.kind == "all":
-        of_run = None if isinstance(source, Comparison) else source
-        of_comparison = source if isinstance(source, Comparison) else None
-        found = pictures_of(of_comparison, of_run, formats=_FORMATS.values(), keep=keep, top=options.top)
-        return _write_all(options, found)
-    kind = options.kind or ("forest" if isinstance(source, Comparison) else "roofline")
+        drawn = pictures_of(
+            source if isinstance(source, Comparison) else None,
+            source if isinstance(source, Report) else None,
+            explanation=source if isinstance(source, Explanation) else None,
+            formats=_FORMATS.values(),
+            keep=keep,
+            top=options.top,
+        )
+        return _write_all(options, drawn)
+    kind = options.kind or kinds_of(source)[1][0]
     theme = THEMES[options.theme]
     _write(options.out, draw(kind, source, theme, picture, where=options.path, keep=keep, top=options.top))
     tell(str(options.out))
     return ExitCode.OK
 
 
-def _refuse_timeline(options: PlotOptions, source: Comparison | Report) -> None:
+def _cases(source: Comparison | Report | Explanation) -> list[str]:
+    """What may be chosen of it."""
+    if isinstance(source, Explanation):
+        return [source.case]
+    return [row.case for row in (source.rows if isinstance(source, Comparison) else source.rows())]
+
+
+def _refuse_timeline(options: PlotOptions, source: Comparison | Report | Explanation) -> None:
     """Refuse what is for folders of runs only."""
-    what, kinds = ("a comparison", COMPARISON_KINDS) if isinstance(source, Comparison) else ("a run", RUN_KINDS)
+    what, kinds = kinds_of(source)
     if options.kind == "timeline" or options.series is not None:
         asked = "--series is" if options.series is not None else "a timeline is"
         raise UsageError(
@@ -124,8 +140,8 @@ def _keep(options: PlotOptions, cases: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _holds_runs(path: Path) -> bool:
-    """Whether it is a folder of runs, and neither a run nor a comparison itself."""
-    if is_comparison(path) or (path / "run.json").exists():
+    """Whether it is a folder of runs, and not itself a run, a comparison or an explanation."""
+    if is_comparison(path) or is_explanation(path) or (path / "run.json").exists():
         return False
     if (path / "history").is_dir():
         return True

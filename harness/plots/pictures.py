@@ -1,4 +1,4 @@
-"""Every picture of a comparison or of a run: which kinds there are of it, one by its kind, or all of them."""
+"""Every picture of a comparison, a run or an explanation: which kinds there are of it, one by its kind, or all."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from harness.plots.forest import draw_forest
 from harness.plots.memory import draw_memory
 from harness.plots.roofline import draw_roofline
 from harness.plots.variants import draw_variants
+from harness.plots.waterfall import draw_waterfall
 from harness.records.comparison import Comparison
+from harness.records.explanation import Explanation
 from harness.report.comparison_words import headline
 from harness.report.names import tidy
 from harness.report.page import Picture
 from harness.report.run_report import Report
 from harness.report.run_words import verdict
 
-Kind = Literal["forest", "variants", "memory", "roofline", "timeline"]
+Kind = Literal["forest", "variants", "memory", "roofline", "timeline", "waterfall"]
 COMPARISON_KINDS: tuple[Kind, ...] = ("forest",)
 RUN_KINDS: tuple[Kind, ...] = ("roofline", "forest", "variants", "memory")
+EXPLANATION_KINDS: tuple[Kind, ...] = ("waterfall",)
 # What a picture is called where a page lists it, and what it is about for those who do not see it.
 TITLES: dict[Kind, str] = {
     "forest": "Ratios with their intervals",
@@ -29,6 +32,7 @@ TITLES: dict[Kind, str] = {
     "memory": "Latency against memory",
     "roofline": "Roofline",
     "timeline": "History of a series",
+    "waterfall": "From base to head, part by part",
 }
 _ONLY_RUNS: Mapping[Kind, Callable[[Report, Theme, Format, int | None], bytes]] = {
     "variants": draw_variants,
@@ -39,9 +43,16 @@ _ONLY_RUNS: Mapping[Kind, Callable[[Report, Theme, Format, int | None], bytes]] 
 Keep = Callable[[str], bool]
 
 
+def kinds_of(source: Comparison | Report | Explanation) -> tuple[str, tuple[Kind, ...]]:
+    """What is to be drawn, in words, and which pictures there are of it, the usual one first."""
+    if isinstance(source, Comparison):
+        return "a comparison", COMPARISON_KINDS
+    return ("an explanation", EXPLANATION_KINDS) if isinstance(source, Explanation) else ("a run", RUN_KINDS)
+
+
 def draw(
     kind: Kind,
-    source: Comparison | Report,
+    source: Comparison | Report | Explanation,
     theme: Theme,
     picture: Format,
     *,
@@ -52,19 +63,21 @@ def draw(
     """One picture as the content of a file; equal values give equal bytes with the same release of matplotlib.
 
     Args:
-        kind: One of COMPARISON_KINDS or RUN_KINDS.
+        kind: One of those that `kinds_of` has of the source.
         where: The folder, for messages.
         keep: Of a case's name, whether it is to be drawn.
-        top: How many rows, or panels of bars or points, are drawn at most; None: as many as are read well.
+        top: How many rows, parts, or panels of bars or points, are drawn at most; None: as many as are read well.
 
     Raises:
         UsageError: There is no such picture of it.
         RunError: There is nothing to draw; the message says why.
     """
-    what, kinds = ("a comparison", COMPARISON_KINDS) if isinstance(source, Comparison) else ("a run", RUN_KINDS)
+    what, kinds = kinds_of(source)
     if kind not in kinds:
         raise UsageError(f"{where}: is {what}, which can be drawn as {', '.join(kinds)}; give --kind {kinds[0]}")
     try:
+        if isinstance(source, Explanation):
+            return draw_waterfall(source, theme, picture, top)
         if isinstance(source, Comparison) or kind == "forest":
             return draw_forest(source, theme, picture, top, keep)
         kept = _kept(source, keep)
@@ -88,6 +101,7 @@ def pictures_of(
     comparison: Comparison | None = None,
     report: Report | None = None,
     *,
+    explanation: Explanation | None = None,
     formats: Iterable[Format] = ("png",),
     themes: Iterable[ThemeName] = ("light", "dark"),
     kinds: Iterable[Kind] = (),
@@ -101,12 +115,17 @@ def pictures_of(
     Args:
         comparison: What is compared.
         report: The run whose variants are drawn, such as the comparison's head.
+        explanation: Of one case.
         kinds: Only these (default: all that there are).
     """
-    wanted = tuple(kinds) or ("forest", "variants", "memory", "roofline")
+    wanted = tuple(kinds) or ("forest", "variants", "memory", "roofline", "waterfall")
     pictures: dict[str, bytes] = {}
     for kind in wanted:
-        source = comparison if kind in COMPARISON_KINDS and comparison is not None else report
+        source: Comparison | Report | Explanation | None = report
+        if kind in EXPLANATION_KINDS:
+            source = explanation
+        elif kind in COMPARISON_KINDS and comparison is not None:
+            source = comparison
         if source is None:
             continue
         try:

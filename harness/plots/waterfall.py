@@ -1,0 +1,235 @@
+"""From base's latency to head's, one bar for each part that changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.errors import RunError
+from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, cut, cut_end, paint, width_px
+from harness.records.comparison import Verdict
+from harness.records.explanation import Explanation
+from harness.report.explanation_words import (
+    call_ns,
+    elsewhere_lines,
+    is_changed,
+    method_line,
+    part_names,
+    signed,
+    unit_of_call,
+)
+from harness.report.forest import Tone
+from harness.report.names import compared
+from harness.report.units import Unit, interval_text, percent
+from harness.text import plural
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_USUAL_PARTS = 12
+_ROW = 24.0
+_WHY = 15.0
+_BAR = 13.0
+_AXIS = 40.0
+_GAP = 14.0
+_LONGEST_LABEL = 330.0
+_LEAST_PLOT = 240.0
+_DOTS = (0.0, (1.0, 2.0))
+# Where all levels lie within the upper part of the axis, it begins below the lowest of them: by so much of what they
+# span, and by so much of the highest at least.
+_FROM_ZERO_BELOW = 0.7
+_BELOW_OF_SPAN, _BELOW_AT_LEAST = 0.35, 0.02
+_RIGHT = 0.02
+# What the steps lack to head's latency, as a share of it, from which on that is a step of its own.
+_LACKING = 0.002
+_TONES: dict[Verdict, Tone] = {
+    "regressed": "worse",
+    "new": "worse",
+    "improved": "better",
+    "missing": "better",
+}
+_WORDS: dict[Tone, str] = {"worse": "takes longer", "better": "takes less", "same": "the same or not judged"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One bar.
+
+    Attributes:
+        start_ns: Where it begins; 0 of a whole call. end_ns: where it ends.
+        tone: None: it is a whole call.
+        why: What differs there; "" where that is not known.
+    """
+
+    name: str
+    start_ns: float
+    end_ns: float
+    tone: Tone | None = None
+    why: str = ""
+
+    @property
+    def change_ns(self) -> float:
+        """Below zero where it makes the call shorter."""
+        return self.end_ns - self.start_ns
+
+
+def waterfall_steps(explanation: Explanation, top: int | None = None) -> list[Step]:
+    """Base's call, the parts that changed, all others together, what is spent elsewhere, and head's call.
+
+    Args:
+        top: How many parts have a bar of their own.
+
+    Raises:
+        RunError: The latency of a side is not known.
+    """
+    base_ns, head_ns = call_ns(explanation)
+    if not base_ns or not head_ns:
+        why = f" ({explanation.latency.reason})" if explanation.latency.reason else ""
+        raise RunError(f"has no latency of both sides to draw{why}")
+    steps = [Step(name="base", start_ns=0.0, end_ns=base_ns)]
+    level_ns = base_ns
+
+    def add(name: str, change_ns: float, tone: Tone, why: str = "") -> None:
+        nonlocal level_ns
+        steps.append(Step(name=name, start_ns=level_ns, end_ns=level_ns + change_ns, tone=tone, why=why))
+        level_ns += change_ns
+
+    names = part_names(explanation.parts)
+    drawn = [place for place, part in enumerate(explanation.parts) if is_changed(part)][: top or _USUAL_PARTS]
+    for place in drawn:
+        part = explanation.parts[place]
+        add(names[place], part.change_ns, _TONES.get(part.verdict, "same"), next(iter(part.what), ""))
+    if rest := [part for place, part in enumerate(explanation.parts) if place not in drawn]:
+        add(plural(len(rest), "other part" if drawn else "part"), sum(part.change_ns for part in rest), "same")
+    for line in elsewhere_lines(explanation):
+        if line.change_ns:
+            add(line.name, line.change_ns, "same")
+    if abs(head_ns - level_ns) > _LACKING * head_ns:
+        add("medians that do not add up", head_ns - level_ns, "same")
+    return [*steps, Step(name="head", start_ns=0.0, end_ns=head_ns)]
+
+
+def draw_waterfall(explanation: Explanation, theme: Theme, picture: Format, top: int | None = None) -> bytes:
+    """Draw the bars below each other, each beginning where the last one ended; see harness.plots.pictures.draw.
+
+    Raises:
+        RunError: The latency of a side is not known.
+    """
+    steps = waterfall_steps(explanation, top)
+    unit = unit_of_call(explanation)
+    begin_ns = axis_begin_ns(steps)
+    figures = [_figure(step, steps[0].end_ns, unit) for step in steps]
+    height = sum(map(_height, steps)) + _AXIS
+
+    def draw(canvas: Canvas, y: float) -> None:
+        tones = {step.tone for step in steps}
+        canvas.legend([(tone, word) for tone, word in _WORDS.items() if tone in tones], MARGIN, y - 10)
+        _draw_steps(canvas, steps, figures, unit, begin_ns, y)
+
+    row = explanation.latency
+    ratio = interval_text(row.ratio, row.ci_low, row.ci_high)
+    broken = f" The axis begins at {unit.text(begin_ns)} {unit.name}." if begin_ns else ""
+    return paint(
+        theme,
+        picture,
+        draw,
+        kind="Waterfall",
+        title=f"{explanation.case}: {compared(explanation.base, explanation.head)}",
+        lines=[
+            explanation.sentence or "What differs is not known.",
+            f"One call: {figures[0]} on base, {figures[-1]} on head; ratio {ratio}.",
+        ],
+        above=34,
+        height=height + 8,
+        foot=[f"Bars begin where the one above ends.{broken}", method_line(explanation)],
+    )
+
+
+def axis_begin_ns(steps: Sequence[Step]) -> float:
+    """Where the axis begins: at zero, unless all bars but those of whole calls would then be too small to be seen."""
+    levels_ns = [step.end_ns for step in steps]
+    low_ns, high_ns = min(levels_ns), max(levels_ns)
+    if low_ns < _FROM_ZERO_BELOW * high_ns:
+        return 0.0
+    return max(0.0, low_ns - max(_BELOW_OF_SPAN * (high_ns - low_ns), _BELOW_AT_LEAST * high_ns))
+
+
+def _figure(step: Step, base_ns: float, unit: Unit) -> str:
+    if step.tone is None:
+        return f"{unit.text(step.end_ns)} {unit.name}"
+    return f"{signed(unit, step.change_ns)} {unit.name} ({percent(1 + step.change_ns / base_ns, decimals=1)})"
+
+
+def _height(step: Step) -> float:
+    return _ROW + (_WHY if step.why else 0.0)
+
+
+def _draw_steps(
+    canvas: Canvas, steps: Sequence[Step], figures: Sequence[str], unit: Unit, begin_ns: float, top: float
+) -> None:
+    theme = canvas.theme
+    figure = max(width_px(text, SMALL) for text in figures)
+    room = WIDTH - 2 * MARGIN - figure - 2 * _GAP
+    labels = max(width_px(step.name, BODY, bold=step.tone is None) for step in steps)
+    label = min(labels, _LONGEST_LABEL, room - _LEAST_PLOT)
+    left, length = MARGIN + label + _GAP, room - label
+    height = sum(map(_height, steps))
+    axes = canvas.axes(left, top, length, height)
+    _scale(axes, theme, steps, unit, begin_ns, height)
+    y = top
+    for place, (step, text) in enumerate(zip(steps, figures, strict=True)):
+        middle = y + _ROW / 2
+        if place % 2 == 0:
+            canvas.box(MARGIN - 8, y, WIDTH - 2 * MARGIN + 16, _height(step), color=theme.stripe)
+        bold = step.tone is None
+        canvas.text(left - _GAP, middle, cut(step.name, label, BODY, bold=bold), align="right", bold=bold)
+        color = theme.tones[step.tone] if step.tone in ("worse", "better") else theme.ink
+        canvas.text(WIDTH - MARGIN, middle, text, size=SMALL, color=color, align="right")
+        if step.why:
+            why = cut_end(step.why, length + figure + _GAP, SMALL)
+            canvas.text(left, y + _ROW + _WHY / 2 - 4, why, size=SMALL, color=theme.muted)
+        _draw_bar(axes, theme, step, unit, begin_ns, middle - top)
+        if step.tone is None and begin_ns:
+            _break(canvas, left + 14, middle)
+        if place + 1 < len(steps):
+            level = step.end_ns / unit.size
+            axes.plot([level] * 2, [middle - top, y + _height(step) + _ROW / 2 - top], color=theme.axis, linewidth=0.8,
+                      linestyle=_DOTS, zorder=1)  # fmt: skip
+        y += _height(step)
+    canvas.text(
+        left + length / 2, y + 28, f"time of one call ({unit.name})", size=SMALL, color=theme.muted, align="center"
+    )
+
+
+def _scale(axes: Axes, theme: Theme, steps: Sequence[Step], unit: Unit, begin_ns: float, height: float) -> None:
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+    end_ns = max(step.end_ns for step in steps)
+    axes.set(
+        xlim=(begin_ns / unit.size, (end_ns + _RIGHT * (end_ns - begin_ns)) / unit.size),
+        ylim=(height, 0),
+    )
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    axes.set_yticks([])
+    axes.grid(axis="x", color=theme.grid, linewidth=0.8)
+
+
+def _draw_bar(axes: Axes, theme: Theme, step: Step, unit: Unit, begin_ns: float, middle: float) -> None:
+    low_ns, high_ns = sorted((step.start_ns, step.end_ns))
+    low_ns = max(low_ns, begin_ns)
+    axes.barh(
+        [middle],
+        [(high_ns - low_ns) / unit.size],
+        left=low_ns / unit.size,
+        height=_BAR,
+        color=theme.axis if step.tone is None else theme.tones[step.tone],
+        zorder=3,
+    )
+
+
+def _break(canvas: Canvas, x: float, middle: float) -> None:
+    """Two slanted lines across a bar that begins far below the axis."""
+    for at in (x, x + 5):
+        canvas.line([at - 3, at + 3], [middle + _BAR / 2 + 2, middle - _BAR / 2 - 2], canvas.theme.ground, 2.0)
