@@ -73,6 +73,13 @@ def side_of(run: Run, label: str, rounds_at: Path | None = None) -> Side:
     return Side(label=label, run=run, evidence=gather(run), rounds_at=rounds_at)
 
 
+def words_of_sides(base: Side, head: Side) -> list[str]:
+    """Both sides as a command line says them, so that it means the same tomorrow, with the suite where it needs one."""
+    made = [side for side in (base, head) if side.commit is not None or is_toolchain(side.label)]
+    sides = [side.commit.sha if side.commit is not None else side.label for side in (base, head)]
+    return [*sides, *(["--suite", made[0].run.header.suite] if made else [])]
+
+
 def with_rounds(side: Side) -> Side:
     """The side with its rounds.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.compare.engine import BASE, HEAD, Outcome
 from harness.compare.options import CompareOptions
-from harness.compare.pairs import Known, Pair, Side, is_toolchain
+from harness.compare.pairs import Known, Pair, Side, words_of_sides
 from harness.metrics import BUILD_FACTS, FLOORS, INSTRUCTIONS, LATENCY, REFERENCE_FACTS, TIMED, Metric, ir_metric
 from harness.records.case import Case
 from harness.records.comparison import VERDICTS, GeometricMean, Kind, Row, Verdict
@@ -213,11 +213,7 @@ def with_repro(row: Row, pair: Pair, base: Side, head: Side, options: CompareOpt
     """The row with the command that repeats it and one comment line for each side; timed rows alone have any."""
     if row.metric not in TIMED:
         return row
-    sides = ["--within", head.label]
-    if options.within is None:
-        made = [side for side in (base, head) if side.commit is not None or is_toolchain(side.label)]
-        sides = [side.commit.sha if side.commit is not None else side.label for side in (base, head)]
-        sides += ["--suite", made[0].run.header.suite] if made else []
+    sides = words_of_sides(base, head) if options.within is None else ["--within", head.label]
     control = ["--controls", "1"] if row.control else []
     command = ["harness", "compare", *sides, "--filter", glob.escape(row.case), *control, *options.again()]
     return replace(row, repro=(shlex.join(command), _module("base", pair.base, base), _module("head", pair.head, head)))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from harness.cache import cache_root
 from harness.compare.commits import Commit, empty_submodules, is_changed, suite_below, tree_of
@@ -18,7 +19,6 @@ from harness.compare.options import CompareOptions
 from harness.errors import ExitCode, Interrupted, UsageError
 from harness.process import forget, spawn, stop
 from harness.progress import Progress
-from harness.stages.comparing import Underway
 from harness.stages.options import RunOptions
 from harness.text import one_line
 from harness.toolchain import Toolchain
@@ -27,16 +27,44 @@ from harness.toolchain import Toolchain
 _HARNESS = "import sys; del sys.path[0]; from harness.cli import main; main()"
 
 
+class Keeper(Protocol):
+    """What makes runs for sides, as `harness.stages.comparing.Underway` does, which can go on after it was stopped."""
+
+    @property
+    def options(self) -> CompareOptions:
+        """The user's."""
+
+    @property
+    def how_to_go_on(self) -> str:
+        """Said to who stops it."""
+
+    def run_of_side(
+        self,
+        side: str,
+        options: RunOptions,
+        progress: Progress,
+        toolchains: Sequence[Toolchain] = (),
+        others: Sequence[Toolchain] = (),
+    ) -> Path:
+        """The run of a side, by its name."""
+
+    def finished_run(self, side: str) -> Path | None:
+        """The run of a side that is made already."""
+
+    def keep_run(self, side: str, suite: str, run: Path) -> None:
+        """Keep which run is made for a side."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SideRuns:
-    """Makes the runs of a comparison's sides.
+    """Makes the runs of the sides of a comparison, or of an explanation.
 
     Attributes:
-        underway: Keeps which run is made for a side, and has those of earlier stretches.
+        underway: Makes a run, keeps which one is made for a side, and has those of earlier stretches.
         trees: The trees of commits, which stay until it is closed: files of weights are read in them.
     """
 
-    underway: Underway
+    underway: Keeper
     progress: Progress
     trees: ExitStack
 
