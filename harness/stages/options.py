@@ -1,4 +1,4 @@
-"""What a user can choose of `run`, `ablate` and `ir`: signatures, help, and the settings that a run keeps."""
+"""What a user can choose of `run`, `ablate`, `ir` and `explain`: signatures, help, and what a run keeps of it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import psutil
 from cyclopts import Parameter
 from cyclopts.completion import CompletionContext
 
-from harness.options import Count, Flag, Format, Patterns, Positive, Quiet, Tags, Toolchains, Verbose
+from harness.options import Count, Flag, Format, Patterns, Positive, Quiet, Share, Tags, Toolchains, Verbose
 from harness.process import Limits
 from harness.store.names import NAMED, complete_folders
-from harness.suite.completion import CASES, names_to_offer
+from harness.suite.completion import CASES, complete_cases, names_to_offer
 
 # Of the machine's memory: where a compile is stopped when nobody says otherwise.
 _MEMORY_SHARE = 0.8
@@ -151,6 +151,51 @@ class IrOptions:
     format: Literal["terminal", "markdown", "json", "mlir"] = "terminal"
     out: Path | None = None
     quiet: Quiet = False
+
+
+def _complete_words(context: CompletionContext) -> list[str]:
+    """Runs for the two sides, and the suite's cases behind them."""
+    return complete_folders(context) if context.index < 2 else complete_cases(context)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ExplainOptions:
+    """What a user can choose about an explanation.
+
+    Attributes:
+        words: Base and head, each a run, a toolchain such as iree==3.12.0, or a commit, as of harness compare; then the
+            case. With --within, the case alone.
+        within: Explain a variant of this run beside its baseline, or two variants beside each other.
+        variants: With --within, the variant; given twice: base, then head.
+        suite: Suite for sides that are toolchains or commits (default: that of the other side's run).
+        case: The case, as harness list shows it (default: the only one there is).
+        budget: Wall seconds for looking at dispatches; confirming what is found comes on top.
+        floor: Relative change below which nothing is called changed (default: the suite's, else 0.01).
+        seed: Of the order of turns.
+        results: Where the explanation is kept, and the runs that are made for sides.
+        compile_timeout: Seconds after which a compile is stopped.
+        call_timeout: Seconds after which a turn or a profile is stopped.
+        wait: Wait while another harness measures on this machine; else measure beside it.
+        quiet: Say nothing while it works.
+        verbose: As of a run, where modules are compiled.
+    """
+
+    words: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, completer=_complete_words)] = ()
+    _: KW_ONLY
+    within: Annotated[Path | None, NAMED] = None
+    variants: Annotated[tuple[str, ...], Parameter(name="--variant", negative="", show_default=False)] = ()
+    suite: Path | None = None
+    case: Annotated[str | None, CASES] = None
+    budget: Positive = 120.0
+    floor: Share | None = None
+    seed: int = 0
+    results: Path = Path("results")
+    compile_timeout: Positive = 900.0
+    call_timeout: Positive = 300.0
+    wait: bool = True
+    quiet: Quiet = False
+    verbose: Verbose = False
 
 
 def compile_limits(seconds: float = 900.0, memory_gib: float | None = None) -> Limits:

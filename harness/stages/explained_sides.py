@@ -1,0 +1,233 @@
+"""What a user asks `harness explain` for -> one case on two sides, both compiled."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.compare.options import CompareOptions
+from harness.compare.pairs import Pair, Side, pair_runs, require_whole, side_of
+from harness.compare.sides import Named, require_two, resolve, what_is_named
+from harness.errors import UsageError
+from harness.progress import Progress
+from harness.records.case import Case
+from harness.stages.options import ExplainOptions, RunOptions
+from harness.stages.run import run_suite
+from harness.stages.side_runs import SideRuns
+from harness.store.names import find_folder
+from harness.store.run_directory import load_run
+from harness.suite.completion import names_to_offer
+from harness.text import did_you_mean
+from harness.toolchain import Toolchain
+
+_MOST_NAMES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedPair:
+    """What is explained.
+
+    Attributes:
+        base: Its run. head likewise; within one run, both are that run.
+        pair: The case on both sides.
+        within: Whether both are variants of one run.
+    """
+
+    base: Side
+    head: Side
+    pair: Pair
+    within: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """Sides and case of a command line; None: no case is said."""
+
+    sides: tuple[str, ...]
+    case: str | None
+
+
+def asked_words(options: ExplainOptions) -> Words:
+    """What a command line asks for, before anything is looked at.
+
+    Raises:
+        UsageError: There are too many words, too few, or options that contradict each other.
+    """
+    words, number = options.words, 0 if options.within is not None else 2
+    if len(words) > number + 1:
+        form = "the case alone" if options.within is not None else "base, head and the case"
+        raise UsageError(f"{len(words)} words are given, and harness explain takes {form}; leave out {words[-1]}")
+    if len(words) == number + 1 and options.case is not None:
+        raise UsageError(f"{words[-1]} and --case {options.case} both say which case is meant; leave one of them out")
+    if options.within is None:
+        if options.variants:
+            raise UsageError("--variant is for --within RUN; give that too, or leave --variant out")
+        require_two(words[:2], (), None)
+    elif len(options.variants) > 2:
+        raise UsageError(f"--variant is given {len(options.variants)} times, and there are two sides; leave one out")
+    return Words(sides=words[:number], case=words[number] if len(words) > number else options.case)
+
+
+def find_asked(options: ExplainOptions, progress: Progress, trees: ExitStack) -> AskedPair:
+    """Both sides with their runs; those of releases and commits are made now, of the one case.
+
+    Args:
+        trees: Where the trees of commits stay until everything is measured.
+
+    Raises:
+        HarnessError: A side is none or cannot be made, they do not have the case, or it is not said which one is meant.
+    """
+    words = asked_words(options)
+    if options.within is not None:
+        folder = find_folder(options.within, options.results, kind="run")
+        side = side_of(load_run(folder, rounds=False), str(folder))
+        require_whole(side)
+        pair = pair_of_variants(side, options.variants, words.case)
+        return AskedPair(base=side, head=side, pair=pair, within=True)
+    first, second = (what_is_named(word, options.results) for word in words.sides)
+    if words.case is None and not (isinstance(first, Path) and isinstance(second, Path)):
+        raise UsageError(f"which case is not said; give it behind the sides{_such_as(_cases_of(options.suite))}")
+    sides = _resolve((first, second), options, words.case, progress, trees)
+    for side in sides:
+        require_whole(side)
+    base, head = sides
+    return AskedPair(base=base, head=head, pair=pair_of_runs(base, head, words.case), within=False)
+
+
+def _cases_of(suite: Path | None) -> list[str]:
+    return names_to_offer(str(suite)) if suite is not None else []
+
+
+def _resolve(
+    named: tuple[Named, Named], options: ExplainOptions, case: str | None, progress: Progress, trees: ExitStack
+) -> tuple[Side, Side]:
+    kept = CompareOptions(
+        suite=options.suite,
+        patterns=() if case is None else (glob.escape(case),),
+        results=options.results,
+        compile_timeout=options.compile_timeout,
+        call_timeout=options.call_timeout,
+        wait=options.wait,
+        quiet=options.quiet,
+        verbose=options.verbose,
+    )
+    maker = SideRuns(underway=_OneOff(options=kept), progress=progress, trees=trees)
+    return resolve(named, options.suite, maker, progress.note)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OneOff:
+    """Makes the runs of sides for a command that does not go on after it was stopped; see `Keeper`."""
+
+    options: CompareOptions
+    how_to_go_on: str = "interrupted"
+
+    def run_of_side(
+        self,
+        side: str,  # noqa: ARG002 (which would tell it from others)
+        options: RunOptions,
+        progress: Progress,
+        toolchains: Sequence[Toolchain] = (),
+        others: Sequence[Toolchain] = (),
+    ) -> Path:
+        """A new run; what it compiles may be in the cache."""
+        return run_suite(options, progress, toolchains, others=others, purpose="compare")
+
+    def finished_run(self, side: str) -> Path | None:  # noqa: ARG002
+        """None: there are no earlier ones."""
+        return None
+
+    def keep_run(self, side: str, suite: str, run: Path) -> None:
+        """Nothing goes on with it."""
+
+
+# --- Which case ---
+
+
+def pair_of_runs(base: Side, head: Side, case: str | None) -> Pair:
+    """The case of two runs; by its name, though they define it differently.
+
+    Raises:
+        UsageError: They have no such case in common, or several where none is said.
+    """
+    pairs = {pair.name: pair for pair in pair_runs(base, head, by_name=True)}
+    both = [name for name, pair in pairs.items() if pair.base is not None and pair.head is not None]
+    where = f"{base.label} and {head.label}"
+    if case is None:
+        if len(both) > 1:
+            raise UsageError(f"{where}: which case is not said; give it behind the sides{_such_as(both)}")
+        case = both[0]
+    if case not in pairs:
+        raise UsageError(f"{where}: there is no case {case!r}{_hint(case, both)}")
+    if case not in both:
+        lacks = base.label if pairs[case].base is None else head.label
+        raise UsageError(
+            f"{lacks} has no case {case!r}, so there is nothing to hold the other one against; name another"
+        )
+    return pairs[case]
+
+
+def pair_of_variants(side: Side, variants: Sequence[str], case: str | None) -> Pair:
+    """A variant of a run and its baseline, or two variants of it.
+
+    Raises:
+        UsageError: The run does not have them, or it is not said which case is meant.
+    """
+    cases = [found for found in side.run.header.cases if found.peer is None]
+    head = _head_within(side, cases, variants, case)
+    base: Case | None
+    alike = [found for found in cases if (found.group, found.toolchain) == (head.group, head.toolchain)]
+    if len(variants) == 2:
+        base = _one(side, [found for found in alike if found.variant == variants[0]], f"variant {variants[0]!r}", alike)
+    else:
+        base = next((found for found in alike if found.baseline), None) or next(
+            (found for found in cases if found.group == head.group and found.baseline), None
+        )
+    if base is None:
+        raise UsageError(f"{side.label}: {head.group} has no baseline; name two variants with --variant")
+    if base == head:
+        raise UsageError(f"{side.label}: {head.name} is the baseline itself; name another variant with --variant")
+    return Pair(name=head.name, base=base, head=head)
+
+
+def _head_within(side: Side, cases: Sequence[Case], variants: Sequence[str], case: str | None) -> Case:
+    if not variants and case is None:
+        others = [found.name for found in cases if not found.baseline]
+        raise UsageError(f"{side.label}: which variant is not said; give --variant or a case{_such_as(others)}")
+    known = dict.fromkeys(found.variant for found in cases)
+    for variant in variants:
+        if variant not in known:
+            raise UsageError(f"{side.label}: has no variant {variant!r}{did_you_mean(variant, list(known))}")
+    found = [one for one in cases if not variants or one.variant == variants[-1]]
+    if case is not None:
+        named = [one for one in found if one.name == case]
+        # With two variants a user may name the case of either.
+        named = named or [
+            one for one in found if any(other.name == case and other.group == one.group for other in cases)
+        ]
+        if not named:
+            raise UsageError(f"{side.label}: there is no case {case!r}{_hint(case, [one.name for one in found])}")
+        found = named
+    return _one(side, found, "case", found)
+
+
+def _one(side: Side, found: Sequence[Case], what: str, others: Sequence[Case]) -> Case:
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UsageError(f"{side.label}: there is no {what} beside it{_such_as([case.name for case in others])}")
+    raise UsageError(f"{side.label}: which case is not said; give --case{_such_as([case.name for case in found])}")
+
+
+def _such_as(names: Sequence[str]) -> str:
+    """`, one of a, b`; with fewer than all, `such as`."""
+    if not names:
+        return ""
+    return f", {'one of' if len(names) <= _MOST_NAMES else 'such as'} {', '.join(names[:_MOST_NAMES])}"
+
+
+def _hint(case: str, names: Sequence[str]) -> str:
+    return did_you_mean(case, names, f"; there {'is' if len(names) == 1 else 'are'} {_such_as(names)[2:]}")
