@@ -21,7 +21,7 @@ from harness.text import one_line
 
 _IREE_TOOLS = ("iree-benchmark-module", "iree-compile", "iree-opt", "iree-run-module")
 # Those that repeat or show something; the others post, delete, or ask a database.
-_SUBCOMMANDS = ("compare", "export", "list", "report", "run")
+_SUBCOMMANDS = ("compare", "explain", "export", "list", "report", "run")
 
 # A name that hides nothing and leads nowhere, and several of them.
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
@@ -76,6 +76,7 @@ def with_allowed_commands(comparison: Comparison, flags: Collection[str] = ()) -
         head=replace(portable.head, suite=_argument(portable.head.suite)),
         rows=tuple(replace(row, repro=_allowed(row.repro, flags)) for row in portable.rows),
         command=_whole(portable.command),
+        explained=tuple(replace(each, explanation=_id(each.explanation)) for each in portable.explained),
     )
 
 

@@ -45,6 +45,7 @@ from harness.report.comparison_words import (
     warning,
     within_floors_line,
 )
+from harness.report.explained import folded_explanations, plain_explanations
 from harness.report.failed_together import causes_of
 from harness.report.forest import forest_of
 from harness.report.forest_text import forest_text
@@ -139,6 +140,7 @@ def terminal_page(comparison: Comparison) -> Page:
             *lost_table(lost[:_MOST_LISTED]),
             *_lost_details(lost[:_MOST_LISTED]),
             *tables,
+            *plain_explanations(comparison),
             Paragraph(within_floors_line(rows), "dim"),
             Paragraph(f"Not listed: {counted} rows. --format markdown --full has every row." if counted else "", "dim"),
             *map(Paragraph, _trust(comparison)),
@@ -265,6 +267,7 @@ def _lists(comparison: Comparison, around: Surroundings, *, full: bool) -> list[
         listed("violated gates", 2, lambda layout: gate_parts(violated(rows), layout)),
         choice("the picture", 4, _picture(comparison, rows, around)),
         listed("changed latencies", 3, lambda layout: _latencies(comparison, rows, layout)),
+        choice("what regressions are made of", 6, folded_explanations(comparison)),
         listed("changed compilation times", 4, lambda layout: change_parts(compiles, layout)),
         listed("other changed figures", 5, counted),
         listed(

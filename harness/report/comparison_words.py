@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.errors import ExitCode
 from harness.metrics import COMPILE_TIME, LATENCY, is_exact, metric_title
-from harness.records.comparison import Comparison, Row, SideFacts
+from harness.records.comparison import Comparison, Explained, ExplainedPart, Row, SideFacts
 from harness.report.outcome import comparison_exit_code, is_regression
 from harness.report.page import Step
 from harness.report.units import percent, share
@@ -45,13 +45,24 @@ def finite(comparison: Comparison) -> Comparison:
     """The comparison with None, or 0 where there has to be a number, in place of NaN and infinities."""
     ends = ("ratio", "low", "high")
     means = tuple(mean for mean in comparison.means if all(math.isfinite(getattr(mean, end) or 0.0) for end in ends))
-    return replace(comparison, rows=tuple(map(_finite_row, comparison.rows)), means=means)
+    explained = tuple(map(_finite_explained, comparison.explained))
+    return replace(comparison, rows=tuple(map(_finite_row, comparison.rows)), means=means, explained=explained)
 
 
 def _finite_row(row: Row) -> Row:
     lost = [name for name in (*_FIGURES, "floor", "seconds") if not math.isfinite(getattr(row, name) or 0.0)]
     changes: dict[str, Any] = {name: None if name in _FIGURES else 0.0 for name in lost}
     return replace(row, **changes) if lost else row
+
+
+def _finite_explained(explained: Explained) -> Explained:
+    parts = (part for part in explained.parts if math.isfinite(part.base_ns) and math.isfinite(part.head_ns))
+    return replace(explained, parts=tuple(map(_finite_part, parts)))
+
+
+def _finite_part(part: ExplainedPart) -> ExplainedPart:
+    is_whole = all(math.isfinite(value or 0.0) for value in (part.ratio, part.ci_low, part.ci_high))
+    return part if is_whole else replace(part, ratio=None, ci_low=None, ci_high=None)
 
 
 def headline(comparison: Comparison) -> str:

@@ -198,7 +198,7 @@ def time_columns(lines: Sequence[TimeLine], unit: Unit) -> list[Column]:
 
 def without_empty(columns: Iterable[Column]) -> list[Column]:
     """Those columns in which some row says something."""
-    return [column for column in columns if any(cell not in ("", NOTHING) for cell in column.cells)]
+    return [column for column in columns if any(cell not in ("", NOTHING, ()) for cell in column.cells)]
 
 
 def method_line(explanation: Explanation) -> str:
