@@ -34,6 +34,8 @@ from harness.toolchain import Toolchain, get_toolchains
 Named = Path | Commit | str
 Environment = Mapping[str, Mapping[str, Any]]
 _SELFCHECK = TypeAdapter(SelfcheckFacts)
+# Where a selfcheck found that even a change to twice the time stays unseen.
+_SEES_NOTHING = 1.0
 
 
 class Maker(Protocol):
@@ -241,6 +243,14 @@ def selfcheck_of(environment: Environment) -> SelfcheckFacts | None:
         return _SELFCHECK.validate_python(dict(facts)) if facts else None
     except ValidationError:
         return None
+
+
+def noise_of(environment: Environment) -> float:
+    """The smallest change that this machine's last selfcheck found, as a share; 0 where it was never checked."""
+    facts = selfcheck_of(environment)
+    if facts is None:
+        return 0.0
+    return _SEES_NOTHING if facts.detects is None else facts.detects
 
 
 def require_comparable(base: Side, head: Side, pairs: Sequence[Pair], *, across_hosts: bool) -> None:

@@ -21,7 +21,7 @@ from harness.compare.engine import STOPPED
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side
 from harness.compare.remeasure import Bench, StoppedWithRows, remeasure
-from harness.compare.sides import Environment, selfcheck_of
+from harness.compare.sides import noise_of
 from harness.errors import Interrupted, RunError, UsageError
 from harness.machine.environment import capture_environment
 from harness.progress import Progress
@@ -104,7 +104,7 @@ class Underway:
         begun = folder.begun if folder is not None else None
         if begun is None:
             self.command, self.created = tuple(command), datetime.now(timezone.utc)
-            self.noise = _noise_of(self.environment)
+            self.noise = noise_of(self.environment)
         else:
             self.command, self.created, self.noise = begun.command, datetime.fromisoformat(begun.created), begun.noise
         if folder is not None and begun is not None and begun.machine != self._machine:
@@ -205,18 +205,6 @@ class Underway:
 
     def _keep(self, side: str, run: RunDirectory) -> None:
         self.keep_run(side, run.header.suite_name, run.path)
-
-
-# Where a selfcheck found that even a change to twice the time stays unseen.
-_SEES_NOTHING = 1.0
-
-
-def _noise_of(environment: Environment) -> float:
-    """The smallest change that this machine's last selfcheck found, as a share; 0 where it was never checked."""
-    facts = selfcheck_of(environment)
-    if facts is None:
-        return 0.0
-    return _SEES_NOTHING if facts.detects is None else facts.detects
 
 
 def compare_sides(

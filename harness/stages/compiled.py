@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from harness.cache import cache_root
 from harness.compile import BuildCache
-from harness.ir.dump import dump_phases, entry_phase
+from harness.ir.dump import LacksPhase, dump_phases, entry_phase
+from harness.ir.tools import UnreadPhase
 from harness.metrics import PHASES
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.records.run import Build
 from harness.toolchain import Toolchain
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,3 +74,30 @@ class Compiled:
                 limits=self.limits,
                 files=cache.files(self.build),
             )
+
+
+def at_readable_phases(
+    phases: Sequence[str], look: Callable[[Sequence[str]], T], *, exactly: bool = False
+) -> tuple[T, dict[str, str]]:
+    """What a look at the IR of these phases gives, without those that a compiler lacks or that cannot be read back.
+
+    Args:
+        look: Takes the phases that are left, and fails as `Compiled.ir` and the readers of IR do.
+        exactly: Whether all of them are wanted.
+
+    Returns:
+        What it gave; and why phases are left out, of those that cannot be read back.
+
+    Raises:
+        CaseError: The IR cannot be had (stage `ir`).
+    """
+    left, unread = list(phases), dict[str, str]()
+    while True:
+        try:
+            return look(left), unread
+        except (LacksPhase, UnreadPhase) as error:
+            if exactly or error.phase not in left:
+                raise
+            left.remove(error.phase)
+            if isinstance(error, UnreadPhase):
+                unread[error.phase] = error.why

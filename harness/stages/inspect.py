@@ -7,12 +7,12 @@ from pathlib import Path
 
 from harness.ir.compared import ComparedCase, IrComparison, compare_ir
 from harness.ir.differences import EXECUTABLE_PHASES, PROGRAM_PHASES
-from harness.ir.dump import LacksPhase, check_phases, print_ir
+from harness.ir.dump import check_phases, print_ir
 from harness.ir.op_counts import Inspected, count_files
 from harness.ir.program_parts import read_parts
-from harness.ir.tools import UnreadPhase
 from harness.metrics import PHASES
 from harness.progress import Progress
+from harness.stages.compiled import at_readable_phases
 from harness.stages.ir_sides import IrSide, NamedCase, compile_sides
 from harness.stages.options import IrOptions, compile_limits
 
@@ -56,19 +56,11 @@ def compare_cases(named: Sequence[NamedCase], options: IrOptions, progress: Prog
         wanted = dict.fromkeys((*TELLING_PHASES, *_COMPARED_PHASES))
         common = set.intersection(*(set(side.compiled.reached(wanted)) for side in sides))
         phases = [phase for phase in PHASES if phase in common]
-    unread: dict[str, str] = {}
     progress.stage("IR", len(sides))
-    while True:
-        try:
-            base, head = (_look(side, phases, options, progress) for side in sides)
-        except (LacksPhase, UnreadPhase) as error:
-            if options.phases or error.phase not in phases:
-                raise
-            phases.remove(error.phase)
-            if isinstance(error, UnreadPhase):
-                unread[error.phase] = error.why
-        else:
-            return compare_ir(base, head, unread=unread)
+    (base, head), unread = at_readable_phases(
+        phases, lambda left: [_look(side, left, options, progress) for side in sides], exactly=bool(options.phases)
+    )
+    return compare_ir(base, head, unread=unread)
 
 
 def _look(side: IrSide, phases: Sequence[str], options: IrOptions, progress: Progress) -> ComparedCase:
