@@ -43,6 +43,10 @@ COMMANDS = {
         "inspect:doctor",
         "Say what is here: tools, drivers, devices, and what would make timing noisy on this machine.",
     ),
+    "explain": (
+        "explain:explain",
+        "Say where the time of a case goes on two sides, dispatch by dispatch, and what the compiler did differently.",
+    ),
     "export": (
         "inspect:export",
         "Write a model's MLIR and inputs to a folder, for use with plain iree-compile and iree-benchmark-module.",

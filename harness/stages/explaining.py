@@ -1,0 +1,359 @@
+"""The line of `harness explain`: a case on two sides -> both IRs -> its parts, measured -> what differs -> a sentence.
+
+What compiles comes before and after measuring, never beside it.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from harness.cache import cache_root
+from harness.compare.pairs import Pair, Side, redefinition, words_of_sides
+from harness.compare.rows import measured_row
+from harness.compare.samplers import Gone, Module, find_module
+from harness.compare.sides import side_facts
+from harness.compile import BuildCache
+from harness.errors import CaseError, RunError
+from harness.explain.attribute import Attribution, ProgramSide, Sampled, attribute
+from harness.explain.code import Code, final_code
+from harness.explain.what import Program, schedule_differences, with_differences
+from harness.explain.words import sentence_of
+from harness.ir.differences import EXECUTABLE_PHASES, target_changes
+from harness.ir.program_parts import ProgramParts, read_parts
+from harness.measure.alone import only_one_measures
+from harness.metrics import LATENCY
+from harness.process import Limits
+from harness.progress import Progress
+from harness.records.case import Case
+from harness.records.comparison import SideFacts
+from harness.records.explanation import Explanation, Part
+from harness.report import render
+from harness.report.explanation import explanation_document
+from harness.report.explanation_words import is_changed
+from harness.report.names import side_names
+from harness.stages.compiled import Compiled, at_readable_phases
+from harness.stats.rule import Rule
+from harness.store.explanation_directory import keep_explanation, new_explanation
+from harness.toolchain import Toolchain
+
+INTERRUPTED = "Interrupted: what was not confirmed by then is inconclusive"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """How much is measured, and how it is judged.
+
+    Attributes:
+        budget_s: Wall seconds of looking, for all parts together.
+        cap_s: Where the budget has no room for a verdict on parts that differ plainly.
+        call_limit_s: After which a turn is stopped.
+        limits: Of each compile, and of each process of another tool.
+        noise: The smallest change that this machine was found to see, as a share; 0: not known.
+        wait: Whether to wait while another harness measures on this machine.
+    """
+
+    rule: Rule
+    budget_s: float
+    cap_s: float
+    seed: int
+    call_limit_s: float
+    limits: Limits
+    noise: float = 0.0
+    wait: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained:
+    """An explanation that is not kept yet.
+
+    Attributes:
+        is_stopped: Whether the user stopped it while it was measured.
+    """
+
+    explanation: Explanation
+    is_stopped: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Programs:
+    """Both sides, ready to be measured, with what their IR says; base comes first.
+
+    Attributes:
+        unread: Phases that are left out, and why.
+    """
+
+    modules: tuple[Module, Module]
+    compiled: tuple[Compiled, Compiled]
+    parts: tuple[ProgramParts, ProgramParts]
+    unread: Mapping[str, str]
+
+
+def explain_pair(
+    pair: Pair,
+    base: Side,
+    head: Side,
+    toolchains: Mapping[str, Toolchain],
+    terms: Terms,
+    progress: Progress,
+    *,
+    within: bool,
+    created: datetime,
+    command: Sequence[str] = (),
+) -> Explained:
+    """Say of a case where its time goes on two sides, and what the compiler did differently there.
+
+    Args:
+        base: Of which the pair's base is a case; head likewise. Within a run, both are that run.
+        toolchains: On this machine, by release.
+        within: Whether both are variants of one run.
+        command: That repeats it; (): one is put together.
+
+    Raises:
+        CaseError: A side does not compile any more, its IR cannot be had, or it cannot be measured.
+        RunError: What a run compiled is no longer in the cache.
+    """
+    facts = _facts(pair, base, head, within=within)
+    programs = _programs(pair, base, head, toolchains, terms.limits, progress)
+    found = _measure(programs, terms, progress)
+    changed = [] if found.is_stopped else [part for part in found.parts if is_changed(part)]
+    codes, code_notes = _final_codes(programs, changed, progress)
+    labels = _labels(*facts)
+    sides = [
+        Program.of(label, parts.executables, code)
+        for label, parts, code in zip(labels, programs.parts, codes, strict=True)
+    ]
+    explanation = Explanation(
+        id="",
+        created=created.isoformat(timespec="seconds"),
+        case=pair.name,
+        base=facts[0],
+        head=facts[1],
+        method=found.method,
+        latency=measured_row(pair, LATENCY, found.latency, terms.rule.floor),
+        parts=tuple(with_differences(part, sides[0], sides[1]) for part in found.parts),
+        base_elsewhere=found.base_elsewhere,
+        head_elsewhere=found.head_elsewhere,
+        schedule=schedule_differences(programs.modules[0].build, programs.modules[1].build, labels),
+        notes=(
+            *([INTERRUPTED] if found.is_stopped else []),
+            *_notes(pair, base, head, programs),
+            *found.notes,
+            *code_notes,
+        ),
+        settings=_settings(terms, found),
+        command=tuple(command) or explain_command(pair, base, head, within=within),
+    )
+    sentence = sentence_of(explanation)
+    return Explained(explanation=replace(explanation, sentence=sentence), is_stopped=found.is_stopped)
+
+
+def keep(explanation: Explanation, results: Path, suite: str) -> tuple[Explanation, Path]:
+    """Keep an explanation in a results folder: with its id, and the folder.
+
+    Args:
+        suite: Name of the suite that its case is of.
+
+    Raises:
+        RunError: The results folder cannot be written.
+    """
+    folder = new_explanation(results, suite, datetime.now(timezone.utc))
+    named = replace(explanation, id=folder.name)
+    keep_explanation(folder, explanation_document(named), render(named, "markdown", full=True))
+    return named, folder
+
+
+def explain_command(pair: Pair, base: Side, head: Side, *, within: bool) -> tuple[str, ...]:
+    """A command line that explains a pair; it means the same tomorrow."""
+    if not within:
+        return ("harness", "explain", *words_of_sides(base, head), "--case", pair.name)
+    of_base, of_head = pair.both
+    variants = () if of_base.baseline else ("--variant", of_base.variant, "--variant", of_head.variant)
+    return ("harness", "explain", "--within", head.label, *variants, "--case", of_head.name)
+
+
+def _facts(pair: Pair, base: Side, head: Side, *, within: bool) -> tuple[SideFacts, SideFacts]:
+    """What a report says of both sides; within a run, each is called by its variant."""
+    of_base, of_head = pair.both
+    if not within:
+        return side_facts(base, base.label), side_facts(head, head.label)
+    return side_facts(base, of_base.variant, [of_base.variant]), side_facts(head, of_head.variant, [of_head.variant])
+
+
+def _labels(base: SideFacts, head: SideFacts) -> tuple[str, str]:
+    """What sentences call the sides: `3.10.0`, `nhwc`."""
+    names = side_names(base, head)
+    return names[0].removeprefix("IREE "), names[1].removeprefix("IREE ")
+
+
+# --- both programs ---
+
+
+def _programs(
+    pair: Pair,
+    base: Side,
+    head: Side,
+    toolchains: Mapping[str, Toolchain],
+    limits: Limits,
+    progress: Progress,
+) -> _Programs:
+    """Both modules, and their executables at every phase that both have and that can be read back."""
+    of_base, of_head = pair.both
+    modules = _module(base, of_base, toolchains), _module(head, of_head, toolchains)
+    compiled = _compiled(base, modules[0], limits), _compiled(head, modules[1], limits)
+    reached = [side.reached(EXECUTABLE_PHASES) for side in compiled]
+    phases = [phase for phase in EXECUTABLE_PHASES if all(phase in of_side for of_side in reached)]
+    progress.stage("IR", 2)
+    parts, unread = at_readable_phases(phases, lambda left: (_parts(compiled[0], left), _parts(compiled[1], left)))
+    progress.step(pair.name, advance=2)
+    for name, of_side in zip(("base", "head"), parts, strict=True):
+        if not of_side.executables:
+            raise CaseError("ir", f"the {name}'s program has no dispatch, so there is nothing to tell apart in it")
+    return _Programs(modules=modules, compiled=compiled, parts=parts, unread=unread)
+
+
+def _module(side: Side, case: Case, toolchains: Mapping[str, Toolchain]) -> Module:
+    build = side.evidence.builds.get(case.name)
+    if build is None or build.module_sha256 is None:
+        why = build.failure.message if build is not None and build.failure is not None else case.skip
+        raise CaseError("compile", f"{side.label}: {case.name} was not compiled{f' ({why})' if why else ''}")
+    try:
+        return find_module(side, case, toolchains[case.toolchain], cache_root())
+    except Gone as error:
+        suite = shlex.quote(side.run.header.suite)
+        raise RunError(f"{error}; make the run again with `harness run {suite}`") from None
+
+
+def _compiled(side: Side, module: Module, limits: Limits) -> Compiled:
+    model = side.evidence.models[module.case.model]
+    return Compiled(
+        build=module.build,
+        mlir=module.mlir,
+        shapes=[list(argument.shape) for argument in model.arguments],
+        toolchain=module.loadable.toolchain,
+        limits=limits,
+    )
+
+
+def _parts(compiled: Compiled, phases: Sequence[str]) -> ProgramParts:
+    with compiled.ir(phases) as files:
+        return read_parts(files, toolchain=compiled.toolchain, limits=compiled.limits)
+
+
+# --- measuring ---
+
+
+def _measure(programs: _Programs, terms: Terms, progress: Progress) -> Attribution:
+    """Where the time goes, while no other harness of this user measures."""
+    budget, shown = max(int(terms.budget_s), 1), 0
+    seconds = 0.0
+
+    def count(number: int, sampled: Sampled) -> None:
+        nonlocal seconds, shown
+        seconds += sampled.seconds
+        now = min(int(seconds), budget)
+        progress.step(f"generation {number + 1}", advance=now - shown)
+        shown = now
+
+    base, head = (
+        ProgramSide(module=module, executables=parts.executables)
+        for module, parts in zip(programs.modules, programs.parts, strict=True)
+    )
+    with (
+        only_one_measures(progress.note, wait=terms.wait),
+        tempfile.TemporaryDirectory(prefix="harness-explain-", ignore_cleanup_errors=True) as folder,
+    ):
+        progress.stage("Measure (s at most)", budget)
+        found = attribute(
+            base,
+            head,
+            terms.rule,
+            budget_s=terms.budget_s,
+            seed=terms.seed,
+            call_limit_s=terms.call_limit_s,
+            folder=Path(folder),
+            limits=terms.limits,
+            cap_s=terms.cap_s,
+            noise=terms.noise,
+            on_generation=count,
+            on_beyond=lambda _name, _seconds, sentence: progress.note(sentence),
+            on_compile=lambda name: progress.step(f"compiling {name} alone", advance=0),
+        )
+    progress.step("", advance=budget - shown)
+    return found
+
+
+# --- what differs ---
+
+
+def _final_codes(
+    programs: _Programs, changed: Sequence[Part], progress: Progress
+) -> tuple[list[Mapping[str, Code]], list[str]]:
+    """The final code of the parts that changed, by dispatch, of base and of head; and why there is none."""
+    codes: list[Mapping[str, Code]] = [{}, {}]
+    if not changed:
+        return codes, []
+    progress.stage("Final code", 2)
+    for place, (compiled, names) in enumerate(
+        zip(programs.compiled, (_names(changed, "base"), _names(changed, "head")), strict=True)
+    ):
+        try:
+            if names:
+                codes[place] = _final_code(compiled, names)
+        except CaseError as error:
+            return [{}, {}], [f"The final code of dispatches is not compared: {error}"]
+        progress.step(("base", "head")[place])
+    return codes, []
+
+
+def _names(parts: Iterable[Part], side: str) -> list[str]:
+    return [name for part in parts for name in getattr(part, side)]
+
+
+def _final_code(compiled: Compiled, names: Sequence[str]) -> Mapping[str, Code]:
+    cache = BuildCache(cache_root())
+    with tempfile.TemporaryDirectory(prefix="harness-code-", ignore_cleanup_errors=True) as folder:
+        return final_code(
+            compiled.flags,
+            cache.program(compiled.build) or compiled.mlir,
+            names,
+            toolchain=compiled.toolchain,
+            folder=Path(folder),
+            limits=compiled.limits,
+            files=cache.files(compiled.build),
+        )
+
+
+def _notes(pair: Pair, base: Side, head: Side, programs: _Programs) -> list[str]:
+    """What the two sides differ in before anything is compiled, and what was not compared."""
+    of_base, of_head = pair.both
+    notes = []
+    if of_base.id != of_head.id:
+        how = redefinition((of_base, base), (of_head, head))
+        notes.append(f"The two sides define the case differently: {how}")
+    if programs.modules[0].build.module_sha256 == programs.modules[1].build.module_sha256:
+        notes.append("Both modules have the same bytes, so only the runtime, its flags or the machine can differ")
+    if changes := target_changes(programs.parts[0].target, programs.parts[1].target):
+        notes.append(f"They are compiled for different targets: {'; '.join(changes)}")
+    for phase, why in programs.unread.items():
+        notes.append(f"Phase {phase} is not compared: the IR of one of the two cannot be read back there ({why})")
+    return notes
+
+
+def _settings(terms: Terms, found: Attribution) -> dict[str, Any]:
+    return {
+        "floor": terms.rule.floor,
+        "alpha": terms.rule.alpha,
+        "confirm_alpha": terms.rule.confirm_alpha,
+        "confidence": terms.rule.confidence,
+        "first_look": terms.rule.first_look,
+        "budget_s": terms.budget_s,
+        "cap_s": terms.cap_s,
+        "seed": terms.seed,
+        "generations": len(found.generations),
+    }
