@@ -83,6 +83,8 @@ def _underway(options: CompareOptions) -> tuple[Underway, tuple[Named, Named] | 
         options = going_on(folder, options)
     if options.controls and not options.remeasure:
         raise UsageError("--controls are measured, and --no-remeasure measures nothing; leave one of them out")
+    if options.explain and not options.remeasure:
+        raise UsageError("--explain measures, and --no-remeasure measures nothing; leave one of them out")
     if options.within is not None:
         options = replace(options, within=find_folder(options.within, options.results, kind="run"))
     words = require_two(options.sides, options.toolchains, options.within)

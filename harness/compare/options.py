@@ -45,6 +45,8 @@ class CompareOptions:
         compile_budget: Wall seconds for one row's compile times; 0: they are not measured.
         floor: Relative change of latency below which nothing is called changed (default: the suite's, else 0.01).
         controls: So many identical rows are measured all the same, as A/A controls.
+        explain: Say under each regressed latency which of its dispatches take longer, and what differs there.
+        explain_budget: With --explain, wall seconds for the dispatches of one row, as of harness explain.
         rule: What decides: generations and their intervals, or the thresholds of IREE's own old comments.
         seed: Of the order of turns.
         results: Where the comparison's directory goes.
@@ -71,6 +73,8 @@ class CompareOptions:
     compile_budget: Annotated[float, Parameter(validator=Number(gte=0, lt=10_000_000))] = 30.0
     floor: Share | None = None
     controls: Whole = 0
+    explain: Flag = False
+    explain_budget: Positive = 60.0
     rule: RuleName = "generations"
     seed: int = 0
     results: Path = Path("results")

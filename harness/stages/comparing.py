@@ -16,7 +16,7 @@ from types import TracebackType
 from pydantic import ValidationError
 
 from harness.cache import cache_root
-from harness.compare.comparison import conclude, plan_comparison, recorded
+from harness.compare.comparison import Plan, conclude, plan_comparison, recorded
 from harness.compare.engine import STOPPED
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side
@@ -24,10 +24,14 @@ from harness.compare.remeasure import Bench, StoppedWithRows, remeasure
 from harness.compare.sides import noise_of
 from harness.errors import Interrupted, RunError, UsageError
 from harness.machine.environment import capture_environment
+from harness.metrics import LATENCY
+from harness.process import Limits
 from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.report import render
 from harness.report.comparison import json_document
+from harness.stages.explained_rows import explain_regressions
+from harness.stages.explaining import Terms
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
 from harness.store.comparison_directory import ComparisonDirectory
@@ -224,7 +228,7 @@ def compare_sides(
 
     Raises:
         HarnessError: The sides cannot be compared, or the results folder cannot be written.
-        InterruptedComparison: The user stopped it while rows were measured.
+        InterruptedComparison: The user stopped it while rows were measured or explained.
     """
     options = underway.options
     plan = plan_comparison(base, head, options)
@@ -248,8 +252,39 @@ def compare_sides(
     else:
         rows = recorded(plan)
     comparison = concluded(rows, name=directory.path.name)
+    if options.explain:
+        comparison = _with_explanations(comparison, plan, toolchains, underway, progress, memory_bytes)
     directory.finish(json_document(comparison), render(comparison, "markdown", full=True), comparison)
     return comparison, directory.path
+
+
+def _with_explanations(
+    comparison: Comparison,
+    plan: Plan,
+    toolchains: Mapping[str, Toolchain],
+    underway: Underway,
+    progress: Progress,
+    memory_bytes: int | None,
+) -> Comparison:
+    """The comparison with what its regressions are made of."""
+    options = underway.options
+    terms = Terms(
+        rule=plan.rules[LATENCY.name],
+        budget_s=options.explain_budget,
+        cap_s=options.row_cap,
+        seed=options.seed,
+        call_limit_s=options.call_timeout,
+        limits=Limits(seconds=options.compile_timeout, memory_bytes=memory_bytes),
+        noise=underway.noise,
+        wait=options.wait,
+    )
+    try:
+        explained, notes = explain_regressions(comparison, plan, toolchains, terms, options.results, progress)
+    except KeyboardInterrupt:
+        note = "Interrupted before every regression was explained"
+        unexplained = replace(comparison, id="", notes=(note, *comparison.notes))
+        raise InterruptedComparison(underway.how_to_go_on, unexplained) from None
+    return replace(comparison, explained=explained, notes=(*comparison.notes, *notes))
 
 
 def _interrupted(comparison: Comparison, message: str) -> InterruptedComparison:

@@ -171,7 +171,7 @@ class ExplainOptions:
         suite: Suite for sides that are toolchains or commits (default: that of the other side's run).
         case: The case, as harness list shows it (default: the only one there is).
         budget: Wall seconds for looking at dispatches; confirming what is found comes on top.
-        cap: Wall seconds where the budget has no room for a verdict on dispatches that differ by far more than the noise.
+        cap: Wall seconds where the budget has no room for a verdict on what differs by far more than the noise.
         floor: Relative change below which nothing is called changed (default: the suite's, else 0.01).
         seed: Of the order of turns.
         results: Where the explanation is kept, and the runs that are made for sides.
