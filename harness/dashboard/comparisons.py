@@ -6,9 +6,11 @@ import glob
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 
 from harness.compare.pairs import TOOLCHAIN_PREFIX
 from harness.dashboard.encode import Payload, key_of, table
@@ -17,10 +19,11 @@ from harness.dashboard.gather import Gathered
 from harness.errors import ExitCode
 from harness.history.changes import Change
 from harness.history.tables_page import frame_records
-from harness.records.comparison import VERDICTS, Comparison, MachineFacts, Row, SideFacts
+from harness.records.comparison import VERDICTS, Comparison, Explained, MachineFacts, Row, SideFacts
 from harness.report.comparison_words import headline
 from harness.report.names import compared
 from harness.report.outcome import comparison_exit_code
+from harness.store.files import adapter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,6 +166,7 @@ def comparison_files(gathered: Gathered, comparisons: Sequence[ComparisonFacts])
                 "head_key": runs.get(facts.head),
                 "command": shlex.join(command),
                 "command_of_all": shlex.join(_unfiltered(command)),
+                "explained": _explanations(rows["explained"]),
                 "rows": table(
                     len(rows),
                     **{name: rows[name] for name in _COLUMNS},
@@ -172,6 +176,28 @@ def comparison_files(gathered: Gathered, comparisons: Sequence[ComparisonFacts])
                 ),
             },
         )
+
+
+def _explanations(texts: Iterable[str]) -> list[Payload]:
+    """What regressed latencies are made of; what no harness can have written is left out."""
+    found = []
+    for text in filter(None, texts):
+        try:
+            explained: Explained = adapter(Explained).validate_json(text)
+        except ValidationError:
+            continue
+        parts = explained.parts
+        names = ("name", "base_ns", "head_ns", "ratio", "ci_low", "ci_high", "verdict")
+        columns = {name: [getattr(part, name) for part in parts] for name in names}
+        found.append(
+            {
+                "case": explained.case,
+                "sentence": signed(explained.sentence),
+                "left_out": explained.left_out,
+                "parts": table(len(parts), **columns, what=[signed("; ".join(part.what)) for part in parts]),
+            }
+        )
+    return found
 
 
 def _rebuilt(facts: ComparisonFacts, place: str) -> list[str]:

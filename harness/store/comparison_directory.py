@@ -29,7 +29,8 @@ from pydantic import ValidationError
 
 from harness.cache import write_atomically
 from harness.errors import Interrupted, RunError
-from harness.records.comparison import Comparison
+from harness.metrics import LATENCY
+from harness.records.comparison import Comparison, Explained
 from harness.records.run import Round
 from harness.store.clock import utc_text
 from harness.store.database import try_to_write_tables
@@ -180,6 +181,7 @@ class ComparisonDirectory:
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """The rows of the table `comparisons`: one for each of the comparison's."""
     same = ("case", "model", "variant", "device", "metric", "verdict", "ratio", "ci_low", "ci_high", "p", "floor")
+    explained = {each.case: adapter(Explained).dump_json(each).decode() for each in comparison.explained}
     return [
         {
             "comparison": comparison.id,
@@ -193,6 +195,7 @@ def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
             "within": comparison.within,
             "base_commit": comparison.base.commit,
             "head_commit": comparison.head.commit,
+            "explained": explained.get(row.case, "") if row.metric == LATENCY.name and not row.control else "",
         }
         for row in comparison.rows
     ]

@@ -153,7 +153,7 @@ def fault_of(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[
     found: dict[str, set[tuple[str, str]]] = {}
     for file, name, kind in columns:
         found.setdefault(file, set()).add((name, kind))
-    same = len(found) == len(files) and all(of_file in (wanted, of_older) for of_file in found.values())
+    same = len(found) == len(files) and all(of_older <= of_file <= wanted for of_file in found.values())
     if not same:
         return "its columns are not those that this harness writes"
     if fault := next((fault for file, rows in counts if (fault := too_many_rows(Path(file), rows))), ""):

@@ -159,6 +159,8 @@ CREATE TABLE comparisons ( -- one row of one comparison
     within BOOLEAN,                 -- Whether variants of one run were compared with its baseline.
     base_commit VARCHAR,            -- The commit that the base's suite is of; "" where the base is none.
     head_commit VARCHAR,            -- Likewise the head's.
+    explained VARCHAR,              -- Of a regressed latency, what it is made of, as JSON, where `harness compare
+                                    -- --explain` was asked for that; "" elsewhere.
 );
 
 CREATE TABLE tags ( -- a tag of a run
@@ -176,7 +178,7 @@ LATER: Mapping[str, Mapping[str, str]] = {
         ("thread_ns", "delayed_ns", "voluntary", "involuntary", "minor_faults", "major_faults", "core", "throttled"),
         "NULL::BIGINT",
     ),
-    "comparisons": {"base_commit": "''", "head_commit": "''"},
+    "comparisons": {"base_commit": "''", "head_commit": "''", "explained": "''"},
 }
 
 # Of each series the names that its last run gave, and how far it goes; what is said of its other columns stands above.

@@ -365,17 +365,22 @@ class Tables:
     def _stored_rows(self, table: str, files: Sequence[Path]) -> list[str]:
         """What stands after FROM for Parquet files: those of older harnesses have the columns that they lack added."""
         later = LATER.get(table, {})
-        lacking = set(files) - self._having(list(later), files) if later and files else set()
-        added = ", ".join(f"{sql} AS {name}" for name, sql in later.items())
-        whole, old = [file for file in files if file not in lacking], [file for file in files if file in lacking]
-        rows = [parquet(whole)] if whole else []
-        return rows + ([f"(SELECT *, {added} FROM {parquet(old)})"] if old else [])  # noqa: S608 (quoted)
+        if not later or not files:
+            return [parquet(files)] if files else []
+        having = self._having(list(later), files)
+        alike: dict[tuple[str, ...], list[Path]] = {}
+        for file in files:
+            alike.setdefault(tuple(name for name in later if name not in having.get(file, ())), []).append(file)
+        return [_with_columns({name: later[name] for name in lacking}, group) for lacking, group in alike.items()]
 
-    def _having(self, columns: Sequence[str], files: Sequence[Path]) -> set[Path]:
-        """Those files that have these columns, which come all together."""
+    def _having(self, columns: Sequence[str], files: Sequence[Path]) -> dict[Path, set[str]]:
+        """Which of these columns files have; a file that has none need not be there."""
         names = f"parquet_schema([{texts([pattern(file) for file in files])}])"
-        found = f"SELECT DISTINCT file_name FROM {names} WHERE name IN ({texts(columns)})"  # noqa: S608 (quoted)
-        return {Path(file) for (file,) in self.connection.execute(found).fetchall()}
+        found = f"SELECT DISTINCT file_name, name FROM {names} WHERE name IN ({texts(columns)})"  # noqa: S608 (quoted)
+        having: dict[Path, set[str]] = {}
+        for file, name in self.connection.execute(found).fetchall():
+            having.setdefault(Path(file), set()).add(str(name))
+        return having
 
     def _read_tags(self, choice: RunChoice | None) -> list[str]:
         """Fill the table `tags`, and let no view have the runs that are left out; their ids."""
@@ -408,6 +413,14 @@ class Tables:
         if len(wrong) > _NAMED:
             notes.append(f"So are {len(wrong) - _NAMED:,} more, whose column `clock` says why.")
         return notes
+
+
+def _with_columns(added: Mapping[str, str], files: Sequence[Path]) -> str:
+    """What stands after FROM for files that lack these columns, which have what stands for them."""
+    if not added:
+        return parquet(files)
+    columns = ", ".join(f"{sql} AS {name}" for name, sql in added.items())
+    return f"(SELECT *, {columns} FROM {parquet(files)})"  # noqa: S608 (quoted)
 
 
 def _changed_record(folder: Path) -> str:

@@ -10,6 +10,7 @@
 #                                the harness's own Python as `python`: such as python -m pip install ./plugins
 #   HARNESS_FILTER               only cases that match one of these patterns, one a line
 #   HARNESS_ROW_BUDGET, HARNESS_COMPILE_BUDGET, HARNESS_CONTROLS    options of harness compare
+#   HARNESS_EXPLAIN              true: say under the largest regressions what they are made of
 #   RUNNER_TEMP, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY, GITHUB_BASE_REF    as GitHub sets them
 # Outputs: report (what was made: a comparison's folder, or a run's where there is no base), upload (a folder of data
 # for the job that posts it), verdict (passed, regressed, failed, inconclusive), status (the exit status).
@@ -27,6 +28,8 @@ filters=()
 while IFS= read -r pattern; do
     [ -z "$pattern" ] || filters+=(--filter "$pattern")
 done <<<"${HARNESS_FILTER:-}"
+explain=()
+[ "${HARNESS_EXPLAIN:-false}" != true ] || explain=(--explain)
 log="$RUNNER_TEMP/harness.log"
 
 main() {
@@ -70,7 +73,7 @@ compare_commits() {
 compare() {
     logged harness compare "$@" --results "$results/compared" ${filters[@]+"${filters[@]}"} \
         --row-budget "${HARNESS_ROW_BUDGET:-15}" --compile-budget "${HARNESS_COMPILE_BUDGET:-30}" \
-        --controls "${HARNESS_CONTROLS:-2}"
+        --controls "${HARNESS_CONTROLS:-2}" ${explain[@]+"${explain[@]}"}
 }
 
 report_comparison() {

@@ -170,6 +170,7 @@ def make_row(case: str, ratio: float | None, verdict: str, **given: Any) -> Simp
         "verdict": verdict, "ratio": ratio, "ci_low": ratio and ratio * 0.99, "ci_high": ratio and ratio * 1.01,
         "p": 0.0004, "floor": 0.01, "base_value": 4e7, "head_value": ratio and 4e7 * ratio, "unit": "ns",
         "control": False, "gate": "", "command": "", "within": False, "base_commit": "", "head_commit": "",
+        "explained": "",
         "reason": "confirmed in 16 fresh generations",
     }  # fmt: skip
     return SimpleNamespace(**{**facts, **given})

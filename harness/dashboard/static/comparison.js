@@ -23,6 +23,7 @@ dashboard.page(async () => {
   ]));
   causes();
   verdicts();
+  explained();
   document.getElementById("repro").replaceChildren(dashboard.commands(comparison.command));
 
   const most = ["latency", "compile-time"].find((metric) => table.metric.includes(metric));
@@ -85,6 +86,28 @@ dashboard.page(async () => {
     return el("li", {}, dashboard.chip(verdict), " ", cases.length > 1
       ? [`${format.count(cases.length, "case")}: ${dashboard.cut(reason, 1000)}`, el("ul", { class: "plain" }, cases.map((name) => el("li", {}, dashboard.name(name, 120))))]
       : [dashboard.name(cases[0], 120), reason && `: ${dashboard.cut(reason, 1000)}`]);
+  }
+
+  /** The parts of each regression that was explained, the largest change first. */
+  function explained() {
+    const oneSided = { new: "only head", missing: "only base" };
+    const head = ["Part", "Base", "Head", "Ratio [95 %]", "Verdict", "What differs"];
+    const numbers = ["Base", "Head", "Ratio [95 %]"];
+    document.getElementById("explained-part").hidden = !comparison.explained.length;
+    document.getElementById("explained").replaceChildren(...comparison.explained.map((one) => {
+      const parts = dashboard.table(one.parts);
+      const line = (_, part) => el("tr", {}, el("th", { scope: "row" }, dashboard.name(parts.name[part], 120)),
+        el("td", { class: "number" }, format.figure(parts.base_ns[part], "ns")),
+        el("td", { class: "number" }, format.figure(parts.head_ns[part], "ns")),
+        el("td", { class: "number" }, format.interval(parts.ratio[part], parts.ci_low[part], parts.ci_high[part])),
+        el("td", {}, oneSided[parts.verdict[part]] || dashboard.chip(parts.verdict[part])),
+        el("td", { class: "wrapped" }, dashboard.cut(parts.what[part], 1000)));
+      return el("div", {}, el("h3", {}, dashboard.name(one.case, 120)), el("p", {}, dashboard.cut(one.sentence, 2000)),
+        parts.rows > 0 && el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Parts of ${dashboard.cut(one.case, 120)}` },
+          el("table", {}, el("thead", {}, el("tr", {}, head.map((title) => el("th", { scope: "col", class: numbers.includes(title) ? "number" : null }, title)))),
+            el("tbody", {}, Array.from({ length: parts.rows }, line)))),
+        one.left_out > 0 && el("p", { class: "lead" }, `${format.count(one.left_out, "other part")} changed the latency less.`));
+    }));
   }
 
   /** How many rows of each metric have which verdict; each leads to those rows. */
