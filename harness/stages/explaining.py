@@ -23,7 +23,7 @@ from harness.errors import CaseError, RunError
 from harness.explain.attribute import Attribution, ProgramSide, Sampled, attribute
 from harness.explain.code import Code, final_code
 from harness.explain.what import Program, schedule_differences, with_differences
-from harness.explain.words import sentence_of
+from harness.explain.words import explanation_sentence, labels_of
 from harness.ir.differences import EXECUTABLE_PHASES, target_changes
 from harness.ir.program_parts import ProgramParts, read_parts
 from harness.measure.alone import only_one_measures
@@ -69,7 +69,7 @@ class Terms:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explained:
+class Found:
     """An explanation that is not kept yet.
 
     Attributes:
@@ -105,7 +105,7 @@ def explain_pair(
     within: bool,
     created: datetime,
     command: Sequence[str] = (),
-) -> Explained:
+) -> Found:
     """Say of a case where its time goes on two sides, and what the compiler did differently there.
 
     Args:
@@ -123,7 +123,8 @@ def explain_pair(
     found = _measure(programs, terms, progress)
     changed = [] if found.is_stopped else [part for part in found.parts if is_changed(part)]
     codes, code_notes = _final_codes(programs, changed, progress)
-    labels = _labels(*facts)
+    short = _by_short_names(*facts)
+    labels = labels_of(*short)
     sides = [
         Program.of(label, parts.executables, code)
         for label, parts, code in zip(labels, programs.parts, codes, strict=True)
@@ -149,8 +150,8 @@ def explain_pair(
         settings=_settings(terms, found),
         command=tuple(command) or explain_command(pair, base, head, within=within),
     )
-    sentence = sentence_of(explanation)
-    return Explained(explanation=replace(explanation, sentence=sentence), is_stopped=found.is_stopped)
+    sentence = explanation_sentence(replace(explanation, base=short[0], head=short[1]))
+    return Found(explanation=replace(explanation, sentence=sentence), is_stopped=found.is_stopped)
 
 
 def keep(explanation: Explanation, results: Path, suite: str) -> tuple[Explanation, Path]:
@@ -185,10 +186,10 @@ def _facts(pair: Pair, base: Side, head: Side, *, within: bool) -> tuple[SideFac
     return side_facts(base, of_base.variant, [of_base.variant]), side_facts(head, of_head.variant, [of_head.variant])
 
 
-def _labels(base: SideFacts, head: SideFacts) -> tuple[str, str]:
-    """What sentences call the sides: `3.10.0`, `nhwc`."""
-    names = side_names(base, head)
-    return names[0].removeprefix("IREE "), names[1].removeprefix("IREE ")
+def _by_short_names(base: SideFacts, head: SideFacts) -> tuple[SideFacts, SideFacts]:
+    """Both sides as titles call them: `IREE 3.10.0`, `commit 9b05f1760b`; words of a user may be paths and hashes."""
+    base_name, head_name = side_names(base, head)
+    return replace(base, label=base_name), replace(head, label=head_name)
 
 
 # --- both programs ---

@@ -101,7 +101,7 @@ dashboard.page(async () => {
         el("td", { class: "number" }, format.figure(parts.head_ns[part], "ns")),
         el("td", { class: "number" }, format.interval(parts.ratio[part], parts.ci_low[part], parts.ci_high[part])),
         el("td", {}, oneSided[parts.verdict[part]] || dashboard.chip(parts.verdict[part])),
-        el("td", { class: "wrapped" }, dashboard.cut(parts.what[part], 1000)));
+        el("td", { class: "wrap" }, dashboard.cut(parts.what[part], 1000)));
       return el("div", {}, el("h3", {}, dashboard.name(one.case, 120)), el("p", {}, dashboard.cut(one.sentence, 2000)),
         parts.rows > 0 && el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Parts of ${dashboard.cut(one.case, 120)}` },
           el("table", {}, el("thead", {}, el("tr", {}, head.map((title) => el("th", { scope: "col", class: numbers.includes(title) ? "number" : null }, title)))),
