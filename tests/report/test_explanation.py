@@ -1,0 +1,161 @@
+"""An explanation as people and programs read it: parts that add up, what differs, and its short form in a comment."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from hypothesis import given, settings
+
+from harness.errors import RunError
+from harness.records.comparison import Explained
+from harness.report import Format, render
+from harness.report.explanation_words import method_line, part_names, short_form, time_lines
+from harness.report.github import render_comment
+from harness.store.comparison_directory import comparison_from_json
+from harness.store.explanation_directory import explanation_from_json
+from tests.report.builders import NASTY, make_comparison, make_timed
+from tests.report.explanations import LINES, PIPELINE, make_explanation, make_nasty_explanation, make_part
+from tests.report.rendered import HOSTILE, require_ours
+
+FORMATS: tuple[Format, ...] = ("terminal", "markdown", "json", "csv")
+
+
+def test_what_is_written_is_what_is_read() -> None:
+    explanation = make_explanation()
+    assert explanation_from_json(render(explanation, "json")) == explanation
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "is no explanation of schema version 1"),
+        ('{"schema_version": 2}', "has schema 2, and this harness reads 1; upgrade it"),
+        ('{"schema_version": 1}', "is damaged at id; make the explanation again"),
+    ],
+)
+def test_what_is_no_explanation_is_told_in_a_sentence(content: str, words: str) -> None:
+    with pytest.raises(RunError) as caught:
+        explanation_from_json(content, "results/x/explanation.json")
+    assert str(caught.value).startswith("results/x/explanation.json: ")
+    assert words in str(caught.value)
+
+
+def test_the_lines_add_up_to_the_call() -> None:
+    for most in (None, 1, 2):
+        *lines, call = time_lines(make_explanation(), most=most)
+        assert call.name == "one call"
+        assert sum(line.base_ns for line in lines) == pytest.approx(call.base_ns)
+        assert sum(line.head_ns for line in lines) == pytest.approx(call.head_ns)
+    names = [line.name for line in time_lines(make_explanation(), most=1)]
+    assert names == ["conv_a", "3 more parts, 2 of them changed", "copies", "host and waits", "one call"]
+
+
+def test_rows_of_csv_add_up_too() -> None:
+    rows = list(csv.DictReader(StringIO(render(make_explanation(), "csv"))))
+    assert [row["kind"] for row in rows] == ["part"] * 4 + ["device", "host", "call"]
+    assert sum(float(row["head_ns"]) for row in rows[:-1]) == pytest.approx(float(rows[-1]["head_ns"]))
+    assert (rows[0]["name"], rows[0]["verdict"], rows[0]["what"]) == ("conv_a", "improved", PIPELINE)
+
+
+def test_parts_of_one_operation_are_called_by_their_dispatches() -> None:
+    twins = [make_part("conv", 1.0, 2.0, base=(name,), head=(name,)) for name in ("d_1", "d_2")]
+    assert part_names([*twins, make_part("pad", 1.0, 1.0)]) == ["d_1", "d_2", "pad"]
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown"])
+def test_parts_that_differ_alike_are_told_once(form: Format) -> None:
+    text = render(make_explanation(), form, width=200)
+    assert text.count(PIPELINE) == 1
+    assert text.count(LINES[0]) == 1
+    assert "only head" in text
+    assert "copies: 3 on 3.10.0, 5 on 3.12.0" in text
+    order = [text.index(part) for part in ("nearly all of that", "Where the time goes", PIPELINE, "Schedule")]
+    assert order == sorted(order)
+
+
+def test_a_change_whose_code_is_the_same_says_so_and_one_without_parts_too() -> None:
+    same = make_explanation(make_part("conv", 4.0, 8.0, "regressed"))
+    assert "The code is the same on both sides." in render(same, "markdown")
+    none = make_explanation(make_part("conv", 4.0, 8.0, "inconclusive"), schedule=())
+    text = render(none, "markdown")
+    assert "No single part is known to have changed, though the latency has." in text
+    assert "Outside of dispatches, the two programs are the same as far as is known." in text
+
+
+def test_lines_that_are_many_are_cut_but_in_the_full_report() -> None:
+    lines = tuple(f"+ line {number}" for number in range(100))
+    explanation = make_explanation(make_part("conv", 4.0, 8.0, "regressed", differs_at="flow", lines=lines))
+    assert "... 84 more lines; --format json has all" in render(explanation, "terminal")
+    assert "... 40 more lines; --format json has all" in render(explanation, "markdown")
+    assert "+ line 99" in render(explanation, "markdown", full=True)
+
+
+def test_how_the_times_came_about() -> None:
+    explanation = make_explanation()
+    assert "a call takes +1.2 % on base and +2.0 % on head" in method_line(explanation)
+    assert "add up to 99.7 % of a call of base" in method_line(explanation)
+    assert method_line(replace(explanation, method="alone")).startswith("Dispatches are timed one by one")
+
+
+def test_an_undecided_one_asks_for_more_time() -> None:
+    explanation = make_explanation()
+    unsure = replace(explanation, latency=replace(explanation.latency, verdict="inconclusive"))
+    unsure = replace(unsure, command=("harness", "explain", "a", "b", "--budget", "120"))
+    assert "harness explain a b --budget 240" in render(unsure, "terminal", width=200)
+
+
+@settings(deadline=None, max_examples=20)
+@given(HOSTILE)
+def test_no_text_of_an_explanation_becomes_markup(text: str) -> None:
+    for form in FORMATS:
+        render(make_nasty_explanation(text), form)
+    require_ours(render(make_nasty_explanation(text), "markdown"))
+
+
+# --- under the rows of a comparison ---
+
+
+def explained(**facts: object) -> Explained:
+    return replace(short_form(make_explanation()), **facts)  # type: ignore[arg-type]
+
+
+def test_the_three_largest_parts_stand_folded_in_a_comment() -> None:
+    row = make_timed("rdb/stock@cpu", 169.0, 4.2, "regressed")
+    comparison = make_comparison([row], explained=(explained(),))
+    page = require_ours(render_comment(comparison))
+    assert "What the regression of rdb/stock@cpu is made of" in page.everything
+    assert PIPELINE in page.everything and PIPELINE not in page.unfolded
+    assert "1 other part changed the latency less." in page.everything
+    terminal = render(comparison, "terminal", width=200)
+    assert "harness report results/20261122-140000-esrgan-explain" in terminal
+    again = comparison_from_json(render(comparison, "json"))
+    assert again == comparison
+    assert json.loads(render(comparison, "json"))["explained"][0]["parts"][0]["name"] == "conv_a"
+
+
+def test_a_row_that_cannot_be_explained_says_why() -> None:
+    why = Explained(case="rdb/stock@cpu", explanation="", sentence="It cannot be explained: it is gone.")
+    comparison = make_comparison([make_timed("rdb/stock@cpu", 1.0, 2.0, "regressed")], explained=(why,))
+    for text in (render_comment(comparison), render(comparison, "terminal")):
+        assert "It cannot be explained: it is gone." in text
+
+
+def test_figures_that_are_none_are_left_out_of_a_comment() -> None:
+    found = explained()
+    broken = replace(found.parts[0], base_ns=float("nan"))
+    odd = replace(found.parts[1], ratio=float("inf"))
+    comparison = make_comparison([make_timed("rdb/stock@cpu", 1.0, 2.0, "regressed")])
+    text = render_comment(replace(comparison, explained=(replace(found, parts=(broken, odd)),)))
+    assert "nan" not in text and "inf " not in text
+    assert "conv_b" in text and "conv_a" not in text
+
+
+def test_what_is_nasty_stays_text_in_a_comment() -> None:
+    nasty = short_form(make_nasty_explanation(NASTY))
+    comparison = make_comparison([make_timed("rdb/stock@cpu", 1.0, 2.0, "regressed")], explained=(nasty,))
+    require_ours(render_comment(comparison))

@@ -1,0 +1,95 @@
+"""Explanations on disk: whole or not at all, found by name, verified and merged like runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from harness.errors import RunError
+from harness.progress import Silent
+from harness.records.explanation import Explanation
+from harness.report import render
+from harness.report.explanation import explanation_document
+from harness.report.rows import rows_of
+from harness.store.archive import compact
+from harness.store.check import check_folder, verify
+from harness.store.explanation_directory import (
+    EXPLANATION_FILE,
+    is_explanation,
+    keep_explanation,
+    load_explanation,
+    new_explanation,
+)
+from harness.store.folders import look_into
+from harness.store.merging import merge
+from harness.store.names import find_folder
+from harness.store.remote import open_place
+from harness.store.tables import NOTHING_YET, open_tables
+from tests.report.explanations import make_explanation
+
+NOW = datetime(2026, 11, 22, 14, 0, 0, tzinfo=timezone.utc)
+
+
+def keep(results: Path, **facts: object) -> tuple[Path, Explanation]:
+    folder = new_explanation(results, "esrgan", NOW)
+    explanation = replace(make_explanation(), id=folder.name, **facts)  # type: ignore[arg-type]
+    keep_explanation(folder, explanation_document(explanation), render(explanation, "markdown", full=True))
+    return folder, explanation
+
+
+def test_it_is_read_as_it_was_kept(tmp_path: Path) -> None:
+    folder, explanation = keep(tmp_path)
+    assert folder.name == "20261122-140000-esrgan-explain"
+    assert is_explanation(folder)
+    assert load_explanation(folder) == explanation
+    assert {file.name for file in folder.iterdir()} == {EXPLANATION_FILE, "report.md", "finished.json"}
+
+
+def test_nothing_is_left_where_it_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = new_explanation(tmp_path, "esrgan", NOW)
+
+    def fail(path: Path, content: bytes) -> None:
+        if path.name == EXPLANATION_FILE:
+            raise OSError(28, "No space left on device")
+        path.write_bytes(content)
+
+    monkeypatch.setattr("harness.store.explanation_directory.write_atomically", fail)
+    with pytest.raises(RunError, match="cannot be written \\(No space left on device\\); make room or choose another"):
+        keep_explanation(folder, b"{}", "report")
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_is_found_by_its_kind(tmp_path: Path) -> None:
+    folder, _ = keep(tmp_path)
+    for name in ("latest", "2026", folder.name):
+        assert find_folder(tmp_path / name) == folder
+        assert find_folder(tmp_path / name, kind="explanation") == folder
+    assert find_folder(tmp_path / "2026", kind="run") == tmp_path / "2026"
+
+
+def test_it_is_verified(tmp_path: Path) -> None:
+    folder, _ = keep(tmp_path)
+    finding = check_folder(folder, name=folder.name)
+    assert (finding.kind, finding.state, finding.hashed) == ("explanation", "ok", True)
+    (folder / "report.md").write_text("another\n")
+    assert check_folder(folder, name=folder.name).state == "changed"
+    (folder / EXPLANATION_FILE).write_text("{}")
+    (finding,) = verify(open_place(str(tmp_path)), Silent())
+    assert finding.state == "damaged"
+    (folder / "run.json").write_text("{}")
+    with pytest.raises(RunError, match=r"has both run\.json and explanation\.json, which no folder does"):
+        look_into(folder)
+
+
+def test_it_is_merged_and_no_table_has_rows_of_it(tmp_path: Path) -> None:
+    folder, explanation = keep(tmp_path / "there")
+    (outcome,) = merge([str(tmp_path / "there")], str(tmp_path / "here"), rows_of, Silent())
+    assert (outcome.name, outcome.fate) == (folder.name, "copied")
+    assert load_explanation(tmp_path / "here" / folder.name) == explanation
+    with open_tables(str(tmp_path / "here"), rows_of, Silent()) as tables:
+        assert tables.notes == (NOTHING_YET,)
+    compacted = compact(open_place(str(tmp_path / "here")), rows_of, Silent())
+    assert (compacted.runs, compacted.comparisons, compacted.left_out) == ((), (), {})
