@@ -48,8 +48,8 @@ def explain_regressions(
     left = len(regressed) - len(rows)
     if not left:
         return explained, ()
-    more = plural(left, "regression")
-    return explained, (f"{more} less large {'is' if left == 1 else 'are'} not explained; `harness explain` does that",)
+    more = plural(left, "regression less large", "regressions less large")
+    return explained, (f"{more} {'is' if left == 1 else 'are'} not explained; `harness explain` does that",)
 
 
 def _explained(

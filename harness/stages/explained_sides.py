@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Pair, Side, pair_runs, require_whole, side_of
-from harness.compare.sides import Named, require_two, resolve, what_is_named
+from harness.compare.sides import Named, resolve, what_is_named
 from harness.errors import UsageError
 from harness.progress import Progress
 from harness.records.case import Case
@@ -24,6 +24,10 @@ from harness.text import did_you_mean
 from harness.toolchain import Toolchain
 
 _MOST_NAMES = 4
+_FORM = (
+    "give two sides and a case, as in `harness explain iree==3.10.0 iree==3.12.0 CASE --suite SUITE`; each side is a "
+    "run, a toolchain or a commit; or --within RUN with --variant"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +69,8 @@ def asked_words(options: ExplainOptions) -> Words:
     if options.within is None:
         if options.variants:
             raise UsageError("--variant is for --within RUN; give that too, or leave --variant out")
-        require_two(words[:2], (), None)
+        if len(words) < number:
+            raise UsageError(_FORM)
     elif len(options.variants) > 2:
         raise UsageError(f"--variant is given {len(options.variants)} times, and there are two sides; leave one out")
     return Words(sides=words[:number], case=words[number] if len(words) > number else options.case)

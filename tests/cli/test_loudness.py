@@ -27,7 +27,7 @@ SUITE = Path("a.toml")
 @pytest.mark.parametrize(
     ("command", "names"),
     [
-        *((name, (*QUIET, *VERBOSE)) for name in ("ablate", "bench", "compare", "list", "run", "selfcheck")),
+        *((name, (*QUIET, *VERBOSE)) for name in ("ablate", "bench", "compare", "explain", "list", "run", "selfcheck")),
         *((name, QUIET) for name in ("check", "ir")),
     ],
 )

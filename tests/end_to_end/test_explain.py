@@ -1,0 +1,70 @@
+"""`harness explain` with the real compiler and runtime: parts that add up, what differs, and what is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.command import Harness, document, latencies
+
+SLOW = "product/slow@cpu"
+BASE, HEAD = "results/base", "results/head"
+
+
+@pytest.mark.timing
+def test_a_slow_variant_is_explained_drawn_and_printed_again(runs: Harness) -> None:
+    command = ("explain", "--within", BASE, "--variant", "slow", "--budget", "10")
+    ended = runs(*command, "--format", "json")
+    assert ended.returncode == 0, ended.stderr
+    found = document(ended)
+    assert (found["case"], found["method"], found["latency"]["verdict"]) == (SLOW, "profile", "regressed")
+    for side in ("base", "head"):
+        elsewhere = found[f"{side}_elsewhere"]
+        spent = sum(part[f"{side}_ns"] for part in found["parts"])
+        total = spent + sum(elsewhere["device_ns"].values()) + elsewhere["host_ns"]
+        assert total == pytest.approx(found["latency"][f"{side}_value"])
+    changed = [part for part in found["parts"] if part["verdict"] == "regressed"]
+    assert changed and changed[0]["differs_at"] and changed[0]["what"]
+    assert found["sentence"].startswith(SLOW)
+    assert found["command"] == ["harness", *command]
+
+    folder = next(path for path in (runs.folder / "results").iterdir() if path.name.endswith("-explain"))
+    assert folder.name == found["id"]
+    again = runs("report", "latest")
+    assert again.returncode == 0
+    assert "Where the time goes" in again.words
+    out = runs.folder / "waterfall.svg"
+    assert runs("plot", "latest", "--kind", "waterfall", "--out", str(out)).returncode == 0
+    assert out.stat().st_size > 1_000
+
+
+@pytest.mark.timing
+def test_a_comparison_explains_what_regressed(runs: Harness) -> None:
+    options = ("--row-budget", "6", "--compile-budget", "0", "--explain", "--explain-budget", "6")
+    ended = runs("compare", "--within", BASE, *options, "--format", "json")
+    assert ended.returncode == 1, ended.stderr
+    found = document(ended)
+    assert latencies(found)[SLOW]["verdict"] == "regressed"
+    (explained,) = found["explained"]
+    assert explained["case"] == SLOW
+    assert explained["parts"], explained["sentence"]
+    assert (runs.folder / "results" / explained["explanation"] / "explanation.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("explain",), "give two sides and a case"),
+        (("explain", BASE, HEAD), "which case is not said; give it behind the sides"),
+        (("explain", BASE, HEAD, "product/slwo@cpu"), 'did you mean "product/slow@cpu"?'),
+        (("explain", "--within", BASE), "which variant is not said"),
+        (("explain", "iree==3.12.0", BASE), "which case is not said"),
+        (("compare", BASE, HEAD, "--explain", "--no-remeasure"), "--explain measures, and --no-remeasure measures"),
+    ],
+)
+def test_what_is_not_clear_is_told_in_a_sentence(runs: Harness, words: tuple[str, ...], sentence: str) -> None:
+    ended = runs(*words)
+    assert ended.returncode == 2
+    assert sentence in ended.stderr
+    assert not list(Path(runs.folder / "results").glob("*-explain"))

@@ -1,0 +1,111 @@
+"""Which case of which sides a command line asks for, and what is said where that is not clear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.compare.pairs import Side
+from harness.errors import UsageError
+from harness.stages.explained_sides import asked_words, pair_of_runs, pair_of_variants
+from harness.stages.options import ExplainOptions
+from tests.compare.runs import a_case, a_side
+
+RUN = Path("results/run")
+STOCK, FAST, INERT = a_case("stock", baseline=True), a_case("fast", baseline=False), a_case("inert", baseline=False)
+OTHER = [a_case(variant, device="gpu", baseline=variant == "stock") for variant in ("stock", "fast")]
+SIDE = a_side(STOCK, FAST, INERT, label="results/run")
+TWO_DEVICES = a_side(STOCK, FAST, *OTHER, label="results/run")
+
+
+@pytest.mark.parametrize(
+    ("options", "sides", "case"),
+    [
+        ({"words": ("a", "b", "m/v@d")}, ("a", "b"), "m/v@d"),
+        ({"words": ("a", "b"), "case": "m/v@d"}, ("a", "b"), "m/v@d"),
+        ({"words": ("a", "b")}, ("a", "b"), None),
+        ({"words": ("m/v@d",), "within": RUN}, (), "m/v@d"),
+        ({"within": RUN, "variants": ("fast",)}, (), None),
+    ],
+)
+def test_words_of_a_command_line(options: dict[str, Any], sides: tuple[str, ...], case: str | None) -> None:
+    words = asked_words(ExplainOptions(**options))
+    assert (words.sides, words.case) == (sides, case)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"words": ("a", "b", "c", "d")}, "4 words are given, and harness explain takes base, head and the case"),
+        ({"words": ("a",)}, "give two sides and a case, as in `harness explain"),
+        ({"words": ("a", "b", "c"), "case": "d"}, "c and --case d both say which case is meant; leave one of them out"),
+        ({"words": ("a", "b"), "variants": ("fast",)}, "--variant is for --within RUN"),
+        (
+            {"words": ("a", "b"), "within": RUN},
+            "2 words are given, and harness explain takes the case alone; leave out b",
+        ),
+        ({"within": RUN, "variants": ("a", "b", "c")}, "--variant is given 3 times, and there are two sides"),
+    ],
+)
+def test_words_that_do_not_go_together(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        asked_words(ExplainOptions(**options))
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("side", "variants", "case", "base", "head"),
+    [
+        (SIDE, ("fast",), None, "net/stock@cpu", "net/fast@cpu"),
+        (SIDE, (), "net/fast@cpu", "net/stock@cpu", "net/fast@cpu"),
+        (SIDE, ("fast", "inert"), None, "net/fast@cpu", "net/inert@cpu"),
+        (TWO_DEVICES, ("fast",), "net/fast@gpu", "net/stock@gpu", "net/fast@gpu"),
+        (TWO_DEVICES, ("stock", "fast"), "net/stock@gpu", "net/stock@gpu", "net/fast@gpu"),
+    ],
+)
+def test_a_variant_and_what_it_is_held_against(
+    side: Side, variants: tuple[str, ...], case: str | None, base: str, head: str
+) -> None:
+    of_base, of_head = pair_of_variants(side, variants, case).both
+    assert (of_base.name, of_head.name) == (base, head)
+
+
+@pytest.mark.parametrize(
+    ("side", "variants", "case", "sentence"),
+    [
+        (SIDE, (), None, "which variant is not said; give --variant or a case, one of net/fast@cpu, net/inert@cpu"),
+        (SIDE, ("fats",), None, "has no variant 'fats'; did you mean \"fast\"?"),
+        (SIDE, ("stock",), None, "net/stock@cpu is the baseline itself; name another variant with --variant"),
+        (SIDE, ("fast",), "net/slow@gpu", "there is no case 'net/slow@gpu'"),
+        (TWO_DEVICES, ("fast",), None, "which case is not said; give --case, one of net/fast@cpu, net/fast@gpu"),
+        (a_side(FAST, label="results/run"), ("fast",), None, "net@cpu has no baseline; name two variants"),
+    ],
+)
+def test_variants_that_are_not_clear(side: Side, variants: tuple[str, ...], case: str | None, sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        pair_of_variants(side, variants, case)
+    assert str(caught.value).startswith("results/run: ")
+    assert sentence in str(caught.value)
+
+
+def test_the_case_of_two_runs() -> None:
+    base, head = a_side(STOCK, label="results/base"), a_side(STOCK, FAST, label="results/head")
+    assert pair_of_runs(base, head, None).name == "net/stock@cpu"
+    assert pair_of_runs(base, head, "net/stock@cpu").both == (STOCK, STOCK)
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        (None, "which case is not said; give it behind the sides, one of net/stock@cpu, net/fast@cpu"),
+        ("net/fats@cpu", "there is no case 'net/fats@cpu'; did you mean \"net/fast@cpu\"?"),
+        ("net/inert@cpu", "results/base has no case 'net/inert@cpu', which the other side has; name one of both"),
+    ],
+)
+def test_a_case_that_two_runs_do_not_have(case: str | None, sentence: str) -> None:
+    base, head = a_side(STOCK, FAST, label="results/base"), a_side(STOCK, FAST, INERT, label="results/head")
+    with pytest.raises(UsageError) as caught:
+        pair_of_runs(base, head, case)
+    assert sentence in str(caught.value)

@@ -1,0 +1,170 @@
+"""The line of `harness explain` with its edges replaced: what goes from one to the next, and what costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.compare.engine import Generation, Outcome
+from harness.compare.pairs import Pair, Side
+from harness.compare.samplers import Gone, Module
+from harness.errors import CaseError, RunError
+from harness.explain.attribute import Attribution, ProgramSide
+from harness.explain.code import Code
+from harness.ir.differences import Executable
+from harness.ir.program_parts import ProgramParts
+from harness.measure import LoadableModule
+from harness.process import Limits
+from harness.records.case import Case
+from harness.records.explanation import Elsewhere
+from harness.stages import explaining
+from harness.stages.explaining import INTERRUPTED, Found, Terms, explain_command, explain_pair, keep
+from harness.stats.rule import Rule
+from harness.store.explanation_directory import load_explanation
+from tests.builders import Notes
+from tests.compare.runs import a_case, a_side
+from tests.fakes.fake_toolchain import make_fake_toolchain
+from tests.report.explanations import make_part
+
+TERMS = Terms(rule=Rule(floor=0.01), budget_s=9.0, cap_s=1.0, seed=3, call_limit_s=1.0, limits=Limits())
+NOW = datetime(2026, 11, 22, 14, 0, 0, tzinfo=timezone.utc)
+STOCK, FAST = a_case("stock"), a_case("fast", compile_flags=("--fast",))
+SIDE = a_side(STOCK, FAST, label="results/run")
+WITHIN = Pair(name=FAST.name, base=STOCK, head=FAST)
+CHANGED = make_part("conv", 2.0, 4.0, "regressed", base=("d_0",), head=("d_0",))
+SAME = make_part("pad", 1.0, 1.0, base=("d_1",), head=("d_1",))
+
+
+class Edges:
+    """What the line meets outside of it; each may be replaced."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.toolchain = make_fake_toolchain(folder / "tools")
+        self.notes = Notes()
+        self.coded: list[Sequence[str]] = []
+        self.is_stopped = False
+        self.gone = self.code_error = ""
+        self.executables: tuple[Executable, ...] = (
+            Executable(name="d_0", phases={}, dispatches=1),
+            Executable(name="d_1", phases={}, dispatches=1),
+        )
+        for name in ("find_module", "attribute", "_parts", "_final_code"):
+            monkeypatch.setattr(explaining, name, getattr(self, name.strip("_")))
+
+    def find_module(self, side: Side, case: Case, *_: object) -> Module:
+        """A module, or none any more."""
+        if self.gone:
+            raise Gone(self.gone)
+        loadable = LoadableModule(
+            name=case.name,
+            module=Path("module.vmfb"),
+            function="main",
+            arguments=(),
+            parameters={},
+            run_flags=(),
+            toolchain=self.toolchain,
+        )
+        build = side.evidence.builds[case.name]
+        return Module(case=case, loadable=loadable, mlir=Path("model.mlir"), files=(), build=build)
+
+    def parts(self, *_: object) -> ProgramParts:
+        """The same program on both sides."""
+        return ProgramParts(program={}, executables=self.executables)
+
+    def attribute(self, base: ProgramSide, head: ProgramSide, rule: Rule, **given: Any) -> Attribution:
+        """A convolution that takes twice as long."""
+        assert (base.module.case, head.module.case) == (STOCK, FAST)
+        assert (rule, given["budget_s"], given["seed"]) == (TERMS.rule, 9.0, 3)
+        assert given["folder"].is_dir() and not list(given["folder"].iterdir())
+        generation = Generation(log_ratio=0.5, base=3.2e6, head=5.2e6, rounds=4, seconds=1.0)
+        return Attribution(
+            method="profile",
+            latency=Outcome(name="latency", decision="regressed", reason="confirmed", generations=(generation,)),
+            parts=(CHANGED, SAME),
+            base_elsewhere=Elsewhere(device_ns={}, host_ns=2e5, profiled_ratio=1.0),
+            head_elsewhere=Elsewhere(device_ns={}, host_ns=2e5, profiled_ratio=1.0),
+            generations=(),
+            notes=("a note of measuring",),
+            is_stopped=self.is_stopped,
+        )
+
+    def final_code(self, _: object, names: Sequence[str]) -> Mapping[str, Code]:
+        """Nothing, of the names that are kept."""
+        if self.code_error:
+            raise CaseError("ir", self.code_error)
+        self.coded.append(names)
+        return {}
+
+    def explain(self) -> Found:
+        """Explain one variant beside the baseline."""
+        toolchains = {"0.0.0": self.toolchain}
+        return explain_pair(WITHIN, SIDE, SIDE, toolchains, TERMS, self.notes, within=True, created=NOW)
+
+
+@pytest.fixture
+def edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Edges:
+    return Edges(tmp_path, monkeypatch)
+
+
+def test_what_is_found_goes_into_the_explanation(edges: Edges) -> None:
+    found = edges.explain()
+    explanation = found.explanation
+    assert not found.is_stopped
+    assert explanation.case == "net/fast@cpu"
+    assert (explanation.base.variants, explanation.head.variants) == (("stock",), ("fast",))
+    assert [part.operation for part in explanation.parts] == ["conv", "pad"]
+    assert (explanation.latency.base_value, explanation.latency.head_value) == (3.2e6, 5.2e6)
+    assert explanation.sentence.startswith("net/fast@cpu ")
+    assert any("the head adds --fast" in note for note in explanation.notes)
+    assert "a note of measuring" in explanation.notes
+    assert explanation.command == ("harness", "explain", "--within", "results/run", "--case", "net/fast@cpu")
+
+
+def test_only_what_changed_is_compiled_once_more(edges: Edges) -> None:
+    edges.explain()
+    assert edges.coded == [["d_0"], ["d_0"]]
+
+
+def test_a_final_code_that_cannot_be_had_costs_nothing_else(edges: Edges) -> None:
+    edges.code_error = "iree-compile was killed"
+    explanation = edges.explain().explanation
+    assert len(explanation.parts) == 2
+    assert "The final code of dispatches is not compared: iree-compile was killed" in explanation.notes
+
+
+def test_one_that_is_stopped_says_so_and_compiles_nothing_more(edges: Edges) -> None:
+    edges.is_stopped = True
+    found = edges.explain()
+    assert found.is_stopped
+    assert found.explanation.notes[0] == INTERRUPTED
+    assert edges.coded == []
+
+
+def test_what_is_not_there_is_told_in_a_sentence(edges: Edges) -> None:
+    edges.gone = "the module of net/stock@cpu in results/run is no longer in the cache"
+    with pytest.raises(RunError, match="is no longer in the cache; make the run again with `harness run "):
+        edges.explain()
+    edges.gone, edges.executables = "", ()
+    with pytest.raises(CaseError, match="the base's program has no dispatch"):
+        edges.explain()
+
+
+def test_it_is_kept_with_its_id(edges: Edges, tmp_path: Path) -> None:
+    explanation, folder = keep(edges.explain().explanation, tmp_path, "small")
+    assert explanation.id == folder.name
+    assert load_explanation(folder) == explanation
+
+
+def test_the_command_means_the_same_tomorrow() -> None:
+    base, head = a_side(STOCK, label="iree==3.12.0"), a_side(STOCK, label="iree==3.13.0")
+    pair = Pair(name=STOCK.name, base=STOCK, head=STOCK)
+    suite = base.run.header.suite
+    assert explain_command(pair, base, head, within=False) == (
+        *("harness", "explain", "iree==3.12.0", "iree==3.13.0", "--suite", suite, "--case", "net/stock@cpu"),
+    )
+    other = Pair(name="net/inert@cpu", base=FAST, head=a_case("inert"))
+    assert explain_command(other, SIDE, SIDE, within=True)[4:8] == ("--variant", "fast", "--variant", "inert")
