@@ -92,7 +92,7 @@ def _page(explanation: Explanation, room: _Room) -> Page:
         verdict=explanation.sentence or "What differs is not known.",
         parts=(
             Paragraph(_about(explanation), "dim"),
-            Warnings(explanation.notes),
+            Warnings([f"{note[:1].upper()}{note[1:]}" for note in explanation.notes]),
             _where(explanation, room),
             Paragraph(method_line(explanation), "dim"),
             *_what(explanation, room),

@@ -34,8 +34,8 @@ _DEVICE = {
 }
 # A part that one side alone has is neither slower nor faster.
 _ONE_SIDE: dict[Verdict, str] = {"new": "only head", "missing": "only base"}
-# How many parts stand under a row of a comparison.
-MOST_EXPLAINED = 3
+# How many parts stand under a row of a comparison, and how many sentences of each.
+MOST_EXPLAINED, _MOST_SENTENCES = 3, 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +247,7 @@ def short_form(explanation: Explanation, *, most: int = MOST_EXPLAINED) -> Expla
             ci_low=part.ci_low,
             ci_high=part.ci_high,
             verdict=part.verdict,
-            what=part.what,
+            what=part.what[:_MOST_SENTENCES],
         )
         for name, part in zip(names[:most], explanation.parts, strict=False)
     )
