@@ -152,6 +152,12 @@ def test_each_tree_is_prepared_before_it_is_compiled(fake: Job) -> None:
     assert " --prepare 'pip install \\\n  ./$PLUGINS' --results" in fake.calls[0]
 
 
+@pytest.mark.parametrize(("asked", "given"), [("true", True), ("false", False), ("", False)])
+def test_regressions_are_explained_where_that_is_asked_for(fake: Job, asked: str, given: bool) -> None:
+    fake.measure(HARNESS_EXPLAIN=asked)
+    assert fake.calls[0].endswith("--controls 2 --explain") is given
+
+
 def test_patterns_go_to_every_command(fake: Job) -> None:
     for environment in ({}, {"HARNESS_BASE": "gone"}):
         fake.measure(HARNESS_FILTER="\nnet/*@cpu\n$(touch harmed)\n", **environment)
