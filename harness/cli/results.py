@@ -28,9 +28,10 @@ from harness.store.check import WRONG
 from harness.store.check import verify as verify_folders
 from harness.store.clock import parse_age
 from harness.store.comparison_directory import load_comparison
+from harness.store.explanation_directory import load_explanation
 from harness.store.marks import Tagging, checked_name, is_tag, read_marks, write_marks
 from harness.store.merging import merge as merge_folders
-from harness.store.names import find_folder
+from harness.store.names import find_folder, folder_names
 from harness.store.place import Place, is_url, without_password
 from harness.store.remote import open_place
 from harness.store.run_directory import HEADER_FILE, load_run
@@ -131,7 +132,7 @@ def list_runs(
     *,
     format: _Format = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
-    """List the runs of a results folder with their tags, and its comparisons by what they compare, the newest first.
+    """List the runs of a results folder with their tags, its comparisons and its explanations, the newest first.
 
     Args:
         results: The results folder, a path or a URL.
@@ -142,13 +143,14 @@ def list_runs(
         comparisons = [
             {**row, "compares": _compares(tables, row["comparison"])} for row in _records(tables.query(_COMPARISONS))
         ]
+        explanations = _explanations(tables.results)
         for note in tables.notes:
             if note != NOTHING_YET:
                 tell(note)
     if format == "json":
-        print_text(to_json({"runs": runs, "comparisons": comparisons}))
+        print_text(to_json({"runs": runs, "comparisons": comparisons, "explanations": explanations}))
     else:
-        print_page(listed_page(runs, comparisons), "terminal")
+        print_page(listed_page(runs, comparisons, explanations), "terminal")
     return ExitCode.OK
 
 
@@ -164,6 +166,29 @@ def _compares(tables: Tables, name: str) -> str:
     ends = "SELECT any_value(base_run), any_value(head_run), any_value(within) FROM comparisons WHERE comparison = ?"
     ((base, head, within),) = tables.query(ends, [name]).itertuples(index=False, name=None)
     return f"the variants of {head}" if within else f"{head} against {base}"
+
+
+def _explanations(results: Path) -> list[dict[str, Any]]:
+    """What each explanation of a folder is of, the newest first; of one that cannot be read is said why."""
+    found = []
+    for name in reversed(folder_names(results, "explanation")):
+        try:
+            kept = load_explanation(results / name)
+        except RunError as error:
+            tell(f"{error}; it is left out")
+            continue
+        row = kept.latency
+        found.append(
+            {
+                "explanation": name,
+                "created": kept.created,
+                "case": kept.case,
+                "compares": compared(kept.base, kept.head),
+                "verdict": row.verdict,
+                "ratio": row.ratio,
+            }
+        )
+    return found
 
 
 def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.report.page import Column, Page, Paragraph, Table
-from harness.report.units import byte_unit
+from harness.report.units import byte_unit, interval_text
 from harness.store.archive import Compacted, GarbageReport
 from harness.store.check import WRONG, Finding
 from harness.store.merging import Outcome
@@ -34,15 +34,20 @@ def merged_page(outcomes: Sequence[Outcome]) -> Page:
     )
 
 
-def listed_page(runs: Sequence[Mapping[str, Any]], comparisons: Sequence[Mapping[str, Any]]) -> Page:
-    """A row for each run with its tags, and one for each comparison with what it compares.
+def listed_page(
+    runs: Sequence[Mapping[str, Any]],
+    comparisons: Sequence[Mapping[str, Any]],
+    explanations: Sequence[Mapping[str, Any]] = (),
+) -> Page:
+    """A row for each run with its tags, and one for each comparison and explanation with what it compares.
 
     Args:
         runs: Columns of the table `runs`, and `tags`: those of the run.
         comparisons: Their names, what each `compares`, and how many rows there are, regressed, improved and with
             other outputs.
+        explanations: Their names, the case of each, what it `compares`, and the verdict and ratio of its latency.
     """
-    if not runs and not comparisons:
+    if not runs and not comparisons and not explanations:
         return Page(parts=(Paragraph(NOTHING_YET),))
     of_runs = Table(
         columns=(
@@ -70,8 +75,21 @@ def listed_page(runs: Sequence[Mapping[str, Any]], comparisons: Sequence[Mapping
     )
     numbers = f"{plural(len(runs), 'run')}{f' ({tagged})' if tagged else ''}"
     numbers += f", {plural(len(comparisons), 'comparison')}" if comparisons else ""
-    tables = (table for table in (of_runs, of_comparisons) if table.rows)
+    numbers += f", {plural(len(explanations), 'explanation')}" if explanations else ""
+    tables = (table for table in (of_runs, of_comparisons, _explained(explanations)) if table.rows)
     return Page(parts=(*tables, Paragraph(f"{numbers}.")))
+
+
+def _explained(explanations: Sequence[Mapping[str, Any]]) -> Table:
+    return Table(
+        columns=(
+            Column("explanation", [each["explanation"] for each in explanations], kind="name"),
+            Column("case", [each["case"] for each in explanations], kind="name"),
+            Column("of", [each["compares"] for each in explanations]),
+            Column("latency", [each["verdict"] for each in explanations]),
+            Column("ratio", [interval_text(each["ratio"], None, None) for each in explanations], kind="number", rank=1),
+        ),
+    )
 
 
 def verified_page(findings: Sequence[Finding]) -> Page:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
+from harness.cli import run_command_line
 from harness.errors import RunError
 from harness.progress import Silent
 from harness.records.explanation import Explanation
@@ -93,3 +95,16 @@ def test_it_is_merged_and_no_table_has_rows_of_it(tmp_path: Path) -> None:
         assert tables.notes == (NOTHING_YET,)
     compacted = compact(open_place(str(tmp_path / "here")), rows_of, Silent())
     assert (compacted.runs, compacted.comparisons, compacted.left_out) == ((), (), {})
+
+
+def test_it_is_listed_and_a_damaged_one_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, explanation = keep(tmp_path)
+    assert run_command_line(["results", "list", str(tmp_path)]) == 0
+    listed = capsys.readouterr().out
+    assert folder.name in listed and explanation.case in listed
+    assert listed.endswith("0 runs, 1 explanation.\n")
+    (folder / EXPLANATION_FILE).write_text("{}")
+    assert run_command_line(["results", "list", str(tmp_path), "--format", "json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["explanations"] == []
+    assert "is no explanation of schema version 1" in printed.err
