@@ -6,6 +6,7 @@ What compiles comes before and after measuring, never beside it.
 from __future__ import annotations
 
 import shlex
+import statistics
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cache import cache_root
+from harness.compare.engine import Outcome
 from harness.compare.pairs import Pair, Side, redefinition, words_of_sides
 from harness.compare.rows import measured_row
 from harness.compare.samplers import Gone, Module, find_module
@@ -31,7 +33,7 @@ from harness.metrics import LATENCY
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.case import Case
-from harness.records.comparison import SideFacts
+from harness.records.comparison import Row, SideFacts
 from harness.records.explanation import Explanation, Part
 from harness.report import render
 from harness.report.explanation import explanation_document
@@ -136,7 +138,7 @@ def explain_pair(
         base=facts[0],
         head=facts[1],
         method=found.method,
-        latency=measured_row(pair, LATENCY, found.latency, terms.rule.floor),
+        latency=_latency(pair, found.latency, terms.rule.floor),
         parts=tuple(with_differences(part, sides[0], sides[1]) for part in found.parts),
         base_elsewhere=found.base_elsewhere,
         head_elsewhere=found.head_elsewhere,
@@ -287,6 +289,16 @@ def _measure(programs: _Programs, terms: Terms, progress: Progress) -> Attributi
         )
     progress.step("", advance=budget - shown)
     return found
+
+
+def _latency(pair: Pair, outcome: Outcome, floor: float) -> Row:
+    """The row of the case; with what a call takes also where there are too few generations for a ratio."""
+    row = measured_row(pair, LATENCY, outcome, floor)
+    base = [generation.base for generation in outcome.generations if generation.base is not None]
+    head = [generation.head for generation in outcome.generations if generation.head is not None]
+    if row.base_value is not None or not base or not head:
+        return row
+    return replace(row, base_value=statistics.median(base), head_value=statistics.median(head))
 
 
 # --- what differs ---

@@ -168,3 +168,8 @@ def test_the_command_means_the_same_tomorrow() -> None:
     )
     other = Pair(name="net/inert@cpu", base=FAST, head=a_case("inert"))
     assert explain_command(other, SIDE, SIDE, within=True)[4:8] == ("--variant", "fast", "--variant", "inert")
+
+
+def test_a_latency_of_too_few_generations_has_no_ratio_and_still_says_what_a_call_takes(edges: Edges) -> None:
+    latency = edges.explain().explanation.latency
+    assert (latency.ratio, latency.base_value, latency.head_value) == (None, 3.2e6, 5.2e6)
