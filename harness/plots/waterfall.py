@@ -218,7 +218,7 @@ def _scale(axes: Axes, theme: Theme, steps: Sequence[Step], unit: Unit, begin_ns
 
 def _draw_bar(axes: Axes, theme: Theme, step: Step, unit: Unit, begin_ns: float, middle: float) -> None:
     low_ns, high_ns = sorted((step.start_ns, step.end_ns))
-    low_ns = max(low_ns, begin_ns)
+    low_ns, high_ns = max(low_ns, begin_ns), max(high_ns, begin_ns)
     axes.barh(
         [middle],
         [(high_ns - low_ns) / unit.size],
