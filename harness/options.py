@@ -44,7 +44,8 @@ Toolchains = Annotated[
         name="--toolchain",
         negative="",
         show_default=False,
-        help="Release of IREE, as in 3.12.0, installed into the cache once; repeatable: the others are compared with "
+        help="Release of IREE, as in 3.12.0, installed into the cache once; of run, list, check and bench a range too, "
+        "as in 3.0.0..3.13.0; repeatable: the others are compared with "
         "the first (default: the one that is installed).",
     ),
 ]

@@ -33,7 +33,7 @@ from harness.store.run_directory import load_run
 from harness.suite.cases import Selection
 from harness.suite.completion import CASES
 from harness.suite.load import SuiteList, find_list, load_suite
-from harness.toolchain import Toolchain, get_toolchains, release_named
+from harness.toolchain import Toolchain, get_toolchains, releases_named
 
 # From the least to the weightiest. A suite that cannot be run at all says less than one of which a case failed.
 _WEIGHT = (ExitCode.OK, ExitCode.CASE_FAILED, ExitCode.USAGE)
@@ -118,11 +118,12 @@ def _resumed(options: RunOptions) -> RunOptions:
 
 
 def find_toolchains(versions: tuple[str, ...], suite: Path, on_install: Callable[[str], None]) -> tuple[Toolchain, ...]:
-    """The toolchains of these versions, installed where they are not here; () for none."""
+    """The toolchains of these versions and ranges, installed where they are not here; () for none."""
     if not versions:
         return ()
     load_suite(suite)  # what is wrong with a suite shows before minutes of installing
-    return get_toolchains(versions, root=environments_root(), on_install=on_install)
+    releases = releases_named(versions, on_install)
+    return get_toolchains(releases, root=environments_root(), on_install=on_install)
 
 
 def print_run(path: Path, output_format: Format) -> int:
@@ -160,7 +161,7 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
         budget_s=options.budget_s or suites.budget_s,
         generations=options.generations or suites.generations,
         # Asked once, since a release may come out between the first suite and the last.
-        toolchains=tuple(release_named(version, say) for version in options.toolchains),
+        toolchains=releases_named(options.toolchains, say),
     )
     outcomes: list[SuiteOutcome] = []
     reports: list[dict[str, Any]] = []

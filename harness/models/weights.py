@@ -18,7 +18,8 @@ from harness.errors import CaseError
 from harness.files import file_sha256
 from harness.process import Limits, run
 from harness.scratch import scratch_folder
-from harness.toolchain.install import DISK_FULL, NO_INDEX, UNREACHABLE
+from harness.toolchain.index import NO_INDEX, UNREACHABLE
+from harness.toolchain.install import DISK_FULL
 
 # 200 MB over a slow line.
 _LIMITS = Limits(seconds=3600)

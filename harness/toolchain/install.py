@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from harness.cache import held, write_atomically
 from harness.errors import ToolchainError
@@ -28,15 +28,9 @@ from harness.toolchain.find import (
     find_toolchain,
     pair_in_environment,
 )
+from harness.toolchain.index import NO_INDEX, UNREACHABLE, release_named
 
 DISK_FULL = re.compile(r"No space left on device|os error 28\b|Errno 28\b|not enough space on the disk|quota exceeded")
-UNREACHABLE = re.compile(
-    r"Could not fetch URL \S+ (?:connection error|There was a problem)|connection broken by|tim(?:ed|e) ?out"
-    r"|Failed to (?:fetch|download)|error sending request"
-    r"|network (?:was|is) (?:disabled|unreachable)|name resolution|Name or service not known|ProxyError|SSLError",
-    re.IGNORECASE,
-)
-NO_INDEX = re.compile(r"from versions: none|was not found in the|index lookups were disabled")
 
 
 # pip lists the releases that fit this Python; uv only says that it found none.
@@ -143,57 +137,6 @@ def _instead(releases: Sequence[str]) -> str:
     return f"give a --toolchain that it has, such as {', '.join(shown)}"
 
 
-NEWEST = "newest"
-
-_LIMITS = Limits(seconds=120)
-_AVAILABLE = re.compile(r"^Available versions: (?P<versions>.+)$", re.MULTILINE)
-_NO_PIP = re.compile(r"No module named '?pip")
-
-
-def newest_release() -> str:
-    """The newest release that both halves of the pair have, as pip's own settings see it.
-
-    PIP_PRE=1 makes nightly builds count, and PIP_FIND_LINKS says where they are.
-
-    Raises:
-        ToolchainError: The index cannot be asked, or has no pair.
-    """
-    both = _versions(COMPILER_PACKAGE) & _versions(RUNTIME_PACKAGE)
-    if not both:
-        raise ToolchainError(
-            f"--toolchain {NEWEST}: no release has both {COMPILER_PACKAGE} and {RUNTIME_PACKAGE} for this Python; give "
-            "a version"
-        )
-    return str(max(both))
-
-
-def _versions(package: str) -> set[Version]:
-    """All releases of a package that fit this Python and this system."""
-    finished = run(
-        [sys.executable, "-I", "-m", "pip", "index", "versions", "-vv", "--no-input", package], limits=_LIMITS
-    )
-    listed = _AVAILABLE.search(finished.stdout)
-    if not finished.ok or listed is None:
-        raise ToolchainError(f"--toolchain {NEWEST}: {_why(finished.stdout + finished.stderr, package)}")
-    versions = set()
-    for text in listed["versions"].split(","):
-        try:
-            versions.add(Version(text.strip()))
-        except InvalidVersion:  # of an index with files of old
-            continue
-    return versions
-
-
-def _why(printed: str, package: str) -> str:
-    if _NO_PIP.search(printed):
-        return "needs pip, which this Python does not have; install pip, or give a version"
-    if UNREACHABLE.search(printed):
-        return "the package index cannot be reached; connect, or give a version that is installed"
-    if NO_INDEX.search(printed) or "No matching distribution" in printed:
-        return f"no package index that is configured here has {package}; check pip's settings, or give a version"
-    return f"pip cannot say which releases {package} has; see what `pip index versions {package}` says"
-
-
 # 200 MB over a slow line; a start that takes minutes will not get better.
 _INSTALL_LIMITS = Limits(seconds=3600)
 _START_LIMITS = Limits(seconds=120)
@@ -226,38 +169,6 @@ def get_toolchains(
         else install_toolchain(release, root=root, on_install=on_install)
         for release in releases
     )
-
-
-def release_named(text: str, on_install: Callable[[str], None]) -> str:
-    """The release that a user means, which may be the newest there is.
-
-    Raises:
-        ToolchainError: It is no version, or the package index cannot be asked.
-    """
-    if text.strip().removeprefix("iree==") != NEWEST:
-        return parse_release(text)
-    release = newest_release()
-    on_install(f"The newest release of IREE is {release}")
-    return release
-
-
-def parse_release(text: str) -> str:
-    """`iree==3.12` -> `3.12.0`: the release that a user means, with the three numbers that IREE's releases have.
-
-    Raises:
-        ToolchainError: It is no version.
-    """
-    number = text.strip().removeprefix("iree==")
-    try:
-        version = Version(number)
-    except InvalidVersion:
-        raise ToolchainError(
-            f"--toolchain {text}: is no version; write the release, as in --toolchain 3.12.0"
-        ) from None
-    missing = 3 - len(version.release)
-    epoch = f"{version.epoch}!" if version.epoch else ""
-    rest = str(version).removeprefix(epoch)[len(".".join(map(str, version.release))) :]
-    return epoch + ".".join(map(str, (*version.release, *[0] * missing))) + rest
 
 
 def install_toolchain(release: str, *, root: Path, on_install: Callable[[str], None]) -> Toolchain:

@@ -5,8 +5,6 @@ The packages are a few kilobytes; what pip and uv print is that of pip 23 and uv
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 import sysconfig
 import threading
@@ -19,9 +17,9 @@ import pytest
 
 from harness.errors import ToolchainError
 from harness.process import run
-from harness.toolchain import Toolchain, get_toolchains, install, install_toolchain, installed_environments
+from harness.toolchain import Toolchain, get_toolchains, index, install, install_toolchain, installed_environments
 from harness.toolchain.find import environment_folder
-from harness.toolchain.install import Installer, choose_installer, newest_release, parse_release, why_it_failed
+from harness.toolchain.install import Installer, choose_installer, why_it_failed
 from tests.fakes.fake_wheels import REVISION, write_wheels
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the installer is a shell script")
@@ -34,35 +32,6 @@ def refusal(call: Callable[[], object]) -> str:
     return str(caught.value)
 
 
-# ------------------------------------------------------------------------------------------------ what a user may write
-
-
-@pytest.mark.parametrize(
-    ("written", "release"),
-    [
-        ("3.12.0", "3.12.0"),
-        ("3.12", "3.12.0"),
-        ("3", "3.0.0"),
-        ("iree==3.12.0", "3.12.0"),
-        (" 3.12.0 ", "3.12.0"),
-        ("v3.12.0", "3.12.0"),
-        ("3.12.0.1", "3.12.0.1"),
-        ("3.14.0rc20261101", "3.14.0rc20261101"),
-        ("3.14-rc1", "3.14.0rc1"),
-        ("1!3.12", "1!3.12.0"),
-    ],
-)
-def test_a_release(written: str, release: str) -> None:
-    assert parse_release(written) == release
-
-
-@pytest.mark.parametrize("written", ["newest", "", "3.x", ">=3.12", "iree==", "iree>=3.12", "3.12.0 3.13.0", "--help"])
-def test_what_is_no_release(written: str) -> None:
-    assert refusal(lambda: parse_release(written)) == (
-        f"--toolchain {written}: is no version; write the release, as in --toolchain 3.12.0"
-    )
-
-
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The releases that are installed, or would be."""
@@ -73,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return f"installed {release}"
 
     monkeypatch.setattr(install, "install_toolchain", remember)
-    monkeypatch.setattr(install, "newest_release", lambda: "9.9.0")
+    monkeypatch.setattr(index, "newest_release", lambda: "9.9.0")
     return releases
 
 
@@ -104,76 +73,6 @@ def test_the_user_reads_which_release_is_the_newest(written: str, tmp_path: Path
     messages: list[str] = []
     get_toolchains([written], root=tmp_path, on_install=messages.append)
     assert (asked, messages) == (["9.9.0"], ["The newest release of IREE is 9.9.0"])
-
-
-# --------------------------------------------------------------------------------------------------- the newest release
-
-
-@pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of wheels that pip takes for the only index there is, without uv."""
-    folder = tmp_path / "wheels"
-    folder.mkdir()
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    return folder
-
-
-def test_the_newest_has_the_highest_number_and_both_halves_and_is_released(
-    index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for release in ("9.9.0", "9.10.0", "9.11.0", "9.12.0rc20261120"):
-        write_wheels(index, release)
-    next(index.glob("iree_base_runtime-9.11.0-*")).unlink()
-    assert newest_release() == "9.10.0"
-    monkeypatch.setenv("PIP_PRE", "1")
-    assert newest_release() == "9.12.0rc20261120"
-
-
-def test_an_index_without_a_pair(index: Path) -> None:
-    assert refusal(newest_release) == (
-        "--toolchain newest: no package index that is configured here has iree-base-compiler; check pip's settings, or "
-        "give a version"
-    )
-    write_wheels(index, "9.8.0", runtime_version="9.9.0")
-    assert refusal(newest_release) == (
-        "--toolchain newest: no release has both iree-base-compiler and iree-base-runtime for this Python; give a "
-        "version"
-    )
-
-
-def test_an_index_that_cannot_be_reached(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PIP_NO_INDEX")
-    monkeypatch.delenv("PIP_FIND_LINKS")
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    monkeypatch.setenv("PIP_RETRIES", "0")
-    assert refusal(newest_release) == (
-        "--toolchain newest: the package index cannot be reached; connect, or give a version that is installed"
-    )
-
-
-WHAT_PIP_SAYS = "see what `pip index versions iree-base-compiler` says"
-
-
-@pytest.mark.parametrize(
-    ("printed", "sentence"),
-    [
-        ("No module named pip", "needs pip, which this Python does not have; install pip, or give a version"),
-        ("a new trouble", f"pip cannot say which releases iree-base-compiler has; {WHAT_PIP_SAYS}"),
-    ],
-)
-def test_a_pip_that_does_not_say_its_releases(printed: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(install, "run", Mock(return_value=Mock(ok=False, stdout="", stderr=printed)))
-    assert refusal(newest_release) == f"--toolchain newest: {sentence}"
-
-
-def test_releases_with_names_of_old_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    printed = "Available versions: 3.9.0, 3.8.0-of-old, 3.7.0\n"
-    monkeypatch.setattr(install, "run", Mock(return_value=Mock(ok=True, stdout=printed, stderr="")))
-    assert newest_release() == "3.9.0"
 
 
 # --------------------------------------------------------------------------------------------------------- environments
