@@ -1,38 +1,65 @@
-"""What the engine of `harness compare` says of two sides -> what a search makes of it, and how sure it has to be."""
+"""What was measured of two positions -> what a search makes of it, and how sure each measurement has to be."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from harness.bisect.search import Measured, Unusable
 from harness.compare.engine import Decision, Outcome
+from harness.records.bisection import Trial
+from harness.records.comparison import Verdict
 from harness.stats.rule import Rule, Standing
 
 # The chance that a whole search is wrong, by the rule's figures: shared by all of its measurements.
 ERROR = 0.01
 
-_STANDINGS: dict[Decision, Standing] = {
+_STANDINGS: Mapping[Decision, Standing] = {
     "regressed": "higher",
     "improved": "lower",
     "unchanged": "equal",
     "inconclusive": "open",
 }
+_STANDINGS_OF_TRIALS: Mapping[Verdict, Standing] = {
+    "regressed": "higher",
+    "improved": "lower",
+    "unchanged": "equal",
+    "identical": "equal",
+    "inconclusive": "open",
+}
 
 
-def rule_of_search(positions: int, floor: float) -> Rule:
-    """The rule of each measurement of a search among so many positions.
+def measurements_of_search(positions: int) -> int:
+    """How many measurements a search among so many positions takes.
 
     A search halves its stretch each time, and looks at the whole, at the step, and at what is left on either side of
-    it. The error that all of these may make together is shared by them (Bonferroni), on the side that calls two equal
-    ones changed and on the side that calls two different ones equal.
+    it. A second step takes more, and `harness bisect` says what that makes of the error.
+    """
+    return 4 + max(1, math.ceil(math.log2(max(2, positions))))
+
+
+def rule_of_measurements(number: int, floor: float) -> Rule:
+    """The rule of each of so many measurements.
+
+    The error that all of them may make together is shared by them (Bonferroni), on the side that calls two equal ones
+    changed and on the side that calls two different ones equal.
 
     Args:
         floor: Where the edge lies between one end and the other, as a share.
     """
-    measurements = 4 + max(1, math.ceil(math.log2(max(2, positions))))
-    share = ERROR / measurements
+    share = ERROR / number
     return replace(Rule(), floor=floor, alpha=share, confidence=1 - 2 * share)
+
+
+def rule_of_search(positions: int, floor: float) -> Rule:
+    """The rule of each measurement of one search among so many positions."""
+    return rule_of_measurements(measurements_of_search(positions), floor)
+
+
+def error_of(measured: int, planned: int) -> float:
+    """The chance that any of so many measurements is wrong, of which so many were planned for."""
+    return min(1.0, ERROR * measured / planned)
 
 
 def measured(outcome: Outcome) -> Measured | Unusable:
@@ -47,6 +74,29 @@ def measured(outcome: Outcome) -> Measured | Unusable:
         high=where.high,
         p=1.0 if outcome.p is None else outcome.p,
         reason=outcome.reason,
+    )
+
+
+def as_measured(trial: Trial) -> Measured | Unusable:
+    """A measurement that was kept, for a search."""
+    standing = _STANDINGS_OF_TRIALS.get(trial.verdict)
+    if trial.exact:
+        found = counted(trial.base_value, trial.head_value, trial.floor)
+        return found if standing is not None else Unusable(reason=trial.reason)
+    if standing is None:
+        return Unusable(reason=trial.reason)
+    if trial.verdict == "identical":
+        return Measured(standing="equal", centre=0.0, low=0.0, high=0.0, reason=trial.reason)
+    centre = trial.log_ratio
+    if centre is None:
+        return Unusable(reason=trial.reason or "it has no figure")
+    return Measured(
+        standing=standing,
+        centre=centre,
+        low=math.log(trial.ci_low) if trial.ci_low else -math.inf,
+        high=math.log(trial.ci_high) if trial.ci_high else math.inf,
+        p=1.0 if trial.p is None else trial.p,
+        reason=trial.reason,
     )
 
 

@@ -16,8 +16,8 @@ import math
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Literal
 
+from harness.records.bisection import Nearer
 from harness.stats.rule import Standing
 
 
@@ -55,7 +55,6 @@ class Unusable:
 
 # Measures position `head` beside position `base`; the floor is a share, as a rule's.
 Measure = Callable[[int, int, float], Measured | Unusable]
-Nearer = Literal["base", "head", "between", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +161,7 @@ class _Search:
 
     def _nearer(self, first: int, place: int, edge: float, whole: Measured) -> Nearer:
         found = self._measure(first, place, edge)
-        nearer: Nearer = "unknown" if isinstance(found, Unusable) else _nearer(found, whole)
+        nearer: Nearer = "unknown" if isinstance(found, Unusable) else nearer_end(found, whole)
         self.probes.append(Probe(base=first, head=place, floor=edge, found=found, nearer=nearer))
         return nearer
 
@@ -183,7 +182,12 @@ def _inside(before: int, after: int) -> range:
     return range(before + 1, after) if before < after else range(before - 1, after, -1)
 
 
-def _nearer(found: Measured, whole: Measured) -> Nearer:
+def nearer_end(found: Measured, whole: Measured) -> Nearer:
+    """To which end of a stretch a position belongs that was measured beside its first one.
+
+    Args:
+        whole: The last one, beside the first.
+    """
     if found.standing == "equal" or (found.differs and found.standing != whole.standing):
         return "base"
     if found.differs:

@@ -1,0 +1,316 @@
+"""The line of `harness bisect` over releases: a history -> positions, compiled -> measurements -> steps.
+
+A search asks for one release beside another. It is installed, compiled and checked once, as a side of a comparison is,
+and measured by the judge of comparisons; each measurement is on disk before the next one begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import datetime, timezone
+from typing import Any
+
+from packaging.version import Version
+from pydantic import ValidationError
+
+from harness.bisect.judged import measurements_of_search
+from harness.bisect.search import Measured, Step, Unusable, find_steps
+from harness.bisect.trials import Place
+from harness.cache import environments_root
+from harness.compare.sides import selfcheck_of
+from harness.errors import RunError, ToolchainError, UsageError
+from harness.machine.environment import capture_environment
+from harness.metrics import METRICS, Metric, metric_named
+from harness.progress import Progress
+from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
+from harness.stages.bisect_underway import SPENT, BisectOptions, BisectUnderway
+from harness.store.bisect_directory import BegunBisect, BisectDirectory, find_bisect
+from harness.store.files import adapter
+from harness.suite.completion import case_names
+from harness.suite.load import load_suite
+from harness.text import did_you_mean, plural
+from harness.toolchain import Toolchain, get_toolchains, release_named, releases_between
+
+# Options of a bisect that goes on; all others are those that it was begun with.
+_ANEW = ("resume", "results", "budget", "wait", "quiet", "verbose")
+# Where a selfcheck found that even a change to twice the time stays unseen.
+_SEES_NOTHING = 1.0
+
+
+# --- beginning, and going on ---
+
+
+def underway_of(options: BisectOptions, command: Sequence[str], progress: Progress) -> BisectUnderway:
+    """The bisect that the options ask for, new or to go on with; nothing is compiled yet.
+
+    Raises:
+        UsageError: The options contradict each other, or the suite has no such case or the harness no such metric.
+        ToolchainError: The package index cannot be asked.
+        RunError: The one to go on with is none, or was begun on another machine.
+    """
+    environment = capture_environment()
+    machine = str(environment.get("machine", {}).get("id", ""))
+    if options.resume is not None:
+        directory = BisectDirectory.resume(find_bisect(options.resume, options.results))
+        if directory.begun.machine != machine:
+            raise RunError(f"{directory.path}: was begun on another machine; go on there, or begin it again")
+        options = _going_on(directory, options)
+        metric = _require_sense(options)
+        return BisectUnderway(options, directory, metric, floor_of(options, metric), progress)
+    metric = _require_sense(options)
+    history: tuple[str, ...] = ()
+    if options.over == "releases":
+        options = _with_ends(options, progress.note)
+        history = _history(options, progress.note)
+    facts = selfcheck_of(environment)
+    begun = BegunBisect(
+        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        machine=machine,
+        noise=0.0 if facts is None else _SEES_NOTHING if facts.detects is None else facts.detects,
+        options=adapter(BisectOptions).dump_python(options, mode="json"),
+        command=tuple(command),
+        history=history,
+    )
+    directory = BisectDirectory.create(options.results, load_suite(options.chosen[0]).suite.name, begun)
+    return BisectUnderway(options, directory, metric, floor_of(options, metric), progress)
+
+
+def _going_on(directory: BisectDirectory, options: BisectOptions) -> BisectOptions:
+    default = BisectOptions()
+    names = [option.name for option in fields(BisectOptions) if option.name not in _ANEW]
+    if given := [name for name in names if getattr(options, name) != getattr(default, name)]:
+        raise UsageError(f"--resume goes on with the bisect's own settings; leave out {', '.join(given)}")
+    try:
+        begun: BisectOptions = adapter(BisectOptions).validate_python(directory.begun.options)
+    except ValidationError:
+        raise RunError(f"{directory.path}: is damaged; begin the bisect again") from None
+    anew = {name: getattr(options, name) for name in ("budget", "wait", "quiet", "verbose")}
+    return replace(begun, results=directory.path.parent, **anew)
+
+
+def _require_sense(options: BisectOptions) -> Metric:
+    """The metric, once it is known that the options go together.
+
+    Raises:
+        UsageError: They do not.
+    """
+    if options.suite is None or options.case is None:
+        raise UsageError("say what is bisected, as in `harness bisect suites/esrgan.toml --case rdb/stock@cpu`")
+    names = case_names(options.suite)
+    if options.case not in names:
+        hint = did_you_mean(options.case, names, f"; `harness list {options.suite}` shows them all")
+        raise UsageError(f"{options.suite}: there is no case {options.case!r}{hint}")
+    metric = require_metric(options.metric)
+    of_releases = {"--good": options.good, "--bad": options.bad, "--fixed": options.fixed}
+    if options.over == "flags":
+        if given := [name for name, value in of_releases.items() if value is not None]:
+            raise UsageError(f"{given[0]} is a release, and --over flags searches one variant's parts; leave it out")
+        return metric
+    if options.good is None or options.bad is None:
+        raise UsageError("give two releases, as in --good iree==3.6.0 --bad iree==3.8.0; or --over flags")
+    if options.base is not None or options.toolchain is not None:
+        raise UsageError("--base and --toolchain are for --over flags; leave them out")
+    return metric
+
+
+def require_metric(name: str) -> Metric:
+    """The metric of that name.
+
+    Raises:
+        UsageError: There is none.
+    """
+    metric = metric_named(name)
+    if metric is None:
+        raise UsageError(f"--metric {name}: there is no such metric{did_you_mean(name, [*METRICS])}")
+    return metric
+
+
+def floor_of(options: BisectOptions, metric: Metric) -> float:
+    """The user's, else the suite's, else the metric's own."""
+    if options.floor is not None:
+        return options.floor
+    return load_suite(options.chosen[0]).suite.floors.get(metric.name, metric.floor)
+
+
+# --- the history ---
+
+
+def _with_ends(options: BisectOptions, note: Callable[[str], None]) -> BisectOptions:
+    """The options with releases that mean the same tomorrow.
+
+    Raises:
+        ToolchainError: One is no release, or the package index cannot be asked for the newest.
+    """
+    assert options.good is not None and options.bad is not None  # noqa: S101 (_require_sense made sure)
+    return replace(
+        options,
+        good=release_named(options.good, note),
+        bad=release_named(options.bad, note),
+        fixed=None if options.fixed is None else release_named(options.fixed, note),
+    )
+
+
+def _ends(options: BisectOptions) -> list[str]:
+    """Good, bad, and fixed where it is given."""
+    return [release for release in (options.good, options.bad, options.fixed) if release is not None]
+
+
+def _history(options: BisectOptions, note: Callable[[str], None]) -> tuple[str, ...]:
+    """The releases that are searched, the oldest first, the ends among them.
+
+    Raises:
+        UsageError: Two ends are one release, or the fixed one does not lie beyond the bad one.
+        ToolchainError: One is no release, or the index cannot be asked.
+    """
+    releases = _ends(options)
+    ends = [Version(release) for release in releases]
+    if len(set(ends)) < len(ends):
+        raise UsageError(f"two ends of the search are one release ({', '.join(releases)}); give different ones")
+    if len(ends) == 3 and not (ends[0] < ends[1] < ends[2] or ends[0] > ends[1] > ends[2]):
+        good, bad, fixed = releases
+        raise UsageError(f"--fixed {fixed} does not lie beyond --bad {bad}, seen from --good {good}; correct the order")
+    low, high = min(ends), max(ends)
+    if options.release:
+        between: Sequence[str] = [release_named(text, note) for text in options.release]
+    else:
+        between = releases_between(str(low), str(high), pre=options.pre)
+    skipped = {Version(release_named(text, note)) for text in options.skip}
+    if lost := skipped & set(ends):
+        raise UsageError(f"--skip {min(lost)} is an end of the search; give another end")
+    wanted = {Version(release): release for release in (*between, *releases)}
+    return tuple(wanted[version] for version in sorted(wanted) if low <= version <= high and version not in skipped)
+
+
+class _History:
+    """The positions of a history of releases: each is installed, compiled and checked when it is first asked for."""
+
+    def __init__(self, underway: BisectUnderway) -> None:
+        self.releases = underway.directory.begun.history
+        self._underway = underway
+        self._toolchains: dict[str, Toolchain] = {}
+
+    def measure(self, base: int, head: int, floor: float) -> Measured | Unusable:
+        """As the search wants it."""
+        return self._underway.measure(self.releases[base], self.releases[head], floor, self.place)
+
+    def place(self, release: str) -> Place | Unusable:
+        """A release with the case compiled, or why there is none."""
+        return self._underway.place(release, lambda: self._compiled(release))
+
+    def _compiled(self, release: str) -> Place | Unusable:
+        suite, case = self._underway.options.chosen
+        ends = [self._toolchain(end) for end in _ends(self._underway.options)]
+        toolchain = self._toolchain(release)
+        others = [other for other in ends if other.version != toolchain.version]
+        return self._underway.compiled(release, suite, case, toolchain, others)
+
+    def _toolchain(self, release: str) -> Toolchain:
+        """Installed where it is not here.
+
+        Raises:
+            ToolchainError: It cannot be had; the message says how to go on, with it or without.
+        """
+        if release not in self._toolchains:
+            try:
+                (found,) = get_toolchains([release], root=environments_root(), on_install=self._underway.progress.note)
+            except ToolchainError as error:
+                remedy = f"then {self._underway.how_to_go_on}, or begin again with --skip {release}"
+                raise ToolchainError(f"{error}; {remedy}") from None
+            self._toolchains[release] = found
+        return self._toolchains[release]
+
+
+# --- the search ---
+
+
+def bisect_releases(underway: BisectUnderway) -> Bisection:
+    """Search the releases between the good and the bad one, and between the bad and the fixed one.
+
+    Raises:
+        UsageError: The case cannot be measured with one of the ends.
+        ToolchainError: A release cannot be had; the message says how to go on.
+        Interrupted: The message says how to go on.
+    """
+    history, ends = _History(underway), _ends(underway.options)
+    releases, bad = history.releases, ends[1]
+    # Towards the bad one from either side: the good and the repaired end show nothing beside each other.
+    stretches = [(releases.index(end), releases.index(bad)) for end in ends if end != bad]
+    underway.planned = sum(measurements_of_search(abs(last - first) + 1) for first, last in stretches)
+    underway.progress.note(
+        f"{plural(len(releases), 'release')} from {releases[0]} to {releases[-1]}: about {underway.planned} "
+        f"measurements of {underway.metric.name} tell"
+    )
+    for release in ends:
+        end = history.place(release)
+        if isinstance(end, Unusable):
+            case = underway.options.chosen[1]
+            raise UsageError(f"{case} cannot be measured with IREE {release}, an end of the search: {end.reason}")
+    steps: list[FoundStep] = []
+    unknown: list[OpenStretch] = []
+    for first, last in stretches:
+        begin = len(underway.trials)
+        findings = find_steps(first, last, history.measure, underway.floor)
+        asked = (probe for probe in findings.probes if not _was_spent(probe.found))
+        underway.say_where_they_belong(begin, (probe.nearer for probe in asked))
+        steps += [_found(step, history, underway) for step in findings.steps]
+        unknown += [
+            OpenStretch(first=releases[one], last=releases[other], reason=reason)
+            for (one, other), reason in findings.open.items()
+        ]
+    steps.sort(key=lambda step: releases.index(step.before))
+    return underway.concluded(ends, releases, steps=tuple(steps), open=tuple(unknown))
+
+
+def _was_spent(found: Measured | Unusable) -> bool:
+    return isinstance(found, Unusable) and found.reason == SPENT
+
+
+def _found(step: Step, history: _History, underway: BisectUnderway) -> FoundStep:
+    """A step of a search, in the order of the history."""
+    releases = history.releases
+    size = underway.trial(releases[step.before], releases[step.after], underway.floor)
+    first, second = sorted((step.before, step.after))
+    before, after = history.place(releases[first]), history.place(releases[second])
+    explanation = ""
+    if isinstance(before, Place) and isinstance(after, Place):
+        explanation = explain_step(before, after, underway.options)
+    return FoundStep(
+        before=releases[first],
+        after=releases[second],
+        size=size if step.before == first else turned_round(size),
+        passed_over=tuple(releases[number] for number in sorted(step.passed_over)),
+        explanation=explanation,
+    )
+
+
+_TURNED: Mapping[str, Any] = {"regressed": "improved", "improved": "regressed"}
+
+
+def turned_round(trial: Trial) -> Trial:
+    """The same measurement seen from the other side."""
+    return replace(
+        trial,
+        base=trial.head,
+        head=trial.base,
+        verdict=_TURNED.get(trial.verdict, trial.verdict),
+        ratio=_inverse(trial.ratio),
+        ci_low=_inverse(trial.ci_high),
+        ci_high=_inverse(trial.ci_low),
+        base_value=trial.head_value,
+        head_value=trial.base_value,
+    )
+
+
+def _inverse(ratio: float | None) -> float | None:
+    return 1 / ratio if ratio else None
+
+
+def explain_step(before: Place, after: Place, options: BisectOptions) -> str:
+    """What the compiler does differently across a step, in a sentence; "" where nobody says it.
+
+    Both places have a finished run (`side`), the case in it and the toolchain that compiled it, which is all that an
+    explanation begins with. Nothing else of a bisect asks for one.
+    """
+    del before, after, options
+    return ""
