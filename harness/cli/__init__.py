@@ -18,6 +18,8 @@ from harness.text import terminal_line
 __all__ = ["main", "run_command_line"]
 
 _interruptions: list[int] = []
+# `git bisect run` takes any other status below this one for bad, also that of a misspelt option.
+_FOR_GIT_BISECT, _CANNOT_TELL, _STOPS_GIT_BISECT = "verdict", 125, 128
 
 
 def main() -> None:
@@ -34,6 +36,13 @@ def main() -> None:
 
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command line; its exit status. Errors are one sentence on stderr."""
+    status = _status_of(arguments)
+    if list(arguments[:1]) == [_FOR_GIT_BISECT] and status not in (0, 1, _CANNOT_TELL) and status < _STOPS_GIT_BISECT:
+        return _STOPS_GIT_BISECT + status
+    return status
+
+
+def _status_of(arguments: Sequence[str]) -> int:
     _interruptions.clear()
     signal.signal(signal.SIGTERM, _interrupt)
     if hasattr(signal, "SIGHUP"):

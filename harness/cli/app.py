@@ -27,6 +27,10 @@ COMMANDS = {
         "inspect:bench",
         "Time a model's file under several sets of flags side by side, and say which is faster; no suite is needed.",
     ),
+    "bisect": (
+        "bisect:bisect",
+        "Find the release since which a case is slower, or the flags that make it so, by measuring.",
+    ),
     "compare": (
         "compare:compare",
         "Say of every case whether head is slower, faster or as fast as base, by measuring both side by side.",
@@ -85,6 +89,10 @@ COMMANDS = {
         "compare:selfcheck",
         "Compare modules with themselves: how often are verdicts wrong on this machine, and how small a change is "
         "seen?",
+    ),
+    "verdict": (
+        "bisect:verdict",
+        "Say whether a case is as good as a run's, as `git bisect run` wants it: exit status 0 good, 1 bad, 125 not known.",
     ),
 }
 

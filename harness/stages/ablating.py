@@ -67,7 +67,7 @@ def write_ablation(options: AblateOptions) -> Path:
         "description": f"What each option of {plugin} does: added to {on} alone, left out alone, and all",
         "baseline": WITHOUT,
         "flagset_files": [moved_path(file, suite, folder) for file in table.flagset_files],
-        "models": {name: _moved_model(content["models"][name], suite, folder) for name in models},
+        "models": {name: moved_model(content["models"][name], suite, folder) for name in models},
         "variants": {name: _variant(base, plugin, switched) for name, switched in steps.items()},
         "devices": {name: content["devices"][name] for name in devices},
         "ir": content.get("ir") or DEFAULT_IR,
@@ -151,7 +151,8 @@ def moved_path(file: str, suite: Path, folder: Path) -> str:
     return Path(os.path.relpath(path.parent.resolve() / path.name, folder.resolve())).as_posix()
 
 
-def _moved_model(model: Mapping[str, Any], suite: Path, folder: Path) -> dict[str, Any]:
+def moved_model(model: Mapping[str, Any], suite: Path, folder: Path) -> dict[str, Any]:
+    """A model's table, whose paths are relative to the suite, for a suite in another folder."""
     moved = dict(model)
     for key in ("mlir", "onnx"):
         if key in moved:

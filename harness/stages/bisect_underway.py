@@ -246,8 +246,9 @@ class BisectUnderway:
         )
 
     def trial(self, base: str, head: str, floor: float) -> Trial:
-        """What came of a measurement that was asked."""
-        return next(trial for trial in self.trials if trial.key == (base, head, floor))
+        """What came of a measurement that was asked; one that there was no time for is inconclusive."""
+        unasked = Trial(base=base, head=head, floor=floor, verdict="inconclusive", reason=SPENT)
+        return next((trial for trial in self.trials if trial.key == (base, head, floor)), unasked)
 
     def say_where_they_belong(self, begin: int, belongs: Iterator[Nearer]) -> None:
         """Put down to which end of its stretch the head of each measurement belongs.

@@ -1,0 +1,87 @@
+"""`harness bisect` and `harness verdict`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Literal
+
+from harness.cli.app import app
+from harness.cli.output import print_page, print_text, reporter, tell, teller
+from harness.errors import ExitCode, Interrupted
+from harness.metrics import metric_named
+from harness.records.bisection import Bisection
+from harness.report.bisect_page import bisect_json, bisect_page, times_that_of
+from harness.report.markdown import to_markdown
+from harness.stages.bisect_underway import BisectOptions, BisectUnderway
+from harness.stages.bisecting import bisect_releases, underway_of
+from harness.stages.bisecting_parts import bisect_parts
+from harness.stages.verdict import Judged, VerdictOptions, Word, judge_now
+
+# As `git bisect run` wants it.
+_CANNOT_TELL = 125
+_STATUS: dict[Word, int] = {"good": ExitCode.OK, "bad": ExitCode.REGRESSION, "cannot tell": _CANNOT_TELL}
+
+
+@app.command
+def bisect(
+    options: BisectOptions | None = None,
+    *,
+    format: Literal["terminal", "markdown", "json"] = "terminal",  # noqa: A002 (the option's name)
+) -> int:
+    """Find the release since which a case is slower, or the flags that make it so, by measuring.
+
+    harness bisect suites/esrgan.toml --case rdb/stock@cpu --good iree==3.6.0 --bad iree==3.8.0
+
+    harness bisect suites/esrgan.toml --case rdb/nhwc-tuned@cpu --over flags
+
+    The exit status is 0 where the answer is known, and 4 where something stays open.
+
+    Args:
+        format: How to print the answer.
+    """
+    options = options or BisectOptions()
+    with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
+        underway = underway_of(options, ("harness", *sys.argv[1:]), progress)
+        with underway:
+            found = _found(underway)
+            if found.finished:
+                underway.directory.finish(bisect_json(found), to_markdown(bisect_page(found)))
+    if format == "json":
+        print_text(bisect_json(found))
+    else:
+        print_page(bisect_page(found), format)
+    if not options.quiet:
+        tell(f"Kept in {underway.directory.path}")
+    return ExitCode.INCONCLUSIVE if found.open or not found.finished else ExitCode.OK
+
+
+def _found(underway: BisectUnderway) -> Bisection:
+    search = bisect_parts if underway.options.over == "flags" else bisect_releases
+    try:
+        return search(underway)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; {underway.how_to_go_on}") from None
+
+
+@app.command
+def verdict(options: VerdictOptions) -> int:
+    """Say whether a case is as good as a run's, as `git bisect run` wants it: exit status 0 good, 1 bad, 125 not known.
+
+    git bisect run harness verdict suites/x.toml --case net/stock@cpu --against ../good --compiler build
+
+    What is wrong with the question itself ends with a status of 128 or more, at which git bisect stops.
+    """
+    with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
+        judged = judge_now(options, progress)
+    print_text(_said(judged, options))
+    teller(quiet=options.quiet)(f"exit status {_STATUS[judged.word]}")
+    return int(_STATUS[judged.word])
+
+
+def _said(judged: Judged, options: VerdictOptions) -> str:
+    """`bad: latency of net/stock@cpu 1.420 [1.401, 1.440] times that of the run (confirmed in 12 generations)`."""
+    trial, metric = judged.trial, metric_named(options.metric)
+    if trial is None or metric is None or (trial.ratio is None and trial.head_value is None):
+        return f"{judged.word}: {options.case}: {judged.reason}"
+    words = times_that_of("the run", trial, metric.unit)
+    return f"{judged.word}: {options.metric} of {options.case} {words} ({judged.reason})"

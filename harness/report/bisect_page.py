@@ -1,0 +1,269 @@
+"""What a bisect found, as a page: the answer in a sentence, the steps or causes, and all that was tried."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from harness.metrics import metric_title
+from harness.records.bisection import Bisection, FoundCause, FoundStep, Trial
+from harness.report.data import Field, tabulate, to_json
+from harness.report.page import Bullets, Column, Page, Paragraph, Part, Step, Steps, Table, Warnings
+from harness.report.units import interval_text, share, unit_of
+from harness.report.verdicts import MARKS, TONES
+from harness.text import plural
+
+_COMMITS = "https://github.com/iree-org/iree/compare"
+_BELONGS = {"base": "the first", "head": "the last", "between": "neither", "unknown": "not known", "": ""}
+_REVISION_DIGITS = 10
+
+
+def bisect_json(found: Bisection) -> str:
+    """A bisection as a document."""
+    return to_json(asdict(found))
+
+
+def bisect_page(found: Bisection) -> Page:
+    """A bisection for a terminal, or as Markdown."""
+    parts: list[Part] = [Paragraph(answer(found), "strong")]
+    if notes := [*found.notes, *_contradicted(found)]:
+        parts.append(Warnings(notes))
+    parts += _steps_table(found) if found.over == "releases" else _causes_tables(found)
+    if found.open:
+        parts.append(Bullets([f"Not known between {one.first} and {one.last}: {one.reason}" for one in found.open]))
+    parts += [*_trials_table(found), *_unusable_table(found), *_commits(found)]
+    if steps := _next_steps(found):
+        parts.append(Steps(steps))
+    return Page(title=_title(found), parts=parts, notes=_trust(found))
+
+
+def _title(found: Bisection) -> str:
+    what = f"{found.suite}: {metric_title(found.metric).lower()} of {found.case}"
+    if found.over == "releases":
+        ends = ", ".join(found.ends[1:])
+        return f"{what} from IREE {found.ends[0]} to {ends}"
+    return f"{what} beside variant {found.ends[0]}"
+
+
+def answer(found: Bisection) -> str:
+    """The answer in a sentence or several, fit to be pasted."""
+    if found.over == "flags":
+        return _answer_of_parts(found)
+    if found.steps:
+        sentences = (" ".join(filter(None, (_began(step, found), step.explanation))) for step in found.steps)
+        return " ".join(sentences)
+    if found.open or not found.finished:
+        return f"It is not known since when the {_figure(found)} of {found.case} is what it is: {_why_open(found)}."
+    return f"The {_figure(found)} of {found.case} does not change: {'; '.join(_ends(found))}."
+
+
+def _began(step: FoundStep, found: Bisection) -> str:
+    """The sentence of a step: `Since 3.7.0: latency 1.420 [1.401, 1.440] times that of 3.6.0.`."""
+    words = f"{_figure(found)} {times_that_of(step.before, step.size, found.unit)}"
+    if not step.passed_over:
+        return f"Since {step.after}: {words}."
+    between = ", ".join(step.passed_over)
+    return f"Since {step.after} at the latest: {words}; it may have begun with {between}, which cannot be measured."
+
+
+def _answer_of_parts(found: Bisection) -> str:
+    base, variant = found.ends
+    if not found.causes:
+        why = _why_open(found) if found.open or not found.finished else "; ".join(_ends(found))
+        return f"No part of {variant} is found to change the {_figure(found)} of {base}: {why}."
+    return f"{'; '.join(_made(cause, found) for cause in found.causes)}."
+
+
+def _made(cause: FoundCause, found: Bisection) -> str:
+    """The clause of a cause: `--iree-a and --iree-b together: latency 0.602 [0.598, 0.606] times that of stock`."""
+    names = " and ".join(found.parts[number - 1] for number in cause.parts)
+    together = " together" if len(cause.parts) > 1 else ""
+    beside = f" with part {_numbers(cause.beside)}" if cause.beside else ""
+    inside = f" (of what it sets: {' or '.join(cause.inside)})" if cause.inside else ""
+    words = times_that_of(f"{found.ends[0]}{beside}", cause.size, found.unit)
+    return f"{names}{inside}{together}: {_figure(found)} {words}"
+
+
+def times_that_of(base: str, trial: Trial, unit: str) -> str:
+    """`1.420 [1.401, 1.440] times that of 3.6.0`; of counts that were zero `2, and 0 with 3.6.0`."""
+    if trial.ratio is not None:
+        return f"{interval_text(trial.ratio, trial.ci_low, trial.ci_high)} times that of {base}"
+    column = unit_of(unit, [trial.base_value, trial.head_value])
+    figures = [f"{column.text(value)} {column.name}".strip() for value in (trial.head_value, trial.base_value)]
+    return f"{figures[0]}, and {figures[1]} with {base}"
+
+
+def _ends(found: Bisection) -> list[str]:
+    """What the ends are beside each other."""
+    whole = [trial for trial in found.trials if {trial.base, trial.head} <= set(found.ends)]
+    if found.over == "flags":
+        whole = list(found.trials[:1])
+    return [f"that of {trial.head} is {times_that_of(trial.base, trial, found.unit)}" for trial in whole]
+
+
+def _why_open(found: Bisection) -> str:
+    return found.open[0].reason if found.open else "not all was measured"
+
+
+def _figure(found: Bisection) -> str:
+    return metric_title(found.metric).lower()
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    return "+".join(map(str, numbers))
+
+
+def _contradicted(found: Bisection) -> list[str]:
+    """That the end that was called bad is the better one."""
+    if found.over == "flags":
+        return []
+    good, bad = found.ends[:2]
+    whole = next((trial for trial in found.trials if (trial.base, trial.head) == (good, bad)), None)
+    if whole is None or whole.verdict != "improved":
+        return []
+    return [f"{bad} was given as bad, and is the better one: {times_that_of(good, whole, found.unit)}"]
+
+
+# --- tables ---
+
+
+def _steps_table(found: Bisection) -> list[Part]:
+    if not found.steps:
+        return []
+    rows = found.steps
+    sizes: tuple[Field[FoundStep], ...] = (
+        Field(title="since", kind="name", value=lambda step: step.after),
+        Field(title="last before it", kind="name", value=lambda step: step.before),
+        Field(title="change", kind="text", value=lambda step: _marked(step.size)),
+        Field(title="ratio", kind="text", value=lambda step: _ratio(step.size)),
+        Field(title="before", value=lambda step: step.size.base_value, unit=found.unit),
+        Field(title="after", value=lambda step: step.size.head_value, unit=found.unit),
+        Field(title="passed over", kind="text", value=lambda step: ", ".join(step.passed_over), rank=1),
+        Field(title="what differs", kind="sentence", value=lambda step: step.explanation, rank=1),
+    )
+    tones = [TONES[step.size.verdict] for step in rows]
+    return [Table(title="Steps", columns=tabulate(sizes, rows), tones=tones)]
+
+
+def _causes_tables(found: Bisection) -> list[Part]:
+    numbers = [f"{number}" for number in range(1, len(found.parts) + 1)]
+    tables: list[Part] = [
+        Table(
+            title=f"Parts of {found.ends[1]}",
+            columns=[Column("number", numbers, kind="text"), Column("part", list(found.parts), kind="name")],
+        )
+    ]
+    if found.causes:
+        fields: tuple[Field[FoundCause], ...] = (
+            Field(title="parts", kind="name", value=lambda cause: _numbers(cause.parts)),
+            Field(title="beside", kind="text", value=lambda cause: _numbers(cause.beside)),
+            Field(title="change", kind="text", value=lambda cause: _marked(cause.size)),
+            Field(title="ratio", kind="text", value=lambda cause: _ratio(cause.size)),
+            Field(title="before", value=lambda cause: cause.size.base_value, unit=found.unit),
+            Field(title="after", value=lambda cause: cause.size.head_value, unit=found.unit),
+            Field(title="each alone", kind="sentence", value=_alone),
+            Field(title="remark", kind="sentence", value=_remark),
+        )
+        tones = [TONES[cause.size.verdict] for cause in found.causes]
+        tables.append(Table(title="What makes the difference", columns=tabulate(fields, found.causes), tones=tones))
+    return tables
+
+
+def _alone(cause: FoundCause) -> tuple[str, ...]:
+    return tuple(f"{trial.head}: {_ratio(trial)} ({trial.verdict})" for trial in cause.alone)
+
+
+def _remark(cause: FoundCause) -> tuple[str, ...]:
+    untold = ("a smaller set could not be told, so there may be one",) if cause.untold else ()
+    inside = (f"of what the level sets: {' or '.join(cause.inside)}",) if cause.inside else ()
+    return (*untold, *inside)
+
+
+def _trials_table(found: Bisection) -> list[Part]:
+    if not found.trials:
+        return []
+    fields: tuple[Field[Trial], ...] = (
+        Field(title="measured", kind="name", value=lambda trial: trial.head),
+        Field(title="beside", kind="text", value=lambda trial: trial.base),
+        Field(title="edge", kind="text", value=lambda trial: share(round(trial.floor, 6)), rank=2),
+        Field(title="finding", kind="text", value=_marked),
+        Field(title="ratio", kind="text", value=_ratio),
+        Field(title="before", value=lambda trial: trial.base_value, unit=found.unit, rank=1),
+        Field(title="after", value=lambda trial: trial.head_value, unit=found.unit, rank=1),
+        Field(title="belongs to", kind="text", value=lambda trial: _BELONGS[trial.belongs]),
+        Field(title="generations", value=lambda trial: trial.generations or None, rank=2),
+        Field(title="s", kind="text", value=lambda trial: f"{trial.seconds:.0f}" if trial.seconds else "", rank=2),
+        Field(title="why", kind="sentence", value=_why, rank=1),
+    )
+    tones = [TONES[trial.verdict] for trial in found.trials]
+    return [Table(title="All that was measured", columns=tabulate(fields, found.trials), tones=tones)]
+
+
+def _why(trial: Trial) -> str:
+    """Why it has no ratio, or is not decided."""
+    return "" if trial.verdict in ("regressed", "improved", "unchanged") else trial.reason
+
+
+def _marked(trial: Trial) -> str:
+    return f"{MARKS[trial.verdict]} {trial.verdict}"
+
+
+def _ratio(trial: Trial) -> str:
+    return interval_text(trial.ratio, trial.ci_low, trial.ci_high)
+
+
+def _unusable_table(found: Bisection) -> list[Part]:
+    lost = [position for position in found.positions if position.unusable]
+    if not lost:
+        return []
+    columns = [
+        Column("position", [position.name for position in lost], kind="name"),
+        Column("why", [position.unusable for position in lost], kind="sentence"),
+    ]
+    return [Table(title="What cannot be measured", columns=columns)]
+
+
+# --- what follows from it ---
+
+
+def _commits(found: Bisection) -> list[Part]:
+    """Where the commits of IREE are that lie in each step."""
+    revisions = {position.name: position.revision for position in found.positions}
+    lines = []
+    for step in found.steps:
+        ends = [revisions.get(name, "")[:_REVISION_DIGITS] for name in (step.before, step.after)]
+        if all(ends):
+            lines.append(f"The commits of IREE from {step.before} to {step.after}: {_COMMITS}/{ends[0]}...{ends[1]}")
+    return [Bullets(lines)] if lines else []
+
+
+def _next_steps(found: Bisection) -> list[Step]:
+    if not found.finished:
+        return [Step("go on with more time", shlex.join(["harness", "bisect", "--resume", found.id]))]
+    of_case = ["--suite", found.suite, "--case", found.case]
+    return [
+        Step(
+            f"see what the compiler does differently from {step.before} to {step.after}",
+            shlex.join(["harness", "ir", f"iree=={step.before}", f"iree=={step.after}", *of_case]),
+        )
+        for step in found.steps
+    ]
+
+
+def _trust(found: Bisection) -> list[str]:
+    measured = [trial for trial in found.trials if trial.generations]
+    lines = [f"Bisect {found.id}, on {found.machine}."]
+    if found.error:
+        lines.append(
+            f"The chance that any of {plural(len(measured), 'measurement')} is wrong is at most "
+            f"{share(found.error)}, by the figures of the rule; all intervals hold together at that confidence."
+        )
+    elif found.trials:
+        lines.append("The figures are counted, so equal code gives equal ones.")
+    if found.over == "releases" and found.trials:
+        lines.append(
+            "Each release was measured beside the first of its stretch, and belongs to the end that it is nearer to: "
+            "the edge lies half way."
+        )
+    return lines
