@@ -30,13 +30,16 @@ def main() -> None:
     if lost := what_was_lost():
         _complain(lost)
     if is_cut_short() and status == ExitCode.OK:
-        status = int(ExitCode.USAGE)
+        status = _as_git_bisect_reads_it(sys.argv[1:], int(ExitCode.USAGE))
     sys.exit(status)
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command line; its exit status. Errors are one sentence on stderr."""
-    status = _status_of(arguments)
+    return _as_git_bisect_reads_it(arguments, _status_of(arguments))
+
+
+def _as_git_bisect_reads_it(arguments: Sequence[str], status: int) -> int:
     if list(arguments[:1]) == [_FOR_GIT_BISECT] and status not in (0, 1, _CANNOT_TELL) and status < _STOPS_GIT_BISECT:
         return _STOPS_GIT_BISECT + status
     return status

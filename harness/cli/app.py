@@ -92,7 +92,7 @@ COMMANDS = {
     ),
     "verdict": (
         "bisect:verdict",
-        "Say whether a case is as good as a run's, as `git bisect run` wants it: exit status 0 good, 1 bad, 125 not known.",
+        "Say whether a case is as good as a run's, with the exit status that `git bisect run` wants.",
     ),
 }
 

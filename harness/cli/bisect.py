@@ -65,11 +65,12 @@ def _found(underway: BisectUnderway) -> Bisection:
 
 @app.command
 def verdict(options: VerdictOptions) -> int:
-    """Say whether a case is as good as a run's, as `git bisect run` wants it: exit status 0 good, 1 bad, 125 not known.
+    """Say whether a case is as good as a run's, with the exit status that `git bisect run` wants.
 
     git bisect run harness verdict suites/x.toml --case net/stock@cpu --against ../good --compiler build
 
-    What is wrong with the question itself ends with a status of 128 or more, at which git bisect stops.
+    The exit status is 0 where it is, 1 where it is worse, and 125 where it cannot be told, for example since this commit
+    does not compile. What is wrong with the question itself ends with 128 or more, at which git bisect stops.
     """
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
         judged = judge_now(options, progress)
