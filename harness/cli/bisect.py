@@ -69,8 +69,8 @@ def verdict(options: VerdictOptions) -> int:
 
     git bisect run harness verdict suites/x.toml --case net/stock@cpu --against ../good --compiler build
 
-    The exit status is 0 where it is, 1 where it is worse, and 125 where it cannot be told, for example since this commit
-    does not compile. What is wrong with the question itself ends with 128 or more, at which git bisect stops.
+    The exit status is 0 where it is, 1 where it is worse, and 125 where it cannot be told, for example since it does
+    not compile. What is wrong with the question itself ends with 128 or more, at which git bisect stops.
     """
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
         judged = judge_now(options, progress)

@@ -64,7 +64,8 @@ def _began(step: FoundStep, found: Bisection) -> str:
     if not step.passed_over:
         return f"Since {step.after}: {words}."
     between = ", ".join(step.passed_over)
-    return f"Since {step.after} at the latest: {words}; it may have begun with {between}, which cannot be measured."
+    why = "cannot be measured" if found.finished else "was not measured yet"
+    return f"Since {step.after} at the latest: {words}; it may have begun with {between}, which {why}."
 
 
 def _answer_of_parts(found: Bisection) -> str:

@@ -215,7 +215,9 @@ class _History:
             try:
                 (found,) = get_toolchains([release], root=environments_root(), on_install=self._underway.progress.note)
             except ToolchainError as error:
-                remedy = f"then {self._underway.how_to_go_on}, or begin again with --skip {release}"
+                is_end = release in _ends(self._underway.options)
+                without = "" if is_end else f", or begin again with --skip {release}"
+                remedy = f"then {self._underway.how_to_go_on}{without}"
                 raise ToolchainError(f"{error}; {remedy}") from None
             self._toolchains[release] = found
         return self._toolchains[release]

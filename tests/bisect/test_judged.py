@@ -1,0 +1,89 @@
+"""What a search makes of a measurement, the same when it is read from disk again."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from harness.bisect.judged import (
+    ERROR,
+    as_measured,
+    counted,
+    error_of,
+    measurements_of_search,
+    rule_of_measurements,
+    rule_of_search,
+)
+from harness.bisect.search import Measured, Unusable
+from harness.records.bisection import Trial
+from harness.records.comparison import Verdict
+from harness.stats.rule import Standing
+from harness.store.files import adapter
+
+TRIAL = Trial(
+    base="3.6.0",
+    head="3.7.0",
+    floor=math.expm1(0.17),
+    verdict="regressed",
+    reason="confirmed in 11 fresh generations",
+    ratio=1.42,
+    ci_low=1.4,
+    ci_high=1.44,
+    p=1e-6,
+    generations=22,
+    seconds=9.5,
+)
+
+
+def trial(verdict: Verdict, **fields: float | None) -> Trial:
+    return Trial(base="a", head="b", floor=0.01, verdict=verdict, reason="why", **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "standing"),
+    [("regressed", "higher"), ("improved", "lower"), ("unchanged", "equal"), ("inconclusive", "open")],
+)
+def test_a_verdict_is_where_the_position_stands(verdict: Verdict, standing: Standing) -> None:
+    found = as_measured(trial(verdict, ratio=1.2, ci_low=1.1, ci_high=None, p=0.01))
+    assert found == Measured(
+        standing=standing, centre=math.log(1.2), low=math.log(1.1), high=math.inf, p=0.01, reason="why"
+    )
+
+
+@pytest.mark.parametrize("verdict", ["failed", "outputs differ", "missing", "new"])
+def test_what_was_not_measured_is_passed_over(verdict: Verdict) -> None:
+    assert as_measured(trial(verdict)) == Unusable(reason="why")
+    assert as_measured(trial("inconclusive")) == Unusable(reason="why"), "of a clock that is too coarse"
+
+
+def test_equal_modules_are_equal() -> None:
+    found = as_measured(trial("identical", ratio=1.0))
+    assert found == Measured(standing="equal", centre=0.0, low=0.0, high=0.0, reason="why")
+
+
+def test_counts_are_compared_where_one_is_zero() -> None:
+    found = as_measured(
+        Trial(base="a", head="b", floor=0.0, verdict="regressed", base_value=0.0, head_value=3.0, exact=True)
+    )
+    assert isinstance(found, Measured)
+    assert (found.standing, found.centre, found.reason) == ("higher", math.log(4), "0 and 3")
+    assert counted(3.0, 3.0, 0.0) == Measured(standing="equal", centre=0.0, low=0.0, high=0.0, reason="3 and 3")
+    assert counted(None, 3.0, 0.0) == Unusable(reason="it has no such figure")
+
+
+def test_a_measurement_that_was_kept_says_the_same() -> None:
+    kept = adapter(Trial).validate_json(adapter(Trial).dump_json(TRIAL))
+    assert kept == TRIAL
+    assert kept.key == TRIAL.key
+    assert as_measured(kept) == as_measured(TRIAL)
+
+
+def test_all_measurements_of_a_search_share_its_error() -> None:
+    assert [measurements_of_search(positions) for positions in (1, 2, 14, 256)] == [5, 5, 8, 12]
+    rule = rule_of_search(14, 0.02)
+    assert (rule.floor, rule.alpha, rule.confidence) == (0.02, ERROR / 8, 1 - 2 * ERROR / 8)
+    assert rule == rule_of_measurements(8, 0.02)
+    assert error_of(8, 8) == ERROR
+    assert error_of(12, 8) == pytest.approx(1.5 * ERROR)
+    assert error_of(0, 8) == 0

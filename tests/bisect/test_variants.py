@@ -1,0 +1,94 @@
+"""The parts of two variants, and variants with some of them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.bisect.variants import Part, Use, Way, parts_between, parts_of_level, uses_of, with_parts
+
+FLAGS = st.lists(st.sampled_from(["--a", "--b=1", "--b=2", "--c", "--list=x", "--list=y"]), unique=True, max_size=5)
+PLUGINS = st.lists(
+    st.tuples(
+        st.sampled_from(["tuned", "share"]), st.dictionaries(st.sampled_from("ab"), st.integers(0, 2), max_size=2)
+    ),
+    max_size=3,
+)
+WAYS = st.builds(
+    lambda flags, run, plugins: Way(flags=tuple(flags), run_flags=tuple(run), plugins=uses_of(plugins)),
+    FLAGS,
+    FLAGS,
+    PLUGINS,
+)
+
+
+@given(WAYS, WAYS)
+def test_all_parts_make_the_one_of_the_other_and_none_leave_it(base: Way, head: Way) -> None:
+    parts = parts_between(base, head)
+    assert with_parts(base, head, parts) == head
+    none = with_parts(base, head, ())
+    assert (sorted(none.flags), sorted(none.run_flags)) == (sorted(base.flags), sorted(base.run_flags))
+    assert sorted(map(str, none.plugins)) == sorted(map(str, base.plugins))
+    assert len(set(map(str, parts))) == len(parts)
+
+
+@given(WAYS)
+def test_a_variant_has_no_part_that_it_does_not_have_itself(way: Way) -> None:
+    assert parts_between(way, way) == ()
+
+
+def test_what_is_added_replaced_and_left_out_is_said() -> None:
+    base = Way(flags=("--level=O2", "--old"), plugins=(Use(name="tuned", options={"width": 8, "fuse": True}),))
+    head = Way(
+        flags=("--level=O3", "--new"),
+        run_flags=("--threads=2",),
+        plugins=(Use(name="tuned", options={"width": 16}), Use(name="share-concat")),
+    )
+    parts = parts_between(base, head)
+    assert [part.words for part in parts] == [
+        "--level=O3",
+        "--new",
+        "without --old",
+        "--threads=2 at run time",
+        "tuned: width = 16",
+        "without tuned: fuse",
+        "plugin share-concat",
+    ]
+    assert with_parts(base, head, [parts[0]]).flags == ("--old", "--level=O3"), "it replaces the other value"
+    assert with_parts(base, head, [parts[1]]).flags == ("--level=O2", "--old", "--new")
+    assert with_parts(base, head, parts[4:6]).plugins == (Use(name="tuned", options={"width": 16}),)
+
+
+def test_an_option_does_nothing_without_its_plugin() -> None:
+    head = Way(plugins=(Use(name="tuned", options={"width": 16}),))
+    plugin, option = parts_between(Way(), head)
+    assert with_parts(Way(), head, [option]) == Way()
+    assert with_parts(Way(), head, [plugin]).plugins == (Use(name="tuned"),)
+    assert with_parts(Way(), head, [plugin, option]) == head
+
+
+def test_a_flag_may_be_there_several_times_as_a_list() -> None:
+    base, head = Way(flags=("--pass=a",)), Way(flags=("--pass=a", "--pass=b"))
+    (part,) = parts_between(base, head)
+    assert with_parts(base, head, [part]).flags == ("--pass=a", "--pass=b")
+
+
+def test_a_variant_as_a_suite_has_it() -> None:
+    way = Way(flags=("--a",), run_flags=("--b",), plugins=(Use(name="tuned", options={"width": 16}),))
+    assert way.table() == {
+        "flags": ["--a"],
+        "run_flags": ["--b"],
+        "plugins": [{"name": "tuned", "options": {"width": 16}}],
+    }
+    assert Way().table() == {}
+
+
+def test_a_level_sets_the_levels_that_the_compiler_tells_of() -> None:
+    known = {"iree-opt-level", "iree-global-optimization-opt-level", "iree-dispatch-creation-opt-level", "other"}
+    level = Part(kind="flag", adds=True, text="--iree-opt-level=O3")
+    assert [part.text for part in parts_of_level(level, known)] == [
+        "--iree-dispatch-creation-opt-level=O3",
+        "--iree-global-optimization-opt-level=O3",
+    ]
+    assert parts_of_level(Part(kind="flag", adds=True, text="--other=O3"), known) == ()
+    assert parts_of_level(Part(kind="flag", adds=False, text="--iree-opt-level=O3"), known) == ()
