@@ -1,0 +1,112 @@
+"""What the commands end with: a bisect by what it knows, a verdict by what git bisect makes of it."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.cli import bisect as commands
+from harness.cli import run_command_line
+from harness.errors import UsageError
+from harness.records.bisection import Bisection, OpenStretch, Trial
+from harness.records.comparison import Verdict
+from harness.stages.verdict import Judged, Word, word_of
+
+FOUND = Bisection(
+    id="a-bisect",
+    created="",
+    suite="small.toml",
+    case="net/stock@cpu",
+    metric="latency",
+    unit="ns",
+    floor=0.01,
+    over="releases",
+    ends=("3.6.0", "3.7.0"),
+    positions=(),
+    trials=(),
+)
+TRIAL = Trial(base="the run", head="now", floor=0.01, verdict="regressed", ratio=1.42, ci_low=1.4, ci_high=1.44)
+VERDICT = ("verdict", "small.toml", "--case", "net/stock@cpu", "--against", "a-run")
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "kept"),
+    [
+        (FOUND, 0, True),
+        (replace(FOUND, open=(OpenStretch(first="3.6.0", last="3.7.0", reason="noise"),)), 4, True),
+        (replace(FOUND, finished=False), 4, False),
+    ],
+)
+def test_a_bisect_ends_by_what_it_knows(
+    found: Bisection, status: int, kept: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written: list[str] = []
+    directory = SimpleNamespace(path=Path("results/a-bisect"), finish=lambda *texts: written.extend(texts))
+    underway: Any = nullcontext()
+    underway.directory = directory
+    monkeypatch.setattr(commands, "underway_of", lambda *_: underway)
+    monkeypatch.setattr(commands, "_found", lambda _: found)
+    assert run_command_line(["bisect", "small.toml", "--format", "json"]) == status
+    printed = capsys.readouterr()
+    assert '"case": "net/stock@cpu"' in printed.out
+    assert printed.err.endswith("Kept in results/a-bisect\n")
+    assert bool(written) == kept
+
+
+@pytest.mark.parametrize(
+    ("word", "trial", "status", "line"),
+    [
+        (
+            "bad",
+            TRIAL,
+            1,
+            "bad: latency of net/stock@cpu 1.420 [1.400, 1.440] times that of the run (confirmed)",
+        ),
+        ("good", replace(TRIAL, verdict="identical", ratio=None), 0, "good: net/stock@cpu: confirmed"),
+        ("cannot tell", None, 125, "cannot tell: net/stock@cpu: confirmed"),
+    ],
+)
+def test_a_verdict_is_what_git_bisect_wants(
+    word: Word,
+    trial: Trial | None,
+    status: int,
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(commands, "judge_now", lambda *_: Judged(word=word, reason="confirmed", trial=trial))
+    assert run_command_line([*VERDICT, "--quiet"]) == status
+    assert capsys.readouterr() == (f"{line}\n", "")
+
+
+def test_a_wrong_question_stops_git_bisect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def refuse(*_: object) -> Judged:
+        raise UsageError("--against a-run: there is no such run")
+
+    def fail(*_: object) -> Judged:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(commands, "judge_now", refuse)
+    assert run_command_line(VERDICT) == 130
+    assert run_command_line([*VERDICT, "--no-such-option"]) == 130
+    monkeypatch.setattr(commands, "judge_now", fail)
+    monkeypatch.delenv("HARNESS_TRACEBACK", raising=False)
+    assert run_command_line(VERDICT) == 198
+    assert "harness: --against a-run: there is no such run\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "word"),
+    [
+        (("unchanged", "improved", "identical"), "good"),
+        (("regressed",), "bad"),
+        (("inconclusive", "failed", "outputs differ", "missing", "new"), "cannot tell"),
+    ],
+)
+def test_what_cannot_be_measured_is_neither_good_nor_bad(verdicts: tuple[Verdict, ...], word: Word) -> None:
+    assert {word_of(verdict) for verdict in verdicts} == {word}

@@ -1,0 +1,155 @@
+"""What is printed of a bisect: the answer as a sentence, the steps or causes, and all that was tried."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from harness.records.bisection import Bisection, FoundCause, FoundStep, OpenStretch, Position, Trial
+from harness.report.bisect_page import answer, bisect_json, bisect_page
+from harness.report.markdown import to_markdown
+from harness.report.terminal import to_terminal
+
+SLOWER = Trial(
+    base="3.6.0",
+    head="3.7.0",
+    floor=0.01,
+    verdict="regressed",
+    reason="confirmed in 11 fresh generations",
+    ratio=1.42,
+    ci_low=1.4,
+    ci_high=1.44,
+    p=1e-6,
+    base_value=10e6,
+    head_value=14.2e6,
+    generations=22,
+    seconds=12.4,
+    belongs="head",
+)
+FAILED = Trial(
+    base="3.6.0", head="3.6.1", floor=0.18, verdict="failed", reason="it fails at compile: no", belongs="unknown"
+)
+FOUND = Bisection(
+    id="20261122-035012-small-bisect",
+    created="2026-11-22T03:50:12+00:00",
+    suite="small.toml",
+    case="net/stock@cpu",
+    metric="latency",
+    unit="ns",
+    floor=0.01,
+    over="releases",
+    ends=("3.6.0", "3.7.0"),
+    positions=(
+        Position(name="3.6.0", revision="12" * 20, run="a"),
+        Position(name="3.6.1", unusable="it fails at compile: no"),
+        Position(name="3.7.0", revision="ab" * 20, run="b"),
+    ),
+    trials=(SLOWER, FAILED),
+    steps=(FoundStep(before="3.6.0", after="3.7.0", size=SLOWER),),
+    error=0.002,
+    machine="a machine",
+)
+PARTS = replace(
+    FOUND,
+    over="flags",
+    ends=("stock", "fast"),
+    parts=("--a", "--b", "--c"),
+    steps=(),
+    positions=(),
+    trials=(replace(SLOWER, base="none", head="1+2+3"),),
+    causes=(
+        FoundCause(
+            parts=(1, 3),
+            size=replace(SLOWER, base="none", head="1+3"),
+            alone=(replace(SLOWER, base="none", head="1", verdict="unchanged", ratio=1.0, ci_low=0.99, ci_high=1.01),),
+            untold=True,
+        ),
+        FoundCause(parts=(2,), beside=(1, 3), size=SLOWER, inside=("--x-opt-level=O3",)),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (FOUND, "Since 3.7.0: latency 1.420 [1.400, 1.440] times that of 3.6.0."),
+        (
+            replace(FOUND, steps=(replace(FOUND.steps[0], passed_over=("3.6.1",), explanation="It tiles otherwise."),)),
+            "Since 3.7.0 at the latest: latency 1.420 [1.400, 1.440] times that of 3.6.0; it may have begun with 3.6.1,"
+            " which cannot be measured. It tiles otherwise.",
+        ),
+        (
+            replace(
+                FOUND, steps=(), trials=(replace(SLOWER, verdict="unchanged", ratio=1.0, ci_low=0.999, ci_high=1.001),)
+            ),
+            "The latency of net/stock@cpu does not change: that of 3.7.0 is 1.000 [0.999, 1.001] times that of 3.6.0.",
+        ),
+        (
+            replace(FOUND, steps=(), open=(OpenStretch(first="3.6.0", last="3.7.0", reason="it is too noisy"),)),
+            "It is not known since when the latency of net/stock@cpu is what it is: it is too noisy.",
+        ),
+        (
+            PARTS,
+            "--a and --c together: latency 1.420 [1.400, 1.440] times that of stock; --b (of what it sets: "
+            "--x-opt-level=O3): latency 1.420 [1.400, 1.440] times that of stock with part 1+3.",
+        ),
+        (
+            replace(PARTS, causes=(), trials=(replace(PARTS.trials[0], ratio=1.001, ci_low=0.999, ci_high=1.003),)),
+            "No part of fast is found to change the latency of stock: that of 1+2+3 is 1.001 [0.999, 1.003] times that "
+            "of none.",
+        ),
+    ],
+)
+def test_the_answer(found: Bisection, sentence: str) -> None:
+    assert answer(found) == sentence
+
+
+def test_counts_that_were_zero_have_no_ratio() -> None:
+    size = Trial(base="3.6.0", head="3.7.0", floor=0.0, verdict="regressed", base_value=0.0, head_value=3.0, exact=True)
+    found = replace(FOUND, metric="copies", unit="count", steps=(FoundStep(before="3.6.0", after="3.7.0", size=size),))
+    assert answer(found) == "Since 3.7.0: copies 3, and 0 with 3.6.0."
+
+
+def test_the_page_has_all_that_was_tried() -> None:
+    text = " ".join(to_terminal(bisect_page(FOUND), width=160, color=False).split())
+    for part in (
+        "small.toml: latency of net/stock@cpu from IREE 3.6.0 to 3.7.0",
+        "▲ regressed",
+        "1.420 [1.400, 1.440]",
+        "it fails at compile: no",
+        "https://github.com/iree-org/iree/compare/1212121212...ababababab",
+        "harness ir iree==3.6.0 iree==3.7.0 --suite small.toml --case net/stock@cpu",
+        "The chance that any of 1 measurement is wrong is at most 0.2 %",
+    ):
+        assert part in text
+    assert "`3.7.0`" in to_markdown(bisect_page(FOUND))
+
+
+def test_the_page_of_parts_says_what_each_number_is() -> None:
+    text = " ".join(to_terminal(bisect_page(PARTS), width=160, color=False).split())
+    for part in ("Parts of fast", "--b", "What makes the difference", "1+3", "1: 1.000 [0.990, 1.010] (unchanged)"):
+        assert part in text
+    assert "a smaller set could not be told, so there may be one" in text
+
+
+def test_an_end_that_is_the_better_one_is_said() -> None:
+    better = replace(SLOWER, verdict="improved", ratio=0.5, ci_low=0.49, ci_high=0.51)
+    text = to_terminal(bisect_page(replace(FOUND, trials=(better,))), width=200, color=False)
+    assert "3.7.0 was given as bad, and is the better one: 0.500 [0.490, 0.510] times that of 3.6.0" in text
+
+
+def test_one_that_is_not_finished_says_how_to_go_on() -> None:
+    text = to_terminal(
+        bisect_page(replace(FOUND, finished=False, notes=("The budget was spent",))), width=200, color=False
+    )
+    assert f"harness bisect --resume {FOUND.id}" in text
+    assert "The budget was spent" in text
+
+
+def test_the_document() -> None:
+    document = json.loads(bisect_json(FOUND))
+    assert document["schema_version"] == 1
+    assert document["steps"][0]["size"]["ratio"] == 1.42
+    assert document["positions"][1]["unusable"] == "it fails at compile: no"
