@@ -27,7 +27,10 @@ SUITE = Path("a.toml")
 @pytest.mark.parametrize(
     ("command", "names"),
     [
-        *((name, (*QUIET, *VERBOSE)) for name in ("ablate", "bench", "compare", "explain", "list", "run", "selfcheck")),
+        *(
+            (name, (*QUIET, *VERBOSE))
+            for name in ("ablate", "bench", "bisect", "compare", "explain", "list", "run", "selfcheck", "verdict")
+        ),
         *((name, QUIET) for name in ("check", "ir")),
     ],
 )

@@ -1,0 +1,79 @@
+"""Bisects with the real compiler and runtime: a repository's commits, as docs/bisect.md has them, and flags."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.command import Harness
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "bisect.md"
+
+
+@pytest.fixture
+def shown() -> str:
+    """The whole `git bisect run` of the document."""
+    (script,) = (block for block in re.findall(r"^```sh\n(.*?)^```", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE))
+    return str(script)
+
+
+def test_git_bisect_run_finds_the_commit_that_the_document_says(
+    harness: Harness, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "Ada")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "ada@example.org")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    ended = harness.shell(shown)
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+    assert ended.stdout.splitlines()[-1] == "The first bad commit: Convolutions as matmuls"
+
+
+FLAGGED = """
+[variants.several]
+flags = [
+    "--iree-llvmcpu-loop-unrolling",
+    "--iree-global-opt-use-im2col-for-convs",
+    "--iree-llvmcpu-loop-interleaving",
+]
+"""
+
+
+def test_the_flag_that_makes_the_difference_is_found_by_counting(harness: Harness) -> None:
+    file = harness.folder / "small.toml"
+    file.write_text(file.read_text().replace("[devices.cpu]", f"{FLAGGED}\n[devices.cpu]"))
+    ended = harness(
+        "bisect",
+        "small.toml",
+        "--case",
+        "tiny/several@cpu",
+        "--over",
+        "flags",
+        "--metric",
+        "dispatches",
+        "--format",
+        "json",
+    )
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert [cause["parts"] for cause in found["causes"]] == [[2]]
+    assert found["parts"][1] == "--iree-global-opt-use-im2col-for-convs"
+    assert found["causes"][0]["size"]["head_value"] > found["causes"][0]["size"]["base_value"]
+    assert found["error"] == 0
+    (folder,) = (path for path in harness.runs() if path.name.endswith("-bisect"))
+    assert {"begun.json", "bisection.json", "report.md", "trials.jsonl", "suites"} <= {
+        file.name for file in folder.iterdir()
+    }
+    again = harness("bisect", "--resume", str(folder))
+    assert again.returncode == 2
+    assert "this bisect is finished" in again.stderr
+
+
+def test_a_verdict_on_the_same_module_is_good_and_needs_no_clock(harness: Harness) -> None:
+    assert harness("run", "small.toml", "--filter", "tiny/stock@cpu", "--no-measure").returncode == 0
+    ended = harness("verdict", "small.toml", "--case", "tiny/stock@cpu", "--against", "latest", "--quiet")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("good: ")
