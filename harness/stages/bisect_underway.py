@@ -152,13 +152,20 @@ class BisectUnderway:
         return self._places[name]
 
     def compiled(
-        self, name: str, suite: Path, case: str, toolchain: Toolchain, others: Sequence[Toolchain] = ()
+        self,
+        name: str,
+        suite: Path,
+        case: str,
+        toolchain: Toolchain,
+        others: Sequence[Toolchain] = (),
+        label: str = "",
     ) -> Place | Unusable:
         """The case of a suite under a toolchain, compiled and checked, once in the life of the bisect.
 
         Args:
             name: Of the position.
             others: Toolchains that it is compared with: a flag of theirs that it does not know skips the case.
+            label: What its side is called; "": as the position.
 
         Raises:
             HarnessError: As `run_suite`, but for a suite that cannot be run like this: that position is unusable.
@@ -187,7 +194,7 @@ class BisectUnderway:
                 raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
             except SuiteError as error:
                 return Unusable(reason=str(error))
-        return place_in(run, name, case, toolchain)
+        return place_in(run, name, case, toolchain, label)
 
     def _keep_run(self, name: str, run: RunDirectory) -> None:
         self.directory.keep_run(name, run.path)
@@ -306,9 +313,13 @@ class BisectUnderway:
         return Position(name=name, revision=revision, run="" if run is None else run.name, unusable=unusable)
 
 
-def place_in(run: Path, name: str, case: str, toolchain: Toolchain) -> Place | Unusable:
-    """A case of a finished run as a position, or why it cannot be measured."""
-    side = side_of(load_run(run), name, run)
+def place_in(run: Path, name: str, case: str, toolchain: Toolchain, label: str = "") -> Place | Unusable:
+    """A case of a finished run as a position, or why it cannot be measured.
+
+    Args:
+        label: What its side is called; "": as the position.
+    """
+    side = side_of(load_run(run, rounds=False), label or name, run)
     found = side.cases.get(case)
     if found is None:
         return Unusable(reason=f"{run} has no case {case}")

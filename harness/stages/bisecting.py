@@ -18,6 +18,7 @@ from harness.bisect.judged import measurements_of_search
 from harness.bisect.search import Measured, Step, Unusable, find_steps
 from harness.bisect.trials import Place
 from harness.cache import environments_root
+from harness.compare.pairs import TOOLCHAIN_PREFIX
 from harness.compare.sides import selfcheck_of
 from harness.errors import RunError, ToolchainError, UsageError
 from harness.machine.environment import capture_environment
@@ -203,7 +204,7 @@ class _History:
         ends = [self._toolchain(end) for end in _ends(self._underway.options)]
         toolchain = self._toolchain(release)
         others = [other for other in ends if other.version != toolchain.version]
-        return self._underway.compiled(release, suite, case, toolchain, others)
+        return self._underway.compiled(release, suite, case, toolchain, others, f"{TOOLCHAIN_PREFIX}{release}")
 
     def _toolchain(self, release: str) -> Toolchain:
         """Installed where it is not here.
@@ -276,7 +277,7 @@ def _found(step: Step, history: _History, underway: BisectUnderway) -> FoundStep
     before, after = history.place(releases[first]), history.place(releases[second])
     explanation = ""
     if isinstance(before, Place) and isinstance(after, Place):
-        explanation = explain_step(before, after, underway.options)
+        explanation = explain_step(before, after, underway)
     return FoundStep(
         before=releases[first],
         after=releases[second],
@@ -308,11 +309,11 @@ def _inverse(ratio: float | None) -> float | None:
     return 1 / ratio if ratio else None
 
 
-def explain_step(before: Place, after: Place, options: BisectOptions) -> str:
+def explain_step(before: Place, after: Place, underway: BisectUnderway) -> str:
     """What the compiler does differently across a step, in a sentence; "" where nobody says it.
 
     Both places have a finished run (`side`), the case in it and the toolchain that compiled it, which is all that an
     explanation begins with. Nothing else of a bisect asks for one.
     """
-    del before, after, options
+    del before, after, underway
     return ""
