@@ -58,7 +58,9 @@ class PlotOptions:
     path: str
     _: KW_ONLY
     out: Path
-    kind: Literal["forest", "variants", "memory", "roofline", "timeline", "waterfall", "all"] | None = None
+    kind: (
+        Literal["forest", "variants", "memory", "releases", "roofline", "timeline", "waterfall", "all"] | None
+    ) = None
     theme: Literal["light", "dark"] = "light"
     patterns: Patterns = ()
     series: str | None = None
@@ -73,7 +75,8 @@ def plot(options: PlotOptions) -> int:
     forest: ratios with their intervals; of a comparison, or of a run's variants against its baseline. variants: bars
     of what each variant of a model takes. memory: latency against memory, with the Pareto front. roofline: what each
     case computes a second, below what the machine's cores and memory allow. timeline: one series over all runs, with
-    its change points. waterfall: from the latency of base to that of head, a bar for each part that changed.
+    its change points. releases: each case of a run over its releases of IREE, beside the first one. waterfall: from the
+    latency of base to that of head, a bar for each part that changed.
     """
     if options.kind == "all":
         with _folder(options.out):

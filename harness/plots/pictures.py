@@ -10,6 +10,7 @@ from harness.errors import RunError, UsageError
 from harness.plots.canvas import THEMES, Format, Theme, ThemeName
 from harness.plots.forest import draw_forest
 from harness.plots.memory import draw_memory
+from harness.plots.releases import draw_releases
 from harness.plots.roofline import draw_roofline
 from harness.plots.variants import draw_variants
 from harness.plots.waterfall import draw_waterfall
@@ -21,15 +22,16 @@ from harness.report.page import Picture
 from harness.report.run_report import Report
 from harness.report.run_words import verdict
 
-Kind = Literal["forest", "variants", "memory", "roofline", "timeline", "waterfall"]
+Kind = Literal["forest", "variants", "memory", "releases", "roofline", "timeline", "waterfall"]
 COMPARISON_KINDS: tuple[Kind, ...] = ("forest",)
-RUN_KINDS: tuple[Kind, ...] = ("roofline", "forest", "variants", "memory")
+RUN_KINDS: tuple[Kind, ...] = ("roofline", "forest", "variants", "memory", "releases")
 EXPLANATION_KINDS: tuple[Kind, ...] = ("waterfall",)
 # What a picture is called where a page lists it, and what it is about for those who do not see it.
 TITLES: dict[Kind, str] = {
     "forest": "Ratios with their intervals",
     "variants": "Latency of each variant",
     "memory": "Latency against memory",
+    "releases": "Each case over releases of IREE",
     "roofline": "Roofline",
     "timeline": "History of a series",
     "waterfall": "From base to head, part by part",
@@ -37,6 +39,7 @@ TITLES: dict[Kind, str] = {
 _ONLY_RUNS: Mapping[Kind, Callable[[Report, Theme, Format, int | None], bytes]] = {
     "variants": draw_variants,
     "memory": draw_memory,
+    "releases": draw_releases,
     "roofline": draw_roofline,
 }
 
@@ -118,7 +121,9 @@ def pictures_of(
         explanation: Of one case.
         kinds: Only these (default: all that there are).
     """
-    wanted = tuple(kinds) or ("forest", "variants", "memory", "roofline", "waterfall")
+    several = report is not None and len(report.facts.toolchains) > 1
+    releases: tuple[Kind, ...] = ("releases",) if several else ()
+    wanted = tuple(kinds) or ("forest", "variants", "memory", "roofline", *releases, "waterfall")
     pictures: dict[str, bytes] = {}
     for kind in wanted:
         source: Comparison | Report | Explanation | None = report

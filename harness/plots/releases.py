@@ -1,0 +1,265 @@
+"""Every case of a run over its releases of IREE, a panel for each model on each device.
+
+Points are ratios to what the run's other cases are compared with, measured in the same rounds; a step between two
+releases is what `harness bisect` looks for. Releases on which a case fails or is wrong have a mark below the axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, cut, left_out_text, paint, width_px
+from harness.report.ratio_axis import RatioAxis, ratio_axis
+from harness.report.run_report import Report
+from harness.report.run_row import Row, Section
+from harness.report.run_words import run_line, verdict
+from harness.text import plural
+
+_USUAL_PANELS = 6
+_MOST_LINES = 8  # as many as there are colours
+_HEAD = 30.0
+_LEGEND_LINE = 18.0
+_PLOT = 170.0
+_STRIP = 16.0
+_AXIS_NAMES = 24.0
+_BETWEEN = 18.0
+_LEFT = 130.0
+_TICKS = 5
+_LONGEST_NAME = 190.0
+_APART = 5.0
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_FAILED, _WRONG = "✗", "≠"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleasePoint:
+    """A variant under one release.
+
+    Attributes:
+        ratio: To what the section's cases are compared with; None: it was not measured.
+        low: Lower end of its interval; None: it has none.
+        mark: Why it was not measured: that it fails, or is wrong; "" of what is skipped or left out.
+    """
+
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    mark: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseLine:
+    """One variant, with a point for each release of its panel."""
+
+    variant: str
+    points: tuple[ReleasePoint, ...]
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether it was not measured somewhere for a reason of its own."""
+        return any(point.mark for point in self.points)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleasePanel:
+    """One model on one device.
+
+    Attributes:
+        rest: How many variants have no line, for lack of room.
+    """
+
+    section: Section
+    releases: tuple[str, ...]
+    lines: tuple[ReleaseLine, ...]
+    axis: RatioAxis
+    rest: int
+
+
+def draw_releases(report: Report, theme: Theme, picture: Format, top: int | None = None) -> bytes:
+    """Draw the panels below each other, with one axis of ratios each; see harness.plots.pictures.draw."""
+    panels = release_panels(report)
+    drawn = panels[: top or _USUAL_PANELS]
+
+    def draw(canvas: Canvas, y: float) -> None:
+        for panel in drawn:
+            _draw_panel(canvas, panel, y)
+            y += _height(panel) + _BETWEEN
+
+    return paint(
+        theme,
+        picture,
+        draw,
+        kind="Releases",
+        title=f"{report.facts.suite_name}: each case over releases of IREE",
+        lines=[verdict(report), run_line(report.facts, report.sections)],
+        above=20,
+        height=sum(_height(panel) + _BETWEEN for panel in drawn) + 8,
+        foot=_foot(drawn, len(panels) - len(drawn)),
+    )
+
+
+def release_panels(report: Report) -> list[ReleasePanel]:
+    """What to draw, in the report's order; models of which nothing was measured are left out."""
+    return [
+        _panel(section, report.floor)
+        for section in report.sections
+        if any(row.status == "measured" and row.peer is None for row in section.rows)
+    ]
+
+
+def _panel(section: Section, floor: float) -> ReleasePanel:
+    releases = section.toolchains
+    by_place = {(row.variant, row.toolchain): row for row in section.rows if row.peer is None}
+    variants = dict.fromkeys(variant for variant, _ in by_place)
+    lines = [
+        ReleaseLine(variant=variant, points=tuple(_point(by_place.get((variant, release))) for release in releases))
+        for variant in variants
+    ]
+    # What is neither measured anywhere nor fails has nothing to show.
+    lines = [line for line in lines if line.has_marks or any(point.ratio is not None for point in line.points)]
+    drawn = lines[:_MOST_LINES]
+    extents = [
+        (point.ratio, point.low, point.high) for line in drawn for point in line.points if point.ratio is not None
+    ]
+    axis = ratio_axis(extents, floor, most_ticks=_TICKS)
+    return ReleasePanel(section=section, releases=releases, lines=tuple(drawn), axis=axis, rest=len(lines) - len(drawn))
+
+
+def _point(row: Row | None) -> ReleasePoint:
+    if row is None:
+        return ReleasePoint()
+    if row.latency is not None and (row.baseline or (row.status == "same" and row.estimate is None)):
+        return ReleasePoint(ratio=1.0)
+    if row.latency is not None and row.estimate is not None and row.estimate.ratio > 0:
+        return ReleasePoint(ratio=row.estimate.ratio, low=row.estimate.low, high=row.estimate.high)
+    if row.failure is None:
+        return ReleasePoint()
+    return ReleasePoint(mark=_WRONG if row.failure.mismatch else _FAILED)
+
+
+def _foot(panels: Sequence[ReleasePanel], left_out: int) -> list[str]:
+    text = (
+        "Ratios: time divided by that of the baseline, in the same rounds, with the 95 % interval; above 1 is slower."
+    )
+    marks = {point.mark for panel in panels for line in panel.lines for point in line.points}
+    words = [f"{mark}: {word}" for mark, word in ((_FAILED, "fails"), (_WRONG, "wrong outputs")) if mark in marks]
+    rest = sum(panel.rest for panel in panels)
+    more = f"Not drawn: {plural(rest, 'more variant')}." if rest else ""
+    return [part for part in (" ".join([text, *(f"{word}." for word in words)]), more, left_out_text(left_out)) if part]
+
+
+# --- drawing ---
+
+
+def _legend_places(panel: ReleasePanel) -> Iterator[tuple[str, float, int]]:
+    """The name of each line with its place: pixels from the left, and the number of the line of text."""
+    x, number = MARGIN, 0
+    for line in panel.lines:
+        name = cut(line.variant, _LONGEST_NAME, SMALL)
+        width = 18 + width_px(name, SMALL) + 22
+        if x > MARGIN and x + width > WIDTH - MARGIN:
+            x, number = MARGIN, number + 1
+        yield name, x, number
+        x += width
+
+
+def _legend_lines(panel: ReleasePanel) -> int:
+    return max((number for _, _, number in _legend_places(panel)), default=0) + 1
+
+
+def _strips(panel: ReleasePanel) -> list[int]:
+    """Numbers of the lines that have marks."""
+    return [number for number, line in enumerate(panel.lines) if line.has_marks]
+
+
+def _height(panel: ReleasePanel) -> float:
+    return _HEAD + _LEGEND_LINE * _legend_lines(panel) + _PLOT + _STRIP * len(_strips(panel)) + _AXIS_NAMES
+
+
+def _draw_panel(canvas: Canvas, panel: ReleasePanel, y: float) -> None:
+    theme = canvas.theme
+    title = f"{panel.section.model} @ {panel.section.device}, beside {panel.section.baseline}"
+    canvas.text(MARGIN, y + 15, cut(title, WIDTH - 2 * MARGIN, BODY + 1, bold=True), size=BODY + 1, bold=True)
+    y += _HEAD
+    for number, (name, x, line) in enumerate(_legend_places(panel)):
+        middle = y + _LEGEND_LINE * (line + 0.5)
+        canvas.points([x + 5], [middle], **_look(theme, number))
+        canvas.text(x + 18, middle, name, size=SMALL, color=theme.muted)
+    y += _LEGEND_LINE * _legend_lines(panel)
+    top, bottom = y, y + _PLOT
+    for tick in panel.axis.ticks:
+        place = _place(tick.ratio, panel.axis, top)
+        canvas.line([_LEFT, WIDTH - MARGIN], [place, place], theme.axis if tick.ratio == 1 else theme.grid, 1.0)
+        canvas.text(_LEFT - 8, place, tick.text, size=SMALL, color=theme.muted, align="right")
+    for number, line_drawn in enumerate(panel.lines):
+        _draw_line(canvas, panel, number, line_drawn, top)
+    for place_of_strip, number in enumerate(_strips(panel)):
+        middle = bottom + _STRIP * (place_of_strip + 0.5)
+        name = cut(panel.lines[number].variant, _LEFT - 8 - MARGIN, SMALL)
+        canvas.text(_LEFT - 8, middle, name, size=SMALL, color=theme.muted, align="right")
+        for release, point in enumerate(panel.lines[number].points):
+            if point.mark:
+                canvas.text(_column(panel, release), middle, point.mark, size=SMALL, align="center")
+    _draw_names(canvas, panel, bottom + _STRIP * len(_strips(panel)) + _AXIS_NAMES / 2)
+
+
+def _draw_line(canvas: Canvas, panel: ReleasePanel, number: int, line: ReleaseLine, top: float) -> None:
+    """A variant's points with their intervals, joined where there is none without a figure between them."""
+    color = canvas.theme.series[number]
+    # Points of several variants at one ratio would hide each other.
+    aside = _APART * (number - (len(panel.lines) - 1) / 2)
+    stretch: list[tuple[float, float]] = []
+    stretches = [stretch]
+    for release, point in enumerate(line.points):
+        if point.ratio is None:
+            stretch = []
+            stretches.append(stretch)
+            continue
+        x, y = _column(panel, release) + aside, _place(point.ratio, panel.axis, top)
+        stretch.append((x, y))
+        if point.low is not None and point.high is not None:
+            ends = [_place(end, panel.axis, top) for end in (point.low, point.high)]
+            canvas.line([x, x], ends, color, 1.4)
+    for places in stretches:
+        if places:
+            xs, ys = [x for x, _ in places], [y for _, y in places]
+            canvas.line(xs, ys, color, 1.0, alpha=0.6)
+            canvas.points(xs, ys, **_look(canvas.theme, number))
+
+
+def _draw_names(canvas: Canvas, panel: ReleasePanel, y: float) -> None:
+    """The releases below the axis, as many as there is room for, the last one among them."""
+    widest = max(width_px(release, SMALL) for release in panel.releases) + 8
+    stride = max(1, -int(-widest // _width_of_column(panel)))
+    last = len(panel.releases) - 1
+    for place in range(last, -1, -stride):
+        name = cut(panel.releases[place], max(_width_of_column(panel) * stride - 6, 20.0), SMALL)
+        canvas.text(_column(panel, place), y, name, size=SMALL, color=canvas.theme.muted, align="center")
+
+
+def _width_of_column(panel: ReleasePanel) -> float:
+    return (WIDTH - MARGIN - _LEFT) / len(panel.releases)
+
+
+def _column(panel: ReleasePanel, release: int) -> float:
+    return _LEFT + _width_of_column(panel) * (release + 0.5)
+
+
+def _place(ratio: float, axis: RatioAxis, top: float) -> float:
+    """Where a ratio lies, slower above faster; what is beyond the axis lies on its edge."""
+    return top + _PLOT * (1 - min(max(axis.share(ratio), 0.0), 1.0)) if ratio > 0 else top + _PLOT
+
+
+def _look(theme: Theme, number: int) -> dict[str, Any]:
+    """How the points of a variant look, for matplotlib."""
+    return {
+        "linestyle": "none",
+        "marker": _MARKERS[number],
+        "markersize": 5.5,
+        "markerfacecolor": theme.series[number],
+        "markeredgecolor": theme.ground,
+        "markeredgewidth": 0.8,
+        "zorder": 5,
+    }

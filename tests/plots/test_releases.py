@@ -1,0 +1,97 @@
+"""Cases over releases: what has a point, what has a mark instead, and what is drawn of many."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.plots.canvas import LIGHT
+from harness.plots.pictures import draw
+from harness.plots.releases import draw_releases, release_panels
+from harness.records.run import Failure
+from harness.report.run_report import Report
+from harness.report.run_row import Row, Section
+from harness.stats import Estimate, Latency
+from harness.stats.intervals import Location
+from tests.plots.conftest import assert_readable, make_report, texts_of
+
+LATENCY = Latency(median_ns=1e6, low_ns=1e6, high_ns=1e6, spread=0.0, generations=5, rounds=40)
+
+
+def a_row(variant: str, toolchain: str, ratio: float | None, **given: Any) -> Row:
+    """A case under a release; its ratio is to the baseline, and None where it has none."""
+    where = Location(centre=math.log(ratio or 1), low=math.log((ratio or 1) / 1.1), high=math.inf, p=0.01, size=5)
+    facts: dict[str, Any] = {
+        "case": f"net/{variant}@cpu:{toolchain}",
+        "group": "net@cpu",
+        "model": "net",
+        "variant": variant,
+        "device": "cpu",
+        "toolchain": toolchain,
+        "baseline": False,
+        "status": "measured",
+        "latency": LATENCY,
+        "estimate": Estimate(where=where, confidence=0.95, rounds=40),
+    }
+    if ratio is None:
+        facts |= {"status": "failed", "latency": None, "estimate": None}
+    return Row(**{**facts, **given})
+
+
+def a_report(*rows: Row) -> Report:
+    section = Section(
+        group="net@cpu",
+        model="net",
+        device="cpu",
+        device_facts="",
+        call="",
+        baseline="stock:3.6.0",
+        rounds=(40,),
+        rows=rows,
+    )
+    return replace(make_report({"stock": 1.0}), sections=(section,))
+
+
+ROWS = (
+    a_row("stock", "3.6.0", 1.0, baseline=True, estimate=None),
+    a_row("stock", "3.7.0", 1.5),
+    a_row("stock", "3.8.0", None, failure=Failure(stage="compile", message="it aborts")),
+    a_row("tiled", "3.6.0", None, failure=Failure(stage="verify", message="it is wrong", mismatch=True)),
+    a_row("tiled", "3.7.0", 0.5),
+    a_row("tiled", "3.8.0", None, status="skipped"),
+    a_row("late", "3.8.0", None, status="skipped"),
+    a_row("onnxruntime", "", 0.2, peer="onnxruntime"),
+)
+
+
+def test_a_line_for_each_variant_and_a_mark_where_it_fails_or_is_wrong() -> None:
+    (panel,) = release_panels(a_report(*ROWS))
+    assert panel.releases == ("3.6.0", "3.7.0", "3.8.0")
+    stock, tiled = panel.lines
+    assert (stock.variant, [point.ratio for point in stock.points]) == ("stock", [1.0, pytest.approx(1.5), None])
+    assert [point.mark for point in stock.points] == ["", "", "✗"]
+    assert [point.mark for point in tiled.points] == ["≠", "", ""]
+    assert stock.points[1].high is None
+    assert panel.rest == 0
+    svg = draw("releases", a_report(*ROWS), LIGHT, "svg")
+    assert_readable(svg)
+    texts = texts_of(svg)
+    assert {"net @ cpu, beside stock:3.6.0", "stock", "tiled", "3.6.0", "3.7.0", "3.8.0", "✗", "≠"} <= set(texts)
+    assert "✗: fails. ≠: wrong outputs." in " ".join(texts)
+
+
+def test_of_many_variants_and_releases_what_fits_is_drawn() -> None:
+    rows = [
+        a_row(f"variant-{number}", f"3.{release}.0", 1 + number / 10) for number in range(10) for release in range(60)
+    ]
+    (panel,) = release_panels(a_report(*rows))
+    assert (len(panel.lines), panel.rest) == (8, 2)
+    svg = draw_releases(a_report(*rows), LIGHT, "svg")
+    assert_readable(svg)
+    texts = texts_of(svg)
+    assert "3.59.0" in texts
+    assert "3.58.0" not in texts
+    assert "Not drawn: 2 more variants." in texts
