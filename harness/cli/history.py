@@ -14,6 +14,7 @@ from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell, terminal_width
 from harness.errors import ExitCode, UsageError
 from harness.history.acknowledged import acknowledge, find_events, marked_events, match_marks
+from harness.history.bisects import bisect_commands, runs_of_events
 from harness.history.changes import history_changes
 from harness.history.events import ChangeEvent, group_changes, order_of
 from harness.history.failures import CaseNews, case_news
@@ -244,7 +245,15 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
         notes = [f"{plural(gone, 'acknowledgement')} of changes that are found no longer; --format json has all."]
         notes = [*opened.notes, *(notes if gone else [])]
         command = " ".join(["harness history ack", *([] if options.results == "results" else [_where(options)])])
-        page = changes_page(events, searched=len(rows), noisy=noisy, last=options.last, command=command, notes=notes)
+        page = changes_page(
+            events,
+            searched=len(rows),
+            noisy=noisy,
+            last=options.last,
+            command=command,
+            notes=notes,
+            bisects=bisect_commands(events, runs_of_events(opened, events)),
+        )
         _print_page(add_cases(page, news, last=options.last), options)
     if any(event.fails for event in events):
         return ExitCode.REGRESSION

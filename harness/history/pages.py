@@ -14,7 +14,7 @@ from harness.history.events import ChangeEvent, EventState
 from harness.history.failures import CaseNews, State, failure_groups
 from harness.history.open import NOTHING_YET
 from harness.metrics import metric_title
-from harness.report.page import Column, Name, Page, Sentence, Table
+from harness.report.page import Column, Name, Page, Sentence, Step, Steps, Table
 from harness.report.units import percent, ratio_text, unit_that_tells
 from harness.store.marks import Acknowledgement
 from harness.text import one_line, plural
@@ -120,7 +120,14 @@ def _recent_counts(events: Sequence[ChangeEvent], suite: str, machine_class: str
 
 
 def changes_page(
-    events: Sequence[ChangeEvent], *, searched: int, noisy: int, last: int, command: str, notes: Sequence[str]
+    events: Sequence[ChangeEvent],
+    *,
+    searched: int,
+    noisy: int,
+    last: int,
+    command: str,
+    notes: Sequence[str],
+    bisects: Sequence[str] = (),
 ) -> Page:
     """The latest changes with their causes, and the earlier ones.
 
@@ -130,6 +137,7 @@ def changes_page(
         noisy: How many of these are timed, and so may be flagged by chance.
         last: How many runs of its suite count as recent.
         command: Command line that acknowledges a change of this folder.
+        bisects: Command lines that find the releases which began changes.
         notes: What was left out of the history, and why.
     """
     settled = [event for event in events if event.settled]
@@ -143,9 +151,10 @@ def changes_page(
     if earlier:
         title = plural(len(earlier), "earlier change")
         tables.append(replace(_events_table(title, earlier), folded=True))
+    steps = [Step("find the release that began it", bisect) for bisect in bisects]
     return Page(
         verdict=changes_verdict(events, searched=searched, last=last),
-        parts=tables,
+        parts=[*tables, *([Steps(steps)] if steps else [])],
         notes=(
             *([_acknowledge(command)] if recent else []),
             *([_CAUSES] if events else []),

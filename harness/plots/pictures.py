@@ -123,7 +123,7 @@ def pictures_of(
     """
     several = report is not None and len(report.facts.toolchains) > 1
     releases: tuple[Kind, ...] = ("releases",) if several else ()
-    wanted = tuple(kinds) or ("forest", "variants", "memory", "roofline", *releases, "waterfall")
+    wanted: tuple[Kind, ...] = tuple(kinds) or ("forest", "variants", "memory", "roofline", *releases, "waterfall")
     pictures: dict[str, bytes] = {}
     for kind in wanted:
         source: Comparison | Report | Explanation | None = report
