@@ -23,7 +23,7 @@ from harness.cache import cache_root
 from harness.compare.options import CALL_LIMIT_S
 from harness.compare.pairs import side_of
 from harness.compare.sides import describe_machine
-from harness.errors import Interrupted, SuiteError
+from harness.errors import Interrupted, RunError, SuiteError
 from harness.machine.environment import capture_environment
 from harness.metrics import LATENCY, TIMED, Metric
 from harness.options import Flag, Positive, Quiet, Share, Verbose
@@ -194,6 +194,8 @@ class BisectUnderway:
                 raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
             except SuiteError as error:
                 return Unusable(reason=str(error))
+            except RunError as error:  # such as a disk that is full
+                raise RunError(f"{error}; then {self.how_to_go_on}") from None
         return place_in(run, name, case, toolchain, label)
 
     def _keep_run(self, name: str, run: RunDirectory) -> None:
@@ -325,6 +327,8 @@ def place_in(run: Path, name: str, case: str, toolchain: Toolchain, label: str =
         return Unusable(reason=f"{run} has no case {case}")
     if found.skip is not None:
         return Unusable(reason=f"it is skipped: {found.skip}")
+    if found.peer is not None:
+        return Unusable(reason="another engine runs it, which no release and no flag of IREE changes")
     failure = find_failure(found, side.evidence, timed=True)
     if failure is not None:
         return Unusable(reason=f"it fails at {failure.stage}: {failure.message}")
