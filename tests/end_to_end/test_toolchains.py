@@ -122,3 +122,19 @@ def test_a_half_made_environment_is_not_used_and_another_one_needs_the_network(
     assert first == f"Installing IREE {OLDER} (some 200 MB) ..."
     assert last.startswith(f"harness: IREE {OLDER} is not in the cache, and ")
     assert not list(harness.folder.glob("results/*"))
+
+
+def test_a_bisect_compiles_each_release_once_and_counts(
+    harness: Harness, older: Toolchain, real_toolchain: Toolchain
+) -> None:
+    ends = ("--good", f"iree=={older.version}", "--bad", real_toolchain.version, "--release", older.version)
+    what = ("bisect", "small.toml", "--case", "tiny/stock@cpu", "--metric", "dispatches", "--format", "json")
+    ended = harness(*what, *ends)
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert [position["name"] for position in found["positions"]] == [OLDER, real_toolchain.version]
+    assert all(position["run"] and not position["unusable"] for position in found["positions"])
+    (trial, *_) = found["trials"]
+    assert (trial["base"], trial["head"], trial["exact"]) == (OLDER, real_toolchain.version, True)
+    assert trial["base_value"] > 0
+    assert bool(found["steps"]) == (trial["base_value"] != trial["head_value"])
