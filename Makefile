@@ -10,7 +10,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: run test smoke install lint types unit untimed timed vulkan browser schema overhead verdicts history plugins picture wheel clean
+.PHONY: run test smoke install lint types unit untimed timed vulkan browser schema overhead verdicts bisect history \
+        plugins picture wheel clean
 
 FIRST := $(foreach variant,stock im2col channels-last share-concat nhwc-share-tuned,--filter 'rdb/$(variant)@cpu')
 
@@ -78,6 +79,10 @@ overhead: install
 # How often verdicts are right: records for two hours, then rewrites the tables of docs/statistics.md.
 verdicts: install
 	$(BIN)/python -m benchmarks.verdicts $(ARGS)
+
+# How often a bisect names the right step: simulates for two minutes, then rewrites the table of docs/bisect.md.
+bisect: install
+	$(BIN)/python -m benchmarks.bisect $(ARGS)
 
 # How often changes in a history are found, and how fast that is at ten million points: computes for some minutes, then
 # rewrites the tables of docs/history.md.
