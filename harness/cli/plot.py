@@ -58,9 +58,7 @@ class PlotOptions:
     path: str
     _: KW_ONLY
     out: Path
-    kind: (
-        Literal["forest", "variants", "memory", "releases", "roofline", "timeline", "waterfall", "all"] | None
-    ) = None
+    kind: Literal["forest", "variants", "memory", "releases", "roofline", "timeline", "waterfall", "all"] | None = None
     theme: Literal["light", "dark"] = "light"
     patterns: Patterns = ()
     series: str | None = None
