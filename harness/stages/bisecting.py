@@ -18,14 +18,17 @@ from harness.bisect.judged import measurements_of_search
 from harness.bisect.search import Measured, Step, Unusable, find_steps
 from harness.bisect.trials import Place
 from harness.cache import environments_root
-from harness.compare.pairs import TOOLCHAIN_PREFIX
+from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair
 from harness.compare.sides import selfcheck_of
-from harness.errors import RunError, ToolchainError, UsageError
+from harness.errors import CaseError, Interrupted, RunError, ToolchainError, UsageError
 from harness.machine.environment import capture_environment
-from harness.metrics import METRICS, Metric, metric_named
+from harness.metrics import LATENCY, METRICS, Metric, metric_named
 from harness.progress import Progress
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
 from harness.stages.bisect_underway import SPENT, BisectOptions, BisectUnderway
+from harness.stages.explaining import Terms, explain_pair, keep
+from harness.stages.options import compile_limits
+from harness.stats.rule import Rule
 from harness.store.bisect_directory import BegunBisect, BisectDirectory, find_bisect
 from harness.store.files import adapter
 from harness.suite.completion import case_names
@@ -310,10 +313,43 @@ def _inverse(ratio: float | None) -> float | None:
 
 
 def explain_step(before: Place, after: Place, underway: BisectUnderway) -> str:
-    """What the compiler does differently across a step, in a sentence; "" where nobody says it.
+    """What the compiler does differently across a step, in a sentence; the whole explanation is kept beside the runs.
 
-    Both places have a finished run (`side`), the case in it and the toolchain that compiled it, which is all that an
-    explanation begins with. Nothing else of a bisect asks for one.
+    "" where the metric is no latency, or it cannot be explained; a note says why.
+
+    Raises:
+        Interrupted: By the user.
     """
-    del before, after, underway
-    return ""
+    options = underway.options
+    if underway.metric is not LATENCY:
+        return ""
+    terms = Terms(
+        rule=Rule(floor=underway.floor),
+        budget_s=options.row_budget,
+        cap_s=options.row_cap,
+        seed=options.seed,
+        call_limit_s=options.call_timeout,
+        limits=compile_limits(options.compile_timeout),
+        noise=underway.directory.begun.noise,
+        wait=options.wait,
+    )
+    pair = Pair(name=before.case.name, base=before.case, head=after.case)
+    toolchains = {place.toolchain.version: place.toolchain for place in (before, after)}
+    try:
+        found = explain_pair(
+            pair,
+            before.side,
+            after.side,
+            toolchains,
+            terms,
+            underway.progress,
+            within=False,
+            created=datetime.now(timezone.utc),
+        )
+    except (CaseError, RunError) as error:
+        underway.progress.note(f"The step is not explained: {error}")
+        return ""
+    if found.is_stopped:
+        raise Interrupted(f"interrupted; {underway.how_to_go_on}")
+    kept, _ = keep(found.explanation, options.results, before.side.run.header.suite_name)
+    return kept.sentence
