@@ -31,6 +31,7 @@ from harness.compare.engine import BASE, HEAD
 from harness.compare.samplers import GENERATION_S, Module
 from harness.compile.request import MODEL_FILE, MODULE_FILE
 from harness.errors import CaseError
+from harness.explain.constants import with_constants
 from harness.explain.parts import match_parts
 from harness.explain.profile import Profile, call_in
 from harness.ir.differences import Executable
@@ -112,7 +113,9 @@ def compile_alone(
     compiled: dict[str, Alone] = {}
     failed: dict[str, str] = {}
     for file in sorted((folder / _BENCHMARKS).glob("*.mlir")):
-        for name, functions in read_benchmark(file.read_text(errors="replace")).items():
+        text = file.read_text(errors="replace")
+        file.write_text(with_constants(text, module.mlir))
+        for name, functions in read_benchmark(text).items():
             if name not in names or not functions:
                 continue
             on_compile(name)

@@ -14,7 +14,7 @@ from typing import Literal
 from harness.ir.differences import Executable, MatchedBy, match_executables
 
 # Of parts of several executables on a side.
-FUSED = "fused or split"
+FUSED: Literal["fused or split"] = "fused or split"
 GroupedBy = MatchedBy | Literal["fused or split"]
 
 # The pairs before and after a stretch of executables that are in none, by their number; None: the program's end.
@@ -117,4 +117,6 @@ def _why(
 ) -> GroupedBy:
     if not base or not head:
         return ""
-    return pairs[key][2] if isinstance(key, int) and len(base) == len(head) == 1 else FUSED
+    if isinstance(key, int) and len(base) == len(head) == 1:
+        return pairs[key][2]
+    return FUSED

@@ -106,7 +106,7 @@ def test_the_part_that_differs_is_found_and_others_are_unchanged() -> None:
     assert conv.ci_low < 1.5 < conv.ci_high
     assert conv.p is not None
     assert conv.p < 0.05
-    assert (conv.base_ns, conv.head_ns) == (100, pytest.approx(150, rel=1e-3))
+    assert (conv.base_ns, conv.head_ns) == pytest.approx((100, 150), rel=1e-3)
     assert matmul.verdict == "unchanged"
     assert found.latency.decision == "regressed"
     assert found.method == "profile"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,7 +141,7 @@ def test_what_a_call_reads_is_laid_out_once(toolchain: Toolchain, tmp_path: Path
     np.save(scalar, np.int32(7))
     raw.write_bytes(b"\0" * 12)
     weights.write_bytes(b"weights")
-    arguments = [
+    arguments: list[dict[str, Any]] = [
         {"file": str(array)},
         {"file": str(scalar), "scalar": True},
         {"file": str(raw), "raw": True, "shape": [2, 3], "element_type": "BFLOAT_16"},
@@ -244,7 +245,7 @@ def test_sides_take_turns(tmp_path: Path) -> None:
     for number in range(2):
         of_base, of_head = turns(number)
         assert (of_base.plain_ns, of_head.plain_ns) == (1e8, 2e8)
-        assert (of_base.call_ns, of_head.call_ns) == (pytest.approx(1e8), pytest.approx(2e8))
+        assert (of_base.call_ns, of_head.call_ns) == pytest.approx((1e8, 2e8))
         assert of_base.calls == of_head.calls == 6
         assert dict(of_base.dispatch_ns) == {"f": pytest.approx(10)}
     # To learn how long a call takes, without a profile, and twice with one; then without the first.

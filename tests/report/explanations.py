@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from harness.records.comparison import Verdict
 from harness.records.explanation import Elsewhere, Explanation, Part
 from tests.report.builders import make_side, make_timed
 
@@ -50,7 +51,7 @@ def make_explanation(*parts: Part, **facts: Any) -> Explanation:
         for copies_ms, host_ms, ratio in ((1.0, 2.0, 1.012), (0.5, 1.5, 1.02))
     )
     base_ns, head_ns = spent[0] + 3e6, spent[1] + 2e6
-    verdict = "improved" if head_ns < base_ns else "regressed"
+    verdict: Verdict = "improved" if head_ns < base_ns else "regressed"
     latency = make_timed("rdb/stock@cpu", base_ns / 1e6, head_ns / base_ns, verdict)
     explanation = Explanation(
         id="20261122-140000-esrgan-explain",

@@ -101,7 +101,10 @@ def test_the_case_of_two_runs() -> None:
     [
         (None, "which case is not said; give it behind the sides, one of net/stock@cpu, net/fast@cpu"),
         ("net/fats@cpu", "there is no case 'net/fats@cpu'; did you mean \"net/fast@cpu\"?"),
-        ("net/inert@cpu", "results/base has no case 'net/inert@cpu', which the other side has; name one of both"),
+        (
+            "net/inert@cpu",
+            "results/base has no case 'net/inert@cpu', so there is nothing to hold the other one against; name another",
+        ),
     ],
 )
 def test_a_case_that_two_runs_do_not_have(case: str | None, sentence: str) -> None:

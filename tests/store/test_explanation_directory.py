@@ -97,7 +97,10 @@ def test_it_is_merged_and_no_table_has_rows_of_it(tmp_path: Path) -> None:
     assert (compacted.runs, compacted.comparisons, compacted.left_out) == ((), (), {})
 
 
-def test_it_is_listed_and_a_damaged_one_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_listed_and_a_damaged_one_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     folder, explanation = keep(tmp_path)
     assert run_command_line(["results", "list", str(tmp_path)]) == 0
     listed = capsys.readouterr().out

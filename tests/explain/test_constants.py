@@ -1,0 +1,53 @@
+"""Constants of dispatches whose program was dumped without them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.explain.constants import constants_of, with_constants
+
+DUMPED = """module {
+  %0 = arith.constant dense_resource<conv1_bias> : tensor<2xf32>
+  %1 = arith.constant dense_resource<"a b.weight"> : tensor<1xf32>
+  %2 = arith.constant dense_resource<conv1_bias> : tensor<2xf32>
+}
+"""
+MODEL = """module {}
+{-#
+  dialect_resources: {
+    builtin: {
+      my_conv1_bias: "0x0400000000",
+      conv1_bias: "0x040000000000803F00000040",
+      "a b.weight": "0x0400000000004040"
+    }
+  }
+#-}
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.mlir"
+    path.write_text(MODEL)
+    return path
+
+
+def test_each_constant_comes_once_with_its_bytes(model: Path) -> None:
+    assert constants_of(DUMPED) == ("conv1_bias", '"a b.weight"')
+    text = with_constants(DUMPED, model)
+    assert text.startswith(DUMPED)
+    assert text.count('\n      conv1_bias: "0x040000000000803F00000040",') == 1
+    assert text.endswith('      "a b.weight": "0x0400000000004040"\n    }\n  }\n#-}\n')
+
+
+@pytest.mark.parametrize(
+    ("dumped", "model_text"),
+    [("module {\n}\n", MODEL), (MODEL, MODEL), (DUMPED, ""), (DUMPED, "ML\xefR bytecode")],
+    ids=["no constants", "has them", "empty model", "no text"],
+)
+def test_what_has_none_or_cannot_be_found_stays_as_it_is(dumped: str, model_text: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(model_text)
+    assert with_constants(dumped, path) == dumped
