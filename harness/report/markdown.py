@@ -86,7 +86,7 @@ def to_markdown(page: Page, limits: Limits | None = None) -> str:
     head = [
         marker(writer.cut(page.marker[1]), page.marker[0]) if page.marker else "",
         f"## {writer.sentence(page.title)}" if page.title else "",
-        f"**{writer.inline(page.verdict)}**" if page.verdict else "",
+        f"**{verdict}**" if (verdict := writer.inline(page.verdict).strip()) else "",
     ]
     if limits is None:
         return blocks(*head, writer.parts(page.parts), closing) + "\n"
