@@ -74,7 +74,7 @@ def _explained(asked: AskedPair, options: ExplainOptions, progress: Progress) ->
     terms = Terms(
         rule=rules_of(head.run.header, head.label, options.floor)[LATENCY.name],
         budget_s=options.budget,
-        cap_s=options.cap,
+        cap_s=options.row_cap,
         seed=options.seed,
         call_limit_s=options.call_timeout,
         limits=compile_limits(options.compile_timeout),

@@ -171,7 +171,7 @@ class ExplainOptions:
         suite: Suite for sides that are toolchains or commits (default: that of the other side's run).
         case: The case, as harness list shows it (default: the only one there is).
         budget: Wall seconds for looking at dispatches; confirming what is found comes on top.
-        cap: Wall seconds where the budget has no room for a verdict on what differs by far more than the noise.
+        row_cap: Wall seconds where the budget has no room for a verdict on what differs by far more than the noise.
         floor: Relative change below which nothing is called changed (default: the suite's, else 0.01).
         seed: Of the order of turns.
         results: Where the explanation is kept, and the runs that are made for sides.
@@ -189,7 +189,7 @@ class ExplainOptions:
     suite: Path | None = None
     case: Annotated[str | None, CASES] = None
     budget: Positive = 120.0
-    cap: Positive = 1800.0
+    row_cap: Positive = 1800.0
     floor: Share | None = None
     seed: int = 0
     results: Path = Path("results")
