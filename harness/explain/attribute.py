@@ -24,6 +24,7 @@ from harness.compare.samplers import Module, latency_task
 from harness.errors import CaseError
 from harness.explain.alone import AloneTurns
 from harness.explain.parts import Counterparts, in_order, match_parts
+from harness.explain.phrases import enumerated
 from harness.explain.profile import Profile, ProfiledTurns, can_profile
 from harness.ir.differences import Executable
 from harness.process import Limits
@@ -326,7 +327,8 @@ def _record(part: Counterparts, outcome: Outcome | None, taken: Sequence[Sampled
 
     What it takes is the median over all generations, also where its row was decided after fewer.
     """
-    times = [_part_ns(part, sampled) for sampled in taken]
+    is_timed = all(_is_timed(part, sampled) for sampled in taken)
+    times = [_part_ns(part, sampled) for sampled in taken] if is_timed else []
     one_sided: Verdict = "missing" if part.base else "new"
     record = Part(
         base=tuple(each.name for each in part.base),
@@ -337,8 +339,9 @@ def _record(part: Counterparts, outcome: Outcome | None, taken: Sequence[Sampled
         head_ns=_median(head for _, head in times),
         verdict="inconclusive" if part.base and part.head else one_sided,
         generations=len(taken),
+        is_timed=is_timed,
     )
-    if outcome is None:
+    if outcome is None or not is_timed:
         return record
     record = replace(record, verdict=outcome.decision, p=outcome.p, generations=len(outcome.generations))
     if outcome.estimate is None:
@@ -395,10 +398,13 @@ def _notes(taken: Sequence[Sampled], base: Elsewhere, head: Elsewhere) -> Iterab
 
 
 def _of_untimed(side: str, untimed: Mapping[str, str], dispatches: int) -> str:
-    """`2 of 10 dispatches of the base are not timed, and count as the host's: main_dispatch_3 (it does ...), ...`."""
-    names = ", ".join(f"{name} ({why})" for name, why in untimed.items())
+    """`2 of 10 dispatches of the base are not timed: main_dispatch_3 and main_dispatch_5 (it does not compile ...)`."""
+    alike: dict[str, list[str]] = {}
+    for name, why in untimed.items():
+        alike.setdefault(why, []).append(name)
+    named = "; ".join(f"{enumerated(names)} ({why})" for why, names in alike.items())
     are = "is" if len(untimed) == 1 else "are"
-    return f"{len(untimed)} of {plural(dispatches, 'dispatch', 'dispatches')} of the {side} {are} not timed: {names}"
+    return f"{len(untimed)} of {plural(dispatches, 'dispatch', 'dispatches')} of the {side} {are} not timed: {named}"
 
 
 def _median(values: Iterable[float]) -> float:

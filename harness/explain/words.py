@@ -119,7 +119,14 @@ def _where(explanation: Explanation) -> list[str]:
         f"{'is' if place == 0 and _is_all(group.change_ns, total) else 'are'} in {_who(group.parts)}{_why(group)}"
         for place, group in enumerate(with_it[:_MOST_GROUPS])
     ]
-    if total and abs(outside) >= _SMALL * scale:
+    untimed = _Group(parts=tuple(part for part in explanation.parts if not part.is_timed))
+    if untimed.parts and abs(outside) >= _SMALL * scale:
+        more = "more" if outside > 0 else "less"
+        clauses.append(
+            f"{time_text(outside)} {more} is outside of dispatches or in {_who(untimed.parts)} that could not be timed"
+            f"{_why(untimed)}"
+        )
+    elif total and abs(outside) >= _SMALL * scale:
         more = "more" if outside > 0 else "less"
         spent = _outside_words(explanation.base_elsewhere, explanation.head_elsewhere)
         schedule = f", with {enumerated(explanation.schedule[:_MOST_NAMES])}" if explanation.schedule else ""

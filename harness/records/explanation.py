@@ -28,6 +28,8 @@ class Part:
         differs_at: The first phase of the compiler at which the sides differ; "" where their code is the same.
         what: What differs, one sentence each, the most telling first.
         lines: The lines that differ there, as `diff -u` shows them.
+        is_timed: False where the time of a dispatch of it is not known: then its times are 0, and what it takes stands
+            with the host's.
     """
 
     base: tuple[str, ...]
@@ -45,6 +47,7 @@ class Part:
     differs_at: str = ""
     what: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
+    is_timed: bool = True
 
     @property
     def change_ns(self) -> float:

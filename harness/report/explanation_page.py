@@ -134,9 +134,10 @@ def _where(explanation: Explanation, room: _Room) -> Table:
 
 def _share(line: TimeLine, call: TimeLine) -> str:
     """Of a change that is one; the parts of mere noise say nothing."""
-    if call.verdict not in CHANGED or not call.change_ns:
+    if call.verdict not in CHANGED or not call.change_ns or not line.is_timed:
         return ""
-    return f"{line.change_ns / call.change_ns * 100:.1f}"
+    # What rounds to nothing has no sign.
+    return f"{round(line.change_ns / call.change_ns * 100, 1) + 0.0:.1f}"
 
 
 def _differs_at(line: TimeLine) -> str:

@@ -20,7 +20,7 @@ from harness.text import plural
 # the latency, or a whole call.
 LineKind = Literal["part", "parts", "device", "host", "call"]
 
-HOST = "host and waits"
+HOST, HOST_AND_UNTIMED = "host and waits", "host, waits, what is not timed"
 ONE_CALL = "one call"
 # Operations of a device's queue, as the runtime names them, in words.
 _DEVICE = {
@@ -46,6 +46,7 @@ class TimeLine:
         base_ns: Of one call of the program. head_ns likewise.
         verdict: "" where nothing was judged.
         part: None where it is no part.
+        is_timed: Whether its times are known.
     """
 
     kind: LineKind
@@ -57,6 +58,7 @@ class TimeLine:
     ci_high: float | None = None
     verdict: Verdict | Literal[""] = ""
     part: Part | None = None
+    is_timed: bool = True
 
     @property
     def change_ns(self) -> float:
@@ -133,6 +135,7 @@ def _of_part(name: str, part: Part) -> TimeLine:
         ci_high=part.ci_high,
         verdict=part.verdict,
         part=part,
+        is_timed=part.is_timed,
     )
 
 
@@ -146,8 +149,13 @@ def elsewhere_lines(explanation: Explanation) -> list[TimeLine]:
             name = _DEVICE.get(operation, operation)
             lines.append(TimeLine(kind="device", name=name, base_ns=times_ns[0], head_ns=times_ns[1]))
     if base.host_ns or head.host_ns:
-        lines.append(TimeLine(kind="host", name=HOST, base_ns=base.host_ns, head_ns=head.host_ns))
+        lines.append(TimeLine(kind="host", name=host_name(explanation), base_ns=base.host_ns, head_ns=head.host_ns))
     return lines
+
+
+def host_name(explanation: Explanation) -> str:
+    """What stands for the part of the latency that is nothing else's."""
+    return HOST if all(part.is_timed for part in explanation.parts) else HOST_AND_UNTIMED
 
 
 def _of_call(explanation: Explanation) -> TimeLine:
@@ -184,9 +192,24 @@ def time_columns(lines: Sequence[TimeLine], unit: Unit) -> list[Column]:
     """What every table of parts has: names, both sides, the change and its ratio, the verdict."""
     return [
         Column("Part", [line.name for line in lines], kind="name"),
-        Column("Base", [unit.text(line.base_ns) for line in lines], kind="number", unit=unit.name),
-        Column("Head", [unit.text(line.head_ns) for line in lines], kind="number", unit=unit.name),
-        Column("Change", [signed(unit, line.change_ns) for line in lines], kind="number", unit=unit.name),
+        Column(
+            "Base",
+            [unit.text(line.base_ns) if line.is_timed else NOTHING for line in lines],
+            kind="number",
+            unit=unit.name,
+        ),
+        Column(
+            "Head",
+            [unit.text(line.head_ns) if line.is_timed else NOTHING for line in lines],
+            kind="number",
+            unit=unit.name,
+        ),
+        Column(
+            "Change",
+            [signed(unit, line.change_ns) if line.is_timed else NOTHING for line in lines],
+            kind="number",
+            unit=unit.name,
+        ),
         Column(
             f"Ratio [{share(CONFIDENCE)} interval]",
             [interval_text(line.ratio, line.ci_low, line.ci_high) if line.ratio is not None else "" for line in lines],
@@ -217,7 +240,7 @@ def method_line(explanation: Explanation) -> str:
         return f"{how}."
     return (
         f"{how}. Dispatches and the device's other work add up to {covered[0]} of a call of base and "
-        f"{covered[1]} of one of head; the rest stands as {HOST}."
+        f"{covered[1]} of one of head; the rest stands as {host_name(explanation)}."
     )
 
 
@@ -236,8 +259,9 @@ def _number(value: float | None) -> float:
 
 
 def short_form(explanation: Explanation, *, most: int = MOST_EXPLAINED) -> Explained:
-    """As much of it as stands under the row that it explains."""
-    names = part_names(explanation.parts)
+    """As much of it as stands under its row; parts whose time is not known are in the sentence alone."""
+    timed = [part for part in explanation.parts if part.is_timed]
+    names = part_names(timed)
     parts = tuple(
         ExplainedPart(
             name=name,
@@ -249,12 +273,12 @@ def short_form(explanation: Explanation, *, most: int = MOST_EXPLAINED) -> Expla
             verdict=part.verdict,
             what=part.what[:_MOST_SENTENCES],
         )
-        for name, part in zip(names[:most], explanation.parts, strict=False)
+        for name, part in zip(names[:most], timed, strict=False)
     )
     return Explained(
         case=explanation.case,
         explanation=explanation.id,
         sentence=explanation.sentence,
         parts=parts,
-        left_out=len(explanation.parts) - len(parts),
+        left_out=len(timed) - len(parts),
     )

@@ -183,11 +183,20 @@ def test_what_is_not_timed_is_not_judged() -> None:
     script = Script({CONV: 100, MATMUL: 50}, {CONV: 150, MATMUL: 50}, untimed={CONV: "it has no program alone"})
     found = judged(script)
     conv = by_operation(found)["conv_8x8_f32"]
-    assert (conv.verdict, conv.ratio, conv.base_ns) == ("inconclusive", None, 0)
+    assert (conv.verdict, conv.ratio, conv.is_timed) == ("inconclusive", None, False)
+    assert (conv.base_ns, conv.head_ns) == (0, 0), "a part whose time is known on one side alone has no change"
+    assert by_operation(found)["matmul_4x4_f32"].is_timed
     assert found.notes[0] == (
         "1 of 2 dispatches of the base is not timed: m_dispatch_0_conv_8x8_f32 (it has no program alone)"
     )
     assert len(found.notes) == 2
+
+
+def test_dispatches_that_are_not_timed_for_one_reason_are_named_together() -> None:
+    why = "it has no program alone"
+    script = Script({CONV: 100, MATMUL: 50, PAD: 9}, {MATMUL: 50}, untimed={CONV: why, PAD: why})
+    found = judged(script, [an_executable(name) for name in (CONV, MATMUL, PAD)], [an_executable(MATMUL)])
+    assert found.notes == (f"2 of 3 dispatches of the base are not timed: {CONV} and {PAD} ({why})",)
 
 
 def test_a_heavy_profile_is_said() -> None:

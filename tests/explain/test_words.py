@@ -71,6 +71,17 @@ def an_explanation(
 CONVOLUTIONS = [a_part(f"conv_32x90x62x{n}x3x3_f32", 146, 36.4, "improved", PIPELINE, "more") for n in range(5)]
 
 
+def test_what_could_not_be_timed_is_not_called_outside_of_dispatches() -> None:
+    parts = [replace(part, base_ns=0.0, head_ns=0.0, verdict="inconclusive", is_timed=False) for part in CONVOLUTIONS]
+    sides = {"base_elsewhere": elsewhere(733), "head_elsewhere": elsewhere(183)}
+    schedule = ("copies: 15 on iree==3.10.0, 13 on iree==3.12.0",)
+    explanation = an_explanation(733, 183, "improved", parts, schedule=schedule, **sides)
+    assert explanation_sentence(explanation) == (
+        "rdb/stock@cpu goes from 733 ms on iree==3.10.0 to 183 ms on iree==3.12.0 (0.25 times): 550 ms less is outside "
+        f"of dispatches or in 5 convolutions that could not be timed, where {PIPELINE}."
+    )
+
+
 def test_five_convolutions_get_another_pipeline() -> None:
     parts = [*CONVOLUTIONS, a_part("slow_memcpy", 0.5, 0.4, "unchanged", "the IR differs")]
     assert explanation_sentence(an_explanation(733, 183, "improved", parts)) == (

@@ -55,6 +55,19 @@ def test_the_lines_add_up_to_the_call() -> None:
     assert names == ["conv_a", "3 more parts, 2 of them changed", "copies", "host and waits", "one call"]
 
 
+def test_a_part_that_is_not_timed_has_no_times_and_the_line_of_the_host_says_so() -> None:
+    conv = make_part("conv", 0.0, 0.0, "inconclusive", base=("d_1",), head=("d_1",), is_timed=False)
+    explanation = make_explanation(conv, make_part("pad", 1.0, 1.0))
+    text = render(explanation, "markdown")
+    assert "| `host, waits, what is not timed`" in text
+    assert "the rest stands as host, waits, what is not timed" in text
+    (row,) = [line for line in text.splitlines() if line.startswith("| `conv`")]
+    assert "0.0" not in row
+    assert [part.name for part in short_form(explanation).parts] == ["pad"]
+    first, *_ = csv.DictReader(StringIO(render(explanation, "csv")))
+    assert (first["name"], first["base_ns"], first["head_ns"]) == ("conv", "", "")
+
+
 def test_rows_of_csv_add_up_too() -> None:
     rows = list(csv.DictReader(StringIO(render(make_explanation(), "csv"))))
     assert [row["kind"] for row in rows] == ["part"] * 4 + ["device", "host", "call"]
