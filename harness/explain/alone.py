@@ -61,6 +61,7 @@ _UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _CALL_NS = 1e6
 _MOST_IN_A_CALL = 1000
 # Turns of one millisecond, of so many rounds at least: base first, then head first, and both once more.
+# A round that takes longer than a generation is the only one of its generation, as of whole cases.
 _LEAST_ROUNDS = 4
 
 
@@ -237,7 +238,11 @@ class AloneTurns:
             cpus=last_core() if self._case.pin else None,
         )
         settings = Settings(
-            seconds=GENERATION_S, seed=self._seed, least_rounds=_LEAST_ROUNDS, call_limit_s=self._call_limit_s
+            seconds=GENERATION_S,
+            seed=self._seed,
+            least_rounds=_LEAST_ROUNDS,
+            long_round_s=GENERATION_S,
+            call_limit_s=self._call_limit_s,
         )
         rounds: list[Round] = []
         for item in measure_generation(group, number, settings):

@@ -176,9 +176,9 @@ def _of_call(explanation: Explanation) -> TimeLine:
 
 
 def unit_of_call(explanation: Explanation) -> Unit:
-    """That of the latency with a decimal more, so that a small part of it shows too."""
+    """That of the latency with three decimals, so that a small part of it shows too, and how it changes."""
     unit = time_unit(call_ns(explanation))
-    return replace(unit, decimals=min(unit.decimals + 1, 3)) if unit.size > 1 else unit
+    return replace(unit, decimals=3) if unit.size > 1 else unit
 
 
 def signed(unit: Unit, value_ns: float) -> str:

@@ -167,7 +167,12 @@ def keep(explanation: Explanation, results: Path, suite: str) -> tuple[Explanati
     """
     folder = new_explanation(results, suite, datetime.now(timezone.utc))
     named = replace(explanation, id=folder.name)
-    keep_explanation(folder, explanation_document(named), render(named, "markdown", full=True))
+    try:
+        document, report = explanation_document(named), render(named, "markdown", full=True)
+    except BaseException:
+        folder.rmdir()  # nothing is in it
+        raise
+    keep_explanation(folder, document, report)
     return named, folder
 
 
