@@ -19,7 +19,7 @@ from harness.stages.run import run_suite
 from harness.stages.side_runs import SideRuns
 from harness.store.names import find_folder
 from harness.store.run_directory import load_run
-from harness.suite.completion import names_to_offer
+from harness.suite.completion import case_names, names_to_offer
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain
 
@@ -95,11 +95,21 @@ def find_asked(options: ExplainOptions, progress: Progress, trees: ExitStack) ->
     first, second = (what_is_named(word, options.results) for word in words.sides)
     if words.case is None and not (isinstance(first, Path) and isinstance(second, Path)):
         raise UsageError(f"which case is not said; give it behind the sides{_such_as(_cases_of(options.suite))}")
+    if options.suite is not None and isinstance(first, str) and isinstance(second, str):
+        _require_case(options.suite, words.case or "")
     sides = _resolve((first, second), options, words.case, progress, trees)
     for side in sides:
         require_whole(side)
     base, head = sides
     return AskedPair(base=base, head=head, pair=pair_of_runs(base, head, words.case), within=False)
+
+
+def _require_case(suite: Path, case: str) -> None:
+    """That the suite which releases are compiled of has the case, before one is installed."""
+    names = case_names(suite)
+    if case not in names:
+        hint = did_you_mean(case, names, f"; `harness list {suite}` shows them all")
+        raise UsageError(f"{suite}: there is no case {case!r}{hint}")
 
 
 def _cases_of(suite: Path | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 from harness.compare.pairs import Side
 from harness.errors import UsageError
-from harness.stages.explained_sides import asked_words, pair_of_runs, pair_of_variants
+from harness.progress import Silent
+from harness.stages.explained_sides import asked_words, find_asked, pair_of_runs, pair_of_variants
 from harness.stages.options import ExplainOptions
 from tests.compare.runs import a_case, a_side
 
@@ -112,3 +114,12 @@ def test_a_case_that_two_runs_do_not_have(case: str | None, sentence: str) -> No
     with pytest.raises(UsageError) as caught:
         pair_of_runs(base, head, case)
     assert sentence in str(caught.value)
+
+
+def test_a_case_that_the_suite_of_two_releases_does_not_have(tmp_path: Path) -> None:
+    """Nothing is installed or compiled before that is said."""
+    suite = Path("suites/esrgan.toml")
+    options = ExplainOptions(words=("iree==3.10.0", "iree==3.12.0", "rdb/stok@cpu"), suite=suite, results=tmp_path)
+    with ExitStack() as trees, pytest.raises(UsageError) as caught:
+        find_asked(options, Silent(), trees)
+    assert str(caught.value) == f"{suite}: there is no case 'rdb/stok@cpu'; did you mean \"rdb/stock@cpu\"?"
