@@ -260,6 +260,7 @@ def _measure(programs: _Programs, terms: Terms, progress: Progress) -> Attributi
     """Where the time goes, while no other harness of this user measures."""
     budget, shown = max(int(terms.budget_s), 1), 0
     seconds = 0.0
+    is_beyond = False
 
     def count(number: int, sampled: Sampled) -> None:
         nonlocal seconds, shown
@@ -267,6 +268,13 @@ def _measure(programs: _Programs, terms: Terms, progress: Progress) -> Attributi
         now = min(int(seconds), budget)
         progress.step(f"generation {number + 1}", advance=now - shown)
         shown = now
+
+    def note_once(_name: str, _seconds: float, sentence: str) -> None:
+        """All rows share their generations, so the first that goes on beyond the budget speaks for all."""
+        nonlocal is_beyond
+        if not is_beyond:
+            progress.note(sentence)
+        is_beyond = True
 
     base, head = (
         ProgramSide(module=module, executables=parts.executables)
@@ -289,7 +297,7 @@ def _measure(programs: _Programs, terms: Terms, progress: Progress) -> Attributi
             cap_s=terms.cap_s,
             noise=terms.noise,
             on_generation=count,
-            on_beyond=lambda _name, _seconds, sentence: progress.note(sentence),
+            on_beyond=note_once,
             on_compile=lambda name: progress.step(f"compiling {name} alone", advance=0),
         )
     progress.step("", advance=budget - shown)
