@@ -109,7 +109,7 @@ def _where(explanation: Explanation) -> list[str]:
     """A clause for each group of dispatches that matters, and for what is outside of dispatches."""
     total = _change_ns(explanation)
     groups = _groups(explanation.parts)
-    outside = _outside_ns(explanation.head_elsewhere) - _outside_ns(explanation.base_elsewhere)
+    outside = _outside_change_ns(explanation)
     scale = max([abs(total), *(abs(group.change_ns) for group in groups)])
     large = [group for group in groups if abs(group.change_ns) >= _SMALL * scale]
     with_it = [group for group in large if total and (group.change_ns > 0) == (total > 0)]
@@ -130,7 +130,8 @@ def _where(explanation: Explanation) -> list[str]:
         more = "more" if outside > 0 else "less"
         spent = _outside_words(explanation.base_elsewhere, explanation.head_elsewhere)
         schedule = f", with {enumerated(explanation.schedule[:_MOST_NAMES])}" if explanation.schedule else ""
-        clauses.append(f"outside of dispatches it takes {time_text(outside)} {more} ({spent}){schedule}")
+        where = "outside of dispatches" if explanation.method == "profile" else "beside what dispatches take alone"
+        clauses.append(f"{where} it takes {time_text(outside)} {more} ({spent}){schedule}")
     for group in against[: _MOST_GROUPS - len(clauses)]:
         more = "more" if group.change_ns > 0 else "less"
         takes = "takes" if len(group.parts) == 1 else "take"
@@ -176,6 +177,15 @@ def _kind(part: Part) -> str:
 
 def _why(group: _Group) -> str:
     return f", where {group.what}" if group.what else ""
+
+
+def _outside_change_ns(explanation: Explanation) -> float:
+    """What head spends more outside of dispatches; 0 where that is not known, as they add up to more than a call.
+
+    Dispatches of several threads do so, which overlap, and such as take longer alone than in their program.
+    """
+    base, head = _outside_ns(explanation.base_elsewhere), _outside_ns(explanation.head_elsewhere)
+    return head - base if min(base, head) >= 0 else 0.0
 
 
 def _outside_ns(elsewhere: Elsewhere) -> float:

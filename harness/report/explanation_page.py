@@ -167,7 +167,7 @@ def _what(explanation: Explanation, room: _Room) -> list[PagePart]:
     alike: dict[tuple[str, tuple[str, ...]], list[tuple[str, Part]]] = {}
     for name, part in named:
         if is_changed(part):
-            alike.setdefault((part.differs_at, part.what), []).append((name, part))
+            alike.setdefault((part.differs_at, part.what[:1]), []).append((name, part))
     groups = list(alike.values())
     shown = groups[: room.alike]
     parts: list[PagePart] = [Heading("What differs there")] if shown else []
@@ -195,10 +195,15 @@ def _nothing_changed(explanation: Explanation) -> str:
 
 
 def _group(group: Sequence[tuple[str, Part]], room: _Room, *, rank: int) -> list[PagePart]:
-    """Parts that differ in the same way: who they are, how, and the lines of the first of them."""
+    """Parts that differ in the same way: who they are, how, and the lines of the first of them.
+
+    What is most telling is the same; what else differs not quite alike in all of them is said of the first.
+    """
     names = [name for name, _ in group]
     part = group[0][1]
-    sentences = part.what or (() if part.differs_at else (SAME_CODE,))
+    common = [sentence for sentence in part.what if all(sentence in other.what for _, other in group)]
+    own = [f"in {names[0]}, {sentence}" for sentence in part.what if sentence not in common]
+    sentences = (*common, *own) or (() if part.differs_at else (SAME_CODE,))
     said: list[PagePart] = [Paragraph((*_listed(names), ":"), "strong"), Bullets(sentences)]
     lines = _lines(part, room)
     if not lines:

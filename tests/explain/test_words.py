@@ -10,7 +10,7 @@ import pytest
 
 from harness.explain.words import explanation_sentence, labels_of
 from harness.records.comparison import SideFacts, Verdict
-from harness.records.explanation import Elsewhere, Explanation, Part
+from harness.records.explanation import Elsewhere, Explanation, Method, Part
 from tests.builders import make_row
 
 PIPELINE = (
@@ -80,6 +80,23 @@ def test_what_could_not_be_timed_is_not_called_outside_of_dispatches() -> None:
         "rdb/stock@cpu goes from 733 ms on iree==3.10.0 to 183 ms on iree==3.12.0 (0.25 times): 550 ms less is outside "
         f"of dispatches or in 5 convolutions that could not be timed, where {PIPELINE}."
     )
+
+
+@pytest.mark.parametrize(
+    ("method", "host_ms", "clause"),
+    [
+        ("profile", (1, 151), "; outside of dispatches it takes 150 ms more (host +150 ms)"),
+        ("alone", (1, 151), "; beside what dispatches take alone it takes 150 ms more (host +150 ms)"),
+        ("alone", (-160, -10), ""),
+        ("profile", (-160, -10), ""),
+    ],
+)
+def test_the_host_has_no_change_where_dispatches_add_up_to_more_than_the_call(
+    method: Method, host_ms: tuple[float, float], clause: str
+) -> None:
+    sides = dict(zip(("base_elsewhere", "head_elsewhere"), map(elsewhere, host_ms), strict=True))
+    explanation = replace(an_explanation(733, 183, "improved", CONVOLUTIONS, **sides), method=method)
+    assert explanation_sentence(explanation).endswith(f"where {PIPELINE}{clause}.")
 
 
 def test_five_convolutions_get_another_pipeline() -> None:

@@ -91,6 +91,17 @@ def test_parts_that_differ_alike_are_told_once(form: Format) -> None:
     assert order == sorted(order)
 
 
+def test_what_is_not_quite_alike_is_said_of_the_first() -> None:
+    parts = [
+        make_part(name, 4.0, 2.0, "improved", differs_at="executable-configurations", what=(PIPELINE, "f", size))
+        for name, size in (("conv_a", "the code takes 640 bytes"), ("conv_b", "the code takes 643 bytes"))
+    ]
+    text = render(make_explanation(*parts), "markdown")
+    assert text.count(PIPELINE) == 1
+    assert "- in conv_a, the code takes 640 bytes" in text
+    assert "643 bytes" not in text
+
+
 def test_a_change_whose_code_is_the_same_says_so_and_one_without_parts_too() -> None:
     same = make_explanation(make_part("conv", 4.0, 8.0, "regressed"))
     assert "The code is the same on both sides." in render(same, "markdown")
