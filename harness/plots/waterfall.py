@@ -187,8 +187,9 @@ def _draw_steps(
         color = theme.tones[step.tone] if step.tone in ("worse", "better") else theme.ink
         canvas.text(WIDTH - MARGIN, middle, text, size=SMALL, color=color, align="right")
         if step.why:
-            why = cut_end(step.why, length + figure + _GAP, SMALL)
-            canvas.text(left, y + _ROW + _WHY / 2 - 4, why, size=SMALL, color=theme.muted)
+            # All the width: what it changes to is at the end of a sentence.
+            why = cut_end(step.why, WIDTH - 2 * MARGIN, SMALL)
+            canvas.text(MARGIN, y + _ROW + _WHY / 2 - 4, why, size=SMALL, color=theme.muted)
         _draw_bar(axes, theme, step, unit, begin_ns, middle - top)
         if step.tone is None and begin_ns:
             _break(canvas, left + 14, middle)
