@@ -17,6 +17,10 @@ from harness.ir.differences import Executable, MatchedBy, match_executables
 FUSED: Literal["fused or split"] = "fused or split"
 GroupedBy = MatchedBy | Literal["fused or split"]
 
+# What operations begin with that have as little in common as any two.
+_NO_KIND = ("", "slow", "elementwise")
+# The name of base's, the name of head's, and why.
+_Pair = tuple[str, str, MatchedBy]
 # The pairs before and after a stretch of executables that are in none, by their number; None: the program's end.
 _Between = tuple[int | None, int | None]
 
@@ -52,20 +56,21 @@ def in_order(executables: Iterable[Executable], names: Iterable[str]) -> tuple[E
 def match_parts(base: Sequence[Executable], head: Sequence[Executable]) -> tuple[Counterparts, ...]:
     """Put the executables of two programs together; the parts come in the order of base, then of head.
 
-    Pairs are those of `match_executables`. Stretches without a partner that stand between the same two pairs on both
-    sides are one part. Any other executable without a partner is one part with the pair before it, else with the pair
-    after it, if that pair's code differs: it was fused into that, or split from it. Where neither differs, it is a part
-    of one side.
+    Pairs are those of `match_executables`, and where as many of a kind, such as convolutions of another layout, stand
+    between the same two pairs on both sides, those in their order. Stretches without a partner that stand between the
+    same two pairs on both sides are one part. Any other executable without a partner is one part with the pair before
+    it, else with the pair after it, if that pair's code differs: it was fused into that, or split from it. Where
+    neither differs, it is a part of one side.
 
     Args:
         base: In the order of their first dispatch, with names of which each is there once; head likewise.
     """
     matches = match_executables(base, head)
-    pairs = [(match.base.name, match.head.name, match.by) for match in matches if match.base and match.head]
-    numbers = (
-        {of_base: number for number, (of_base, _, _) in enumerate(pairs)},
-        {of_head: number for number, (_, of_head, _) in enumerate(pairs)},
-    )
+    pairs: list[_Pair] = [
+        (match.base.name, match.head.name, match.by) for match in matches if match.base and match.head
+    ]
+    pairs += _pairs_of_kinds(base, head, _numbers(pairs))
+    numbers = _numbers(pairs)
     stretches = (_without_partner(base, numbers[0]), _without_partner(head, numbers[1]))
     on_both = set(stretches[0].values()) & set(stretches[1].values())
     differ = {number for number, (_, _, by) in enumerate(pairs) if by != "same code"}
@@ -81,6 +86,33 @@ def match_parts(base: Sequence[Executable], head: Sequence[Executable]) -> tuple
         Counterparts(base=tuple(of_base), head=tuple(of_head), matched_by=_why(key, of_base, of_head, pairs))
         for key, (of_base, of_head) in parts.items()
     )
+
+
+def _numbers(pairs: Sequence[_Pair]) -> tuple[dict[str, int], dict[str, int]]:
+    """The number of its pair, by name of base's executables and of head's."""
+    return (
+        {of_base: number for number, (of_base, _, _) in enumerate(pairs)},
+        {of_head: number for number, (_, of_head, _) in enumerate(pairs)},
+    )
+
+
+def _pairs_of_kinds(
+    base: Sequence[Executable], head: Sequence[Executable], numbers: tuple[Mapping[str, int], Mapping[str, int]]
+) -> list[_Pair]:
+    """Executables without a partner, of a kind of which as many stand in the same stretch of both sides."""
+    kinds: dict[tuple[_Between, str], tuple[list[str], list[str]]] = {}
+    for which, side in enumerate((base, head)):
+        stretches = _without_partner(side, numbers[which])
+        for executable in side:
+            kind = executable.operation.partition("_")[0]
+            if executable.name in stretches and kind not in _NO_KIND:
+                kinds.setdefault((stretches[executable.name], kind), ([], []))[which].append(executable.name)
+    return [
+        (of_base, of_head, "operation")
+        for names in kinds.values()
+        if len(names[0]) == len(names[1])
+        for of_base, of_head in zip(*names, strict=True)
+    ]
 
 
 def _without_partner(side: Sequence[Executable], numbers: Mapping[str, int]) -> dict[str, _Between]:
@@ -113,7 +145,7 @@ def _why(
     key: Hashable,
     base: Sequence[Executable],
     head: Sequence[Executable],
-    pairs: Sequence[tuple[str, str, MatchedBy]],
+    pairs: Sequence[_Pair],
 ) -> GroupedBy:
     if not base or not head:
         return ""

@@ -163,6 +163,9 @@ def _who(parts: Sequence[Part]) -> str:
     """`conv_32x90x62x64x3x3_f32`, or `5 convolutions`."""
     if len(parts) == 1:
         part = parts[0]
+        first, *others = part.operation.split(" + ")
+        if len(others) >= _MOST_NAMES:
+            return f"{first} and {plural(len(others), 'neighbour')} of it"
         return part.operation or enumerated(part.head or part.base)
     kinds = set(map(_kind, parts))
     kind = kinds.pop() if len(kinds) == 1 else ""

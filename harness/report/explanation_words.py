@@ -28,7 +28,7 @@ _DEVICE = {
     "barrier": "barriers",
     "copy": "copies",
     "dealloca": "deallocations",
-    "execute": "command buffers",
+    "execute": "command buffers beside dispatches",
     "fill": "fills",
     "update": "updates",
 }

@@ -37,6 +37,18 @@ def test_what_stands_between_the_same_neighbours_is_one_part() -> None:
     assert matched(["pad", "conv"], ["fused"]) == [("pad conv", "fused", "fused or split")]
 
 
+def test_as_many_of_a_kind_are_pairs_in_their_order() -> None:
+    """Convolutions in another layout, with copies between them on one side."""
+    base = ["m_dispatch_0_conv_8x8", "m_dispatch_1_slow_memcpy", "m_dispatch_2_conv_9x9"]
+    head = ["n_dispatch_0_conv_2d_nhwc_8x8", "n_dispatch_1_conv_2d_nhwc_9x9"]
+    assert matched(base, head) == [
+        ("m_dispatch_0_conv_8x8 m_dispatch_1_slow_memcpy", "n_dispatch_0_conv_2d_nhwc_8x8", "fused or split"),
+        ("m_dispatch_2_conv_9x9", "n_dispatch_1_conv_2d_nhwc_9x9", "operation"),
+    ]
+    (part,) = matched(base, head[:1])
+    assert part == (" ".join(base), head[0], "fused or split")
+
+
 CONV = "_dispatch_1_conv_8x8_f32"
 
 
