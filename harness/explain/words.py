@@ -169,12 +169,15 @@ def _who(parts: Sequence[Part]) -> str:
         return part.operation or enumerated(part.head or part.base)
     kinds = set(map(_kind, parts))
     kind = kinds.pop() if len(kinds) == 1 else ""
-    return f"{len(parts):,} {kind or 'dispatches'}"
+    whole = all(len(part.base) <= 1 and len(part.head) <= 1 for part in parts)
+    return f"{len(parts):,} {kind or ('dispatches' if whole else 'parts')}"
 
 
 def _kind(part: Part) -> str:
-    """`convolutions`, of `conv_32x90x62x64x3x3_f32` and of `pad_f32 + conv_32x90x62x64x3x3_f32`; "" of other work."""
+    """`convolutions`, of `conv_8x8_f32` and of `conv_8x8_f32 + slow_memcpy`; "" of other work."""
     kinds = {_KINDS.get(operation.partition("_")[0], "") for operation in part.operation.split(" + ")} - {""}
+    if len(kinds) > 1:
+        kinds.discard(_KINDS["slow"])
     return kinds.pop() if len(kinds) == 1 else ""
 
 

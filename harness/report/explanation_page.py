@@ -164,10 +164,10 @@ def _generations(explanation: Explanation, line: TimeLine) -> str:
 def _what(explanation: Explanation, room: _Room) -> list[PagePart]:
     """Parts that changed, those that differ in the same way together; then those that differ and take as long."""
     named = list(zip(part_names(explanation.parts), explanation.parts, strict=True))
-    alike: dict[tuple[str, tuple[str, ...]], list[tuple[str, Part]]] = {}
+    alike: dict[tuple[bool, str, tuple[str, ...]], list[tuple[str, Part]]] = {}
     for name, part in named:
         if is_changed(part):
-            alike.setdefault((part.differs_at, part.what[:1]), []).append((name, part))
+            alike.setdefault((part.change_ns > 0, part.differs_at, part.what[:1]), []).append((name, part))
     groups = list(alike.values())
     shown = groups[: room.alike]
     parts: list[PagePart] = [Heading("What differs there")] if shown else []

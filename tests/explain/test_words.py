@@ -82,6 +82,14 @@ def test_what_could_not_be_timed_is_not_called_outside_of_dispatches() -> None:
     )
 
 
+def test_a_convolution_with_a_copy_is_a_convolution_and_other_mixtures_are_parts() -> None:
+    what = "the head fuses it: 2 dispatches on the base, 1 on the head"
+    for first, others in (("conv_8x8_f32 + slow_memcpy", "2 convolutions"), ("pad_f32 + matmul_f32", "2 parts")):
+        parts = [replace(a_part(first, 40, 10, "improved", what), base=("a", "b")) for _ in range(2)]
+        parts[1] = replace(parts[1], operation="conv_9x9_f32 + slow_memcpy")
+        assert f" in {others}, where {what}" in explanation_sentence(an_explanation(100, 40, "improved", parts)), first
+
+
 @pytest.mark.parametrize(
     ("method", "host_ms", "clause"),
     [
