@@ -27,7 +27,7 @@ def test_a_slow_variant_is_explained_drawn_and_printed_again(runs: Harness) -> N
     changed = [part for part in found["parts"] if part["verdict"] == "regressed"]
     assert changed and changed[0]["differs_at"] and changed[0]["what"]
     assert found["sentence"].startswith(SLOW)
-    assert found["command"] == ["harness", *command]
+    assert found["command"] == ["harness", *command, "--format", "json"]
 
     folder = next(path for path in (runs.folder / "results").iterdir() if path.name.endswith("-explain"))
     assert folder.name == found["id"]
