@@ -8,10 +8,9 @@ How far that is true: the code, its number of workgroups and the sizes of its bu
 is a change of the code. But nothing else runs in between: what the program would read from memory lies in a cache, and
 buffers that nobody wrote hold zeros. So the parts add up to less than the latency where dispatches wait for memory,
 and what is left, with copies and fills, goes to the host's account. They may add up to more too: the five convolutions
-of ESRGAN's block took 1.29 times their program's call with 3.10.0, for a reason that is not known, and 1.01 with 3.12.0.
-A dispatch that the program runs at several places
-counts so many times, and once in a loop; one that only runs while the module is loaded is not told from others. One
-with sizes that are not known before it runs has no such program.
+of ESRGAN's block took 1.29 times their program's call with 3.10.0, which is not understood, and 1.01 with 3.12.0. A
+dispatch that the program runs at several places counts so many times, and once in a loop; one that only runs while the
+module is loaded is not told from others. One with sizes that are not known before it runs has no such program.
 
 Programs that are cut behind their n-th dispatch (--iree-flow-break-dispatch) were the other way. A difference of two
 long latencies says nothing of a short dispatch, a cut drops branches that its last dispatch does not need, and the flag
