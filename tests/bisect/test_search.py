@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.bisect.search import Findings, Measured, Unusable, find_steps, middle
+from harness.stats.rule import Standing
 
 FLOOR = 0.01
 
@@ -22,7 +23,7 @@ def exact(levels: Sequence[float | None]) -> Findings:
             return Unusable(reason="it does not compile")
         log, edge = math.log(above / below), math.log1p(floor)
         inside = abs(abs(log) - edge) < 0.002 and log != 0
-        standing = "open" if inside else "equal" if abs(log) <= edge else "higher" if log > 0 else "lower"
+        standing: Standing = "open" if inside else "equal" if abs(log) <= edge else "higher" if log > 0 else "lower"
         return Measured(standing=standing, centre=log, low=log - 0.001, high=log + 0.001, reason="by its interval")
 
     return find_steps(0, len(levels) - 1, measure, FLOOR)
