@@ -25,7 +25,7 @@ from harness.compare.pairs import side_of
 from harness.compare.sides import describe_machine
 from harness.errors import Interrupted, RunError, SuiteError
 from harness.machine.environment import capture_environment
-from harness.metrics import LATENCY, TIMED, Metric
+from harness.metrics import LATENCY, REFERENCE_FACTS, TIMED, Metric
 from harness.options import Flag, Positive, Quiet, Share, Verbose
 from harness.progress import Progress
 from harness.records.bisection import Bisection, Nearer, Over, Position, Trial
@@ -188,7 +188,13 @@ class BisectUnderway:
             keep = partial(self._keep_run, name)
             try:
                 run = run_suite(
-                    unmeasured, self.progress, (toolchain,), others=others, purpose="compare", on_begin=keep
+                    unmeasured,
+                    self.progress,
+                    (toolchain,),
+                    others=others,
+                    purpose="compare",
+                    on_begin=keep,
+                    with_reference=self.metric in REFERENCE_FACTS,
                 )
             except Interrupted:
                 raise Interrupted(f"interrupted; {self.how_to_go_on}") from None

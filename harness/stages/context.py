@@ -57,6 +57,7 @@ class Context:
         given_up: What is not tried since another case timed out.
         peaks: What was measured of this machine, by device; a run that goes on measures again.
         checks: Of all cases that were checked so far, by name.
+        with_reference: Whether iree-benchmark-module is asked of each case, which says what memory it takes.
         remaining: The pieces of work that are left.
     """
 
@@ -69,4 +70,5 @@ class Context:
     given_up: GivenUp
     peaks: dict[str, Peak] = field(default_factory=dict)
     checks: dict[str, Check] = field(default_factory=dict)
+    with_reference: bool = True
     remaining: Remaining = field(default_factory=Remaining)

@@ -176,6 +176,7 @@ def expect(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], e
     checks = [case for case in cases if case.name not in done.checks and (options.measure or case.peer is None)]
     pieces += [_piece(VERIFY, "check", case, made, earlier) for case in checks]
     asked = [case for case in cases if case.peer is None and case.name not in done.references]
+    asked = asked if context.with_reference else []
     pieces += [_piece(REFERENCE, "reference", case, made, earlier) for case in asked]
     measure_s = 0.0
     if options.measure:

@@ -54,6 +54,7 @@ def run_suite(
     others: Sequence[Toolchain] = (),
     purpose: str = "",
     on_begin: Callable[[RunDirectory], None] = lambda _: None,
+    with_reference: bool = True,
 ) -> Path:
     """Run a suite, or go on with an interrupted run of it; the run's directory.
 
@@ -63,6 +64,8 @@ def run_suite(
         others: That the run is compared with: a flag that only they know skips cases.
         purpose: The command that wants it, where that is another than `harness run`; one of PURPOSES.
         on_begin: Gets the run's directory before anything is compiled.
+        with_reference: Whether iree-benchmark-module is asked of each case too; without, a run that measures nothing
+            waits for nobody else's measurement.
 
     Raises:
         HarnessError: The suite, the toolchain or the results folder cannot be used. Failing cases raise nothing: they
@@ -87,6 +90,7 @@ def run_suite(
             progress=progress,
             failures=FailureNotes(progress),
             given_up=GivenUp(keep_going=options.keep_going),
+            with_reference=with_reference,
         )
         directory.before_failure = partial(require_cache, directory.path, artifacts, {})
         context = _foreseen(context, artifacts)
@@ -123,11 +127,14 @@ def _check_and_measure(
     _forget_all_but(distinct(right), context, batch)
     if not options.measure:
         right = call_again_stage(context, right)
+        if not context.with_reference:
+            return
     with (
         only_one_measures(progress.note, wait=options.wait),
         hold_still(),
     ):
-        reference_stage(context, right)
+        if context.with_reference:
+            reference_stage(context, right)
         if options.measure:
             peak_stage(context, right)
             measure_stage(context, right, groups_elsewhere=batch.groups_elsewhere)

@@ -19,7 +19,7 @@ from harness.compare.options import CALL_LIMIT_S
 from harness.compare.sides import selfcheck_of
 from harness.errors import NothingSelected, RunError, SuiteError, ToolchainError, UsageError
 from harness.machine.environment import capture_environment
-from harness.metrics import FLOORS, LATENCY
+from harness.metrics import FLOORS, LATENCY, REFERENCE_FACTS
 from harness.options import Positive, Quiet, Share, Verbose
 from harness.progress import Progress
 from harness.records.bisection import Trial
@@ -157,7 +157,8 @@ def _now(options: VerdictOptions, release: Toolchain, progress: Progress) -> Pla
     try:
         toolchain = with_own_build(release, compiler=options.compiler, runtime=options.runtime)
         others = (release,) if release.version != toolchain.version else ()
-        path = run_suite(unmeasured, progress, (toolchain,), others=others, purpose="compare")
+        asks = require_metric(options.metric) in REFERENCE_FACTS
+        path = run_suite(unmeasured, progress, (toolchain,), others=others, purpose="compare", with_reference=asks)
     except (SuiteError, ToolchainError, NothingSelected) as error:
         return Unusable(reason=str(error))
     return place_in(path, "now", options.case, toolchain)

@@ -60,8 +60,9 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
     good = write_run(tmp_path / "results", 10)
 
     def said(now: int | Failure | Exception, **options: Any) -> Judged:
-        def run_suite(*_: object, purpose: str, **__: object) -> Path:
+        def run_suite(*_: object, purpose: str, with_reference: bool, **__: object) -> Path:
             assert purpose == "compare"  # which the history leaves out, and `latest` too
+            assert not with_reference, "no count needs a clock"
             if isinstance(now, Exception):
                 raise now
             failure = now if isinstance(now, Failure) else None
