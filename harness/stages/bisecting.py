@@ -26,6 +26,7 @@ from harness.metrics import LATENCY, METRICS, Metric, metric_named
 from harness.progress import Progress
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
 from harness.stages.bisect_underway import SPENT, BisectOptions, BisectUnderway
+from harness.stages.bisecting_parts import question_of, toolchain_of
 from harness.stages.explaining import Terms, explain_pair, keep
 from harness.stages.options import compile_limits
 from harness.stats.rule import Rule
@@ -48,9 +49,11 @@ _SEES_NOTHING = 1.0
 def underway_of(options: BisectOptions, command: Sequence[str], progress: Progress) -> BisectUnderway:
     """The bisect that the options ask for, new or to go on with; nothing is compiled yet.
 
+    A folder for it is made once it is known that there is something to search, with releases that can be had.
+
     Raises:
         UsageError: The options contradict each other, or the suite has no such case or the harness no such metric.
-        ToolchainError: The package index cannot be asked.
+        ToolchainError: The package index cannot be asked, or an end of the search cannot be had.
         RunError: The one to go on with is none, or was begun on another machine.
     """
     environment = capture_environment()
@@ -67,6 +70,10 @@ def underway_of(options: BisectOptions, command: Sequence[str], progress: Progre
     if options.over == "releases":
         options = _with_ends(options, progress.note)
         history = _history(options, progress.note)
+        get_toolchains(_ends(options), root=environments_root(), on_install=progress.note)
+    else:
+        question_of(options)
+        toolchain_of(options, progress.note)
     facts = selfcheck_of(environment)
     begun = BegunBisect(
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -149,9 +156,9 @@ def _with_ends(options: BisectOptions, note: Callable[[str], None]) -> BisectOpt
     assert options.good is not None and options.bad is not None  # noqa: S101 (_require_sense made sure)
     return replace(
         options,
-        good=release_named(options.good, note),
-        bad=release_named(options.bad, note),
-        fixed=None if options.fixed is None else release_named(options.fixed, note),
+        good=release_named(options.good, note, "--good"),
+        bad=release_named(options.bad, note, "--bad"),
+        fixed=None if options.fixed is None else release_named(options.fixed, note, "--fixed"),
     )
 
 
@@ -176,10 +183,10 @@ def _history(options: BisectOptions, note: Callable[[str], None]) -> tuple[str, 
         raise UsageError(f"--fixed {fixed} does not lie beyond --bad {bad}, seen from --good {good}; correct the order")
     low, high = min(ends), max(ends)
     if options.release:
-        between: Sequence[str] = [release_named(text, note) for text in options.release]
+        between: Sequence[str] = [release_named(text, note, "--release") for text in options.release]
     else:
         between = releases_between(str(low), str(high), pre=options.pre)
-    skipped = {Version(release_named(text, note)) for text in options.skip}
+    skipped = {Version(release_named(text, note, "--skip")) for text in options.skip}
     if lost := skipped & set(ends):
         raise UsageError(f"--skip {min(lost)} is an end of the search; give another end")
     wanted = {Version(release): release for release in (*between, *releases)}

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tomli_w
@@ -15,12 +16,12 @@ import tomli_w
 from harness.bisect.minimal import Cause, Effect, minimal_causes
 from harness.bisect.search import Measured, Unusable, nearer_end
 from harness.bisect.trials import Place
-from harness.bisect.variants import Way, parts_between, parts_of_level, uses_of, with_parts
+from harness.bisect.variants import Part, Way, parts_between, parts_of_level, uses_of, with_parts
 from harness.cache import environments_root
 from harness.errors import UsageError
 from harness.records.bisection import Bisection, FoundCause, Nearer, OpenStretch
 from harness.stages.ablating import joined_name, moved_model
-from harness.stages.bisect_underway import BisectUnderway
+from harness.stages.bisect_underway import BisectOptions, BisectUnderway
 from harness.stages.prepare import require_name
 from harness.store.bisect_directory import SUITES_FOLDER
 from harness.suite.load import Suite, Variant, load_suite
@@ -48,7 +49,7 @@ def bisect_parts(underway: BisectUnderway) -> Bisection:
     that each add something are found one after the other.
 
     Raises:
-        UsageError: There is no such variant, the two do not differ, or one of them cannot be measured.
+        UsageError: One of the two variants cannot be measured.
         Interrupted: The message says how to go on.
     """
     search = _Search(underway)
@@ -56,7 +57,7 @@ def bisect_parts(underway: BisectUnderway) -> Bisection:
     underway.planned = _MEASUREMENTS_MORE + _MEASUREMENTS_A_PART * len(left)
     underway.progress.note(f"{plural(len(left), 'part')} of {underway.options.case}: {'; '.join(search.words)}")
     everything, beside = frozenset(left), Names()
-    for names, who in ((beside, f"the base variant {search.base_variant!r}"), (everything, "the case")):
+    for names, who in ((beside, f"the base variant {search.question.base_variant!r}"), (everything, "the case")):
         end = search.place(search.named(names))
         if isinstance(end, Unusable):
             raise UsageError(f"{who} cannot be measured: {end.reason}")
@@ -75,7 +76,7 @@ def bisect_parts(underway: BisectUnderway) -> Bisection:
         beside |= explained
         left = [name for name in left if name not in explained]
     return underway.concluded(
-        (search.base_variant, search.variant),
+        (search.question.base_variant, search.question.variant),
         search.order,
         causes=tuple(causes),
         open=tuple(unknown),
@@ -83,46 +84,80 @@ def bisect_parts(underway: BisectUnderway) -> Bisection:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Two variants of a suite's model on a device, and the parts in which they differ.
+
+    Attributes:
+        variant: The case's; `base_variant` is the one that it is held against, and `head` and `base` what they are.
+    """
+
+    model: str
+    variant: str
+    device: str
+    base_variant: str
+    base: Way
+    head: Way
+    parts: tuple[Part, ...]
+
+
+def question_of(options: BisectOptions) -> Question:
+    """What is searched.
+
+    Raises:
+        UsageError: The case is none of a variant, there is no such base variant, or the two do not differ.
+    """
+    path, case = options.chosen
+    suite = load_suite(path).suite
+    model, variant, device = _cell(suite, case)
+    base_variant = options.base or suite.baseline
+    require_name(path, "variant", base_variant, [variant.name for variant in suite.variants])
+    ways = {variant.name: way_of(variant) for variant in suite.variants}
+    base, head = ways[base_variant], ways[variant]
+    parts = parts_between(base, head)
+    if not parts:
+        raise UsageError(
+            f"{path}: variant {variant!r} has no part that {base_variant!r} does not have; give another variant with "
+            "--base"
+        )
+    return Question(
+        model=model, variant=variant, device=device, base_variant=base_variant, base=base, head=head, parts=parts
+    )
+
+
+def toolchain_of(options: BisectOptions, note: Callable[[str], None]) -> Toolchain:
+    """The toolchain under which parts are searched; a release that is not here is installed.
+
+    Raises:
+        ToolchainError: It cannot be had.
+    """
+    if options.toolchain is None:
+        return find_toolchain()
+    (found,) = get_toolchains([options.toolchain], root=environments_root(), on_install=note)
+    return found
+
+
 class _Search:
     """Sets of parts as positions.
 
     Attributes:
+        question: What is searched.
         words: The parts, for people.
         order: Names of positions, as they were first asked for.
     """
 
     def __init__(self, underway: BisectUnderway) -> None:
         self._underway = underway
-        options = underway.options
-        path, case = options.chosen
-        suite = load_suite(path).suite
-        self.model, self.variant, self.device = _cell(suite, case)
-        self.base_variant = options.base or suite.baseline
-        require_name(path, "variant", self.base_variant, [variant.name for variant in suite.variants])
-        ways = {variant.name: way_of(variant) for variant in suite.variants}
-        self._base, self._head = ways[self.base_variant], ways[self.variant]
-        parts = parts_between(self._base, self._head)
-        if not parts:
-            raise UsageError(
-                f"{path}: variant {self.variant!r} has no part that {self.base_variant!r} does not have; give another "
-                "variant with --base"
-            )
-        self.words = tuple(part.words for part in parts)
-        self._parts = {str(number): part for number, part in enumerate(parts, start=1)}
+        self.question = question_of(underway.options)
+        self.words = tuple(part.words for part in self.question.parts)
+        self._parts = {str(number): part for number, part in enumerate(self.question.parts, start=1)}
         self._sets: dict[str, Names] = {}
-        self._toolchain = self._find_toolchain()
+        self._toolchain = toolchain_of(underway.options, underway.progress.note)
 
     @property
     def order(self) -> Sequence[str]:
         """Names of all positions that were asked for."""
         return tuple(self._sets)
-
-    def _find_toolchain(self) -> Toolchain:
-        wanted = self._underway.options.toolchain
-        if wanted is None:
-            return find_toolchain()
-        (found,) = get_toolchains([wanted], root=environments_root(), on_install=self._underway.progress.note)
-        return found
 
     def named(self, names: Names) -> str:
         """The name of a position: the parts that it has."""
@@ -142,23 +177,27 @@ class _Search:
 
     def _compiled(self, name: str) -> Place | Unusable:
         chosen = [self._parts[part] for part in self._sets[name]]
-        ways = {NONE: self._base, name: with_parts(self._base, self._head, chosen) if chosen else self._base}
+        base, head = self.question.base, self.question.head
+        ways = {NONE: base, name: with_parts(base, head, chosen) if chosen else base}
         file = self._underway.directory.write_suite(name, tomli_w.dumps(self._suite(ways)))
-        return self._underway.compiled(name, file, f"{self.model}/{name}@{self.device}", self._toolchain)
+        return self._underway.compiled(
+            name, file, f"{self.question.model}/{name}@{self.question.device}", self._toolchain
+        )
 
     def _suite(self, ways: dict[str, Way]) -> dict[str, Any]:
         """A suite of these variants, of which `none` is the baseline."""
         path, case = self._underway.options.chosen
         table, _ = read_toml(path, SuiteFile)
         content = table.model_dump(exclude_none=True, exclude_defaults=True)
-        model = {key: value for key, value in content["models"][self.model].items() if key != "expect"}
+        asked = self.question
+        model = {key: value for key, value in content["models"][asked.model].items() if key != "expect"}
         return {
             "name": joined_name([table.name, "parts"]),
-            "description": f"Parts of {case}, added to {self.base_variant}",
+            "description": f"Parts of {case}, added to {asked.base_variant}",
             "baseline": NONE,
-            "models": {self.model: moved_model(model, path, self._underway.directory.path / SUITES_FOLDER)},
+            "models": {asked.model: moved_model(model, path, self._underway.directory.path / SUITES_FOLDER)},
             "variants": {name: way.table() for name, way in ways.items()},
-            "devices": {self.device: content["devices"][self.device]},
+            "devices": {asked.device: content["devices"][asked.device]},
             **{key: content[key] for key in ("ir", "floors") if content.get(key)},
         }
 

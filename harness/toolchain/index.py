@@ -61,20 +61,23 @@ def releases_named(texts: Sequence[str], on_install: Callable[[str], None], *, p
     return tuple(dict.fromkeys(found))
 
 
-def release_named(text: str, on_install: Callable[[str], None]) -> str:
+def release_named(text: str, on_install: Callable[[str], None], option: str = "--toolchain") -> str:
     """The release that a user means, which may be the newest there is.
+
+    Args:
+        option: With which the user gives it, for messages.
 
     Raises:
         ToolchainError: It is no version, or the package index cannot be asked.
     """
     if text.strip().removeprefix("iree==") != NEWEST:
-        return parse_release(text)
-    release = newest_release()
+        return parse_release(text, option)
+    release = newest_release(option)
     on_install(f"The newest release of IREE is {release}")
     return release
 
 
-def parse_release(text: str) -> str:
+def parse_release(text: str, option: str = "--toolchain") -> str:
     """`iree==3.12` -> `3.12.0`: the release that a user means, with the three numbers that IREE's releases have.
 
     Raises:
@@ -84,9 +87,7 @@ def parse_release(text: str) -> str:
     try:
         version = Version(number)
     except InvalidVersion:
-        raise ToolchainError(
-            f"--toolchain {text}: is no version; write the release, as in --toolchain 3.12.0"
-        ) from None
+        raise ToolchainError(f"{option} {text}: is no version; write the release, as in {option} 3.12.0") from None
     return written(version)
 
 
@@ -101,7 +102,7 @@ def written(version: Version) -> str:
 # --- what the index has ---
 
 
-def newest_release() -> str:
+def newest_release(option: str = "--toolchain") -> str:
     """The newest release that both halves of the pair have, as pip's own settings see it.
 
     PIP_PRE=1 makes nightly builds count, and PIP_FIND_LINKS says where they are.
@@ -109,7 +110,7 @@ def newest_release() -> str:
     Raises:
         ToolchainError: The index cannot be asked, or has no pair.
     """
-    return str(max(_pairs(f"--toolchain {NEWEST}", "give a version")))
+    return str(max(_pairs(f"{option} {NEWEST}", "give a version")))
 
 
 def releases_between(first: str, last: str, *, pre: bool = False) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ def why_it_failed(release: str, printed: str, how_it_ended: str, by_hand: str) -
     if _is_for_another_python(release, printed):
         return (
             f"IREE {release} has no packages for Python {sys.version_info[0]}.{sys.version_info[1]} on "
-            f"{sysconfig.get_platform()}; give another --toolchain, or run the harness under a Python that it is for"
+            f"{sysconfig.get_platform()}; give another release, or run the harness under a Python that it is for"
         )
     listed = _PIP_HAS.search(printed)
     releases = [] if listed is None or listed["releases"] == "none" else listed["releases"].split(", ")
@@ -132,9 +132,9 @@ def _is_for_another_python(release: str, printed: str) -> bool:
 
 def _instead(releases: Sequence[str]) -> str:
     if not releases:
-        return "give a --toolchain that was released"
+        return "give a release that it has"
     shown = releases[-_SHOWN_RELEASES:]
-    return f"give a --toolchain that it has, such as {', '.join(shown)}"
+    return f"give a release that it has, such as {', '.join(shown)}"
 
 
 # 200 MB over a slow line; a start that takes minutes will not get better.
@@ -258,5 +258,5 @@ def _require_that_it_works(release: str, made: Path) -> None:
         why = f": {last}" if last else ""
         raise ToolchainError(
             f"the runtime of IREE {release} does not start here (Python {started.how_it_ended(_START_LIMITS)}{why}); "
-            "give another --toolchain"
+            "give another release"
         )

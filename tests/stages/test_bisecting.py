@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -73,11 +74,12 @@ class Machine:
         monkeypatch.setenv("HARNESS_CACHE", str(folder / "cache"))
         monkeypatch.setattr(BisectUnderway, "compiled", lambda _, *args: self._compile(*args))
         monkeypatch.setattr(bisect_underway, "try_pair", self._measure)
-        monkeypatch.setattr(bisecting, "get_toolchains", self._install)
+        monkeypatch.setattr(bisecting, "get_toolchains", self.install)
         monkeypatch.setattr(bisecting_parts, "find_toolchain", lambda: self.toolchain)
         monkeypatch.setattr(bisecting_parts, "compiler_flags", lambda _: frozenset({"a-opt-level", "b-opt-level"}))
 
-    def _install(self, versions: Sequence[str], **_: object) -> tuple[Toolchain, ...]:
+    def install(self, versions: Sequence[str], **_: object) -> tuple[Toolchain, ...]:
+        """Give each release the same tools."""
         return tuple(replace(self.toolchain, version=version) for version in versions)
 
     def _compile(self, name: str, suite: Path, case: str, toolchain: Toolchain, *_: object) -> Place | Unusable:
@@ -229,17 +231,29 @@ def test_a_budget_that_is_spent_leaves_the_rest_for_later(machine: Machine) -> N
 
 
 def test_a_release_that_cannot_be_had_says_how_to_go_on(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(versions: Sequence[str], **_: object) -> None:
-        raise ToolchainError(f"IREE {versions[0]} cannot be installed: the disk is full; make room")
+    lost = {"3.4.0"}
 
-    monkeypatch.setattr(bisecting, "get_toolchains", fail)
+    def install(versions: Sequence[str], **_: object) -> tuple[Toolchain, ...]:
+        for version in versions:
+            if version in lost:
+                raise ToolchainError(f"IREE {version} cannot be installed: the disk is full; make room")
+        return machine.install(versions)
+
+    machine.times = since("3.5.0", 1.0, 1.4)
+    monkeypatch.setattr(bisecting, "get_toolchains", install)
     with pytest.raises(ToolchainError) as caught:
         over_releases()
     assert re.fullmatch(
-        r"IREE 3\.0\.0 cannot be installed: the disk is full; make room; then go on with "
-        r"`harness bisect --resume \S+`",
+        r"IREE 3\.4\.0 cannot be installed: the disk is full; make room; then go on with "
+        r"`harness bisect --resume \S+`, or begin again with --skip 3\.4\.0",
         str(caught.value),
     )
+    shutil.rmtree("results")
+    lost.add("3.8.0")
+    with pytest.raises(ToolchainError) as caught:
+        over_releases()
+    assert str(caught.value) == "IREE 3.8.0 cannot be installed: the disk is full; make room"
+    assert not Path("results").exists(), "without an end there is nothing to go on with"
 
 
 def test_the_index_says_what_lies_between(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,6 +273,7 @@ def test_the_index_says_what_lies_between(machine: Machine, monkeypatch: pytest.
     ("options", "sentence"),
     [
         ({"good": "3.0.0"}, "give two releases, as in --good iree==3.6.0 --bad iree==3.8.0; or --over flags"),
+        ({"good": "3.1.0", "bad": "soon"}, "--bad soon: is no version; write the release, as in --bad 3.12.0"),
         (
             {"good": "3.1.0", "bad": "iree==3.1"},
             "two ends of the search are one release (3.1.0, 3.1.0); give different ones",
@@ -407,6 +422,7 @@ def test_variants_without_a_part_between_them(machine: Machine) -> None:
         over_parts(base="fast")
     with pytest.raises(UsageError, match=r"small.toml: there is no variant 'fst'; did you mean \"fast\"\?"):
         over_parts(base="fst")
+    assert not Path("results").exists()
 
 
 def test_a_bisect_of_parts_goes_on_where_it_was(machine: Machine) -> None:

@@ -42,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return f"installed {release}"
 
     monkeypatch.setattr(install, "install_toolchain", remember)
-    monkeypatch.setattr(index, "newest_release", lambda: "9.9.0")
+    monkeypatch.setattr(index, "newest_release", lambda _: "9.9.0")
     return releases
 
 
@@ -238,7 +238,7 @@ def test_two_harnesses_at_once_make_it_once(
             RELEASE,
             {"runtime": "raise ImportError('libomp.so: cannot open shared object file')"},
             "the runtime of IREE 9.8.0 does not start here (Python exited with status 1: ImportError: libomp.so: "
-            "cannot open shared object file); give another --toolchain",
+            "cannot open shared object file); give another release",
         ),
         (
             RELEASE,
@@ -298,7 +298,7 @@ def test_pip_installs_it_once_and_says_what_it_has(
     first = get()
     assert first.version == RELEASE
     assert refusal(lambda: install_toolchain("9.9.0", root=root, on_install=lambda _: None)) == (
-        "the package index has no IREE 9.9.0; give a --toolchain that it has, such as 9.8.0"
+        "the package index has no IREE 9.9.0; give a release that it has, such as 9.8.0"
     )
     assert left_in(root) == [environment_folder(root, RELEASE).name]
     monkeypatch.setenv("PIP_FIND_LINKS", "")
@@ -384,8 +384,7 @@ NO_NETWORK = (
     "runs need no network"
 )
 OTHER_PYTHON = (
-    f"IREE 3.12.0 has no packages for {HERE}; give another --toolchain, or run the harness under a Python that it "
-    "is for"
+    f"IREE 3.12.0 has no packages for {HERE}; give another release, or run the harness under a Python that it is for"
 )
 NO_INDEX = (
     "IREE 3.12.0 is not in the cache, and no package index that is configured here has iree-base-compiler; check the "
@@ -409,10 +408,10 @@ BY_HAND = (
         (UV_OFFLINE, NO_NETWORK),
         (
             PIP_PAGE_IS_MISSING + PIP_HAS_OTHERS,
-            "the package index has no IREE 3.12.0; give a --toolchain that it has, such as 3.8.0, 3.9.0, 3.10.0, "
+            "the package index has no IREE 3.12.0; give a release that it has, such as 3.8.0, 3.9.0, 3.10.0, "
             "3.11.0, 3.13.0",
         ),
-        (UV_HAS_OTHERS, "the package index has no IREE 3.12.0; give a --toolchain that was released"),
+        (UV_HAS_OTHERS, "the package index has no IREE 3.12.0; give a release that it has"),
         (PIP_OTHER_TAGS + PIP_HAS_OTHERS, OTHER_PYTHON),
         (PIP_OTHER_PYTHON + PIP_HAS_NONE, OTHER_PYTHON),
         (UV_OTHER_TAGS, OTHER_PYTHON),
