@@ -80,9 +80,13 @@ def verdict(options: VerdictOptions) -> int:
 
 
 def _said(judged: Judged, options: VerdictOptions) -> str:
-    """`bad: latency of net/stock@cpu 1.420 [1.401, 1.440] times that of the run (confirmed in 12 generations)`."""
+    """`bad: latency of net/stock@cpu 1.420 [1.401, 1.440] times that of the run (confirmed in 12 generations)`.
+
+    Of counts `bad: dispatches of net/stock@cpu 20, and 10 with the run`.
+    """
     trial, metric = judged.trial, metric_named(options.metric)
     if trial is None or metric is None or (trial.ratio is None and trial.head_value is None):
         return f"{judged.word}: {options.case}: {judged.reason}"
     words = times_that_of("the run", trial, metric.unit)
-    return f"{judged.word}: {options.metric} of {options.case} {words} ({judged.reason})"
+    why = "" if trial.exact else f" ({judged.reason})"
+    return f"{judged.word}: {options.metric} of {options.case} {words}{why}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from harness.metrics import metric_title
 from harness.records.bisection import Bisection, FoundCause, FoundStep, Trial
@@ -12,7 +13,6 @@ from harness.report.data import Field, tabulate, to_json
 from harness.report.page import Bullets, Column, Page, Paragraph, Part, Step, Steps, Table, Warnings
 from harness.report.units import interval_text, share, unit_of
 from harness.report.verdicts import MARKS, TONES
-from harness.text import plural
 
 _COMMITS = "https://github.com/iree-org/iree/compare"
 _BELONGS = {"base": "the first", "head": "the last", "between": "neither", "unknown": "not known", "": ""}
@@ -54,8 +54,10 @@ def answer(found: Bisection) -> str:
         sentences = (" ".join(filter(None, (_began(step, found), step.explanation))) for step in found.steps)
         return " ".join(sentences)
     if found.open or not found.finished:
-        return f"It is not known since when the {_figure(found)} of {found.case} is what it is: {_why_open(found)}."
-    return f"The {_figure(found)} of {found.case} does not change: {'; '.join(_ends(found))}."
+        return f"It is not known when the {_figure(found)} of {found.case} changed: {_why_open(found)}."
+    more = f" by more than {share(found.floor)}" if found.floor else ""
+    do = "do" if _figure(found).endswith("s") else "does"
+    return f"The {_figure(found)} of {found.case} {do} not change{more}: {'; '.join(_ends(found))}."
 
 
 def _began(step: FoundStep, found: Bisection) -> str:
@@ -87,12 +89,18 @@ def _made(cause: FoundCause, found: Bisection) -> str:
 
 
 def times_that_of(base: str, trial: Trial, unit: str) -> str:
-    """`1.420 [1.401, 1.440] times that of 3.6.0`; of counts that were zero `2, and 0 with 3.6.0`."""
-    if trial.ratio is not None:
+    """`1.420 [1.401, 1.440] times that of 3.6.0`; of counts `14, and 10 with 3.6.0`."""
+    if trial.ratio is not None and not trial.exact:
         return f"{interval_text(trial.ratio, trial.ci_low, trial.ci_high)} times that of {base}"
+    head, before = _figures(trial, unit)
+    return f"{head}, and {before} with {base}"
+
+
+def _figures(trial: Trial, unit: str) -> tuple[str, str]:
+    """Those of head and of base."""
     column = unit_of(unit, [trial.base_value, trial.head_value])
-    figures = [f"{column.text(value)} {column.name}".strip() for value in (trial.head_value, trial.base_value)]
-    return f"{figures[0]}, and {figures[1]} with {base}"
+    head, base = (f"{column.text(value)} {column.name}".strip() for value in (trial.head_value, trial.base_value))
+    return head, base
 
 
 def _ends(found: Bisection) -> list[str]:
@@ -100,7 +108,17 @@ def _ends(found: Bisection) -> list[str]:
     whole = [trial for trial in found.trials if {trial.base, trial.head} <= set(found.ends)]
     if found.over == "flags":
         whole = list(found.trials[:1])
-    return [f"that of {trial.head} is {times_that_of(trial.base, trial, found.unit)}" for trial in whole]
+    return [_beside(trial, found.unit) for trial in whole]
+
+
+def _beside(trial: Trial, unit: str) -> str:
+    """`3.7.0 has 1.001 [0.998, 1.004] times that of 3.6.0`; of what was not measured, why it need not be."""
+    if trial.exact:
+        values = zip((trial.head, trial.base), _figures(trial, unit), strict=True)
+        return ", ".join(f"{name} has {value}" for name, value in values)
+    if trial.generations:
+        return f"{trial.head} has {times_that_of(trial.base, trial, unit)}"
+    return f"{trial.head} beside {trial.base}: {trial.reason}"
 
 
 def _why_open(found: Bisection) -> str:
@@ -241,7 +259,8 @@ def _commits(found: Bisection) -> list[Part]:
 
 def _next_steps(found: Bisection) -> list[Step]:
     if not found.finished:
-        return [Step("go on with more time", shlex.join(["harness", "bisect", "--resume", found.id]))]
+        folder = Path(found.settings.get("results", ""), found.id)
+        return [Step("go on with more time", shlex.join(["harness", "bisect", "--resume", folder.as_posix()]))]
     of_case = ["--suite", found.suite, "--case", found.case]
     return [
         Step(
@@ -256,11 +275,12 @@ def _trust(found: Bisection) -> list[str]:
     measured = [trial for trial in found.trials if trial.generations]
     lines = [f"Bisect {found.id}, on {found.machine}."]
     if found.error:
+        which = "the one measurement" if len(measured) == 1 else f"any of the {len(measured)} measurements"
         lines.append(
-            f"The chance that any of {plural(len(measured), 'measurement')} is wrong is at most "
-            f"{share(found.error)}, by the figures of the rule; all intervals hold together at that confidence."
+            f"The chance that {which} is wrong is at most {share(found.error)}, by the figures of the rule; "
+            "all intervals hold together at that confidence."
         )
-    elif found.trials:
+    elif any(trial.exact or trial.generations for trial in found.trials):
         lines.append("The figures are counted, so equal code gives equal ones.")
     if found.over == "releases" and found.trials:
         lines.append(

@@ -67,6 +67,12 @@ def test_a_bisect_ends_by_what_it_knows(
             1,
             "bad: latency of net/stock@cpu 1.420 [1.400, 1.440] times that of the run (confirmed)",
         ),
+        (
+            "bad",
+            replace(TRIAL, exact=True, ratio=1.5, base_value=10e6, head_value=15e6),
+            1,
+            "bad: latency of net/stock@cpu 15.00 ms, and 10.00 ms with the run",
+        ),
         ("good", replace(TRIAL, verdict="identical", ratio=None), 0, "good: net/stock@cpu: confirmed"),
         ("cannot tell", None, 125, "cannot tell: net/stock@cpu: confirmed"),
     ],

@@ -28,6 +28,9 @@ SLOWER = Trial(
     seconds=12.4,
     belongs="head",
 )
+SAME = Trial(
+    base="3.6.0", head="3.7.0", floor=0.01, verdict="identical", reason="the module has the same bytes", ratio=1.0
+)
 FAILED = Trial(
     base="3.6.0", head="3.6.1", floor=0.18, verdict="failed", reason="it fails at compile: no", belongs="unknown"
 )
@@ -84,11 +87,17 @@ PARTS = replace(
             replace(
                 FOUND, steps=(), trials=(replace(SLOWER, verdict="unchanged", ratio=1.0, ci_low=0.999, ci_high=1.001),)
             ),
-            "The latency of net/stock@cpu does not change: that of 3.7.0 is 1.000 [0.999, 1.001] times that of 3.6.0.",
+            "The latency of net/stock@cpu does not change by more than 1 %: 3.7.0 has 1.000 [0.999, 1.001] times that "
+            "of 3.6.0.",
+        ),
+        (
+            replace(FOUND, steps=(), trials=(SAME,)),
+            "The latency of net/stock@cpu does not change by more than 1 %: 3.7.0 beside 3.6.0: the module has the "
+            "same bytes.",
         ),
         (
             replace(FOUND, steps=(), open=(OpenStretch(first="3.6.0", last="3.7.0", reason="it is too noisy"),)),
-            "It is not known since when the latency of net/stock@cpu is what it is: it is too noisy.",
+            "It is not known when the latency of net/stock@cpu changed: it is too noisy.",
         ),
         (
             PARTS,
@@ -97,8 +106,8 @@ PARTS = replace(
         ),
         (
             replace(PARTS, causes=(), trials=(replace(PARTS.trials[0], ratio=1.001, ci_low=0.999, ci_high=1.003),)),
-            "No part of fast is found to change the latency of stock: that of 1+2+3 is 1.001 [0.999, 1.003] times that "
-            "of none.",
+            "No part of fast is found to change the latency of stock: 1+2+3 has 1.001 [0.999, 1.003] times that of "
+            "none.",
         ),
     ],
 )
@@ -106,10 +115,27 @@ def test_the_answer(found: Bisection, sentence: str) -> None:
     assert answer(found) == sentence
 
 
-def test_counts_that_were_zero_have_no_ratio() -> None:
+def test_counts_are_said_as_they_are() -> None:
     size = Trial(base="3.6.0", head="3.7.0", floor=0.0, verdict="regressed", base_value=0.0, head_value=3.0, exact=True)
     found = replace(FOUND, metric="copies", unit="count", steps=(FoundStep(before="3.6.0", after="3.7.0", size=size),))
     assert answer(found) == "Since 3.7.0: copies 3, and 0 with 3.6.0."
+    more = replace(size, base_value=10.0, head_value=14.0, ratio=1.4)
+    assert answer(replace(found, steps=(replace(found.steps[0], size=more),))) == (
+        "Since 3.7.0: copies 14, and 10 with 3.6.0."
+    )
+    same = replace(size, base_value=10.0, head_value=10.0, ratio=1.0, verdict="unchanged")
+    unchanged = replace(found, floor=0.0, steps=(), trials=(same,))
+    assert answer(unchanged) == "The copies of net/stock@cpu do not change: 3.7.0 has 10, 3.6.0 has 10."
+
+
+def test_it_is_said_whether_figures_are_counted_or_estimated() -> None:
+    def printed(*trials: Trial, error: float) -> str:
+        found = replace(FOUND, steps=(), trials=trials, error=error)
+        return " ".join(to_terminal(bisect_page(found), width=200, color=False).split())
+
+    assert "The chance that any of the 2 measurements is wrong" in printed(SLOWER, SLOWER, error=0.002)
+    assert "The figures are counted" in printed(replace(SAME, exact=True, verdict="regressed"), error=0)
+    assert "The figures are counted" not in printed(SAME, error=0), "it is a latency, and nothing was measured"
 
 
 def test_the_page_has_all_that_was_tried() -> None:
@@ -121,7 +147,7 @@ def test_the_page_has_all_that_was_tried() -> None:
         "it fails at compile: no",
         "https://github.com/iree-org/iree/compare/1212121212...ababababab",
         "harness ir iree==3.6.0 iree==3.7.0 --suite small.toml --case net/stock@cpu",
-        "The chance that any of 1 measurement is wrong is at most 0.2 %",
+        "The chance that the one measurement is wrong is at most 0.2 %",
     ):
         assert part in text
     assert "`3.7.0`" in to_markdown(bisect_page(FOUND))
@@ -145,6 +171,8 @@ def test_one_that_is_not_finished_says_how_to_go_on() -> None:
         bisect_page(replace(FOUND, finished=False, notes=("The budget was spent",))), width=200, color=False
     )
     assert f"harness bisect --resume {FOUND.id}" in text
+    kept = replace(FOUND, finished=False, settings={"results": "elsewhere"})
+    assert f"--resume elsewhere/{FOUND.id}" in to_terminal(bisect_page(kept), width=200, color=False)
     assert "The budget was spent" in text
 
 
