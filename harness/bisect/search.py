@@ -4,7 +4,7 @@ A search halves a stretch of positions, of which the two ends differ. Every posi
 stretch's first one, and belongs to the end that it is nearer to: the edge lies half way between the two, in the
 logarithm, so that the whole step tells them apart and not only what exceeds a floor. What lies clearly between both
 ends tells of two steps, and splits the stretch. The step that a search ends with is measured directly, one side beside
-the other, and what is left before and behind it is searched for more.
+the other, unless that was done already, and what is left before and behind it is searched for more.
 
 Positions that cannot be measured (they do not compile, give other outputs, stay inconclusive) are passed over. Where
 they stand at a step, it is known to lie in a range.
@@ -166,10 +166,18 @@ class _Search:
         return nearer
 
     def _probe(self, base: int, head: int, floor: float) -> Measured | Unusable:
+        for probe in self.probes:
+            # What lies beyond a farther edge lies beyond this one too.
+            if (probe.base, probe.head) == (base, head) and probe.floor >= floor and _differs(probe.found):
+                return probe.found
         found = self._measure(base, head, floor)
-        nearer: Nearer = "head" if isinstance(found, Measured) and found.differs else "base"
+        nearer: Nearer = "head" if _differs(found) else "base"
         self.probes.append(Probe(base=base, head=head, floor=floor, found=found, nearer=nearer))
         return found
+
+
+def _differs(found: Measured | Unusable) -> bool:
+    return isinstance(found, Measured) and found.differs
 
 
 def middle(before: int, after: int, passed_over: AbstractSet[int]) -> int | None:

@@ -29,6 +29,7 @@ from harness.metrics import LATENCY, REFERENCE_FACTS, TIMED, Metric
 from harness.options import Flag, Positive, Quiet, Share, Verbose
 from harness.progress import Progress
 from harness.records.bisection import Bisection, Nearer, Over, Position, Trial
+from harness.records.comparison import Verdict
 from harness.stages.options import CompileTimeout, RunOptions, compile_limits
 from harness.stages.run import run_suite
 from harness.store.bisect_directory import BisectDirectory
@@ -40,6 +41,7 @@ from harness.toolchain import Toolchain
 
 # Why a position was not measured for lack of time; such a one has no trial.
 SPENT = "the budget of all measurements was spent"
+_DIFFERENT: frozenset[Verdict] = frozenset({"regressed", "improved"})
 _Releases = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
 
 
@@ -261,9 +263,14 @@ class BisectUnderway:
         )
 
     def trial(self, base: str, head: str, floor: float) -> Trial:
-        """What came of a measurement that was asked; one that there was no time for is inconclusive."""
+        """What came of a measurement that was asked; one that there was no time for is inconclusive.
+
+        A difference beyond a farther edge, by which a search sorted a position, is one beyond this floor too.
+        """
         unasked = Trial(base=base, head=head, floor=floor, verdict="inconclusive", reason=SPENT)
-        return next((trial for trial in self.trials if trial.key == (base, head, floor)), unasked)
+        both = [trial for trial in self.trials if (trial.base, trial.head) == (base, head)]
+        farther = (trial for trial in both if trial.floor > floor and trial.verdict in _DIFFERENT)
+        return next((trial for trial in both if trial.floor == floor), next(farther, unasked))
 
     def say_where_they_belong(self, begin: int, belongs: Iterator[Nearer]) -> None:
         """Put down to which end of its stretch the head of each measurement belongs.

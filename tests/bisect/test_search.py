@@ -74,5 +74,13 @@ def test_ends_that_do_not_differ_or_cannot_be_told_apart_leave_nothing_to_search
     assert exact([1, 5, None]).open == {(0, 2): "it does not compile"}
 
 
+def test_a_step_beside_the_first_position_is_not_measured_twice() -> None:
+    found = exact([1, 4, 4])
+    assert [(step.before, step.after) for step in found.steps] == [(0, 1)]
+    assert [(probe.base, probe.head) for probe in found.probes] == [(0, 2), (0, 1), (1, 2)]
+    assert found.probes[1].floor == 1.0, "half way in the logarithm"
+    assert found.steps[0].size == found.probes[1].found
+
+
 def test_the_middle_is_that_of_what_is_left() -> None:
     assert [middle(0, 8, set()), middle(8, 0, set()), middle(0, 8, {4}), middle(0, 2, {1})] == [4, 4, 5, None]
