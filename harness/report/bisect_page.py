@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -276,13 +277,14 @@ def _trust(found: Bisection) -> list[str]:
     lines = [f"Bisect {found.id}, on {found.machine}."]
     if found.error:
         which = "the one measurement" if len(measured) == 1 else f"any of the {len(measured)} measurements"
+        at_most = math.ceil(found.error * 1000) / 1000  # it is a bound
         lines.append(
-            f"The chance that {which} is wrong is at most {share(found.error)}, by the figures of the rule; "
+            f"The chance that {which} is wrong is at most {share(at_most)}, by the figures of the rule; "
             "all intervals hold together at that confidence."
         )
-    elif any(trial.exact or trial.generations for trial in found.trials):
+    elif any(trial.generations or (trial.exact and trial.head_value is not None) for trial in found.trials):
         lines.append("The figures are counted, so equal code gives equal ones.")
-    if found.over == "releases" and found.trials:
+    if found.over == "releases" and len(found.trials) > 1:
         lines.append(
             "Each release was measured beside the first of its stretch, and belongs to the end that it is nearer to: "
             "the edge lies half way."

@@ -25,6 +25,7 @@ from harness.machine.environment import capture_environment
 from harness.metrics import LATENCY, METRICS, Metric, metric_named
 from harness.progress import Progress
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
+from harness.records.comparison import Verdict
 from harness.stages.bisect_underway import SPENT, BisectOptions, BisectUnderway
 from harness.stages.bisecting_parts import question_of, toolchain_of
 from harness.stages.explaining import Terms, explain_pair, keep
@@ -285,13 +286,14 @@ def _found(step: Step, history: _History, underway: BisectUnderway) -> FoundStep
     size = underway.trial(releases[step.before], releases[step.after], underway.floor)
     first, second = sorted((step.before, step.after))
     before, after = history.place(releases[first]), history.place(releases[second])
+    size = size if step.before == first else turned_round(size)
     explanation = ""
     if isinstance(before, Place) and isinstance(after, Place):
-        explanation = explain_step(before, after, underway)
+        explanation = explain_step(before, after, size.verdict, underway)
     return FoundStep(
         before=releases[first],
         after=releases[second],
-        size=size if step.before == first else turned_round(size),
+        size=size,
         passed_over=tuple(releases[number] for number in sorted(step.passed_over)),
         explanation=explanation,
     )
@@ -319,10 +321,14 @@ def _inverse(ratio: float | None) -> float | None:
     return 1 / ratio if ratio else None
 
 
-def explain_step(before: Place, after: Place, underway: BisectUnderway) -> str:
+def explain_step(before: Place, after: Place, expected: Verdict, underway: BisectUnderway) -> str:
     """What the compiler does differently across a step, in a sentence; the whole explanation is kept beside the runs.
 
-    "" where the metric is no latency, or it cannot be explained; a note says why.
+    "" where the metric is no latency, or it cannot be explained, or what was measured for that does not show the step;
+    a note says why.
+
+    Args:
+        expected: What the step is, from the first to the second.
 
     Raises:
         Interrupted: By the user.
@@ -358,5 +364,8 @@ def explain_step(before: Place, after: Place, underway: BisectUnderway) -> str:
         return ""
     if found.is_stopped:
         raise Interrupted(f"interrupted; {underway.how_to_go_on}")
-    kept, _ = keep(found.explanation, options.results, before.side.run.header.suite_name)
+    kept, folder = keep(found.explanation, options.results, before.side.run.header.suite_name)
+    if kept.latency.verdict != expected:
+        underway.progress.note(f"The step is not explained: measured with its parts it is not seen again; see {folder}")
+        return ""
     return kept.sentence

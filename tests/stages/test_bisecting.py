@@ -6,24 +6,26 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from harness.bisect.search import Unusable
 from harness.bisect.trials import Place
-from harness.compare.pairs import side_of
+from harness.compare.pairs import Pair, Side, side_of
 from harness.errors import Interrupted, RunError, ToolchainError, UsageError
 from harness.progress import Silent
 from harness.records.bisection import Bisection, Trial
 from harness.records.comparison import Verdict
+from harness.records.explanation import Explanation
 from harness.records.run import Run, ToolchainRecord
 from harness.stages import bisect_underway, bisecting, bisecting_parts
 from harness.stages.bisect_underway import BisectOptions, BisectUnderway
 from harness.stages.bisecting import bisect_releases, turned_round, underway_of
 from harness.stages.bisecting_parts import bisect_parts
+from harness.stages.explaining import Found
 from harness.stats.rule import Rule
 from harness.store.bisect_directory import TRIALS_FILE
 from harness.suite.load import load_suite
@@ -155,6 +157,51 @@ def test_the_release_since_which_a_case_is_slower(machine: Machine) -> None:
     assert found.positions[0].revision == "12" * 20
     assert {trial.belongs for trial in found.trials} == {"base", "head"}
     assert 0 < found.error <= 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained:
+    """What an explanation across a step came to."""
+
+    verdict: Verdict
+    id: str = "an-explanation"
+
+    @property
+    def sentence(self) -> str:
+        """As an explanation's."""
+        return "It tiles otherwise."
+
+    @property
+    def latency(self) -> Explained:
+        """As an explanation's row."""
+        return self
+
+
+@pytest.mark.parametrize(("verdict", "words"), [("regressed", "It tiles otherwise."), ("inconclusive", "")])
+def test_a_step_is_explained_by_what_shows_it(
+    verdict: Verdict, words: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides: list[tuple[str, str]] = []
+
+    def explain(pair: Pair, base: Side, head: Side, *_: object, **__: object) -> Found:
+        assert pair.base is not None and pair.head is not None
+        sides.append((pair.base.toolchain, pair.head.toolchain))
+        return Found(explanation=cast("Explanation", Explained(verdict=verdict)), is_stopped=False)
+
+    monkeypatch.setattr(bisecting, "explain_pair", explain)
+    monkeypatch.setattr(bisecting, "keep", lambda found, *_: (found, Path("results/an-explanation")))
+    machine.times = since("3.1.0", 1.0, 1.4)
+    notes = Notes()
+    options = BisectOptions(
+        Path("small.toml"), case="net/stock@cpu", good="3.0.0", bad="3.8.0", release=tuple(RELEASES)
+    )
+    with underway_of(options, (), notes) as underway:
+        (step,) = bisect_releases(underway).steps
+    assert (step.after, step.size.verdict, step.explanation) == ("3.1.0", "regressed", words)
+    assert step.size.ratio == pytest.approx(1.4), "it was measured beside the first release, at a farther edge"
+    assert sides == [("3.0.0", "3.1.0")]
+    unseen = "The step is not explained: measured with its parts it is not seen again; see results/an-explanation"
+    assert (unseen in notes.lines) == (not words)
 
 
 def test_a_step_and_its_repair(machine: Machine) -> None:
