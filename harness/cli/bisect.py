@@ -85,7 +85,7 @@ def _said(judged: Judged, options: VerdictOptions) -> str:
     Of counts `bad: dispatches of net/stock@cpu 20, and 10 with the run`.
     """
     trial, metric = judged.trial, metric_named(options.metric)
-    if trial is None or metric is None or (trial.ratio is None and trial.head_value is None):
+    if trial is None or metric is None or not (trial.generations or trial.exact):
         return f"{judged.word}: {options.case}: {judged.reason}"
     words = times_that_of("the run", trial, metric.unit)
     why = "" if trial.exact else f" ({judged.reason})"

@@ -30,7 +30,9 @@ FOUND = Bisection(
     positions=(),
     trials=(),
 )
-TRIAL = Trial(base="the run", head="now", floor=0.01, verdict="regressed", ratio=1.42, ci_low=1.4, ci_high=1.44)
+TRIAL = Trial(
+    base="the run", head="now", floor=0.01, verdict="regressed", ratio=1.42, ci_low=1.4, ci_high=1.44, generations=22
+)
 VERDICT = ("verdict", "small.toml", "--case", "net/stock@cpu", "--against", "a-run")
 
 
@@ -73,7 +75,7 @@ def test_a_bisect_ends_by_what_it_knows(
             1,
             "bad: latency of net/stock@cpu 15.00 ms, and 10.00 ms with the run",
         ),
-        ("good", replace(TRIAL, verdict="identical", ratio=None), 0, "good: net/stock@cpu: confirmed"),
+        ("good", replace(TRIAL, verdict="identical", ratio=1.0, generations=0), 0, "good: net/stock@cpu: confirmed"),
         ("cannot tell", None, 125, "cannot tell: net/stock@cpu: confirmed"),
     ],
 )
