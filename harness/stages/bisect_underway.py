@@ -291,6 +291,9 @@ class BisectUnderway:
         begun = self.directory.begun
         suite, case = self.options.chosen
         positions = (self._position(name) for name in order)
+        asked: dict[tuple[str, str, float], Trial] = {}
+        for trial in self.trials:  # a search may ask the same again
+            asked.setdefault(trial.key, trial)
         timed = self.metric.name in TIMED
         measured = len({trial.key for trial in self.trials if trial.generations}) if timed else 0
         spent = f"{SPENT[0].upper()}{SPENT[1:]}; {self.how_to_go_on}"
@@ -305,7 +308,7 @@ class BisectUnderway:
             over=self.options.over,
             ends=tuple(ends),
             positions=tuple(position for position in positions if position is not None),
-            trials=tuple(self.trials),
+            trials=tuple(asked.values()),
             error=error_of(measured, self.planned),
             finished=not self._is_spent,
             machine=describe_machine(capture_environment()),

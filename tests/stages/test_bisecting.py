@@ -437,8 +437,9 @@ def test_parts_that_each_add_something_are_found_one_after_the_other(machine: Ma
 
 def test_a_plugin_and_its_option_are_found_together(machine: Machine) -> None:
     machine.times = having(({"tuned(width = 16)"}, 0.7))
-    (cause,) = over_parts().causes
-    assert cause.parts == (5, 6)
+    found = over_parts()
+    assert found.causes[0].parts == (5, 6)
+    assert len(found.trials) == len({trial.key for trial in found.trials}), "each is told once"
 
 
 def test_variants_that_do_not_differ_in_the_figure_have_no_cause(machine: Machine) -> None:
