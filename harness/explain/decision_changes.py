@@ -138,8 +138,18 @@ def configuration_changes(
     if others:
         others[0] = others[0].replace(" from ", " goes from ", 1)
         sentences.append(enumerated(others))
-    for label, here, there in ((labels[0], base.options, head.options), (labels[1], head.options, base.options)):
-        if alone := [option for option in here if option not in there]:
+    return [*sentences, *_option_changes(base.options, head.options, labels)]
+
+
+def _option_changes(base: Sequence[str], head: Sequence[str], labels: Labels) -> list[str]:
+    """Options of the pipeline: with another value on each side, or on one side alone."""
+    of_base, of_head = (
+        {name: value for name, _, value in (option.partition(" = ") for option in side)} for side in (base, head)
+    )
+    both = [name for name in of_base if name in of_head and of_base[name] != of_head[name]]
+    sentences = [f"the pipeline's option {name} goes from {of_base[name]} to {of_head[name]}" for name in both]
+    for label, here, there in ((labels[0], base, of_head), (labels[1], head, of_base)):
+        if alone := [option for option in here if option.partition(" = ")[0] not in there]:
             sentences.append(f"only {label} has the pipeline's option {enumerated(alone)}")
     return sentences
 

@@ -89,6 +89,16 @@ def test_other_tiles_and_options_of_one_pipeline() -> None:
     )
 
 
+def test_an_option_of_the_pipeline_that_has_another_value() -> None:
+    tiles = "#iree_cpu.lowering_config<vector_common_parallel = [1, 1, 8]>"
+    base, head = (
+        an_executable(configured=configured(f"{OLD_PIPELINE} workgroup_size = {size}", tiles, "[1]"), targets=size)
+        for size in ("[2, 2, 16]", "[64, 1, 1]")
+    )
+    _, what, _ = differences(base, head)
+    assert what == ("the pipeline's option workgroup_size goes from [2, 2, 16] to [64, 1, 1]",)
+
+
 def test_what_releases_spell_otherwise_is_no_difference() -> None:
     new = "#iree_cpu.pipeline<DoubleTilingExpert>"
     phase, what, _ = differences(
