@@ -7,14 +7,11 @@ from typing import Literal
 
 from harness.cli.app import app
 from harness.cli.output import print_page, print_text, reporter, tell, teller
-from harness.errors import ExitCode, Interrupted
+from harness.errors import ExitCode
 from harness.metrics import metric_named
-from harness.records.bisection import Bisection
 from harness.report.bisect_page import bisect_json, bisect_page, times_that_of
-from harness.report.markdown import to_markdown
-from harness.stages.bisect_underway import BisectOptions, BisectUnderway
-from harness.stages.bisecting import bisect_releases, underway_of
-from harness.stages.bisecting_parts import bisect_parts
+from harness.stages.bisect_underway import BisectOptions
+from harness.stages.bisecting import bisected, underway_of
 from harness.stages.verdict import Judged, VerdictOptions, Word, judge_now
 
 # As `git bisect run` wants it.
@@ -42,10 +39,7 @@ def bisect(
     options = options or BisectOptions()
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
         underway = underway_of(options, ("harness", *sys.argv[1:]), progress)
-        with underway:
-            found = _found(underway)
-            if found.finished:
-                underway.directory.finish(bisect_json(found), to_markdown(bisect_page(found)))
+        found = bisected(underway)
     if format == "json":
         print_text(bisect_json(found))
     else:
@@ -53,14 +47,6 @@ def bisect(
     if not options.quiet:
         tell(f"Kept in {underway.directory.path}")
     return ExitCode.INCONCLUSIVE if found.open or not found.finished else ExitCode.OK
-
-
-def _found(underway: BisectUnderway) -> Bisection:
-    search = bisect_parts if underway.options.over == "flags" else bisect_releases
-    try:
-        return search(underway)
-    except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; {underway.how_to_go_on}") from None
 
 
 @app.command

@@ -14,8 +14,9 @@ from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell, terminal_width
 from harness.errors import ExitCode, UsageError
 from harness.history.acknowledged import acknowledge, find_events, marked_events, match_marks
-from harness.history.bisects import bisect_commands, runs_of_events
+from harness.history.bisects import open_questions, runs_of_suites
 from harness.history.changes import history_changes
+from harness.history.dating import Dated, date_steps
 from harness.history.events import ChangeEvent, group_changes, order_of
 from harness.history.failures import CaseNews, case_news
 from harness.history.open import History, RunChoice, open_history
@@ -27,6 +28,7 @@ from harness.history.pages import (
     change_record,
     changes_page,
     changes_verdict,
+    dated_record,
     event_text,
     failures_verdict,
     overview_page,
@@ -35,7 +37,7 @@ from harness.history.series import SeriesRow, history_command_line, list_command
 from harness.history.series_page import constant_table, series_page, series_table
 from harness.history.tables_page import columns_page, frame_records, query_page
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, is_exact, metric_named
-from harness.options import Count, Flag, Format
+from harness.options import Count, Flag, Format, Positive
 from harness.progress import Progress, Terminal
 from harness.report.data import to_csv, to_json
 from harness.report.page import Page
@@ -67,6 +69,9 @@ class HistoryOptions:
         only: Only runs with this tag, experiments too; repeatable.
         metrics: Only series of this metric, for --changes and --series; repeatable.
         last: How many runs of a suite count as its last.
+        bisect: With --changes: search by measuring, for so many seconds in all, which release began each new step; what
+            was found is kept, and what was not goes on the next time.
+        bisect_results: Where these bisects are kept.
         jobs: Processes that look for changes (default: one, which takes seconds for thousands of series).
         format: How to print it.
         out: Write it to this file instead of stdout.
@@ -83,6 +88,8 @@ class HistoryOptions:
     only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     metrics: Annotated[tuple[str, ...], Parameter(name="--metric", negative="", show_default=False)] = ()
     last: Count = 10
+    bisect: Positive | None = None
+    bisect_results: Path = Path("results")
     jobs: Count | None = None
     format: Format = "terminal"
     out: Path | None = None
@@ -176,6 +183,8 @@ def _check(options: HistoryOptions) -> None:
     modes |= {"--sql": options.sql is not None, "--columns": options.columns}
     if options.everything and options.only:
         raise UsageError("--all takes all runs and --only some of them; give one of them")
+    if options.bisect is not None and not options.changes:
+        raise UsageError("--bisect searches the steps that --changes finds; give both")
     given = [name for name, is_given in modes.items() if is_given]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} ask for different things; give one of them")
@@ -228,6 +237,7 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
     events = _events(opened, options, progress, chosen)
     events = marked_events(events, opened, order_of(opened), options.last)
     marks, news = opened.marks.acknowledgements, case_news(opened, options.last)
+    dated = _dated(opened, events, options, progress)
     if options.for_programs:
         failures, verdict = failures_verdict(news), changes_verdict(events, searched=len(rows), last=options.last)
         document = {
@@ -235,6 +245,7 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
             "cases": list(map(asdict, news)),
             "changes": [change_record(event, change) for event in events for change in event.changes],
             "acknowledgements": acknowledgement_records(marks, events),
+            "bisects": list(map(dated_record, dated)),
             "notes": opened.notes,
         }
         _tell_csv_reader(options, [failures, *opened.notes])
@@ -252,12 +263,20 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
             last=options.last,
             command=command,
             notes=notes,
-            bisects=bisect_commands(events, runs_of_events(opened, events)),
+            bisects=dated,
         )
         _print_page(add_cases(page, news, last=options.last), options)
     if any(event.fails for event in events):
         return ExitCode.REGRESSION
     return ExitCode.CASE_FAILED if any(case.state == "fails" and case.recent for case in news) else ExitCode.OK
+
+
+def _dated(opened: History, events: Sequence[ChangeEvent], options: HistoryOptions, progress: Progress) -> list[Dated]:
+    """New steps that came with another release; with the release that began each where that is asked for."""
+    questions = open_questions(events, runs_of_suites(opened))
+    if options.bisect is None:
+        return [Dated(question=question) for question in questions]
+    return list(date_steps(questions, options.bisect, options.bisect_results, progress))
 
 
 def _where(options: HistoryOptions) -> str:

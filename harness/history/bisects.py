@@ -1,11 +1,13 @@
-"""Changes that a release of the compiler made -> the command that finds the release which began each of them."""
+"""Steps that came with another release of the compiler -> what `harness bisect` is asked of each of them."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from packaging.version import InvalidVersion, Version
 
 from harness.history.events import ChangeEvent
 from harness.metrics import LATENCY, RATIO_TITLES, metric_named
@@ -13,8 +15,13 @@ from harness.metrics import LATENCY, RATIO_TITLES, metric_named
 if TYPE_CHECKING:
     from harness.history.open import History
 
-# So many commands are shown; each takes minutes.
+# So many are asked; each takes minutes.
 _MOST = 5
+# A run and the one before it of the same suite on the same machines.
+_RUNS = """
+SELECT run, suite_file, toolchain, lag(toolchain) OVER (PARTITION BY suite, machine_class ORDER BY started, run)
+FROM runs WHERE clock = '' AND finished
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,47 +31,82 @@ class RunOfSuite:
     Attributes:
         suite: Path of its suite, as the user gave it.
         release: The newest release of IREE in it.
+        before: That of the run before it; "" of a first one.
     """
 
     suite: str
     release: str
+    before: str
 
 
-def bisect_commands(events: Sequence[ChangeEvent], runs: Mapping[str, RunOfSuite]) -> list[str]:
-    """A command line for each new step that came with another release, the latest first.
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Which release began a step of a case's figure.
 
-    Left out are drifts, other engines, and what happened under one release: a nightly build of the same number, or no
+    Attributes:
+        good: The release of the last run that surely was before it.
+        bad: That of the first one that surely is behind it.
+    """
+
+    suite: str
+    case: str
+    metric: str
+    good: str
+    bad: str
+
+    @property
+    def pre(self) -> bool:
+        """Whether pre-releases were measured, so that they are searched too."""
+        return Version(self.good).is_prerelease or Version(self.bad).is_prerelease
+
+    @property
+    def command(self) -> str:
+        """The command line that finds out."""
+        words = ["harness", "bisect", self.suite, "--case", self.case]
+        words += ["--good", f"iree=={self.good}", "--bad", f"iree=={self.bad}"]
+        words += ["--metric", self.metric] if self.metric != LATENCY.name else []
+        return shlex.join([*words, *(["--pre"] if self.pre else [])])
+
+
+def open_questions(events: Sequence[ChangeEvent], runs: Mapping[str, RunOfSuite]) -> list[Question]:
+    """What to ask of each new step that came with another release: first of what fails, then of the latest.
+
+    Left out are drifts, other engines, and what happened under one release: another build of the same number, or no
     change of the compiler at all.
 
     Args:
         runs: By id.
     """
-    commands = (_command(event, runs) for event in events if event.recent and not event.settled)
-    return list(dict.fromkeys(command for command in commands if command))[:_MOST]
+    new = sorted((event for event in events if event.recent and not event.settled), key=lambda event: not event.fails)
+    questions = (_question(event, runs) for event in new)
+    return list(dict.fromkeys(question for question in questions if question is not None))[:_MOST]
 
 
-def _command(event: ChangeEvent, runs: Mapping[str, RunOfSuite]) -> str:
+def _question(event: ChangeEvent, runs: Mapping[str, RunOfSuite]) -> Question | None:
     lead = event.lead
-    good, bad = runs.get(lead.last_good), runs.get(lead.first_bad)
+    first, last = runs.get(lead.earliest), runs.get(lead.latest)
     if event.cause != "compiler" or lead.kind != "step" or lead.peer or lead.role != "newest":
-        return ""
-    if good is None or bad is None or good.release == bad.release:
-        return ""
+        return None
     metric = LATENCY.name if lead.metric in RATIO_TITLES else lead.metric
-    if metric_named(metric) is None:
-        return ""
-    words = ["harness", "bisect", bad.suite, "--case", lead.case]
-    words += ["--good", f"iree=={good.release}", "--bad", f"iree=={bad.release}"]
-    return shlex.join([*words, *([] if metric == LATENCY.name else ["--metric", metric])])
+    if first is None or last is None or metric_named(metric) is None:
+        return None
+    if first.before == last.release or not (_is_version(first.before) and _is_version(last.release)):
+        return None
+    return Question(suite=last.suite, case=lead.case, metric=metric, good=first.before, bad=last.release)
 
 
-def runs_of_events(history: History, events: Iterable[ChangeEvent]) -> dict[str, RunOfSuite]:
-    """The runs between which events lie, by id."""
-    ids = sorted({run for event in events for run in (event.lead.last_good, event.lead.first_bad)})
-    if not ids:
-        return {}
-    found = history.query("SELECT run, suite_file, toolchain FROM runs WHERE run IN (SELECT unnest(?))", [ids])
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
+def runs_of_suites(history: History) -> dict[str, RunOfSuite]:
+    """The runs in which changes are looked for, by id."""
+    found = history.query(_RUNS)
     return {
-        str(run): RunOfSuite(suite=str(suite), release=str(release))
-        for run, suite, release in found.itertuples(index=False, name=None)
+        str(run): RunOfSuite(suite=str(suite), release=str(release), before=str(before or ""))
+        for run, suite, release, before in found.itertuples(index=False, name=None)
     }

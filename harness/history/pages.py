@@ -14,13 +14,15 @@ from harness.history.events import ChangeEvent, EventState
 from harness.history.failures import CaseNews, State, failure_groups
 from harness.history.open import NOTHING_YET
 from harness.metrics import metric_title
-from harness.report.page import Column, Name, Page, Sentence, Step, Steps, Table
+from harness.report.page import Bullets, Column, Heading, Name, Page, Part, Sentence, Step, Steps, Table
 from harness.report.units import percent, ratio_text, unit_that_tells
 from harness.store.marks import Acknowledgement
 from harness.text import one_line, plural
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from harness.history.dating import Dated
 
 # In so many of 100 series of 100 points noise alone is called a change: of usual kinds of noise together, and of two
 # levels that are each kept for about ten runs; docs/history.md measures both.
@@ -127,7 +129,7 @@ def changes_page(
     last: int,
     command: str,
     notes: Sequence[str],
-    bisects: Sequence[str] = (),
+    bisects: Sequence[Dated] = (),
 ) -> Page:
     """The latest changes with their causes, and the earlier ones.
 
@@ -137,7 +139,7 @@ def changes_page(
         noisy: How many of these are timed, and so may be flagged by chance.
         last: How many runs of its suite count as recent.
         command: Command line that acknowledges a change of this folder.
-        bisects: Command lines that find the releases which began changes.
+        bisects: New steps that came with another release.
         notes: What was left out of the history, and why.
     """
     settled = [event for event in events if event.settled]
@@ -151,10 +153,9 @@ def changes_page(
     if earlier:
         title = plural(len(earlier), "earlier change")
         tables.append(replace(_events_table(title, earlier), folded=True))
-    steps = [Step("find the release that began it", bisect) for bisect in bisects]
     return Page(
         verdict=changes_verdict(events, searched=searched, last=last),
-        parts=[*tables, *([Steps(steps)] if steps else [])],
+        parts=[*tables, *_dated(bisects)],
         notes=(
             *([_acknowledge(command)] if recent else []),
             *([_CAUSES] if events else []),
@@ -162,6 +163,20 @@ def changes_page(
             *notes,
         ),
     )
+
+
+def _dated(bisects: Sequence[Dated]) -> list[Part]:
+    """Since which release what was searched is so, and the commands that search the rest."""
+    answers = [(Name(dated.question.case), f": {dated.answer}") for dated in bisects if dated.answer]
+    steps = [
+        Step(f"find the release that began the step of {dated.question.case}", dated.question.command)
+        for dated in bisects
+        if not dated.is_final
+    ]
+    return [
+        *([Heading("Since which release"), Bullets(answers)] if answers else []),
+        *([Steps(steps)] if steps else []),
+    ]
 
 
 def _acknowledge(command: str) -> Sentence:
@@ -211,6 +226,11 @@ def change_record(event: ChangeEvent, change: Change) -> dict[str, Any]:
         "worse": change.is_worse,
         "fails": event.fails and change is event.lead,
     }
+
+
+def dated_record(dated: Dated) -> dict[str, Any]:
+    """For other programs: which step, the command that searches its release, and what it found."""
+    return {**asdict(dated.question), "command": dated.question.command, "answer": dated.answer}
 
 
 def _events_table(title: str, events: Sequence[ChangeEvent]) -> Table:

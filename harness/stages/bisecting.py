@@ -26,8 +26,10 @@ from harness.metrics import LATENCY, METRICS, Metric, metric_named
 from harness.progress import Progress
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
 from harness.records.comparison import Verdict
+from harness.report.bisect_page import bisect_json, bisect_page
+from harness.report.markdown import to_markdown
 from harness.stages.bisect_underway import SPENT, BisectOptions, BisectUnderway
-from harness.stages.bisecting_parts import question_of, toolchain_of
+from harness.stages.bisecting_parts import bisect_parts, question_of, toolchain_of
 from harness.stages.explaining import Terms, explain_pair, keep
 from harness.stages.options import compile_limits
 from harness.stats.rule import Rule
@@ -236,6 +238,24 @@ class _History:
 
 
 # --- the search ---
+
+
+def bisected(underway: BisectUnderway) -> Bisection:
+    """Search what the options ask for; the answer is kept where nothing is left to be measured.
+
+    Raises:
+        HarnessError: As `bisect_releases` and `bisect_parts`.
+        Interrupted: The message says how to go on.
+    """
+    search = bisect_parts if underway.options.over == "flags" else bisect_releases
+    with underway:
+        try:
+            found = search(underway)
+        except KeyboardInterrupt:
+            raise Interrupted(f"interrupted; {underway.how_to_go_on}") from None
+        if found.finished:
+            underway.directory.finish(bisect_json(found), to_markdown(bisect_page(found)))
+    return found
 
 
 def bisect_releases(underway: BisectUnderway) -> Bisection:

@@ -14,7 +14,7 @@ to what was not measured yet.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -25,8 +25,8 @@ from pydantic import ValidationError
 
 from harness.cache import write_atomically
 from harness.errors import RunError, UsageError
-from harness.records.bisection import Trial
-from harness.store.files import adapter, ends_in_newline, read_document, read_lines
+from harness.records.bisection import Bisection, Trial
+from harness.store.files import adapter, ends_in_newline, parsing, read_document, read_lines
 from harness.store.names import LATEST
 from harness.store.run_directory import append_line, make_folder, new_run_id, writing_results
 
@@ -173,6 +173,38 @@ def find_bisect(name: Path, results: Path) -> Path:
     if not found:
         raise UsageError(f"{name}: {results} has no bisect that it could mean; `ls {results}` shows what is there")
     return found[-1]
+
+
+def earlier_bisect(results: Path, asked: Mapping[str, Any], machine: str) -> Path | None:
+    """The newest bisect with these options that has an answer, or that can go on here; None where there is none.
+
+    Args:
+        asked: Options as plain values.
+        machine: Id of this machine, on which alone an unfinished one goes on.
+    """
+    for file in sorted(results.glob(f"*/{BEGUN_FILE}"), reverse=True):
+        try:
+            begun: BegunBisect = adapter(BegunBisect).validate_json(read_document(file))
+        except (RunError, ValidationError):  # who goes on with it is told
+            continue
+        is_usable = begun.machine == machine or (file.parent / BISECTION_FILE).is_file()
+        if is_usable and asked.items() <= begun.options.items():
+            return file.parent
+    return None
+
+
+def read_bisection(folder: Path) -> Bisection | None:
+    """What a bisect found; None where it is not finished.
+
+    Raises:
+        RunError: It is damaged.
+    """
+    file = folder / BISECTION_FILE
+    if not file.is_file():
+        return None
+    with parsing(file, "begin the bisect again"):
+        found: Bisection = adapter(Bisection).validate_json(read_document(file))
+    return found
 
 
 def _read_trials(file: Path) -> list[Trial]:

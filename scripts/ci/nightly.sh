@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
-# One night: measure into the history, or tell what the history says now.
-# usage: nightly.sh measure|report
+# One night: measure into the history, tell what the history says now, or search the releases that began its new steps.
+# usage: nightly.sh measure|report|bisect
 #   HARNESS_HISTORY      the results folder of all nights, a path or a URL; history.sh sets it
 #   HARNESS_SUITE        a suite or a list of suites
 #   HARNESS_REFERENCE    release of IREE that stays the same from night to night, so that its changes are the machine's
 #   HARNESS_TOOLCHAIN    what is measured beside it (default: newest)
 #   HARNESS_TURNS        age after which raw turns are dropped, as in 90d; empty: they are kept
-#   RUNNER_TEMP, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY    as GitHub sets them
+#   HARNESS_BISECT_BUDGET    seconds for all searches together (default: 1800)
+#   HARNESS_CACHE, RUNNER_TEMP, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY    as the harness and GitHub set them
 # Outputs of measure: status (of harness run). Of report: changes (a Markdown file), changed (whether the compiler made
-# something slower lately, or a case fails since then), site (the dashboard's folder).
+# something slower lately, or a case fails since then), site (the dashboard's folder). bisect writes its answers into
+# the file of changes; what a night has no time for goes on in the next, so searches lie in the cache.
 set -euo pipefail
 
 # shellcheck source=scripts/ci/output.sh
 . "$(dirname "${BASH_SOURCE[0]}")/output.sh"
+
+changes="$RUNNER_TEMP/changes.md"
 
 measure() {
     local status=0 new="$RUNNER_TEMP/new-runs"
@@ -31,10 +35,8 @@ measure() {
 }
 
 report() {
-    local status=0 changes="$RUNNER_TEMP/changes.md" site="$RUNNER_TEMP/site"
-    harness history "$HARNESS_HISTORY" --changes --format markdown --out "$changes" || status=$?
-    # 1: the compiler made something slower; 3: a case fails that did not before.
-    [ "$status" -eq 0 ] || [ "$status" -eq 1 ] || [ "$status" -eq 3 ] || exit "$status"
+    local status=0 site="$RUNNER_TEMP/site"
+    find_changes || status=$?
     cat "$changes" >>"$GITHUB_STEP_SUMMARY"
     harness dashboard "$HARNESS_HISTORY" --out "$site"
     output "$GITHUB_OUTPUT" changes "$changes"
@@ -42,11 +44,26 @@ report() {
     output "$GITHUB_OUTPUT" site "$site"
 }
 
+bisect() {
+    find_changes --bisect "${HARNESS_BISECT_BUDGET:-1800}" \
+        --bisect-results "${HARNESS_CACHE:-$HOME/.cache/iree-harness}/bisects" || true
+}
+
+# find_changes OPTION...: write them to the file. Status 1: the compiler made something slower; 3: a case fails that did not
+# before. Any other ends the step.
+find_changes() {
+    local status=0
+    harness history "$HARNESS_HISTORY" --changes --format markdown --out "$changes" "$@" || status=$?
+    [ "$status" -eq 0 ] || [ "$status" -eq 1 ] || [ "$status" -eq 3 ] || exit "$status"
+    return "$status"
+}
+
 case ${1:-} in
 measure) measure ;;
 report) report ;;
+bisect) bisect ;;
 *)
-    echo "usage: nightly.sh measure|report" >&2
+    echo "usage: nightly.sh measure|report|bisect" >&2
     exit 2
     ;;
 esac

@@ -15,6 +15,8 @@ from harness.cli import run_command_line
 from harness.errors import UsageError
 from harness.records.bisection import Bisection, OpenStretch, Trial
 from harness.records.comparison import Verdict
+from harness.stages import bisecting
+from harness.stages.bisect_underway import BisectOptions
 from harness.stages.verdict import Judged, Word, word_of
 
 FOUND = Bisection(
@@ -50,9 +52,9 @@ def test_a_bisect_ends_by_what_it_knows(
     written: list[str] = []
     directory = SimpleNamespace(path=Path("results/a-bisect"), finish=lambda *texts: written.extend(texts))
     underway: Any = nullcontext()
-    underway.directory = directory
+    underway.directory, underway.options = directory, BisectOptions()
     monkeypatch.setattr(commands, "underway_of", lambda *_: underway)
-    monkeypatch.setattr(commands, "_found", lambda _: found)
+    monkeypatch.setattr(bisecting, "bisect_releases", lambda _: found)
     assert run_command_line(["bisect", "small.toml", "--format", "json"]) == status
     printed = capsys.readouterr()
     assert '"case": "net/stock@cpu"' in printed.out

@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.history.acknowledged import acknowledge
+from harness.history.bisects import Question
 from harness.history.changes import Change
+from harness.history.dating import Dated
 from harness.history.events import group_changes
 from harness.history.failures import CaseNews
 from harness.history.pages import (
@@ -90,6 +92,19 @@ def test_changes_have_a_verdict_the_recent_events_the_earlier_ones_and_notes() -
         "38 series were s",
         "run03 is left ou",
     ]
+
+
+def test_what_was_searched_is_said_and_the_rest_has_its_command() -> None:
+    question = Question(suite="x.toml", case="net/stock@cpu", metric="latency", good="3.11.0", bad="3.13.0")
+    bisects = [
+        Dated(question=question, answer="Since 3.12.0: latency 1.4 times that of 3.11.0.", is_final=True),
+        Dated(question=replace(question, case="net/tiled@cpu")),
+    ]
+    page = changes_page([], searched=3, noisy=3, last=10, command="", notes=(), bisects=bisects)
+    markdown = to_markdown(page)
+    assert "- `net/stock@cpu`: Since 3.12.0: latency 1.4 times that of 3.11.0." in markdown
+    assert markdown.count("harness bisect x.toml") == 1
+    assert bisects[1].question.command in markdown
 
 
 def test_what_is_acknowledged_is_apart_and_what_comes_back_says_who_took_it_for_fixed() -> None:

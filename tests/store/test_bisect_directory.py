@@ -9,7 +9,14 @@ import pytest
 
 from harness.errors import RunError, UsageError
 from harness.records.bisection import Trial
-from harness.store.bisect_directory import TRIALS_FILE, BegunBisect, BisectDirectory, find_bisect
+from harness.store.bisect_directory import (
+    BEGUN_FILE,
+    TRIALS_FILE,
+    BegunBisect,
+    BisectDirectory,
+    earlier_bisect,
+    find_bisect,
+)
 
 BEGUN = BegunBisect(
     created="2026-11-22T03:50:12+00:00",
@@ -84,3 +91,16 @@ def test_a_user_names_it_by_path_by_name_or_as_the_latest(directory: BisectDirec
         find_bisect(Path("nowhere"), results)
     with pytest.raises(UsageError, match="latest: "):
         find_bisect(Path("latest"), tmp_path / "none")
+
+
+def test_an_earlier_one_with_the_same_options_is_found(directory: BisectDirectory) -> None:
+    results, asked = directory.path.parent, {"suite": "x.toml"}
+    with directory:
+        pass
+    assert earlier_bisect(results, asked, "a machine") == directory.path
+    assert earlier_bisect(results, {"suite": "y.toml"}, "a machine") is None
+    assert earlier_bisect(results, asked, "another machine") is None, "it cannot go on there"
+    directory.finish("{}", "")
+    assert earlier_bisect(results, asked, "another machine") == directory.path
+    (directory.path / BEGUN_FILE).write_text("{")
+    assert earlier_bisect(results, asked, "a machine") is None

@@ -120,7 +120,18 @@ def test_changes_go_to_the_summary_and_decide_about_the_issue(night: Job, status
 
 
 def test_a_history_that_cannot_be_read_is_an_error(night: Job) -> None:
-    step(night, "nightly.sh", "report", status=2, FAKE_HISTORY="2")
+    for action in ("report", "bisect"):
+        step(night, "nightly.sh", action, status=2, FAKE_HISTORY="2")
+
+
+@pytest.mark.parametrize("status", ["0", "1", "3"])
+def test_releases_that_began_new_steps_are_searched_within_a_budget(night: Job, tmp_path: Path, status: str) -> None:
+    """The searches lie in the cache, which the next night has too."""
+    step(night, "nightly.sh", "bisect", FAKE_HISTORY=status, HARNESS_CACHE=str(tmp_path), HARNESS_BISECT_BUDGET="600")
+    history, changes = night.environment["HARNESS_HISTORY"], night.temp / "changes.md"
+    options = f"--changes --format markdown --out {changes} --bisect 600 --bisect-results {tmp_path}/bisects"
+    assert night.calls == [f"history {history} {options}"]
+    assert changes.read_text() == "the report\n"
 
 
 @pytest.mark.parametrize("script", ["nightly.sh", "history.sh"])
