@@ -30,7 +30,10 @@ _TICKS = 5
 _LONGEST_NAME = 190.0
 _APART = 5.0
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_FAILED, _WRONG = "✗", "≠"
+_FAILED, _WRONG, _SKIPPED = "✗", "≠", "∅"
+_WORDS = {_FAILED: "fails", _WRONG: "wrong outputs", _SKIPPED: "skipped"}
+# In words below the picture: so many reasons, and of each so many places.
+_MOST_REASONS, _MOST_PLACES = 4, 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +43,15 @@ class ReleasePoint:
     Attributes:
         ratio: To what the section's cases are compared with; None: it was not measured.
         low: Lower end of its interval; None: it has none.
-        mark: Why it was not measured: that it fails, or is wrong; "" of what is skipped or left out.
+        mark: Why it was not measured: it fails, is wrong, or is skipped; "" of what is left out.
+        why: The same in words.
     """
 
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
     mark: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,8 +122,12 @@ def _panel(section: Section, floor: float) -> ReleasePanel:
         ReleaseLine(variant=variant, points=tuple(_point(by_place.get((variant, release))) for release in releases))
         for variant in variants
     ]
-    # What is neither measured anywhere nor fails has nothing to show.
-    lines = [line for line in lines if line.has_marks or any(point.ratio is not None for point in line.points)]
+    # What is skipped everywhere has nothing to show.
+    lines = [
+        line
+        for line in lines
+        if any(point.ratio is not None or point.mark in (_FAILED, _WRONG) for point in line.points)
+    ]
     drawn = lines[:_MOST_LINES]
     extents = [
         (point.ratio, point.low, point.high) for line in drawn for point in line.points if point.ratio is not None
@@ -134,20 +143,41 @@ def _point(row: Row | None) -> ReleasePoint:
         return ReleasePoint(ratio=1.0)
     if row.latency is not None and row.estimate is not None and row.estimate.ratio > 0:
         return ReleasePoint(ratio=row.estimate.ratio, low=row.estimate.low, high=row.estimate.high)
-    if row.failure is None:
-        return ReleasePoint()
-    return ReleasePoint(mark=_WRONG if row.failure.mismatch else _FAILED)
+    if row.failure is not None:
+        mark = _WRONG if row.failure.mismatch else _FAILED
+    else:
+        mark = _SKIPPED if row.status == "skipped" else ""
+    return ReleasePoint(mark=mark, why=next(iter(row.remarks), "") if mark else "")
 
 
 def _foot(panels: Sequence[ReleasePanel], left_out: int) -> list[str]:
     text = (
         "Ratios: time divided by that of the baseline, in the same rounds, with the 95 % interval; above 1 is slower."
     )
-    marks = {point.mark for panel in panels for line in panel.lines for point in line.points}
-    words = [f"{mark}: {word}" for mark, word in ((_FAILED, "fails"), (_WRONG, "wrong outputs")) if mark in marks]
+    reasons = _reasons(panels)
+    words = [f"{mark}: {word}." for mark, word in _WORDS.items() if any(mark == found for found, _ in reasons)]
+    told = [f"{mark} {_places(places)}: {why}" for (mark, why), places in reasons.items() if why]
+    left = f"... and {plural(len(told) - _MOST_REASONS, 'more reason')}." if len(told) > _MOST_REASONS else ""
     rest = sum(panel.rest for panel in panels)
     more = f"Not drawn: {plural(rest, 'more variant')}." if rest else ""
-    return [part for part in (" ".join([text, *(f"{word}." for word in words)]), more, left_out_text(left_out)) if part]
+    lines = (" ".join([text, *words]), *told[:_MOST_REASONS], left, more, left_out_text(left_out))
+    return [line for line in lines if line]
+
+
+def _reasons(panels: Sequence[ReleasePanel]) -> dict[tuple[str, str], list[str]]:
+    """Variants and releases by their mark and what it stands for."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for panel in panels:
+        for line in panel.lines:
+            for release, point in zip(panel.releases, line.points, strict=True):
+                if point.mark:
+                    found.setdefault((point.mark, point.why), []).append(f"{line.variant} {release}")
+    return found
+
+
+def _places(places: Sequence[str]) -> str:
+    left = len(places) - _MOST_PLACES
+    return ", ".join(places[:_MOST_PLACES]) + (f" and {left} more" if left > 0 else "")
 
 
 # --- drawing ---

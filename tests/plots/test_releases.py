@@ -55,13 +55,14 @@ def a_report(*rows: Row) -> Report:
     return replace(make_report({"stock": 1.0}), sections=(section,))
 
 
+ABORTED = Failure(stage="compile", message="it aborts")
 ROWS = (
     a_row("stock", "3.6.0", 1.0, baseline=True, estimate=None),
     a_row("stock", "3.7.0", 1.5),
-    a_row("stock", "3.8.0", None, failure=Failure(stage="compile", message="it aborts")),
+    a_row("stock", "3.8.0", None, failure=ABORTED, remarks=("failed at compile: it aborts", "and more")),
     a_row("tiled", "3.6.0", None, failure=Failure(stage="verify", message="it is wrong", mismatch=True)),
     a_row("tiled", "3.7.0", 0.5),
-    a_row("tiled", "3.8.0", None, status="skipped"),
+    a_row("tiled", "3.8.0", None, status="skipped", remarks=("skipped: IREE 3.8.0 has no flag --a",)),
     a_row("late", "3.8.0", None, status="skipped"),
     a_row("onnxruntime", "", 0.2, peer="onnxruntime"),
 )
@@ -73,14 +74,17 @@ def test_a_line_for_each_variant_and_a_mark_where_it_fails_or_is_wrong() -> None
     stock, tiled = panel.lines
     assert (stock.variant, [point.ratio for point in stock.points]) == ("stock", [1.0, pytest.approx(1.5), None])
     assert [point.mark for point in stock.points] == ["", "", "✗"]
-    assert [point.mark for point in tiled.points] == ["≠", "", ""]
+    assert [point.mark for point in tiled.points] == ["≠", "", "∅"]
     assert stock.points[1].high is None
     assert panel.rest == 0
     svg = draw("releases", a_report(*ROWS), LIGHT, "svg")
     assert_readable(svg)
     texts = texts_of(svg)
     assert {"net @ cpu, beside stock:3.6.0", "stock", "tiled", "3.6.0", "3.7.0", "3.8.0", "✗", "≠"} <= set(texts)
-    assert "✗: fails. ≠: wrong outputs." in " ".join(texts)
+    said = " ".join(texts)
+    assert "✗: fails. ≠: wrong outputs. ∅: skipped." in said
+    assert "✗ stock 3.8.0: failed at compile: it aborts" in said
+    assert "∅ tiled 3.8.0: skipped: IREE 3.8.0 has no flag --a" in said
 
 
 def test_of_many_variants_and_releases_what_fits_is_drawn() -> None:
