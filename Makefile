@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .PHONY: run test smoke install lint types unit untimed timed vulkan browser schema overhead verdicts bisect history \
-        plugins picture wheel clean
+        plugins picture releases wheel clean
 
 FIRST := $(foreach variant,stock im2col channels-last share-concat nhwc-share-tuned,--filter 'rdb/$(variant)@cpu')
 
@@ -100,6 +100,11 @@ plugins: install
 picture: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[picture]'
 	$(BIN)/python benchmarks/upscale.py $(ARGS)
+
+# The part of the README about a block over all releases: installs them, measures for a quarter of an hour, and keeps the run
+# and the explanations in results/published.
+releases: install
+	$(BIN)/python -m benchmarks.releases $(ARGS)
 
 # Suites, flag sets and docs are in it; `harness new examples` writes them out.
 wheel: $(VENV)/.installed

@@ -1,35 +1,47 @@
-"""The run that the README shows: the figures there are those of the run, and the run can be read."""
+"""What the README shows: its figures and sentences are those of the runs and explanations that are kept, which can be read."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
+
+from benchmarks import releases
 from harness.report import render
+from harness.stages.reporting import load_any
 from harness.store.run_directory import load_run
 
 ROOT = Path(__file__).parents[1]
-PUBLISHED = ROOT / "results" / "published" / "esrgan"
+PUBLISHED = ROOT / "results" / "published"
+README = (ROOT / "README.md").read_text()
 
 
 def test_the_readme_shows_lines_of_the_published_runs_report() -> None:
-    (block,) = re.findall(r"\$ harness run suites/esrgan.toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    lines = iter(render(load_run(PUBLISHED), "terminal", width=112).splitlines())
+    (block,) = re.findall(r"\$ harness run suites/esrgan.toml\n(.*?)```", README, re.DOTALL)
+    lines = iter(render(load_run(PUBLISHED / "esrgan"), "terminal", width=112).splitlines())
     shown = [line for line in block.splitlines() if line != "..."]
     assert len(shown) > 20
     for line in shown:
         assert any(line == printed for printed in lines), f"not in the report, or in another order: {line}"
 
 
-def test_the_published_report_is_what_the_harness_prints_of_the_run() -> None:
-    report = render(load_run(PUBLISHED), "markdown", full=True)
-    assert (PUBLISHED / "report.md").read_text() == report, (
-        "write it again: harness report results/published/esrgan --format markdown --full "
-        "--out results/published/esrgan/report.md"
+def test_the_readme_says_of_all_releases_what_was_measured() -> None:
+    _, _, rest = README.partition(releases.BEGIN)
+    said, _, _ = rest.partition(releases.END)
+    assert said.strip() == releases.render(), "write it again: python -m benchmarks.releases --no-measure"
+
+
+@pytest.mark.parametrize("folder", sorted(PUBLISHED.iterdir()), ids=lambda folder: folder.name)
+def test_a_published_report_is_what_the_harness_prints(folder: Path) -> None:
+    report = render(load_any(folder), "markdown", full=True)
+    assert (folder / "report.md").read_text() == report, (
+        f"write it again: harness report {folder.relative_to(ROOT)} --format markdown --full "
+        f"--out {folder.relative_to(ROOT)}/report.md"
     )
 
 
-def test_the_published_run_names_no_place_of_the_machine_it_was_made_on() -> None:
+def test_what_is_published_names_no_place_of_the_machine_it_was_made_on() -> None:
     for file in PUBLISHED.rglob("*"):
         if file.is_file() and file.suffix != ".parquet":  # the harness makes those of the other files
             assert not re.search(r"(?<![\w.-])/(?:home|root|tmp|Users|usr|opt|work)/", file.read_text()), file
