@@ -1,4 +1,4 @@
-"""What the README shows: its figures and sentences are those of the runs and explanations that are kept, which can be read."""
+"""What the README shows: its figures and sentences are those of the runs and explanations that are kept."""
 
 from __future__ import annotations
 
