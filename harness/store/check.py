@@ -14,6 +14,7 @@ from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
 from harness.records.run import Run
+from harness.store.bisect_directory import BEGUN_FILE
 from harness.store.comparison_directory import COMPARISON_FILE, load_comparison
 from harness.store.database import connect, id_column, parquet, pattern, text
 from harness.store.explanation_directory import load_explanation
@@ -149,7 +150,7 @@ def examine(folder: Path, *, name: str, named_by_id: bool = True) -> tuple[Findi
         contents = look_into(folder)
         if contents.kind is None:
             begun = "rounds.jsonl" in contents.known or "compiles.jsonl" in contents.known
-            raise _WrongError("unfinished" if begun else "not a run", _why_without_kind(begun=begun))
+            raise _WrongError("unfinished" if begun else "not a run", _why_without_kind(contents, begun=begun))
         kind = contents.kind
         record = _READERS[contents.kind](folder)
         own_id = record.header.id if isinstance(record, Run) else record.id
@@ -167,7 +168,7 @@ def examine(folder: Path, *, name: str, named_by_id: bool = True) -> tuple[Findi
 def why_not_mergeable(contents: Contents, name: str) -> str | None:
     """Why a folder is no finished run or comparison with a name that the harness gives; None: it is one."""
     if contents.kind is None:
-        return _why_without_kind(begun=TURNS_FILE in contents.known)
+        return _why_without_kind(contents, begun=TURNS_FILE in contents.known)
     if not is_id(name):
         return f"{shown(name)!r} is no id of a run; rename it to the id that its {HEADER_FILE} has"
     if not contents.finished:
@@ -175,7 +176,9 @@ def why_not_mergeable(contents: Contents, name: str) -> str | None:
     return None
 
 
-def _why_without_kind(*, begun: bool) -> str:
+def _why_without_kind(contents: Contents, *, begun: bool) -> str:
+    if BEGUN_FILE in contents.unknown:
+        return "a bisect, which stays where it was made"
     return "a comparison that was stopped" if begun else f"it has neither {HEADER_FILE} nor {COMPARISON_FILE}"
 
 

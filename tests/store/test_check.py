@@ -215,6 +215,13 @@ def test_a_folder_has_to_be_named_as_its_id_says(tmp_path: Path) -> None:
     assert check_folder(copy, name="published/mine", named_by_id=False).state == "ok"
 
 
+def test_a_bisect_is_known_for_what_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "20261122-035012-small-bisect"
+    folder.mkdir()
+    (folder / "begun.json").write_text("{}")
+    assert (look(folder).state, look(folder).why) == ("not a run", "a bisect, which stays where it was made")
+
+
 def test_names_that_the_harness_gives_and_others() -> None:
     assert is_id("20261121-035012-esrgan")
     assert is_id("20261121-035012-a.b_c+d-compare-2")
