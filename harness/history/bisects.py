@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MOST = 5
 # A run and the one before it of the same suite on the same machines.
 _RUNS = """
-SELECT run, suite_file, toolchain, lag(toolchain) OVER (PARTITION BY suite, machine_class ORDER BY started, run)
+SELECT run, suite_file, toolchain, lag(toolchain, 1, '') OVER (PARTITION BY suite, machine_class ORDER BY started, run)
 FROM runs WHERE clock = '' AND finished
 """
 
@@ -107,6 +107,6 @@ def runs_of_suites(history: History) -> dict[str, RunOfSuite]:
     """The runs in which changes are looked for, by id."""
     found = history.query(_RUNS)
     return {
-        str(run): RunOfSuite(suite=str(suite), release=str(release), before=str(before or ""))
+        str(run): RunOfSuite(suite=str(suite), release=str(release), before=str(before))
         for run, suite, release, before in found.itertuples(index=False, name=None)
     }

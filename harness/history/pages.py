@@ -173,10 +173,8 @@ def _dated(bisects: Sequence[Dated]) -> list[Part]:
         for dated in bisects
         if not dated.is_final
     ]
-    return [
-        *([Heading("Since which release"), Bullets(answers)] if answers else []),
-        *([Steps(steps)] if steps else []),
-    ]
+    parts: list[Part] = [Heading("Since which release"), Bullets(answers)] if answers else []
+    return [*parts, *([Steps(steps)] if steps else [])]
 
 
 def _acknowledge(command: str) -> Sentence:
