@@ -14,11 +14,10 @@ import shlex
 import shutil
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.documents import replace_between
-from harness.plots.releases import ReleasePoint, release_panels
+from harness.plots.releases import release_panels
 from harness.records.explanation import Explanation
 from harness.records.run import Run
 from harness.report.markdown import to_markdown
@@ -37,7 +36,7 @@ BEGIN, END = "<!-- made by `python -m benchmarks.releases`: begin -->", "<!-- be
 SUITE, CASE = "suites/esrgan.toml", "rdb/stock@cpu"
 RELEASES = "3.0.0..3.13.0"
 # A step that changes less than this is drawn and not explained, and so are those beyond the largest.
-SMALLEST, MOST = 0.05, 4
+SMALLEST, MOST = 0.05, 5
 
 
 def measure(budget_s: int, explain_budget_s: int) -> None:
@@ -72,22 +71,13 @@ def large_steps(run: Run) -> list[tuple[str, str]]:
     """Neighbours among the releases that were measured between which the case changed most, in their order."""
     (panel,) = release_panels(build_report(run))
     (line,) = panel.lines
-    measured = [(release, point) for release, point in zip(panel.releases, line.points, strict=True) if point.ratio]
     sizes = {
-        (before, after): size
-        for (before, one), (after, other) in pairwise(measured)
-        if (size := _log_change(one, other)) > math.log1p(SMALLEST)
+        (panel.releases[before], panel.releases[after]): abs(change)
+        for (before, after), change in line.steps.items()
+        if abs(change) > math.log1p(SMALLEST)
     }
     largest = sorted(sizes, key=lambda step: sizes[step], reverse=True)[:MOST]
     return [step for step in sizes if step in largest]
-
-
-def _log_change(one: ReleasePoint, other: ReleasePoint) -> float:
-    """How far two points are apart; 0 where their intervals have something in common."""
-    assert one.ratio and other.ratio
-    low = max(one.low or one.ratio, other.low or other.ratio)
-    high = min(one.high or one.ratio, other.high or other.ratio)
-    return abs(math.log(other.ratio / one.ratio)) if low > high else 0.0
 
 
 def explanations(run: Run) -> list[Explanation]:

@@ -6,8 +6,10 @@ releases is what `harness bisect` looks for. Releases on which a case fails or i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, cut, left_out_text, paint, width_px
@@ -15,6 +17,7 @@ from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.run_report import Report
 from harness.report.run_row import Row, Section
 from harness.report.run_words import run_line, verdict
+from harness.report.units import time_unit
 from harness.text import plural
 
 _USUAL_PANELS = 6
@@ -29,6 +32,7 @@ _LEFT = 130.0
 _TICKS = 5
 _LONGEST_NAME = 190.0
 _APART = 5.0
+_ASIDE = 15.0
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _FAILED, _WRONG, _SKIPPED = "✗", "≠", "∅"
 _WORDS = {_FAILED: "fails", _WRONG: "wrong outputs", _SKIPPED: "skipped"}
@@ -43,6 +47,7 @@ class ReleasePoint:
     Attributes:
         ratio: To what the section's cases are compared with; None: it was not measured.
         low: Lower end of its interval; None: it has none.
+        latency_ns: Median time of one call.
         mark: Why it was not measured: it fails, is wrong, or is skipped; "" of what is left out.
         why: The same in words.
     """
@@ -50,6 +55,7 @@ class ReleasePoint:
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
+    latency_ns: float | None = None
     mark: str = ""
     why: str = ""
 
@@ -65,6 +71,22 @@ class ReleaseLine:
     def has_marks(self) -> bool:
         """Whether it was not measured somewhere for a reason of its own."""
         return any(point.mark for point in self.points)
+
+    @property
+    def steps(self) -> dict[tuple[int, int], float]:
+        """log(second / first) of neighbours, by place, whose intervals have nothing in common."""
+        measured = [place for place, point in enumerate(self.points) if point.ratio]
+        changes = {(one, two): _log_change(self.points[one], self.points[two]) for one, two in pairwise(measured)}
+        return {places: change for places, change in changes.items() if change}
+
+
+def _log_change(one: ReleasePoint, other: ReleasePoint) -> float:
+    """log(other / one); 0 where their intervals have something in common."""
+    if not one.ratio or not other.ratio:
+        return 0.0
+    low = max(one.low or one.ratio, other.low or other.ratio)
+    high = min(one.high or one.ratio, other.high or other.ratio)
+    return math.log(other.ratio / one.ratio) if low > high else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +108,7 @@ def draw_releases(report: Report, theme: Theme, picture: Format, top: int | None
     """Draw the panels below each other, with one axis of ratios each; see harness.plots.pictures.draw."""
     panels = release_panels(report)
     drawn = panels[: top or _USUAL_PANELS]
+    without_releases = replace(report.facts, toolchains=())  # they stand below the axis
 
     def draw(canvas: Canvas, y: float) -> None:
         for panel in drawn:
@@ -98,7 +121,7 @@ def draw_releases(report: Report, theme: Theme, picture: Format, top: int | None
         draw,
         kind="Releases",
         title=f"{report.facts.suite_name}: each case over releases of IREE",
-        lines=[verdict(report), run_line(report.facts, report.sections)],
+        lines=[verdict(report), run_line(without_releases, report.sections)],
         above=20,
         height=sum(_height(panel) + _BETWEEN for panel in drawn) + 8,
         foot=_foot(drawn, len(panels) - len(drawn)),
@@ -140,9 +163,9 @@ def _point(row: Row | None) -> ReleasePoint:
     if row is None:
         return ReleasePoint()
     if row.latency is not None and (row.baseline or (row.status == "same" and row.estimate is None)):
-        return ReleasePoint(ratio=1.0)
-    if row.latency is not None and row.estimate is not None and row.estimate.ratio > 0:
-        return ReleasePoint(ratio=row.estimate.ratio, low=row.estimate.low, high=row.estimate.high)
+        return ReleasePoint(ratio=1.0, latency_ns=row.latency_ns)
+    if row.latency is not None and (estimate := row.estimate) is not None and estimate.ratio > 0:
+        return ReleasePoint(ratio=estimate.ratio, low=estimate.low, high=estimate.high, latency_ns=row.latency_ns)
     if row.failure is not None:
         mark = _WRONG if row.failure.mismatch else _FAILED
     else:
@@ -212,6 +235,15 @@ def _draw_panel(canvas: Canvas, panel: ReleasePanel, y: float) -> None:
     theme = canvas.theme
     title = f"{panel.section.model} @ {panel.section.device}, beside {panel.section.baseline}"
     canvas.text(MARGIN, y + 15, cut(title, WIDTH - 2 * MARGIN, BODY + 1, bold=True), size=BODY + 1, bold=True)
+    if unit := _times(panel)[1]:
+        canvas.text(
+            WIDTH - MARGIN,
+            y + 15,
+            f"at the first point and behind steps: {unit}",
+            size=SMALL,
+            color=theme.muted,
+            align="right",
+        )
     y += _HEAD
     for number, (name, x, line) in enumerate(_legend_places(panel)):
         middle = y + _LEGEND_LINE * (line + 0.5)
@@ -225,6 +257,7 @@ def _draw_panel(canvas: Canvas, panel: ReleasePanel, y: float) -> None:
         canvas.text(_LEFT - 8, place, tick.text, size=SMALL, color=theme.muted, align="right")
     for number, line_drawn in enumerate(panel.lines):
         _draw_line(canvas, panel, number, line_drawn, top)
+    _draw_times(canvas, panel, top)
     for place_of_strip, number in enumerate(_strips(panel)):
         middle = bottom + _STRIP * (place_of_strip + 0.5)
         name = cut(panel.lines[number].variant, _LEFT - 8 - MARGIN, SMALL)
@@ -257,6 +290,29 @@ def _draw_line(canvas: Canvas, panel: ReleasePanel, number: int, line: ReleaseLi
             xs, ys = [x for x, _ in places], [y for _, y in places]
             canvas.line(xs, ys, color, 1.0, alpha=0.6)
             canvas.points(xs, ys, **_look(canvas.theme, number))
+
+
+def _times(panel: ReleasePanel) -> tuple[dict[int, str], str]:
+    """What a call takes at the first point of a line and behind each step, by place, and in which unit.
+
+    Nothing where several lines or many releases would have such texts cover each other.
+    """
+    (line, *others) = panel.lines
+    measured = [place for place, point in enumerate(line.points) if point.ratio]
+    places = [*measured[:1], *(after for _, after in line.steps)]
+    unit = time_unit(line.points[place].latency_ns for place in places)
+    texts = {place: unit.text(line.points[place].latency_ns) for place in places}
+    has_room = max(width_px(text, SMALL) for text in texts.values()) < _width_of_column(panel)
+    return (texts, unit.name) if has_room and not others else ({}, "")
+
+
+def _draw_times(canvas: Canvas, panel: ReleasePanel, top: float) -> None:
+    """Above a point, and below it behind a step downwards, where the line is not."""
+    (line, *_), (texts, _unit) = panel.lines, _times(panel)
+    falls = {after for (_, after), change in line.steps.items() if change < 0}
+    for place, text in texts.items():
+        y = _place(line.points[place].ratio or 1.0, panel.axis, top) + (_ASIDE if place in falls else -_ASIDE)
+        canvas.text(_column(panel, place), y, text, size=SMALL, align="center")
 
 
 def _draw_names(canvas: Canvas, panel: ReleasePanel, y: float) -> None:
