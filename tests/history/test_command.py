@@ -8,14 +8,17 @@ import io
 import json
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from harness.cli import history as command
 from harness.cli import run_command_line
 from harness.errors import UsageError
+from harness.history.bisects import Question
+from harness.history.dating import Dated
 from harness.report.rows import rows_of
 from harness.store.tags import RunChoice
 from tests.history import made
@@ -87,6 +90,33 @@ def test_changes_fail_where_the_compiler_became_slower_lately(ask: Ask, slower: 
     assert len(document["changes"]) == len(rows)
     assert sum(change["fails"] for change in document["changes"]) == 2
     assert {row["cause"] for row in rows} == {"compiler", "machine"}
+
+
+def test_new_steps_that_came_with_a_release_are_searched_where_that_is_asked_for(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def date(questions: Sequence[Question], *told: object) -> Iterator[Dated]:
+        asked.extend(told[:2])
+        return (Dated(question=question, answer="Since 3.13.0.", is_final=True) for question in questions)
+
+    monkeypatch.setattr(command, "date_steps", date)
+    for night in range(12):
+        newest, dispatches = ("3.13.0", 9) if night >= 6 else ("3.12.0", 7)
+        releases = ("3.11.0", newest)
+        run = make_night(night, suite="x.toml", toolchains=releases, dispatches=dispatches, reference_dispatches=7)
+        store(tmp_path, run, rows_of)
+    options = (tmp_path, "--changes", "--metric", "dispatches", "--format", "json")
+    (first, second) = json.loads(ask(*options)[1])["bisects"]
+    assert (first["case"], first["good"], first["bad"], first["answer"]) == ("net/stock@cpu", "3.12.0", "3.13.0", "")
+    assert first["command"].startswith("harness bisect x.toml --case net/stock@cpu --good iree==3.12.0 ")
+    assert second["case"] == "net/tiled@cpu"
+    found = json.loads(ask(*options, "--bisect", "60", "--bisect-results", tmp_path / "bisects")[1])["bisects"]
+    assert [each["answer"] for each in found] == ["Since 3.13.0."] * 2
+    assert asked == [60, tmp_path / "bisects"]
+    status, _, err = ask(tmp_path, "--bisect", "60")
+    assert (status, "--bisect searches the steps that --changes finds; give both" in err) == (2, True)
 
 
 def test_what_is_acknowledged_is_listed_apart_and_fails_nothing(
