@@ -97,8 +97,8 @@ dashboard.page(async () => {
     document.getElementById("explained").replaceChildren(...comparison.explained.map((one) => {
       const parts = dashboard.table(one.parts);
       const line = (_, part) => el("tr", {}, el("th", { scope: "row" }, dashboard.name(parts.name[part], 120)),
-        el("td", { class: "number" }, format.figure(parts.base_ns[part], "ns")),
-        el("td", { class: "number" }, format.figure(parts.head_ns[part], "ns")),
+        el("td", { class: "number" }, parts.verdict[part] === "new" ? "-" : format.figure(parts.base_ns[part], "ns")),
+        el("td", { class: "number" }, parts.verdict[part] === "missing" ? "-" : format.figure(parts.head_ns[part], "ns")),
         el("td", { class: "number" }, format.interval(parts.ratio[part], parts.ci_low[part], parts.ci_high[part])),
         el("td", {}, oneSided[parts.verdict[part]] || dashboard.chip(parts.verdict[part])),
         el("td", { class: "wrap" }, dashboard.cut(parts.what[part], 1000)));
