@@ -23,7 +23,7 @@ from harness.records.run import Run
 from harness.report.markdown import to_markdown
 from harness.report.page import Bullets, Code, Page
 from harness.report.run_report import build_report
-from harness.store.explanation_directory import load_explanation
+from harness.store.explanation_directory import is_explanation, load_explanation
 from harness.store.run_directory import load_run
 
 ROOT = Path(__file__).parents[1]
@@ -36,7 +36,7 @@ BEGIN, END = "<!-- made by `python -m benchmarks.releases`: begin -->", "<!-- be
 SUITE, CASE = "suites/esrgan.toml", "rdb/stock@cpu"
 RELEASES = "3.0.0..3.13.0"
 # A step that changes less than this is drawn and not explained, and so are those beyond the largest.
-SMALLEST, MOST = 0.05, 2
+SMALLEST, MOST = 0.05, 4
 
 
 def measure(budget_s: int, explain_budget_s: int) -> None:
@@ -81,8 +81,9 @@ def large_steps(run: Run) -> list[tuple[str, str]]:
 
 
 def explanations(run: Run) -> list[Explanation]:
-    """Those of its large steps, in their order."""
-    return [load_explanation(_kept(*step)) for step in large_steps(run)]
+    """Those of its large steps that are kept, in their order."""
+    folders = (_kept(*step) for step in large_steps(run))
+    return [load_explanation(folder) for folder in folders if is_explanation(folder)]
 
 
 def _kept(before: str, after: str) -> Path:
