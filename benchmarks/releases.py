@@ -36,7 +36,7 @@ BEGIN, END = "<!-- made by `python -m benchmarks.releases`: begin -->", "<!-- be
 SUITE, CASE = "suites/esrgan.toml", "rdb/stock@cpu"
 RELEASES = "3.0.0..3.13.0"
 # A step that changes less than this is drawn and not explained, and so are those beyond the largest.
-SMALLEST, MOST = 0.05, 4
+SMALLEST, MOST = 0.05, 2
 
 
 def measure(budget_s: int, explain_budget_s: int) -> None:
