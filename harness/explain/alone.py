@@ -32,7 +32,7 @@ from harness.compare.engine import BASE, HEAD
 from harness.compare.samplers import GENERATION_S, Module
 from harness.compile.request import MODEL_FILE, MODULE_FILE
 from harness.errors import CaseError
-from harness.explain.constants import with_constants
+from harness.explain.constants import as_text, constants_of, with_constants
 from harness.explain.parts import match_parts
 from harness.explain.profile import Profile, call_in
 from harness.ir.differences import Executable
@@ -114,9 +114,12 @@ def compile_alone(
     _dump(module, folder, limits)
     compiled: dict[str, Alone] = {}
     failed: dict[str, str] = {}
-    for file in sorted((folder / _BENCHMARKS).glob("*.mlir")):
-        text = file.read_text(errors="replace")
-        file.write_text(with_constants(text, module.mlir))
+    dumped = {file: file.read_text(errors="replace") for file in sorted((folder / _BENCHMARKS).glob("*.mlir"))}
+    model = module.mlir
+    if any(map(constants_of, dumped.values())):
+        model = as_text(model, module.loadable.toolchain, folder, limits)
+    for file, text in dumped.items():
+        file.write_text(with_constants(text, model))
         for name, functions in read_benchmark(text).items():
             if name not in names or not functions:
                 continue
