@@ -4,7 +4,7 @@ It is the runtime's own profile of calls in iree-benchmark-module, as iree-profi
 Profiling takes time of its own, so nothing of it goes into a latency: what a call takes without it stands beside it.
 
 On CPUs the profile has every operation with its begin and end (`host-execution`), on other devices what each dispatch
-took there in all (`dispatch-events`).
+took there in all (`dispatch-events`). Some drivers have none: those of CUDA and HIP take the request and write nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +31,14 @@ from harness.verify.benchmark_module import parse_times
 from harness.verify.outputs import ModuleCall, require_success
 
 _Measured = TypeVar("_Measured")
+
+
+class Unprofiled(CaseError):
+    """The runtime has no profile of a device's dispatches (stage `measure`); the message says how that shows."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__("measure", why)
+
 
 _PROFILER = "iree-profile"
 _PROFILE_FILE = "calls.ireeprof"
@@ -75,30 +83,32 @@ def can_profile(toolchain: Toolchain) -> bool:
     return toolchain.runtime_tool(_PROFILER).is_file()
 
 
-def profile_module(
-    module: Module, folder: Path, seconds: float, limits: Limits, *, call_ns: float | None = None
-) -> Profile:
+def profile_module(module: Module, folder: Path, seconds: float, limits: Limits, *, call_ns: float) -> Profile:
     """Profile some calls of a module, in a process of its own.
 
     Args:
         folder: Of this module alone; what is needed is laid out there.
         seconds: Of calls, about; there are three at least, and no more than can be read soon.
         limits: Of each process.
-        call_ns: What a call takes, as `time_module` says; None: it is asked first.
+        call_ns: What a call takes, as `time_module` says.
 
     Raises:
+        Unprofiled: The device has no profile.
         CaseError: A tool failed, or the profile does not have all that happened (stage `measure`).
     """
-    if call_ns is None:
-        call_ns = time_module(module, folder, seconds, limits)
     call = lay_out(module, folder)
     on_host = all(uri.startswith(_LOCAL) for uri in module.case.uris)
     modes = _HOST_MODES if on_host else _DEVICE_MODES
     (folder / _PROFILE_FILE).unlink(missing_ok=True)
     profiling = (f"--device_profiling_mode={modes}", f"--device_profiling_output={_PROFILE_FILE}")
     calls = _calls(module, seconds, call_ns)
-    taken_ns = _run_benchmark(call, f"{calls}x", limits, profiling)
-    dispatches = _ask(call, "dispatch", limits)
+    try:
+        taken_ns = _run_benchmark(call, f"{calls}x", limits, profiling)
+        dispatches = _ask(call, "dispatch", limits)
+    except CaseError as error:
+        if on_host:
+            raise
+        raise Unprofiled(str(error)) from None  # a driver that cannot profile refuses to, or leaves an empty file
     queue = _ask(call, "queue", limits) if on_host else ""
     return read_profile(dispatches, queue, calls=calls, call_ns=taken_ns)
 
@@ -152,6 +162,8 @@ class ProfiledTurns:
     def _of(self, side: str, measure: Callable[[str], _Measured]) -> _Measured:
         try:
             return measure(side)
+        except Unprofiled:
+            raise  # neither side has it
         except CaseError as error:
             raise CaseError(error.stage, f"the {side}'s module: {error}", error.stderr) from None
 
@@ -281,8 +293,8 @@ def read_profile(dispatches: str, queue: str, *, calls: int, call_ns: float) -> 
         call_ns: What one of them took.
 
     Raises:
-        CaseError: Records were dropped or are invalid, dispatches have no time, or the text is of an unknown form
-            (stage `measure`).
+        Unprofiled: It has no dispatch, or none of them has a time.
+        CaseError: Records were dropped or are invalid, or the text is of an unknown form (stage `measure`).
     """
     try:
         rows, events = list(_rows(dispatches)), list(_rows(queue))
@@ -299,7 +311,7 @@ def read_profile(dispatches: str, queue: str, *, calls: int, call_ns: float) -> 
     except (KeyError, TypeError, ValueError) as error:
         raise CaseError("measure", f"{_PROFILER} printed rows of an unknown form ({error!r})") from None
     if not dispatch_ns and not device_ns:
-        raise CaseError("measure", f"the profile of {plural(calls, 'call')} has nothing that the device did")
+        raise Unprofiled(f"the profile of {plural(calls, 'call')} has nothing that the device did")
     return Profile(calls=calls, call_ns=call_ns, dispatch_ns=dispatch_ns, device_ns=device_ns)
 
 
@@ -358,6 +370,6 @@ def _totals(rows: Sequence[Mapping[str, Any]], calls: int) -> dict[str, float]:
             continue
         name = str(row["key"])
         if not row["time_ns_available"]:
-            raise CaseError("measure", f"the profile has no time of dispatch {name}: the device's clock is not known")
+            raise Unprofiled(f"the profile has no time of dispatch {name}: the device's clock is not known")
         totals[name] = totals.get(name, 0.0) + float(row["total_ns"]) / calls
     return totals

@@ -13,6 +13,7 @@ from harness.errors import CaseError
 from harness.explain.profile import (
     Profile,
     ProfiledTurns,
+    Unprofiled,
     can_profile,
     lay_out,
     mean_profile,
@@ -213,17 +214,15 @@ def test_so_many_calls_as_can_be_read_soon(toolchain: Toolchain, tmp_path: Path)
     assert not any(option(command, "device_profiling_mode") for command in commands(toolchain))
 
 
-def test_without_a_time_the_module_is_timed_first(toolchain: Toolchain, tmp_path: Path) -> None:
-    module = a_module(profiler(toolchain), tmp_path, run_flags=["--fake_times_ns=50000000"])
-    assert profile_module(module, tmp_path / "folder", 0.1, LIMITS).calls == 3
-    assert len(commands(toolchain)) == 2
-
-
 def test_a_tool_that_fails(toolchain: Toolchain, tmp_path: Path) -> None:
     module = a_module(profiler(toolchain), tmp_path, run_flags=["--fake_exit=3"])
     with pytest.raises(CaseError, match=r"^iree-benchmark-module exited with status 3") as caught:
         profile_module(module, tmp_path / "folder", 0.1, LIMITS, call_ns=1e9)
     assert caught.value.stage == "measure"
+    assert not isinstance(caught.value, Unprofiled)
+    on_device = a_module(toolchain, tmp_path, run_flags=["--fake_exit=3"], uri="cuda")
+    with pytest.raises(Unprofiled, match=r"^iree-benchmark-module exited with status 3"):
+        profile_module(on_device, tmp_path / "folder", 0.1, LIMITS, call_ns=1e9)
     silent = a_module(toolchain, tmp_path, run_flags=["--fake_no_output"])
     with pytest.raises(CaseError, match="iree-benchmark-module printed JSON of an unknown form") as caught:
         time_module(silent, tmp_path / "folder", 0.1, LIMITS)
