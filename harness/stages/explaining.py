@@ -334,6 +334,8 @@ def _final_codes(
         except CaseError as error:
             return [{}, {}], [f"The final code of dispatches is not compared: {error}"]
         progress.step(("base", "head")[place])
+    if not any(codes):
+        return codes, ["The final code of dispatches is not compared: only that for x86-64 and AArch64 is read"]
     return codes, []
 
 
