@@ -103,7 +103,7 @@ def profile_module(module: Module, folder: Path, seconds: float, limits: Limits,
     profiling = (f"--device_profiling_mode={modes}", f"--device_profiling_output={_PROFILE_FILE}")
     calls = _calls(module, seconds, call_ns)
     try:
-        taken_ns = _run_benchmark(call, f"{calls}x", limits, profiling)
+        taken_ns = time_call(call, f"{calls}x", limits, profiling)
         dispatches = _ask(call, "dispatch", limits)
     except CaseError as error:
         if on_host:
@@ -124,7 +124,7 @@ def time_module(module: Module, folder: Path, seconds: float, limits: Limits, *,
         CaseError: The tool failed (stage `measure`).
     """
     length = f"{seconds:g}s" if call_ns is None else f"{_calls(module, seconds, call_ns)}x"
-    return _run_benchmark(lay_out(module, folder), length, limits)
+    return time_call(lay_out(module, folder), length, limits)
 
 
 class ProfiledTurns:
@@ -258,7 +258,7 @@ def _calls(module: Module, seconds: float, call_ns: float) -> int:
     return max(_LEAST_CALLS, int(min(seconds * 1e9 / max(call_ns, 1.0), _MOST_EVENTS / events)))
 
 
-def _run_benchmark(call: ModuleCall, length: str, limits: Limits, more: Sequence[str] = ()) -> float:
+def time_call(call: ModuleCall, length: str, limits: Limits, more: Sequence[str] = ()) -> float:
     """What a call took in one process of iree-benchmark-module, in nanoseconds.
 
     Args:

@@ -188,7 +188,7 @@ def _why(group: _Group) -> str:
 def _outside_change_ns(explanation: Explanation) -> float:
     """What head spends more outside of dispatches; 0 where that is not known, as they add up to more than a call.
 
-    Dispatches of several threads do so, which overlap, and such as take longer alone than in their program.
+    Dispatches of a device do so that overlap, and such as take longer alone than in their program.
     """
     base, head = _outside_ns(explanation.base_elsewhere), _outside_ns(explanation.head_elsewhere)
     return head - base if min(base, head) >= 0 else 0.0

@@ -298,7 +298,7 @@ def _measure(programs: _Programs, terms: Terms, progress: Progress) -> Attributi
             noise=terms.noise,
             on_generation=count,
             on_beyond=note_once,
-            on_compile=lambda name: progress.step(f"compiling {name} alone", advance=0),
+            on_compile=lambda name: progress.step(f"compiling {name} by itself", advance=0),
         )
     progress.step("", advance=budget - shown)
     return found
