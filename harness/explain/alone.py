@@ -62,6 +62,8 @@ _GLOBAL = "  util.global "
 # A worker's call costs some tens of microseconds, which so long a row of dispatches makes small.
 _CALL_NS = 1e6
 _MOST_IN_A_CALL = 1000
+# Of the first try: iree-benchmark-module goes on until calls take so long, so what the first one sets up is not in it.
+_FIRST_LENGTH = "0.01s"
 # Turns of one millisecond, of so many rounds at least: base first, then head first, and both once more.
 # A round that takes longer than a generation is the only one of its generation, as of whole cases.
 _LEAST_ROUNDS = 4
@@ -373,7 +375,7 @@ def _as_timed(case: str, side: str, module: Module, alone: Alone, function: str,
     Raises:
         CaseError: It fails (stage `measure`).
     """
-    first_ns = time_call(call_in(module, alone.module.parent, function, inputs=("1",)), "3x", limits)
+    first_ns = time_call(call_in(module, alone.module.parent, function, inputs=("1",)), _FIRST_LENGTH, limits)
     batch = max(1, min(_MOST_IN_A_CALL, math.ceil(_CALL_NS / max(first_ns, 1.0))))
     file = alone.module.with_name(f"batch{batch}.npy")
     np.save(file, np.array(batch, dtype=np.int32), allow_pickle=False)

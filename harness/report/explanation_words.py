@@ -237,10 +237,7 @@ def method_line(explanation: Explanation) -> str:
             f"the profile a call takes {cost[0]} on base and {cost[1]} on head"
         )
     else:
-        how = (
-            "Each dispatch is timed alone, as a program of its own, since there is no profile of the runtime here for "
-            "both sides"
-        )
+        how = "Each dispatch is timed by itself, since the runtime has no profile here of both sides"
     covered = [_covered(side, ns) for side, ns in zip((base, head), call_ns(explanation), strict=True)]
     if not all(covered):
         return f"{how}."

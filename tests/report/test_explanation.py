@@ -127,7 +127,7 @@ def test_how_the_times_came_about() -> None:
     assert "add up to 99.7 % of a call of base" in method_line(explanation)
     bare = Elsewhere(device_ns={}, host_ns=3e6, profiled_ratio=1.0)
     alone = replace(explanation, method="alone", base_elsewhere=bare, head_elsewhere=bare)
-    assert method_line(alone).startswith("Each dispatch is timed alone")
+    assert method_line(alone).startswith("Each dispatch is timed by itself")
     assert method_line(alone).endswith("the rest stands as host, copies, fills and waits.")
 
 
