@@ -191,8 +191,8 @@ def _decided(pair: tuple[Executable, Executable], phase: str, labels: Labels) ->
     if operations and len(base.tensors) != len(head.tensors):
         tensors = []  # follows from what is fused
     configuration = configuration_changes(pair, base, head, labels)
-    formed = [*operations, *tensors]
     light = are_light(operation for only in only_there(base.operations, head.operations) for operation in only)
+    formed = [*tensors, *operations] if light else [*operations, *tensors]
     if configuration and pipelines_differ(*pair) and light and not tensors:
         formed, configuration = configuration, formed
     changes = [*formed, *configuration, *lowering_changes(base, head, labels)]

@@ -239,7 +239,10 @@ def tensors(*texts: str, encoding: str = "") -> list[Tensor]:
         (
             tensors("8x12xf32", "4xf32"),
             tensors("12x8xf32", "4xf16"),
-            ["input 0 goes from 8x12xf32 to 12x8xf32 (transposed) and the output goes from 4xf32 to 4xf16"],
+            [
+                "input 0 is transposed",
+                "input 0 goes from 8x12xf32 to 12x8xf32 (transposed) and the output goes from 4xf32 to 4xf16",
+            ],
         ),
         (
             tensors("8x12xf32", "4xf32"),
