@@ -107,6 +107,9 @@ def _of_several(
     labels = (base.label, head.label)
     matches = match_executables(of_base, of_head)
     pairs = [(match.base, match.head) for match in matches if match.base is not None and match.head is not None]
+    heavy = [[each for each in side if not are_light(decisions_of(each).operations)] for side in (of_base, of_head)]
+    if not pairs and len(heavy[0]) == len(heavy[1]) == 1:  # under another name, as in another layout
+        pairs = [(heavy[0][0], heavy[1][0])]
     beside = [executable for match in matches for executable in _without_partner(match)]
     numbers = on(labels, plural(len(of_base), "dispatch", "dispatches"), f"{len(of_head):,}")
     happens = "fuses" if len(of_head) < len(of_base) else "splits" if len(of_head) > len(of_base) else "regroups"

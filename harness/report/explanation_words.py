@@ -157,8 +157,8 @@ def host_name(explanation: Explanation) -> str:
     on_queue = explanation.base_elsewhere.device_ns or explanation.head_elsewhere.device_ns
     copies = [] if on_queue else ["copies", "fills"]
     untimed = [] if all(part.is_timed for part in explanation.parts) else ["what is not timed"]
-    *names, last = ["host", *copies, "waits", *untimed]
-    return f"{', '.join(names)} and {last}"
+    names = ["host", *copies, "waits", *untimed]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _of_call(explanation: Explanation) -> TimeLine:

@@ -203,6 +203,14 @@ def test_another_pipeline_of_what_is_split_tells_more_than_the_copy_beside_it() 
     assert what[-1] == "3.12.0 splits it: 1 dispatch on 3.10.0, 2 on 3.12.0"
 
 
+def test_the_kernel_beside_copies_is_compared_under_any_name() -> None:
+    flow = "func.func @copy() {\n  return\n}"
+    copies = [an_executable(f"copy_{n}", flow=flow, configured="", targets=f"llvm.memcpy {n}") for n in (0, 1)]
+    other = an_executable("n_dispatch_0_conv_2d_8_f32", flow=FLOW.replace("8x12x8", "12x8x8"), targets="llvm.fma")
+    _, what, _ = differences([an_executable("m_dispatch_0_conv_8_f32", configured=OLD)], [other, *copies])
+    assert any(sentence.startswith("the pipeline goes from CPUDoubleTilingExpert") for sentence in what)
+
+
 def test_a_dispatch_of_one_side() -> None:
     part = replace(a_part((), ("a",)), matched_by="")
     found = with_differences(part, Program.of("3.10.0", []), Program.of("3.12.0", [an_executable("a")]))
