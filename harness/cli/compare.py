@@ -68,7 +68,7 @@ def compare(
         print_text(render(error.comparison, format, full=full, **terminal_form(out)), out)
         sys.stdout.flush()
         raise
-    print_text(render(comparison, format, full=full, **terminal_form(out)), out)
+    print_text(render(comparison, format, full=full, results=path.parent, **terminal_form(out)), out)
     if not options.quiet:
         tell_where(path)
     return int(comparison_exit_code(comparison, strict=strict))

@@ -40,7 +40,7 @@ def explain(
 
     harness explain results/base results/head rdb/stock@cpu
 
-    harness explain --within latest --variant nhwc
+    harness explain latest --within --variant nhwc
 
     What is stopped with Ctrl-C prints what is known by then. The exit status is 0 whatever it finds.
 
@@ -58,7 +58,7 @@ def explain(
             explanation, path, is_stopped = _explained(asked, options, progress)
     except KeyboardInterrupt:
         raise Interrupted("interrupted") from None
-    print_text(render(explanation, format, full=full, **terminal_form(out)), out)
+    print_text(render(explanation, format, full=full, results=path.parent, **terminal_form(out)), out)
     if not options.quiet:
         tell_where(path)
     if is_stopped:

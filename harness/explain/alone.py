@@ -1,16 +1,18 @@
 """What each dispatch of a program takes alone, for releases whose runtime has no profile (before 3.12).
 
 iree-compile dumps a small program around each dispatch, which runs it again and again on buffers of its own. It is
-dumped where the dispatch is configured already, and compiled on from there, so its code is the code of the program.
-Workers time these programs of both sides in turns, as they time whole modules.
+dumped where the dispatch is configured already, and compiled on from there, so its code is the code of the program. All
+are compiled as one, in the order of the program, so that the code also lies where it lies there: a convolution of
+3.10.0 whose innermost loop is five instructions long takes 190 ms in the program's object file, and 265 ms in one of
+its own, with the same instructions. Only where they do not compile as one, each is compiled by itself. Workers time
+them on both sides in turns, as they time whole modules.
 
 How far that is true: the code, its number of workgroups and the sizes of its buffers are those of the program, and so
 is a change of the code. But nothing else runs in between: what the program would read from memory lies in a cache, and
 buffers that nobody wrote hold zeros. So the parts add up to less than the latency where dispatches wait for memory,
-and what is left, with copies and fills, goes to the host's account. They may add up to more too: the five convolutions
-of ESRGAN's block took 1.29 times their program's call with 3.10.0, which is not understood, and 1.01 with 3.12.0. A
-dispatch that the program runs at several places counts so many times, and once in a loop; one that only runs while the
-module is loaded is not told from others. One with sizes that are not known before it runs has no such program.
+and what is left, with copies and fills, goes to the host's account. A dispatch that the program runs at several places
+counts so many times, and once in a loop; one that only runs while the module is loaded is not told from others. One
+with sizes that are not known before it runs has no such program.
 
 Programs that are cut behind their n-th dispatch (--iree-flow-break-dispatch) were the other way. A difference of two
 long latencies says nothing of a short dispatch, a cut drops branches that its last dispatch does not need, and the flag
@@ -19,10 +21,10 @@ refuses functions that others call, which programs from ONNX and PyTorch have.
 
 from __future__ import annotations
 
-import json
+import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,9 +34,9 @@ from harness.compare.engine import BASE, HEAD
 from harness.compare.samplers import GENERATION_S, Module
 from harness.compile.request import MODEL_FILE, MODULE_FILE
 from harness.errors import CaseError
-from harness.explain.constants import with_constants
+from harness.explain.constants import as_text, constants_of, with_constants
 from harness.explain.parts import match_parts
-from harness.explain.profile import Profile, call_in
+from harness.explain.profile import Profile, call_in, time_call
 from harness.ir.differences import Executable
 from harness.measure import Group, LoadableModule, Settings, last_core, measure_generation
 from harness.measure.generation import load_order
@@ -42,9 +44,9 @@ from harness.process import Limits
 from harness.records.run import Lost, Round
 from harness.stats import GroupTimes, tabulate_rounds
 from harness.toolchain.tools import error_lines, excerpt, flag_name, run_tool
-from harness.verify.outputs import require_success
 
 _BENCHMARKS = "benchmarks"
+_DISPATCHES_FILE = "dispatches.mlir"
 _DUMP_FLAG = f"--iree-hal-dump-executable-benchmarks-to={_BENCHMARKS}"
 # Where dumped programs go on; a release that cannot begin there configures the dispatch once more.
 _FROM_CONFIGURED = "--compile-from=executable-configurations"
@@ -54,13 +56,14 @@ _BEFORE_DISPATCHES = ("iree-hal-target-", "iree-hal-local-target-", "iree-input-
 
 _EXPORT = re.compile(r'hal\.executable\.export public @(?:"([^"]+)"|([\w$.-]+))')
 _FUNCTION = re.compile(r'util\.func public @(?:"([^"]+)"|([\w$.-]+))\(%\w+: i32\)')
-# How iree-benchmark-module calls what it measures.
-_BENCHMARK = re.compile(r"BM_(?P<function>.+)/process_time/real_time")
-_UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+# What several dumped programs have alike: the devices.
+_GLOBAL = "  util.global "
 
 # A worker's call costs some tens of microseconds, which so long a row of dispatches makes small.
 _CALL_NS = 1e6
 _MOST_IN_A_CALL = 1000
+# Of the first try: iree-benchmark-module goes on until calls take so long, so what the first one sets up is not in it.
+_FIRST_LENGTH = "0.01s"
 # Turns of one millisecond, of so many rounds at least: base first, then head first, and both once more.
 # A round that takes longer than a generation is the only one of its generation, as of whole cases.
 _LEAST_ROUNDS = 4
@@ -72,7 +75,7 @@ class Alone:
 
     Attributes:
         name: As the program's executable has it.
-        module: What it was compiled to.
+        module: What it was compiled to, with others.
         functions: One for each number of workgroups with which the program runs it; each takes how often it runs.
     """
 
@@ -90,20 +93,43 @@ def read_benchmark(text: str) -> dict[str, tuple[str, ...]]:
     return {export: tuple(function for function in functions if export in function) for export in exports}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Dumped:
+    """Programs around dispatches, as one text; of each dispatch, the functions that run it."""
+
+    text: str
+    functions: Mapping[str, tuple[str, ...]]
+
+
+def join_dumped(dumped: Sequence[Dumped]) -> Dumped:
+    """Several dumped programs as one, whose order is theirs."""
+    first, *_, last = dumped[0].text.rstrip().splitlines()
+    lines: list[str] = []
+    known: set[str] = set()
+    for each in dumped:
+        for line in each.text.rstrip().splitlines()[1:-1]:
+            if line not in known:
+                lines.append(line)
+            if line.startswith(_GLOBAL):
+                known.add(line)
+    functions = {name: found for each in dumped for name, found in each.functions.items()}
+    return Dumped(text="\n".join((first, *lines, last, "")), functions=functions)
+
+
 def compile_alone(
     module: Module,
-    names: Collection[str],
+    names: Sequence[str],
     folder: Path,
     limits: Limits,
     on_compile: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Alone], dict[str, str]]:
-    """Compile each dispatch of a module alone.
+    """Compile each dispatch of a module so that it can be called alone.
 
     Args:
-        names: Of the dispatches.
+        names: Of the dispatches, in the order of the program.
         folder: An empty one.
         limits: Of each compile.
-        on_compile: Gets each dispatch's name before its compile.
+        on_compile: Gets the name of each dispatch that is compiled by itself, before that.
 
     Returns:
         The programs by name, and why others have none, as phrases.
@@ -112,27 +138,47 @@ def compile_alone(
         CaseError: The module does not compile any more (stage `measure`).
     """
     _dump(module, folder, limits)
+    dumped = _read_dumped(folder / _BENCHMARKS, names)
+    model = module.mlir
+    if any(constants_of(each.text) for each in dumped):
+        model = as_text(model, module.loadable.toolchain, folder, limits)
     compiled: dict[str, Alone] = {}
     failed: dict[str, str] = {}
-    for file in sorted((folder / _BENCHMARKS).glob("*.mlir")):
-        text = file.read_text(errors="replace")
-        file.write_text(with_constants(text, module.mlir))
-        for name, functions in read_benchmark(text).items():
-            if name not in names or not functions:
-                continue
-            on_compile(name)
-            own = folder / f"dispatch{len(compiled) + len(failed)}"
-            own.mkdir()
-            if why := _compile(module, file, own, limits):
-                failed[name] = f"it does not compile alone: {why}"
-            else:
-                compiled[name] = Alone(name=name, module=own / MODULE_FILE, functions=functions)
+    numbers = itertools.count()
+
+    def attempt(program: Dumped) -> str:
+        own = folder / f"dispatches{next(numbers)}"
+        own.mkdir()
+        (own / _DISPATCHES_FILE).write_text(with_constants(program.text, model))
+        if why := _compile(module, own, limits):
+            return why
+        for name, functions in program.functions.items():
+            compiled[name] = Alone(name=name, module=own / MODULE_FILE, functions=functions)
+        return ""
+
+    if dumped and attempt(join_dumped(dumped)):
+        for program in dumped:
+            on_compile(", ".join(program.functions))
+            if why := attempt(program):
+                failed |= dict.fromkeys(program.functions, f"it does not compile alone: {why}")
     for name in names:
         if name not in compiled:
             failed.setdefault(
                 name, "iree-compile makes no program of it alone, as of one with sizes that are not known"
             )
     return compiled, failed
+
+
+def _read_dumped(folder: Path, names: Sequence[str]) -> list[Dumped]:
+    """The programs around these dispatches, in their order."""
+    places = {name: place for place, name in enumerate(names)}
+    found = []
+    for file in folder.glob("*.mlir"):
+        text = file.read_text(errors="replace")
+        functions = {name: those for name, those in read_benchmark(text).items() if name in places and those}
+        if functions:
+            found.append(Dumped(text=text, functions=functions))
+    return sorted(found, key=lambda each: min(places[name] for name in each.functions))
 
 
 def _dump(module: Module, folder: Path, limits: Limits) -> None:
@@ -147,13 +193,13 @@ def _dump(module: Module, folder: Path, limits: Limits) -> None:
         raise CaseError("measure", message, excerpt(finished.stderr))
 
 
-def _compile(module: Module, file: Path, folder: Path, limits: Limits) -> str:
-    """Compile a dumped program into its folder; why that fails, or ""."""
+def _compile(module: Module, folder: Path, limits: Limits) -> str:
+    """Compile the dumped program that a folder has; why that fails, or ""."""
     tool = str(module.loadable.toolchain.iree_compile)
     flags = own_flags(module.build.command)
     why = ""
     for attempt in ([_FROM_CONFIGURED, *flags], _without(flags, _BEFORE_DISPATCHES)):
-        command = [tool, str(file.resolve()), "-o", MODULE_FILE, *attempt]
+        command = [tool, _DISPATCHES_FILE, "-o", MODULE_FILE, *attempt]
         finished = run_tool("measure", "iree-compile", command, cwd=folder, limits=limits)
         if finished.ok and (folder / MODULE_FILE).is_file():
             return ""
@@ -268,17 +314,12 @@ class AloneTurns:
         compiled, failed = compile_alone(module, names, folder, limits, on_compile)
         self._untimed[side] |= failed
         for name, alone in compiled.items():
-            try:
-                first_ns = _first_ns(module, alone, limits)
-            except CaseError as error:
-                self._untimed[side][name] = f"it does not run alone: {error}"
-                continue
             for function in alone.functions:
-                if function in first_ns:
-                    case = f"{side} {function}"
-                    self._timed[case] = _as_timed(case, side, module, alone, function, first_ns[function])
-                else:
-                    self._untimed[side][name] = "it was not measured alone"
+                case = f"{side} {function}"
+                try:
+                    self._timed[case] = _as_timed(case, side, module, alone, function, limits)
+                except CaseError as error:
+                    self._untimed[side][name] = f"it does not run alone: {error}"
         if not any(timed.side == side for timed in self._timed.values()):
             why = next(iter(self._untimed[side].values()), "it has none")
             raise CaseError("measure", f"no dispatch of the {side}'s module can be timed alone ({why})")
@@ -328,8 +369,13 @@ class AloneTurns:
         )
 
 
-def _as_timed(case: str, side: str, module: Module, alone: Alone, function: str, first_ns: float) -> _Timed:
-    """A function with a call that takes about a millisecond."""
+def _as_timed(case: str, side: str, module: Module, alone: Alone, function: str, limits: Limits) -> _Timed:
+    """A function with a call that takes about a millisecond, by what it takes in a process that may fail.
+
+    Raises:
+        CaseError: It fails (stage `measure`).
+    """
+    first_ns = time_call(call_in(module, alone.module.parent, function, inputs=("1",)), _FIRST_LENGTH, limits)
     batch = max(1, min(_MOST_IN_A_CALL, math.ceil(_CALL_NS / max(first_ns, 1.0))))
     file = alone.module.with_name(f"batch{batch}.npy")
     np.save(file, np.array(batch, dtype=np.int32), allow_pickle=False)
@@ -341,29 +387,6 @@ def _as_timed(case: str, side: str, module: Module, alone: Alone, function: str,
         parameters={},
         run_flags=module.loadable.run_flags,
         toolchain=module.loadable.toolchain,
+        shares_context=True,
     )
     return _Timed(side=side, dispatch=alone.name, batch=batch, loadable=loadable)
-
-
-def _first_ns(module: Module, alone: Alone, limits: Limits) -> dict[str, float]:
-    """What a dispatch takes when it runs once, by function, in a process that may fail.
-
-    Raises:
-        CaseError: It fails, or prints what is not its JSON (stage `measure`).
-    """
-    call = call_in(module, alone.module.parent, "")
-    devices = (f"--device={uri}" for uri in call.uris)
-    options = ("--batch_size=1", "--benchmark_min_time=3x", "--time_unit=ns", "--benchmark_format=json")
-    # Without --function the tool runs all functions that say that they are a dispatch's.
-    command = ("iree-benchmark-module", f"--module={MODULE_FILE}", *devices, *call.run_flags, *options)
-    finished = call.run("measure", command, limits)
-    require_success("measure", finished, limits)
-    try:
-        rows = json.loads(finished.stdout)["benchmarks"]
-        return {
-            name["function"]: float(row["real_time"]) * _UNIT_NS[row["time_unit"]]
-            for row in rows
-            if row["run_type"] == "iteration" and (name := _BENCHMARK.fullmatch(str(row["run_name"])))
-        }
-    except (KeyError, TypeError, ValueError) as error:
-        raise CaseError("measure", f"iree-benchmark-module printed JSON of an unknown form ({error!r})") from None

@@ -25,7 +25,7 @@ from harness.errors import CaseError
 from harness.explain.alone import AloneTurns
 from harness.explain.parts import Counterparts, in_order, match_parts
 from harness.explain.phrases import enumerated
-from harness.explain.profile import Profile, ProfiledTurns, can_profile
+from harness.explain.profile import Profile, ProfiledTurns, Unprofiled, can_profile
 from harness.ir.differences import Executable
 from harness.process import Limits
 from harness.records.comparison import Verdict
@@ -157,8 +157,8 @@ def attribute(
 ) -> Attribution:
     """Measure both sides, and judge each part.
 
-    Where the runtimes of both can profile, that tells what a dispatch takes in its program; else each dispatch of
-    either side is timed alone, since figures of two methods do not compare.
+    Where the runtimes of both can profile the device, that tells what a dispatch takes in its program; else each
+    dispatch of either side is timed alone, since figures of two methods do not compare.
 
     Args:
         budget_s: Wall seconds of looking, for all rows together, as they share the generations; confirming comes on
@@ -187,29 +187,30 @@ def attribute(
         cap_s=cap_s,
         noise=noise,
     )
-    method: Method = "profile" if all(can_profile(side.module.loadable.toolchain) for side in (base, head)) else "alone"
-    turns: Turns
-    if method == "profile":
-        turns = ProfiledTurns(base.module, head.module, folder, limits)
-    else:
-        turns = AloneTurns(
-            base.module,
-            head.module,
-            (base.executables, head.executables),
-            folder,
-            limits,
-            seed=seed,
-            call_limit_s=call_limit_s,
-            on_compile=on_compile,
-        )
-    return judge_parts(
-        (base.executables, head.executables),
-        Generations(task.sample, turns, on_generation),
-        task,
-        method=method,
-        on_pass=on_pass,
-        on_beyond=on_beyond,
+    executables = (base.executables, head.executables)
+
+    def judged(method: Method, turns: Turns) -> Attribution:
+        generations = Generations(task.sample, turns, on_generation)
+        return judge_parts(executables, generations, task, method=method, on_pass=on_pass, on_beyond=on_beyond)
+
+    notes: tuple[str, ...] = ()
+    if all(can_profile(side.module.loadable.toolchain) for side in (base, head)):
+        try:
+            return judged("profile", ProfiledTurns(base.module, head.module, folder / "profiles", limits))
+        except Unprofiled as error:
+            notes = (f"the runtime has no profile of {', '.join(head.module.case.uris)}: {error}",)
+    turns = AloneTurns(
+        base.module,
+        head.module,
+        executables,
+        folder / "alone",
+        limits,
+        seed=seed,
+        call_limit_s=call_limit_s,
+        on_compile=on_compile,
     )
+    found = judged("alone", turns)
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def judge_parts(

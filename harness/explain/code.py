@@ -63,7 +63,6 @@ class Code:
     """The final code of one dispatch.
 
     Attributes:
-        architecture: `x86-64` or `AArch64`.
         size_bytes: None where no object file says it.
         registers: The widest vector registers that it computes with: `zmm`, `ymm`, `xmm`, `q`, `z`; "" where it has
             none, and computes on single numbers only.
@@ -74,8 +73,6 @@ class Code:
         fingerprint: Equal where two have the same instructions.
     """
 
-    architecture: Architecture
-    instructions: int
     size_bytes: int | None
     registers: str
     loops: int
@@ -167,8 +164,6 @@ def code_of(function: Function, architecture: Architecture, size_bytes: int | No
     loops = find_loops(function.successors)
     innermost = sorted((loop for loop in loops if loop.innermost), key=lambda loop: min(loop.blocks))
     return Code(
-        architecture=architecture,
-        instructions=len(everything),
         size_bytes=size_bytes,
         registers=_widest(everything),
         loops=len(loops),

@@ -11,6 +11,7 @@ from harness.ir.differences import Executable, pipelines_differ
 from harness.text import plural
 
 _MOST_TENSORS = 3
+_TRANSPOSED = " (transposed)"
 # Of these tile sizes, the first that a dispatch has says most of its code: what one step of the kernel computes.
 _TELLING_TILES = ("vector_common_parallel", "mma_kind", "subgroup", "thread", "workgroup", "distribution")
 _NONE = "none"
@@ -69,6 +70,8 @@ def tensor_changes(base: Sequence[Tensor], head: Sequence[Tensor], labels: Label
     ]
     if others:
         sentences.append(f"{enumerated(others)} {'has' if len(others) == 1 else 'have'} another encoding")
+    if transposed := [name for name, of_base, of_head in pairs if _kind(of_base, of_head) == _TRANSPOSED]:
+        sentences.append(f"{enumerated(transposed)} {'is' if len(transposed) == 1 else 'are'} transposed")
     changes = [
         f"{name} goes from {of_base.text} to {of_head.text}{_kind(of_base, of_head)}"
         for name, of_base, of_head in pairs
@@ -102,7 +105,7 @@ def _kind(base: Tensor, head: Tensor) -> str:
     if of_base == of_head:
         return ""
     if Counter(of_base) == Counter(of_head):
-        return " (transposed)"
+        return _TRANSPOSED
     if len(of_base) != len(of_head) or not all(size.isdecimal() for size in (*of_base, *of_head)):
         return ""
     grows = [int(after) - int(before) for before, after in zip(of_base, of_head, strict=True)]

@@ -3,8 +3,9 @@
 It is the runtime's own profile of calls in iree-benchmark-module, as iree-profile prints it; both tools can since 3.12.
 Profiling takes time of its own, so nothing of it goes into a latency: what a call takes without it stands beside it.
 
-On CPUs the profile has every operation with its begin and end (`host-execution`), on other devices what each dispatch
-took there in all (`dispatch-events`).
+On CPUs the profile has every operation with its begin and end (`host-execution`), on other devices every dispatch by
+the device's clock (`dispatch-events`). Some drivers have none: those of CUDA and HIP take the request and write
+nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +32,14 @@ from harness.verify.benchmark_module import parse_times
 from harness.verify.outputs import ModuleCall, require_success
 
 _Measured = TypeVar("_Measured")
+
+
+class Unprofiled(CaseError):
+    """The runtime has no profile of a device's dispatches (stage `measure`); the message says how that shows."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__("measure", why)
+
 
 _PROFILER = "iree-profile"
 _PROFILE_FILE = "calls.ireeprof"
@@ -75,30 +84,32 @@ def can_profile(toolchain: Toolchain) -> bool:
     return toolchain.runtime_tool(_PROFILER).is_file()
 
 
-def profile_module(
-    module: Module, folder: Path, seconds: float, limits: Limits, *, call_ns: float | None = None
-) -> Profile:
+def profile_module(module: Module, folder: Path, seconds: float, limits: Limits, *, call_ns: float) -> Profile:
     """Profile some calls of a module, in a process of its own.
 
     Args:
         folder: Of this module alone; what is needed is laid out there.
         seconds: Of calls, about; there are three at least, and no more than can be read soon.
         limits: Of each process.
-        call_ns: What a call takes, as `time_module` says; None: it is asked first.
+        call_ns: What a call takes, as `time_module` says.
 
     Raises:
+        Unprofiled: The device has no profile.
         CaseError: A tool failed, or the profile does not have all that happened (stage `measure`).
     """
-    if call_ns is None:
-        call_ns = time_module(module, folder, seconds, limits)
     call = lay_out(module, folder)
     on_host = all(uri.startswith(_LOCAL) for uri in module.case.uris)
     modes = _HOST_MODES if on_host else _DEVICE_MODES
     (folder / _PROFILE_FILE).unlink(missing_ok=True)
     profiling = (f"--device_profiling_mode={modes}", f"--device_profiling_output={_PROFILE_FILE}")
     calls = _calls(module, seconds, call_ns)
-    taken_ns = _run_benchmark(call, f"{calls}x", limits, profiling)
-    dispatches = _ask(call, "dispatch", limits)
+    try:
+        taken_ns = time_call(call, f"{calls}x", limits, profiling)
+        dispatches = _ask(call, "dispatch", limits, *([] if on_host else ["--dispatch_events"]))
+    except CaseError as error:
+        if on_host:
+            raise
+        raise Unprofiled(str(error)) from None  # a driver that cannot profile refuses to, or leaves an empty file
     queue = _ask(call, "queue", limits) if on_host else ""
     return read_profile(dispatches, queue, calls=calls, call_ns=taken_ns)
 
@@ -114,7 +125,7 @@ def time_module(module: Module, folder: Path, seconds: float, limits: Limits, *,
         CaseError: The tool failed (stage `measure`).
     """
     length = f"{seconds:g}s" if call_ns is None else f"{_calls(module, seconds, call_ns)}x"
-    return _run_benchmark(lay_out(module, folder), length, limits)
+    return time_call(lay_out(module, folder), length, limits)
 
 
 class ProfiledTurns:
@@ -152,6 +163,8 @@ class ProfiledTurns:
     def _of(self, side: str, measure: Callable[[str], _Measured]) -> _Measured:
         try:
             return measure(side)
+        except Unprofiled:
+            raise  # neither side has it
         except CaseError as error:
             raise CaseError(error.stage, f"the {side}'s module: {error}", error.stderr) from None
 
@@ -246,7 +259,7 @@ def _calls(module: Module, seconds: float, call_ns: float) -> int:
     return max(_LEAST_CALLS, int(min(seconds * 1e9 / max(call_ns, 1.0), _MOST_EVENTS / events)))
 
 
-def _run_benchmark(call: ModuleCall, length: str, limits: Limits, more: Sequence[str] = ()) -> float:
+def time_call(call: ModuleCall, length: str, limits: Limits, more: Sequence[str] = ()) -> float:
     """What a call took in one process of iree-benchmark-module, in nanoseconds.
 
     Args:
@@ -263,8 +276,8 @@ def _run_benchmark(call: ModuleCall, length: str, limits: Limits, more: Sequence
     return times[0]
 
 
-def _ask(call: ModuleCall, command: str, limits: Limits) -> str:
-    finished = call.run("measure", (_PROFILER, command, "--format=jsonl", _PROFILE_FILE), limits)
+def _ask(call: ModuleCall, command: str, limits: Limits, *more: str) -> str:
+    finished = call.run("measure", (_PROFILER, command, "--format=jsonl", *more, _PROFILE_FILE), limits)
     require_success("measure", finished, limits)
     return finished.stdout
 
@@ -276,34 +289,34 @@ def read_profile(dispatches: str, queue: str, *, calls: int, call_ns: float) -> 
     """A profile as `iree-profile dispatch` and `iree-profile queue` print it with --format=jsonl.
 
     Args:
+        dispatches: With --dispatch_events, of a device that is no CPU.
         queue: "" of devices whose operations it does not tell.
         calls: That were made while it was written.
         call_ns: What one of them took.
 
     Raises:
-        CaseError: Records were dropped or are invalid, dispatches have no time, or the text is of an unknown form
-            (stage `measure`).
+        Unprofiled: It has no dispatch, or none of them has a time.
+        CaseError: Records were dropped or are invalid, or the text is of an unknown form (stage `measure`).
     """
     try:
         rows, events = list(_rows(dispatches)), list(_rows(queue))
         _require_whole([*rows, *events])
-        names = {_function(row): str(row["key"]) for row in rows if row["type"] in _GROUPS}
-        if any(row["type"] == "host_dispatch_group" for row in rows) or not names:
+        names = {_function(row): str(row["key"]) for row in rows if row["type"] == "host_dispatch_group"}
+        if on_device := [row for row in rows if row["type"] == "dispatch_event"]:
+            dispatch_ns, device_ns = _on_device(on_device, calls), {}
+        else:
             spans = [_span(event, names) for event in events if event["type"] == "host_execution_event"]
             by_what = per_call_ns(spans, calls)
             found = set(names.values())
             dispatch_ns = {name: ns for name, ns in by_what.items() if name in found}
             device_ns = {name: ns for name, ns in by_what.items() if name not in found}
-        else:
-            dispatch_ns, device_ns = _totals(rows, calls), {}
     except (KeyError, TypeError, ValueError) as error:
         raise CaseError("measure", f"{_PROFILER} printed rows of an unknown form ({error!r})") from None
     if not dispatch_ns and not device_ns:
-        raise CaseError("measure", f"the profile of {plural(calls, 'call')} has nothing that the device did")
+        raise Unprofiled(f"the profile of {plural(calls, 'call')} has nothing that the device did")
     return Profile(calls=calls, call_ns=call_ns, dispatch_ns=dispatch_ns, device_ns=device_ns)
 
 
-_GROUPS = ("host_dispatch_group", "dispatch_group")
 # What counts records that are missing or no good, in the rows that sum up.
 _LOSSES = ("invalid_dispatches", "invalid_host_dispatches", "truncated_chunks", "dropped_records")
 
@@ -350,14 +363,14 @@ def _span(event: Mapping[str, Any], names: Mapping[tuple[int, int, int], str]) -
     )
 
 
-def _totals(rows: Sequence[Mapping[str, Any]], calls: int) -> dict[str, float]:
-    """What each dispatch took on a device of its own, whose clock has to be known."""
-    totals: dict[str, float] = {}
+def _on_device(rows: Sequence[Mapping[str, Any]], calls: int) -> dict[str, float]:
+    """What a call takes in each dispatch on a device of its own, whose clock has to be known."""
     for row in rows:
-        if row["type"] != "dispatch_group":
-            continue
-        name = str(row["key"])
-        if not row["time_ns_available"]:
-            raise CaseError("measure", f"the profile has no time of dispatch {name}: the device's clock is not known")
-        totals[name] = totals.get(name, 0.0) + float(row["total_ns"]) / calls
-    return totals
+        if not row["valid"]:
+            raise CaseError("measure", f"the profile has a dispatch without a valid time ({row['key']})")
+        if not row["clock_fit_available"]:
+            raise Unprofiled(f"the profile has no time of dispatch {row['key']}: the device's clock is not known")
+    spans = [Span(what=str(row["key"]), start_ns=row["start_tick"], end_ns=row["end_tick"]) for row in rows]
+    ns = math.fsum(row["duration_ns"] for row in rows)
+    ns_per_tick = ns / max(1, sum(row["duration_ticks"] for row in rows))
+    return {name: ticks * ns_per_tick for name, ticks in per_call_ns(spans, calls).items()}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from harness.explain.code import Code
 from harness.explain.code_changes import code_changes
@@ -40,8 +41,12 @@ from harness.text import plural
 
 # Where dispatches differ whose IR is the same at every phase: another LLVM makes other code of it.
 FINAL_CODE = "final code"
+_SAME_CODE = "the final code is the same, instruction for instruction"
 
 _MOST_LINES = 200
+# Of lines that differ: those of a side, what stands between stretches of them, and what says most of a dispatch's code.
+_EITHER, _GAP = "+-", "@@"
+_DECIDE = ("translation_info", "lowering_config")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +107,9 @@ def _of_several(
     labels = (base.label, head.label)
     matches = match_executables(of_base, of_head)
     pairs = [(match.base, match.head) for match in matches if match.base is not None and match.head is not None]
+    heavy = [[each for each in side if not are_light(decisions_of(each).operations)] for side in (of_base, of_head)]
+    if not pairs and len(heavy[0]) == len(heavy[1]) == 1:  # under another name, as in another layout
+        pairs = [(heavy[0][0], heavy[1][0])]
     beside = [executable for match in matches for executable in _without_partner(match)]
     numbers = on(labels, plural(len(of_base), "dispatch", "dispatches"), f"{len(of_head):,}")
     happens = "fuses" if len(of_head) < len(of_base) else "splits" if len(of_head) > len(of_base) else "regroups"
@@ -169,14 +177,13 @@ def _of_a_pair(
         same_code_at_last = of_base.fingerprint == of_head.fingerprint
         code = [] if same_code_at_last else code_changes(of_base, of_head, labels)
     if phase:
-        first = "the final code is the same, instruction for instruction"
-        what = [*([first] if same_code_at_last else []), *_decided(pair, phase, labels), *code]
+        what = [*([_SAME_CODE] if same_code_at_last else []), *_decided(pair, phase, labels), *code]
         lines = _shown(pair[0].phases[phase], pair[1].phases[phase])
         return replace(part, differs_at=phase, what=tuple(what), lines=lines)
     if code:
         first = "its IR is the same at every phase, and LLVM makes other code of it"
         return replace(part, differs_at=FINAL_CODE, what=(first, *code), lines=())
-    return replace(part, differs_at="", what=(), lines=())
+    return replace(part, differs_at="", what=(_SAME_CODE,) if same_code_at_last else (), lines=())
 
 
 def _decided(pair: tuple[Executable, Executable], phase: str, labels: Labels) -> list[str]:
@@ -187,8 +194,8 @@ def _decided(pair: tuple[Executable, Executable], phase: str, labels: Labels) ->
     if operations and len(base.tensors) != len(head.tensors):
         tensors = []  # follows from what is fused
     configuration = configuration_changes(pair, base, head, labels)
-    formed = [*operations, *tensors]
     light = are_light(operation for only in only_there(base.operations, head.operations) for operation in only)
+    formed = [*tensors, *operations] if light else [*operations, *tensors]
     if configuration and pipelines_differ(*pair) and light and not tensors:
         formed, configuration = configuration, formed
     changes = [*formed, *configuration, *lowering_changes(base, head, labels)]
@@ -204,10 +211,19 @@ def _first_difference(base: Executable, head: Executable) -> str:
 
 
 def _shown(base: Sequence[Line], head: Sequence[Line]) -> tuple[str, ...]:
-    """The lines that differ, as far as anybody reads them."""
+    """The lines that differ, those that decide for others first, as far as anybody reads them."""
     lines = changed_lines(base, head)
+    deciding = [line for line in lines if _decides(line)]
+    others = groupby((line for line in lines if not _decides(line)), _GAP.__eq__)
+    stretches = [deciding, *(list(stretch) for is_gap, stretch in others if not is_gap)]
+    told = [stretch for stretch in stretches if any(line[0] in _EITHER for line in stretch)]
+    lines = [line for stretch in told for line in (_GAP, *stretch)][1:]
     more = len(lines) - _MOST_LINES
     return (*lines[:_MOST_LINES], f"@@ and {plural(more, 'line')} more") if more > 0 else tuple(lines)
+
+
+def _decides(line: str) -> bool:
+    return line[0] in _EITHER and any(word in line for word in _DECIDE)
 
 
 # --- outside of dispatches ---

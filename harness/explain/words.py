@@ -188,7 +188,7 @@ def _why(group: _Group) -> str:
 def _outside_change_ns(explanation: Explanation) -> float:
     """What head spends more outside of dispatches; 0 where that is not known, as they add up to more than a call.
 
-    Dispatches of several threads do so, which overlap, and such as take longer alone than in their program.
+    Dispatches of a device do so that overlap, and such as take longer alone than in their program.
     """
     base, head = _outside_ns(explanation.base_elsewhere), _outside_ns(explanation.head_elsewhere)
     return head - base if min(base, head) >= 0 else 0.0
@@ -234,11 +234,11 @@ def _is_same_program(explanation: Explanation) -> bool:
 def _what_is_left(explanation: Explanation) -> str:
     """What can make a difference where the compiler's IR is the same at every phase that both sides have.
 
-    One release then makes the same code of it; of two, the final code is compared for parts that changed only.
+    One release then makes the same code of them; of two, the final code is compared for parts that changed only.
     """
     toolchains = (explanation.base.toolchains, explanation.head.toolchains)
     another = toolchains[0] != toolchains[1]
-    same = f"the compiler made the same {'IR' if another else 'code'} of it on both sides"
+    same = f"its dispatches have the same {'IR' if another else 'code'} on both sides, and the same schedule"
     if not _change_ns(explanation):
         return same
     if another:

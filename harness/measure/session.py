@@ -55,6 +55,8 @@ class LoadableModule:
             "element_type" for types that numpy lacks; with "scalar" the number is passed by value.
         parameters: External weights by scope.
         run_flags: Runtime flags; cases with other flags live in another worker.
+        shares_context: Whether it lives in one context with others of its module, and so has its memory in common with
+            them.
     """
 
     name: str
@@ -64,6 +66,7 @@ class LoadableModule:
     parameters: Mapping[str, Path]
     run_flags: tuple[str, ...]
     toolchain: Toolchain
+    shares_context: bool = False
 
     @property
     def home(self) -> Hashable:
@@ -88,6 +91,7 @@ class LoadableModule:
             "function": self.function,
             "arguments": [dict(argument) for argument in self.arguments],
             "parameters": {scope: str(file.absolute()) for scope, file in self.parameters.items()},
+            **({"shares_context": True} if self.shares_context else {}),
         }
 
 

@@ -6,7 +6,9 @@ only, and counters.py and account.py beside it. It speaks JSON lines: one reques
     {"op": "open", "uris": [...], "flags": [...], "cpus": [...],
      "marker": file}                                                  devices, flags, cores; first of all
     {"op": "load", "case": ..., "module": ..., "function": ...,
-     "arguments": [...], "parameters": {scope: file}}                 hold one module with its inputs
+     "arguments": [...], "parameters": {scope: file},
+     "shares_context": true}                                          hold one module with its inputs; maybe in one
+                                                                      context with others of the same file
     {"op": "calibrate", "case": ..., "target_ns": ...}                warm up; calls that fill a turn
     {"op": "warm", "case": ..., "calls": ...}                         warm up with so many calls
     {"op": "round", "turns": [[case, calls], ...], "warm": {case: calls}}
@@ -57,15 +59,11 @@ class Callee(Protocol):
 
 
 class Loaded:
-    """One module in a context of its own, with its arguments on the device."""
+    """One module in a context, with its arguments on the device."""
 
     def __init__(self, session: Session, request: dict[str, Any]) -> None:
         rt = session.runtime
-        modules = [session.hal_module]
-        if request["parameters"]:
-            modules.append(rt.create_io_parameters_module(session.instance, *_providers(rt, request["parameters"])))
-        module = rt.VmModule.mmap(session.instance, request["module"])
-        self.context = rt.VmContext(session.instance, [*modules, module])
+        self.context, module = session.context(request)
         self.function = module.lookup_function(request["function"])
         if self.function is None:
             raise ValueError(f"no function {request['function']!r} in the module")
@@ -208,6 +206,7 @@ class Session(Turns):
         self.devices = [rt.get_device(uri, cache=False) for uri in request["uris"]]
         self.instance = rt.VmInstance()
         self.hal_module = rt.create_hal_module(self.instance, devices=self.devices)
+        self.shared: dict[str, tuple[Any, Any]] = {}
 
     def put(self, argument: dict[str, Any]) -> Any:
         """Copy one argument, an .npy file or the raw bytes of a type that numpy lacks, to the first device.
@@ -246,6 +245,20 @@ class Session(Turns):
             return np.asarray(number, dtype={"i": "int", "f": "float"}[element[0]] + element[1:])
         view = results.get_as_object(position, rt.HalBufferView)
         return rt.DeviceArray(self.devices[0], view).to_host().copy()
+
+    def context(self, request: dict[str, Any]) -> tuple[Any, Any]:
+        """A context with a module in it, a new one unless the request shares one that is there; and that module."""
+        file = request["module"]
+        if request.get("shares_context") and file in self.shared:
+            return self.shared[file]
+        rt, modules = self.runtime, [self.hal_module]
+        if request["parameters"]:
+            modules.append(rt.create_io_parameters_module(self.instance, *_providers(rt, request["parameters"])))
+        module = rt.VmModule.mmap(self.instance, file)
+        made = rt.VmContext(self.instance, [*modules, module]), module
+        if request.get("shares_context"):
+            self.shared[file] = made
+        return made
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Hold one module."""

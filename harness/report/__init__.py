@@ -43,8 +43,9 @@ def render(
 
     if isinstance(source, Run):
         source = build_report(source)
+    folder = results.as_posix() if results is not None else "results"
     if isinstance(source, Explanation):
-        return _explanation(source, format, full=full, width=width, color=color)
+        return _explanation(source, format, full=full, width=width, color=color, results=folder)
     if format in ("json", "csv"):
         from harness.report.comparison import comparison_csv, json_document
         from harness.report.run_fields import run_csv, run_json
@@ -57,8 +58,12 @@ def render(
         from harness.report.terminal import to_terminal
 
         if isinstance(source, Report) and results is not None:
-            source = replace(source, facts=replace(source.facts, results=results.as_posix()))
-        page = run_page.terminal_page(source) if isinstance(source, Report) else comparison_page.terminal_page(source)
+            source = replace(source, facts=replace(source.facts, results=folder))
+        page = (
+            run_page.terminal_page(source)
+            if isinstance(source, Report)
+            else comparison_page.terminal_page(source, folder)
+        )
         return to_terminal(page, width=width, color=color)
     from harness.report.markdown import COMMENT, to_markdown
     from harness.report.pages import Surroundings
@@ -68,7 +73,15 @@ def render(
     return to_markdown(markdown_page(source, around, full=full), None if full else COMMENT)
 
 
-def _explanation(explanation: Explanation, format: Format, *, full: bool, width: int, color: bool) -> str:  # noqa: A002
+def _explanation(
+    explanation: Explanation,
+    format: Format,  # noqa: A002
+    *,
+    full: bool,
+    width: int,
+    color: bool,
+    results: str,
+) -> str:
     if format in ("json", "csv"):
         from harness.report.explanation import explanation_csv, explanation_document
 
@@ -78,7 +91,7 @@ def _explanation(explanation: Explanation, format: Format, *, full: bool, width:
     if format == "terminal":
         from harness.report.terminal import to_terminal
 
-        return to_terminal(explanation_page.terminal_page(explanation), width=width, color=color)
+        return to_terminal(explanation_page.terminal_page(explanation, results), width=width, color=color)
     from harness.report.markdown import COMMENT, to_markdown
 
     return to_markdown(explanation_page.markdown_page(explanation, full=full), None if full else COMMENT)

@@ -114,8 +114,12 @@ _MOST_FIGURES = 60
 _UNKNOWN_RATE = ("This machine's A/A rate is not known; to measure it: ", Name("harness selfcheck SUITE"))
 
 
-def terminal_page(comparison: Comparison) -> Page:
-    """What somebody may have to act on, then the rest if it is short."""
+def terminal_page(comparison: Comparison, results: str) -> Page:
+    """What somebody may have to act on, then the rest if it is short.
+
+    Args:
+        results: The folder that holds it.
+    """
     comparison = finite(comparison)
     rows = real_rows(comparison)
     layout = _layout(comparison, None)
@@ -140,7 +144,7 @@ def terminal_page(comparison: Comparison) -> Page:
             *lost_table(lost[:_MOST_LISTED]),
             *_lost_details(lost[:_MOST_LISTED]),
             *tables,
-            *plain_explanations(comparison),
+            *plain_explanations(comparison, results),
             Paragraph(within_floors_line(rows), "dim"),
             Paragraph(f"Not listed: {counted} rows. --format markdown --full has every row." if counted else "", "dim"),
             *map(Paragraph, _trust(comparison)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from harness.records.comparison import Comparison, Explained
 from harness.report.explanation_words import TimeLine, time_columns, without_empty
 from harness.report.page import Column, Fold, Heading, Name, Paragraph, Part, Table
@@ -17,13 +19,13 @@ def folded_explanations(comparison: Comparison) -> list[Part]:
     ]
 
 
-def plain_explanations(comparison: Comparison) -> list[Part]:
-    """The same for a terminal, with the folder that has all of it."""
+def plain_explanations(comparison: Comparison, results: str) -> list[Part]:
+    """The same for a terminal, with what prints all of it; `results` is the folder that holds the comparison."""
     parts: list[Part] = []
     for explained in comparison.explained:
         parts += [Heading(f"What the regression of {explained.case} is made of"), *_parts(explained)]
         if explained.explanation:
-            command = Name(f"harness report results/{explained.explanation}")
+            command = Name(f"harness report {shlex.quote(f'{results}/{explained.explanation}')}")
             parts.append(Paragraph(("All of it: ", command), "dim"))
     return parts
 

@@ -48,7 +48,7 @@ from harness.text import plural
 _ARROW = "→"
 _MOST_NAMES = 4
 _LONGEST_LINE = 400
-SAME_CODE = "The code is the same on both sides."
+SAME_IR = "The IR is the same on both sides, at every phase."
 SAME_SCHEDULE = "Outside of dispatches, the two programs are the same as far as is known."
 
 
@@ -71,9 +71,13 @@ _TERMINAL = _Room(parts=20, alike=8, lines=16)
 _SHORT = _Room(parts=24, alike=12, lines=60)
 
 
-def terminal_page(explanation: Explanation) -> Page:
-    """What changed and why, with the first of the lines that differ."""
-    return _page(explanation, _TERMINAL)
+def terminal_page(explanation: Explanation, results: str) -> Page:
+    """What changed and why, with the first of the lines that differ.
+
+    Args:
+        results: The folder that holds it.
+    """
+    return _page(explanation, _TERMINAL, results)
 
 
 def markdown_page(explanation: Explanation, *, full: bool) -> Page:
@@ -82,10 +86,10 @@ def markdown_page(explanation: Explanation, *, full: bool) -> Page:
     Args:
         full: With every part, every line that differs, and all settings.
     """
-    return _page(explanation, _Room() if full else _SHORT)
+    return _page(explanation, _Room() if full else _SHORT, "results")
 
 
-def _page(explanation: Explanation, room: _Room) -> Page:
+def _page(explanation: Explanation, room: _Room, results: str) -> Page:
     whole = room == _Room()
     return Page(
         title=(Name(explanation.case), f": {compared(explanation.base, explanation.head)}"),
@@ -97,7 +101,7 @@ def _page(explanation: Explanation, room: _Room) -> Page:
             Paragraph(method_line(explanation), "dim"),
             *_what(explanation, room),
             *_schedule(explanation),
-            Steps(_steps(explanation)),
+            Steps(_steps(explanation, results)),
             *(() if room == _TERMINAL else _method(explanation, whole=whole)),
         ),
         foot=_left_out,
@@ -203,7 +207,7 @@ def _group(group: Sequence[tuple[str, Part]], room: _Room, *, rank: int) -> list
     part = group[0][1]
     common = [sentence for sentence in part.what if all(sentence in other.what for _, other in group)]
     own = [f"in {names[0]}, {sentence}" for sentence in part.what if sentence not in common]
-    sentences = (*common, *own) or (() if part.differs_at else (SAME_CODE,))
+    sentences = (*common, *own) or (() if part.differs_at else (SAME_IR,))
     said: list[PagePart] = [Paragraph((*_listed(names), ":"), "strong"), Bullets(sentences)]
     lines = _lines(part, room)
     if not lines:
@@ -237,28 +241,28 @@ def _schedule(explanation: Explanation) -> list[PagePart]:
 # --- How, and again ---
 
 
-def _steps(explanation: Explanation) -> list[Step]:
+def _steps(explanation: Explanation, results: str) -> list[Step]:
     steps = []
-    if explanation.latency.verdict == "inconclusive" and explanation.command:
-        budget_s = explanation.settings.get("budget_s")
-        if isinstance(budget_s, int | float) and 0 < budget_s < 1e6:
-            command = shlex.join([*_without_budget(explanation.command), "--budget", f"{2 * budget_s:g}"])
-            steps.append(Step("decide more parts with twice the time", command))
+    if explanation.latency.verdict == "inconclusive":
+        steps.append(Step("decide more parts by giving it more time, with --budget"))
+    base, head = explanation.base, explanation.head
+    if head.variants and explanation.latency.verdict in CHANGED:
+        words = (
+            "harness",
+            "bisect",
+            head.suite,
+            "--case",
+            explanation.case,
+            "--over",
+            "flags",
+            "--base",
+            *base.variants,
+        )
+        steps.append(Step("find out what each of its flags and plugins does", shlex.join(words)))
     if explanation.id:
-        folder = shlex.quote(f"results/{explanation.id}")
+        folder = shlex.quote(f"{results}/{explanation.id}")
         steps.append(Step("see it as a picture", f"harness plot {folder} --kind waterfall --out waterfall.svg"))
     return steps
-
-
-def _without_budget(command: Sequence[str]) -> list[str]:
-    """A command line without its budget, given in either way."""
-    kept: list[str] = []
-    is_value = False
-    for word in command:
-        if not is_value and word != "--budget" and not word.startswith("--budget="):
-            kept.append(word)
-        is_value = word == "--budget" and not is_value
-    return kept
 
 
 def _method(explanation: Explanation, *, whole: bool) -> list[PagePart]:

@@ -20,7 +20,6 @@ from harness.text import plural
 # the latency, or a whole call.
 LineKind = Literal["part", "parts", "device", "host", "call"]
 
-HOST, HOST_AND_UNTIMED = "host and waits", "host, waits, what is not timed"
 ONE_CALL = "one call"
 # Operations of a device's queue, as the runtime names them, in words.
 _DEVICE = {
@@ -154,8 +153,12 @@ def elsewhere_lines(explanation: Explanation) -> list[TimeLine]:
 
 
 def host_name(explanation: Explanation) -> str:
-    """What stands for the part of the latency that is nothing else's."""
-    return HOST if all(part.is_timed for part in explanation.parts) else HOST_AND_UNTIMED
+    """What stands for the part of the latency that is nothing else's: `host and waits`, and what has no time."""
+    on_queue = explanation.base_elsewhere.device_ns or explanation.head_elsewhere.device_ns
+    copies = [] if on_queue else ["copies", "fills"]
+    untimed = [] if all(part.is_timed for part in explanation.parts) else ["what is not timed"]
+    names = ["host", *copies, "waits", *untimed]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _of_call(explanation: Explanation) -> TimeLine:
@@ -234,7 +237,7 @@ def method_line(explanation: Explanation) -> str:
             f"the profile a call takes {cost[0]} on base and {cost[1]} on head"
         )
     else:
-        how = "Dispatches are timed one by one, since these releases have no profile of the runtime that works here"
+        how = "Each dispatch is timed by itself, since the runtime has no profile here of both sides"
     covered = [_covered(side, ns) for side, ns in zip((base, head), call_ns(explanation), strict=True)]
     if not all(covered):
         return f"{how}."

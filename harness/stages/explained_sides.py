@@ -26,7 +26,7 @@ from harness.toolchain import Toolchain
 _MOST_NAMES = 4
 _FORM = (
     "give two sides and a case, as in `harness explain iree==3.10.0 iree==3.12.0 CASE --suite SUITE`; each side is a "
-    "run, a toolchain or a commit; or --within RUN with --variant"
+    "run, a toolchain or a commit; or one run with --within and --variant"
 )
 
 
@@ -48,7 +48,7 @@ class AskedPair:
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """Sides and case of a command line; None: no case is said."""
+    """Both sides, or the run that has both, and the case of a command line; None: no case is said."""
 
     sides: tuple[str, ...]
     case: str | None
@@ -60,18 +60,17 @@ def asked_words(options: ExplainOptions) -> Words:
     Raises:
         UsageError: There are too many words, too few, or options that contradict each other.
     """
-    words, number = options.words, 0 if options.within is not None else 2
+    words, number = options.words, 1 if options.within else 2
     if len(words) > number + 1:
-        form = "the case alone" if options.within is not None else "base, head and the case"
+        form = "a run and the case with --within" if options.within else "base, head and the case"
         raise UsageError(f"{len(words)} words are given, and harness explain takes {form}; leave out {words[-1]}")
     if len(words) == number + 1 and options.case is not None:
         raise UsageError(f"{words[-1]} and --case {options.case} both say which case is meant; leave one of them out")
-    if options.within is None:
-        if options.variants:
-            raise UsageError("--variant is for --within RUN; give that too, or leave --variant out")
-        if len(words) < number:
-            raise UsageError(_FORM)
-    elif len(options.variants) > 2:
+    if options.variants and not options.within:
+        raise UsageError("--variant is for variants of one run; give --within too, or leave --variant out")
+    if len(words) < number:
+        raise UsageError(_FORM)
+    if len(options.variants) > 2:
         raise UsageError(f"--variant is given {len(options.variants)} times, and there are two sides; leave one out")
     return Words(sides=words[:number], case=words[number] if len(words) > number else options.case)
 
@@ -86,8 +85,8 @@ def find_asked(options: ExplainOptions, progress: Progress, trees: ExitStack) ->
         HarnessError: A side is none or cannot be made, they do not have the case, or it is not said which one is meant.
     """
     words = asked_words(options)
-    if options.within is not None:
-        folder = find_folder(options.within, options.results, kind="run")
+    if options.within:
+        folder = find_folder(words.sides[0], options.results, kind="run")
         side = side_of(load_run(folder, rounds=False), str(folder))
         require_whole(side)
         pair = pair_of_variants(side, options.variants, words.case)

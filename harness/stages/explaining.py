@@ -123,8 +123,12 @@ def explain_pair(
     facts = _facts(pair, base, head, within=within)
     programs = _programs(pair, base, head, toolchains, terms.limits, progress)
     found = _measure(programs, terms, progress)
-    changed = [] if found.is_stopped else [part for part in found.parts if is_changed(part)]
-    codes, code_notes = _final_codes(programs, changed, progress)
+    is_stopped = found.is_stopped
+    changed = [] if is_stopped else [part for part in found.parts if is_changed(part)]
+    try:
+        codes, code_notes = _final_codes(programs, changed, progress)
+    except KeyboardInterrupt:  # what was measured is not lost
+        codes, code_notes, is_stopped = [{}, {}], ["Interrupted before the final code was compared"], True
     short = _by_short_names(*facts)
     labels = labels_of(*short)
     sides = [
@@ -153,7 +157,7 @@ def explain_pair(
         command=tuple(command) or explain_command(pair, base, head, within=within),
     )
     sentence = explanation_sentence(replace(explanation, base=short[0], head=short[1]))
-    return Found(explanation=replace(explanation, sentence=sentence), is_stopped=found.is_stopped)
+    return Found(explanation=replace(explanation, sentence=sentence), is_stopped=is_stopped)
 
 
 def keep(explanation: Explanation, results: Path, suite: str) -> tuple[Explanation, Path]:
@@ -298,7 +302,7 @@ def _measure(programs: _Programs, terms: Terms, progress: Progress) -> Attributi
             noise=terms.noise,
             on_generation=count,
             on_beyond=note_once,
-            on_compile=lambda name: progress.step(f"compiling {name} alone", advance=0),
+            on_compile=lambda name: progress.step(f"compiling {name} by itself", advance=0),
         )
     progress.step("", advance=budget - shown)
     return found
@@ -334,6 +338,8 @@ def _final_codes(
         except CaseError as error:
             return [{}, {}], [f"The final code of dispatches is not compared: {error}"]
         progress.step(("base", "head")[place])
+    if not any(codes):
+        return codes, ["The final code of dispatches is not compared: only that for x86-64 and AArch64 is read"]
     return codes, []
 
 

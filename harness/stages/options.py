@@ -165,8 +165,8 @@ class ExplainOptions:
 
     Attributes:
         words: Base and head, each a run, a toolchain such as iree==3.12.0, or a commit, as of harness compare; then the
-            case. With --within, the case alone.
-        within: Explain a variant of this run beside its baseline, or two variants beside each other.
+            case. With --within, one run and the case.
+        within: Explain a variant of a run beside its baseline, or two variants beside each other.
         variants: With --within, the variant; given twice: base, then head.
         suite: Suite for sides that are toolchains or commits (default: that of the other side's run).
         case: The case, as harness list shows it (default: the only one there is).
@@ -184,7 +184,7 @@ class ExplainOptions:
 
     words: Annotated[tuple[str, ...], Parameter(negative="", show_default=False, completer=_complete_words)] = ()
     _: KW_ONLY
-    within: Annotated[Path | None, NAMED] = None
+    within: Flag = False
     variants: Annotated[tuple[str, ...], Parameter(name="--variant", negative="", show_default=False)] = ()
     suite: Path | None = None
     case: Annotated[str | None, CASES] = None

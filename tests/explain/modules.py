@@ -62,10 +62,17 @@ def lines(rows: Sequence[Row]) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
-def a_group(key: str, *, ordinal: int = 0, type: str = "host_dispatch_group", **fields: Any) -> Row:  # noqa: A002
+def a_group(key: str, *, ordinal: int = 0) -> Row:
     """A row of `iree-profile dispatch` that sums one dispatch up."""
     where = {"physical_device_ordinal": 0, "executable_id": 1, "function_ordinal": ordinal}
-    return {"type": type, "key": key, **where, **fields}
+    return {"type": "host_dispatch_group", "key": key, **where}
+
+
+def a_device_event(key: str, start: int, end: int, *, ns_per_tick: int = 1) -> Row:
+    """A row of `iree-profile dispatch --dispatch_events`."""
+    ticks = {"start_tick": start, "end_tick": end, "duration_ticks": end - start}
+    times = {"duration_ns": ns_per_tick * (end - start), "clock_fit_available": True, "valid": True}
+    return {"type": "dispatch_event", "key": key, **ticks, **times}
 
 
 def an_event(op: str, start: int, end: int, *, ordinal: int = 2**32 - 1, valid: bool = True) -> Row:

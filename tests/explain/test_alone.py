@@ -14,7 +14,7 @@ import pytest
 from harness.compare.samplers import Module
 from harness.errors import CaseError
 from harness.explain import alone
-from harness.explain.alone import AloneTurns, compile_alone, own_flags, read_benchmark
+from harness.explain.alone import AloneTurns, Dumped, compile_alone, join_dumped, own_flags, read_benchmark
 from harness.ir.differences import Executable
 from harness.measure import Group
 from harness.process import Limits
@@ -61,6 +61,16 @@ def test_what_is_dumped_around_a_dispatch() -> None:
     assert read_benchmark("module {}") == {}
 
 
+def test_dumped_programs_become_one_that_has_their_devices_once() -> None:
+    one, other = (Dumped(text=dumped(name, f"f_{name}"), functions={name: (f"f_{name}",)}) for name in (CONV, "pad"))
+    both = join_dumped([one, other])
+    assert both.functions == {CONV: (f"f_{CONV}",), "pad": ("f_pad",)}
+    assert both.text.count("module {\n  util.global") == both.text.count("@__device_0") == 1
+    assert both.text.index(CONV) < both.text.index("pad")
+    assert both.text.count("{") == both.text.count("}")
+    assert join_dumped([one]) == one
+
+
 def test_flags_of_the_whole_program_are_left_out() -> None:
     command = (
         *("iree-compile", "model.mlir", "-o", "module.vmfb", "--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3"),
@@ -85,12 +95,12 @@ def with_dumps(folder: Path, *texts: str) -> Path:
     return folder
 
 
-def test_each_dispatch_goes_on_from_where_it_was_configured(toolchain: Toolchain, tmp_path: Path) -> None:
+def test_dispatches_go_on_together_from_where_they_were_configured(toolchain: Toolchain, tmp_path: Path) -> None:
     folder = with_dumps(tmp_path / "folder", dumped(), dumped("main_dispatch_7_of_nobody"))
     module = a_module(toolchain, tmp_path, compile_flags=["--iree-llvmcpu-target-cpu=host"])
     told: list[str] = []
     compiled, failed = compile_alone(module, [CONV, "main_dispatch_9_dynamic"], folder, LIMITS, told.append)
-    assert list(compiled) == told == [CONV]
+    assert (list(compiled), told) == ([CONV], [])
     assert compiled[CONV].functions == ("main",)
     assert compiled[CONV].module.is_file()
     assert list(failed) == ["main_dispatch_9_dynamic"]
@@ -117,9 +127,18 @@ def test_a_release_that_cannot_go_on_configures_it_again(toolchain: Toolchain, t
     compiled, failed = compile_alone(module, [CONV], with_dumps(tmp_path / "folder", dumped()), LIMITS)
     assert (list(compiled), failed) == ([CONV], {})
     assert log.read_text().splitlines()[2].endswith("-o module.vmfb --iree-llvmcpu-target-cpu=host")
-    program.write_text(f"#!/bin/sh\n{script}case $1 in /*) exit 2;; esac\n")
+    program.write_text(f"#!/bin/sh\n{script}case $1 in dispatches*) exit 2;; esac\n")
     compiled, failed = compile_alone(module, [CONV], with_dumps(tmp_path / "other", dumped()), LIMITS)
     assert (compiled, failed) == ({}, {CONV: "it does not compile alone: not there"})
+
+
+def test_what_does_not_compile_together_is_compiled_one_by_one(toolchain: Toolchain, tmp_path: Path) -> None:
+    script = "case $1 in dispatches*) grep -q bad dispatches.mlir && exit 1;; esac\necho code > module.vmfb\n"
+    toolchain.iree_compile.write_text(f"#!/bin/sh\n{script}")
+    folder, told = with_dumps(tmp_path / "folder", dumped("bad"), dumped()), list[str]()
+    compiled, failed = compile_alone(a_module(toolchain, tmp_path), [CONV, "bad"], folder, LIMITS, told.append)
+    assert (list(compiled), list(failed), told) == ([CONV], ["bad"], [CONV, "bad"])
+    assert failed["bad"] == "it does not compile alone: iree-compile exited with status 1"
 
 
 def test_a_module_that_does_not_compile_any_more(toolchain: Toolchain, tmp_path: Path) -> None:
@@ -181,11 +200,11 @@ def test_what_a_dispatch_takes_is_a_share_of_its_calls(tmp_path: Path, monkeypat
     assert base.call_ns == base.dispatch_ns[CONV]
     assert (base.calls, base.plain_ns, base.device_ns, base.untimed) == (4, None, {}, {})
     assert sorted(asked[0]) == ["base main", "head main"]
-    (batch,) = (tmp_path / "folder" / "base").glob("dispatch*/batch*.npy")
+    (batch,) = (tmp_path / "folder" / "base").glob("dispatches*/batch*.npy")
     assert np.load(batch).item() == 100
     (call,) = calls(modules[0].loadable.toolchain, "iree-benchmark-module")
-    assert "--batch_size=1" in call.arguments
-    assert not any(word.startswith("--function") for word in call.arguments)
+    assert "--function=main" in call.arguments
+    assert "--input=1" in call.arguments
 
 
 def test_a_dispatch_counts_as_often_as_the_program_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ import pytest
 from harness.compare.engine import Generation, Task
 from harness.errors import CaseError
 from harness.explain import attribute as attributing
-from harness.explain.attribute import Attribution, Generations, ProgramSide, Sampled, attribute, judge_parts
-from harness.explain.profile import Profile
+from harness.explain.attribute import Attribution, Generations, ProgramSide, Sampled, Turns, attribute, judge_parts
+from harness.explain.profile import Profile, Unprofiled
 from harness.ir.differences import Executable
 from harness.process import Limits
 from harness.records.explanation import Part
@@ -244,22 +244,22 @@ def test_shared_generations_are_told_once() -> None:
     assert first.seconds >= 0
 
 
-@pytest.mark.parametrize("profilers", [2, 1, 0])
-def test_figures_of_two_methods_are_not_compared(
-    profilers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def attributed_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profilers: int, profiled: Turns | None = None
+) -> Attribution:
+    """With so many sides whose runtime has a profile, which gives those turns."""
     toolchains = [make_fake_toolchain(tmp_path / name) for name in ("base tools", "head tools")]
     for toolchain in toolchains[:profilers]:
         with_profiler(toolchain)
     script = Script({CONV: 100, MATMUL: 50}, {CONV: 100, MATMUL: 50})
     like = Task(name="", sample=script.latency, rule=Rule(), budget_s=60)
     monkeypatch.setattr(attributing, "latency_task", lambda name, *_, **__: replace(like, name=name))
-    monkeypatch.setattr(attributing, "ProfiledTurns", lambda *_, **__: script.turns)
+    monkeypatch.setattr(attributing, "ProfiledTurns", lambda *_, **__: profiled or script.turns)
     monkeypatch.setattr(attributing, "AloneTurns", lambda *_, **__: script.turns)
     base, head = (
         ProgramSide(module=a_module(toolchain, tmp_path), executables=tuple(EXECUTABLES)) for toolchain in toolchains
     )
-    found = attribute(
+    return attribute(
         base,
         head,
         Rule(),
@@ -269,5 +269,25 @@ def test_figures_of_two_methods_are_not_compared(
         folder=tmp_path / "folder",
         limits=Limits(seconds=60),
     )
+
+
+@pytest.mark.parametrize("profilers", [2, 1, 0])
+def test_figures_of_two_methods_are_not_compared(
+    profilers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = attributed_with(tmp_path, monkeypatch, profilers)
     assert found.method == ("profile" if profilers == 2 else "alone")
     assert len(found.parts) == 2
+
+
+def test_what_cannot_be_profiled_is_timed_alone_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: int) -> tuple[Profile, Profile]:
+        raise Unprofiled("the profile of 3 calls has nothing that the device did")
+
+    found = attributed_with(tmp_path, monkeypatch, 2, profiled=refuse)
+    assert found.method == "alone"
+    assert found.notes == (
+        "the runtime has no profile of local-sync: the profile of 3 calls has nothing that the device did",
+    )

@@ -36,7 +36,7 @@ def test_a_convolution_of_a_real_program() -> None:
     loop = InnerLoop(depth=6, instructions=93, registers="zmm", multiply_adds=64, accumulators=8, loads=72)
     assert found.inner == (loop,)
     assert found.main_loop == loop
-    assert (found.architecture, found.instructions, found.size_bytes, found.registers) == ("x86-64", 188, 1200, "zmm")
+    assert (found.size_bytes, found.registers) == (1200, "zmm")
     assert (found.loops, found.depth, found.multiply_adds, found.scalar_multiply_adds) == (6, 6, 64, 0)
     assert (found.spills, found.calls) == (0, ())
 
@@ -45,7 +45,7 @@ def test_loops_without_arithmetic_and_arithmetic_without_loops() -> None:
     found = read_code(X86, {"memset", "__math_xflow"})
     memset, overflow = found["memset"], found["__math_xflow"]
     assert memset.inner == (InnerLoop(depth=1, instructions=4), InnerLoop(depth=1, instructions=4))
-    assert (memset.instructions, memset.registers, memset.size_bytes) == (27, "", None)
+    assert (memset.registers, memset.size_bytes) == ("", None)
     assert (overflow.loops, overflow.depth, overflow.main_loop) == (0, 0, None)
     assert (overflow.registers, overflow.scalar_multiply_adds, overflow.spills) == ("", 1, 2)
 
@@ -57,7 +57,7 @@ def test_aarch64() -> None:
             depth=1, instructions=9, registers="q", multiply_adds=2, accumulators=2, loads=3, lane_moves=1, spills=1
         ),
     )
-    assert (found.architecture, found.instructions, found.registers) == ("AArch64", 21, "q")
+    assert found.registers == "q"
     assert (found.scalar_multiply_adds, found.calls) == (1, ("expf",))
 
 
@@ -80,12 +80,10 @@ def test_a_real_program(real_toolchain: Toolchain, tmp_path: Path) -> None:
     found = final_code(HASWELL_FLAGS, model, names, toolchain=real_toolchain, folder=folder, limits=LIMITS)
     assert sorted(found) == names
     convolution = found[names[0]]
-    assert convolution.architecture == "x86-64"
     assert convolution.multiply_adds + convolution.scalar_multiply_adds > 0
     assert convolution.loops >= convolution.depth > 0
     assert convolution.registers != "zmm"
-    assert convolution.size_bytes is not None
-    assert convolution.size_bytes > convolution.instructions
+    assert convolution.size_bytes
     assert found[names[1]].multiply_adds == 0
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from harness.explain.constants import constants_of, with_constants
+from harness.explain.constants import as_text, constants_of, with_constants
+from harness.process import Limits
+from harness.toolchain import Toolchain
 
-DUMPED = """module {
+BODY = """\
   %0 = arith.constant dense_resource<conv1_bias> : tensor<2xf32>
   %1 = arith.constant dense_resource<"a b.weight"> : tensor<1xf32>
   %2 = arith.constant dense_resource<conv1_bias> : tensor<2xf32>
-}
 """
+DUMPED = f"module {{\n{BODY}}}\n"
 MODEL = """module {}
 {-#
   dialect_resources: {
@@ -51,3 +54,16 @@ def test_what_has_none_or_cannot_be_found_stays_as_it_is(dumped: str, model_text
     path = tmp_path / "model.mlir"
     path.write_text(model_text)
     assert with_constants(dumped, path) == dumped
+
+
+def test_bytecode_is_printed_and_text_is_not(real_toolchain: Toolchain, model: Path, tmp_path: Path) -> None:
+    limits = Limits(seconds=60)
+    assert as_text(model, real_toolchain, tmp_path, limits) == model
+    text, bytecode = tmp_path / "text.mlir", tmp_path / "model.mlirbc"
+    text.write_text(MODEL.replace("module {}", f"module {{\n  util.func public @f() {{\n{BODY}  util.return\n  }}\n}}"))
+    iree_opt = str(real_toolchain.compiler_tools / "iree-opt")
+    subprocess.run([iree_opt, str(text), "--emit-bytecode", "-o", str(bytecode)], check=True)
+    printed = as_text(bytecode, real_toolchain, tmp_path, limits)
+    assert with_constants(DUMPED, printed) == with_constants(DUMPED, model)
+    bytecode.write_bytes(b"ML\xefR and no more")
+    assert as_text(bytecode, real_toolchain, tmp_path, limits) == bytecode

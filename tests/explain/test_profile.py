@@ -13,6 +13,7 @@ from harness.errors import CaseError
 from harness.explain.profile import (
     Profile,
     ProfiledTurns,
+    Unprofiled,
     can_profile,
     lay_out,
     mean_profile,
@@ -23,13 +24,12 @@ from harness.explain.profile import (
 from harness.process import Limits
 from harness.records.run import Statistics
 from harness.toolchain import Toolchain
-from tests.explain.modules import Row, a_group, a_module, an_event, lines, with_profiler
+from tests.explain.modules import Row, a_device_event, a_group, a_module, an_event, lines, with_profiler
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
 REAL = Path(__file__).parent / "profiles"
 CONV, MATMUL = "main_dispatch_0_conv_16x16x32x3x3x16_f32", "main_dispatch_1_matmul_256x32x32_f32"
 LIMITS = Limits(seconds=60)
-GROUPS = {"host-execution": "host_dispatch_group", "dispatch-events": "dispatch_group"}
 
 
 @pytest.fixture
@@ -64,12 +64,18 @@ def test_a_dispatch_that_runs_several_times_and_on_several_devices_is_one() -> N
     assert read(groups, [*twice, other]).dispatch_ns == {"f": 22}
 
 
-def test_a_device_of_its_own_gives_sums() -> None:
-    groups = [
-        a_group(key, type="dispatch_group", ordinal=place, total_ns=total, time_ns_available=True)
-        for place, (key, total) in enumerate((("f", 600.0), ("g", 30.0), ("f", 60.0)))
+def test_of_a_device_of_its_own_the_first_call_does_not_count() -> None:
+    """It may compile what it runs: the second call takes as long as the third."""
+    times = [
+        ("f", 0, 9000),
+        ("g", 9000, 9010),
+        ("f", 9100, 9200),
+        ("g", 9200, 9210),
+        ("f", 9300, 9400),
+        ("g", 9400, 9410),
     ]
-    assert read(groups, calls=3) == Profile(calls=3, call_ns=1000, dispatch_ns={"f": 220, "g": 10})
+    rows = [a_device_event(key, start, end, ns_per_tick=2) for key, start, end in times]
+    assert read(rows, calls=3) == Profile(calls=3, call_ns=1000, dispatch_ns={"f": 200, "g": 20})
 
 
 def test_a_program_of_copies_alone() -> None:
@@ -100,15 +106,20 @@ def test_a_program_of_copies_alone() -> None:
             "the profile has a dispatch that it does not name (function (0, 1, 5))",
         ),
         (
-            [a_group("f", type="dispatch_group", total_ns=0.0, time_ns_available=False)],
+            [{**a_device_event("f", 0, 10), "clock_fit_available": False}],
             [],
             "the profile has no time of dispatch f: the device's clock is not known",
+        ),
+        (
+            [{**a_device_event("f", 0, 10), "valid": False}],
+            [],
+            "the profile has a dispatch without a valid time (f)",
         ),
         ([], [], "the profile of 1 call has nothing that the device did"),
         ([{"type": "host_dispatch_group"}], [], "iree-profile printed rows of an unknown form (KeyError("),
         ([{"no": "type"}], [], "iree-profile printed rows of an unknown form (ValueError("),
     ],
-    ids=["invalid", "dropped", "no time", "no name", "no clock", "nothing", "no key", "no type"],
+    ids=["invalid", "dropped", "no time", "no name", "no clock", "no time on a device", "nothing", "no key", "no type"],
 )
 def test_a_profile_that_is_not_to_be_trusted(dispatches: list[Row], queue: list[Row], sentence: str) -> None:
     with pytest.raises(CaseError) as caught:
@@ -184,10 +195,10 @@ def test_a_profile_has_its_calls_and_no_others(toolchain: Toolchain, tmp_path: P
     ("uri", "mode"), [("local-task", "host-execution"), ("vulkan", "dispatch-events"), ("hip://0", "dispatch-events")]
 )
 def test_each_kind_of_device_has_its_own_profile(toolchain: Toolchain, tmp_path: Path, uri: str, mode: str) -> None:
-    device = with_profiler(
-        profiler(toolchain),
-        dispatch=[a_group("f", type=GROUPS[mode], total_ns=30.0, time_ns_available=True)],
-    )
+    device = profiler(toolchain)
+    if mode == "dispatch-events":
+        events = [a_device_event("f", start, start + 10) for start in (0, 100, 200)]
+        device = with_profiler(device, dispatch=[{"type": "dispatch_summary", "invalid_dispatches": 0}, *events])
     profile = profile_module(a_module(device, tmp_path, uri=uri), tmp_path / "folder", 0.1, LIMITS, call_ns=1e9)
     assert profile.dispatch_ns == {"f": 10}
     assert option(commands(toolchain)[0], "device_profiling_mode") == f"{mode},executable-metadata"
@@ -213,17 +224,15 @@ def test_so_many_calls_as_can_be_read_soon(toolchain: Toolchain, tmp_path: Path)
     assert not any(option(command, "device_profiling_mode") for command in commands(toolchain))
 
 
-def test_without_a_time_the_module_is_timed_first(toolchain: Toolchain, tmp_path: Path) -> None:
-    module = a_module(profiler(toolchain), tmp_path, run_flags=["--fake_times_ns=50000000"])
-    assert profile_module(module, tmp_path / "folder", 0.1, LIMITS).calls == 3
-    assert len(commands(toolchain)) == 2
-
-
 def test_a_tool_that_fails(toolchain: Toolchain, tmp_path: Path) -> None:
     module = a_module(profiler(toolchain), tmp_path, run_flags=["--fake_exit=3"])
     with pytest.raises(CaseError, match=r"^iree-benchmark-module exited with status 3") as caught:
         profile_module(module, tmp_path / "folder", 0.1, LIMITS, call_ns=1e9)
     assert caught.value.stage == "measure"
+    assert not isinstance(caught.value, Unprofiled)
+    on_device = a_module(toolchain, tmp_path, run_flags=["--fake_exit=3"], uri="cuda")
+    with pytest.raises(Unprofiled, match=r"^iree-benchmark-module exited with status 3"):
+        profile_module(on_device, tmp_path / "folder", 0.1, LIMITS, call_ns=1e9)
     silent = a_module(toolchain, tmp_path, run_flags=["--fake_no_output"])
     with pytest.raises(CaseError, match="iree-benchmark-module printed JSON of an unknown form") as caught:
         time_module(silent, tmp_path / "folder", 0.1, LIMITS)

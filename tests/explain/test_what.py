@@ -25,8 +25,6 @@ LONG_LOOP = InnerLoop(depth=6, instructions=93, registers="zmm", multiply_adds=6
 def a_code(*inner: InnerLoop, fingerprint: str = "", **fields: Any) -> Code:
     """The code of a dispatch with these innermost loops."""
     code = Code(
-        architecture="x86-64",
-        instructions=sum(loop.instructions for loop in inner),
         size_bytes=None,
         registers=max((loop.registers for loop in inner), default=""),
         loops=len(inner),
@@ -64,7 +62,8 @@ def differences(
 
 def test_another_pipeline_with_other_tiles() -> None:
     phase, what, lines = differences(
-        an_executable(configured=OLD), an_executable(configured=configured(), targets="llvm.fma")
+        an_executable(configured=OLD),
+        an_executable(configured=configured().replace("1x8x12x8xf32", "1x8x12x9xf32"), targets="llvm.fma"),
     )
     assert phase == "executable-configurations"
     assert what == (
@@ -72,8 +71,11 @@ def test_another_pipeline_with_other_tiles() -> None:
         "to ConvTileAndDecomposeExpert with [1, 4, 1, 6]",
         "distribution goes from [4, 5, 6] to [0, 4, 5, 6] and vector_reduction from [1, 1, 1] to [8, 1, 1]",
     )
-    assert any(line.startswith("-") and OLD_PIPELINE in line for line in lines)
-    assert any(line.startswith("+") and "ConvTileAndDecomposeExpert" in line for line in lines)
+    # What decides comes before other lines that differ, and is not there twice.
+    deciding = lines[: lines.index("@@")]
+    assert OLD_PIPELINE in deciding[0] and "ConvTileAndDecomposeExpert" in deciding[1]
+    assert all("translation_info" in line or "lowering_config" in line for line in deciding)
+    assert not any("lowering_config" in line for line in lines[len(deciding) :] if line[0] in "+-")
 
 
 def test_other_tiles_and_options_of_one_pipeline() -> None:
@@ -127,7 +129,8 @@ def test_a_microkernel() -> None:
 def test_the_same_program() -> None:
     assert differences(an_executable(), an_executable()) == ("", (), ())
     code = a_code(LONG_LOOP)
-    assert differences(an_executable(), an_executable(), code, code) == ("", (), ())
+    same = "the final code is the same, instruction for instruction"
+    assert differences(an_executable(), an_executable(), code, code) == ("", (same,), ())
 
 
 def test_the_same_ir_and_other_code() -> None:
@@ -200,6 +203,14 @@ def test_another_pipeline_of_what_is_split_tells_more_than_the_copy_beside_it() 
     assert what[-1] == "3.12.0 splits it: 1 dispatch on 3.10.0, 2 on 3.12.0"
 
 
+def test_the_kernel_beside_copies_is_compared_under_any_name() -> None:
+    flow = "func.func @copy() {\n  return\n}"
+    copies = [an_executable(f"copy_{n}", flow=flow, configured="", targets=f"llvm.memcpy {n}") for n in (0, 1)]
+    other = an_executable("n_dispatch_0_conv_2d_8_f32", flow=FLOW.replace("8x12x8", "12x8x8"), targets="llvm.fma")
+    _, what, _ = differences([an_executable("m_dispatch_0_conv_8_f32", configured=OLD)], [other, *copies])
+    assert any(sentence.startswith("the pipeline goes from CPUDoubleTilingExpert") for sentence in what)
+
+
 def test_a_dispatch_of_one_side() -> None:
     part = replace(a_part((), ("a",)), matched_by="")
     found = with_differences(part, Program.of("3.10.0", []), Program.of("3.12.0", [an_executable("a")]))
@@ -236,7 +247,10 @@ def tensors(*texts: str, encoding: str = "") -> list[Tensor]:
         (
             tensors("8x12xf32", "4xf32"),
             tensors("12x8xf32", "4xf16"),
-            ["input 0 goes from 8x12xf32 to 12x8xf32 (transposed) and the output goes from 4xf32 to 4xf16"],
+            [
+                "input 0 is transposed",
+                "input 0 goes from 8x12xf32 to 12x8xf32 (transposed) and the output goes from 4xf32 to 4xf16",
+            ],
         ),
         (
             tensors("8x12xf32", "4xf32"),

@@ -162,20 +162,20 @@ def test_a_change_outside_of_dispatches() -> None:
         (
             "regressed",
             {},
-            ": the compiler made the same IR of it on both sides, which leaves LLVM, the runtime "
+            ": its dispatches have the same IR on both sides, and the same schedule, which leaves LLVM, the runtime "
             "(3.10.0 and 3.12.0) and the machine.",
         ),
         (
             "regressed",
             {"head": a_side("3.10.0", label="b")},
-            ": the compiler made the same code of it on both sides, which leaves how it is run (its flags, the device) "
-            "and the machine.",
+            ": its dispatches have the same code on both sides, and the same schedule, which leaves how it is run "
+            "(its flags, the device) and the machine.",
         ),
         (
             "unchanged",
             {},
-            "takes as long on both sides (10.0 ms on iree==3.10.0, 12.0 ms on iree==3.12.0): the compiler made "
-            "the same IR of it on both sides.",
+            "takes as long on both sides (10.0 ms on iree==3.10.0, 12.0 ms on iree==3.12.0): its dispatches have "
+            "the same IR on both sides, and the same schedule.",
         ),
     ],
 )

@@ -6,12 +6,14 @@ import csv
 import json
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 
 from harness.errors import RunError
 from harness.records.comparison import Explained
+from harness.records.explanation import Elsewhere
 from harness.report import Format, render
 from harness.report.explanation_words import method_line, part_names, short_form, time_lines
 from harness.report.github import render_comment
@@ -59,8 +61,8 @@ def test_a_part_that_is_not_timed_has_no_times_and_the_line_of_the_host_says_so(
     conv = make_part("conv", 0.0, 0.0, "inconclusive", base=("d_1",), head=("d_1",), is_timed=False)
     explanation = make_explanation(conv, make_part("pad", 1.0, 1.0))
     text = render(explanation, "markdown")
-    assert "| `host, waits, what is not timed`" in text
-    assert "the rest stands as host, waits, what is not timed" in text
+    assert "| `host, waits and what is not timed`" in text
+    assert "the rest stands as host, waits and what is not timed" in text
     (row,) = [line for line in text.splitlines() if line.startswith("| `conv`")]
     assert "0.0" not in row
     assert [part.name for part in short_form(explanation).parts] == ["pad"]
@@ -104,7 +106,7 @@ def test_what_is_not_quite_alike_is_said_of_the_first() -> None:
 
 def test_a_change_whose_code_is_the_same_says_so_and_one_without_parts_too() -> None:
     same = make_explanation(make_part("conv", 4.0, 8.0, "regressed"))
-    assert "The code is the same on both sides." in render(same, "markdown")
+    assert "The IR is the same on both sides, at every phase." in render(same, "markdown")
     none = make_explanation(make_part("conv", 4.0, 8.0, "inconclusive"), schedule=())
     text = render(none, "markdown")
     assert "No single part is known to have changed, though the latency has." in text
@@ -123,14 +125,33 @@ def test_how_the_times_came_about() -> None:
     explanation = make_explanation()
     assert "a call takes +1.2 % on base and +2.0 % on head" in method_line(explanation)
     assert "add up to 99.7 % of a call of base" in method_line(explanation)
-    assert method_line(replace(explanation, method="alone")).startswith("Dispatches are timed one by one")
+    bare = Elsewhere(device_ns={}, host_ns=3e6, profiled_ratio=1.0)
+    alone = replace(explanation, method="alone", base_elsewhere=bare, head_elsewhere=bare)
+    assert method_line(alone).startswith("Each dispatch is timed by itself")
+    assert method_line(alone).endswith("the rest stands as host, copies, fills and waits.")
 
 
 def test_an_undecided_one_asks_for_more_time() -> None:
     explanation = make_explanation()
     unsure = replace(explanation, latency=replace(explanation.latency, verdict="inconclusive"))
-    unsure = replace(unsure, command=("harness", "explain", "a", "b", "--budget", "120"))
-    assert "harness explain a b --budget 240" in render(unsure, "terminal", width=200)
+    assert "giving it more time, with --budget" in render(unsure, "terminal")
+
+
+def test_variants_of_a_run_are_told_apart_flag_by_flag() -> None:
+    explanation = make_explanation()
+    sides = {name: replace(getattr(explanation, name), variants=(name,)) for name in ("base", "head")}
+    text = render(replace(explanation, **sides), "terminal", width=200)
+    suite = explanation.head.suite
+    assert f"harness bisect {suite} --case rdb/stock@cpu --over flags --base base" in text
+    assert "harness bisect" not in render(explanation, "terminal")
+
+
+def test_the_next_step_names_the_folder_that_holds_it() -> None:
+    text = render(make_explanation(), "terminal", width=200, results=Path("/mine"))
+    assert "harness plot /mine/20261122-140000-esrgan-explain --kind waterfall" in text
+    comparison = make_comparison([make_timed("rdb/stock@cpu", 169.0, 4.2, "regressed")], explained=(explained(),))
+    text = render(comparison, "terminal", width=200, results=Path("/mine"))
+    assert "harness report /mine/20261122-140000-esrgan-explain" in text
 
 
 @settings(deadline=None, max_examples=20)

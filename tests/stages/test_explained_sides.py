@@ -15,7 +15,6 @@ from harness.stages.explained_sides import asked_words, find_asked, pair_of_runs
 from harness.stages.options import ExplainOptions
 from tests.compare.runs import a_case, a_side
 
-RUN = Path("results/run")
 STOCK, FAST, INERT = a_case("stock", baseline=True), a_case("fast", baseline=False), a_case("inert", baseline=False)
 OTHER = [a_case(variant, device="gpu", baseline=variant == "stock") for variant in ("stock", "fast")]
 SIDE = a_side(STOCK, FAST, INERT, label="results/run")
@@ -28,8 +27,8 @@ TWO_DEVICES = a_side(STOCK, FAST, *OTHER, label="results/run")
         ({"words": ("a", "b", "m/v@d")}, ("a", "b"), "m/v@d"),
         ({"words": ("a", "b"), "case": "m/v@d"}, ("a", "b"), "m/v@d"),
         ({"words": ("a", "b")}, ("a", "b"), None),
-        ({"words": ("m/v@d",), "within": RUN}, (), "m/v@d"),
-        ({"within": RUN, "variants": ("fast",)}, (), None),
+        ({"words": ("run", "m/v@d"), "within": True}, ("run",), "m/v@d"),
+        ({"words": ("run",), "within": True, "variants": ("fast",)}, ("run",), None),
     ],
 )
 def test_words_of_a_command_line(options: dict[str, Any], sides: tuple[str, ...], case: str | None) -> None:
@@ -43,12 +42,16 @@ def test_words_of_a_command_line(options: dict[str, Any], sides: tuple[str, ...]
         ({"words": ("a", "b", "c", "d")}, "4 words are given, and harness explain takes base, head and the case"),
         ({"words": ("a",)}, "give two sides and a case, as in `harness explain"),
         ({"words": ("a", "b", "c"), "case": "d"}, "c and --case d both say which case is meant; leave one of them out"),
-        ({"words": ("a", "b"), "variants": ("fast",)}, "--variant is for --within RUN"),
+        ({"words": ("a", "b"), "variants": ("fast",)}, "--variant is for variants of one run; give --within too"),
+        ({"within": True, "variants": ("fast",)}, "or one run with --within and --variant"),
         (
-            {"words": ("a", "b"), "within": RUN},
-            "2 words are given, and harness explain takes the case alone; leave out b",
+            {"words": ("a", "b", "c"), "within": True},
+            "3 words are given, and harness explain takes a run and the case with --within; leave out c",
         ),
-        ({"within": RUN, "variants": ("a", "b", "c")}, "--variant is given 3 times, and there are two sides"),
+        (
+            {"words": ("a",), "within": True, "variants": ("a", "b", "c")},
+            "--variant is given 3 times, and there are two sides",
+        ),
     ],
 )
 def test_words_that_do_not_go_together(options: dict[str, Any], sentence: str) -> None:

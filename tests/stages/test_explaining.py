@@ -94,6 +94,8 @@ class Edges:
 
     def final_code(self, _: object, names: Sequence[str]) -> Mapping[str, Code]:
         """Nothing, of the names that are kept."""
+        if self.code_error == INTERRUPTED:
+            raise KeyboardInterrupt
         if self.code_error:
             raise CaseError("ir", self.code_error)
         self.coded.append(names)
@@ -142,6 +144,14 @@ def test_one_that_is_stopped_says_so_and_compiles_nothing_more(edges: Edges) -> 
     assert found.is_stopped
     assert found.explanation.notes[0] == INTERRUPTED
     assert edges.coded == []
+
+
+def test_one_that_is_stopped_after_measuring_loses_nothing_of_that(edges: Edges) -> None:
+    edges.code_error = INTERRUPTED
+    found = edges.explain()
+    assert found.is_stopped
+    assert [part.operation for part in found.explanation.parts] == ["conv", "pad"]
+    assert "Interrupted before the final code was compared" in found.explanation.notes
 
 
 def test_what_is_not_there_is_told_in_a_sentence(edges: Edges) -> None:
