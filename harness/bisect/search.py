@@ -29,7 +29,6 @@ class Measured:
         standing: By the judge's rule, with the floor that was asked for.
         centre: Estimate of log(head / base).
         low: Lower end of its interval; high the upper one.
-        p: Of no difference.
         reason: Why it stands so, in plain words.
     """
 
@@ -37,7 +36,6 @@ class Measured:
     centre: float
     low: float
     high: float
-    p: float = 0.0
     reason: str = ""
 
     @property
@@ -120,7 +118,7 @@ def find_steps(first: int, last: int, measure: Measure, floor: float) -> Finding
     return Findings(
         steps=tuple(sorted(search.steps, key=lambda step: order * step.before)),
         probes=tuple(search.probes),
-        open=search.open,
+        open=search.open | search.gradual(),
     )
 
 
@@ -128,9 +126,18 @@ class _Search:
     def __init__(self, measure: Measure, floor: float) -> None:
         self._measure = measure
         self._floor = floor
+        self._without: list[tuple[int, int]] = []
         self.steps: list[Step] = []
         self.probes: list[Probe] = []
         self.open: dict[tuple[int, int], str] = {}
+
+    def gradual(self) -> dict[tuple[int, int], str]:
+        """Stretches whose ends differ though no step is in them, and why."""
+        return {
+            (first, last): "its ends differ, but no two neighbours by more than the floor: it came little by little"
+            for first, last in self._without
+            if not any({step.before, step.after} <= {first, last, *_inside(first, last)} for step in self.steps)
+        }
 
     def halve(self, first: int, last: int) -> list[tuple[int, int]]:
         """Find one step of a stretch; the stretches that are still to be searched."""
@@ -151,12 +158,14 @@ class _Search:
                 after = place
             else:
                 passed_over.add(place)
-        size = whole if (before, after) == (first, last) else self._probe(before, after, self._floor)
-        if isinstance(size, Unusable) or not size.differs:
+        size = self._probe(before, after, self._floor)
+        if isinstance(size, Measured) and size.differs:
+            between = tuple(place for place in _inside(before, after) if place in passed_over)
+            self.steps.append(Step(before=before, after=after, passed_over=between, size=size))
+        elif isinstance(size, Measured) and size.standing == "equal":
+            self._without.append((first, last))  # both lie half way; the steps are before and behind them
+        else:
             self.open[before, after] = f"it lies between these, but they do not differ directly: {size.reason}"
-            return []
-        between = tuple(place for place in _inside(before, after) if place in passed_over)
-        self.steps.append(Step(before=before, after=after, passed_over=between, size=size))
         return [(begin, end) for begin, end in ((first, before), (after, last)) if begin != end]
 
     def _nearer(self, first: int, place: int, edge: float, whole: Measured) -> Nearer:
@@ -167,17 +176,22 @@ class _Search:
 
     def _probe(self, base: int, head: int, floor: float) -> Measured | Unusable:
         for probe in self.probes:
-            # What lies beyond a farther edge lies beyond this one too.
-            if (probe.base, probe.head) == (base, head) and probe.floor >= floor and _differs(probe.found):
+            if (probe.base, probe.head) == (base, head) and _tells(probe, floor):
                 return probe.found
         found = self._measure(base, head, floor)
-        nearer: Nearer = "head" if _differs(found) else "base"
+        nearer: Nearer = "head" if isinstance(found, Measured) and found.differs else "base"
         self.probes.append(Probe(base=base, head=head, floor=floor, found=found, nearer=nearer))
         return found
 
 
-def _differs(found: Measured | Unusable) -> bool:
-    return isinstance(found, Measured) and found.differs
+def _tells(probe: Probe, floor: float) -> bool:
+    """Whether a measurement that was made with another edge says what one with this floor would."""
+    found, edge = probe.found, math.log1p(floor)
+    if isinstance(found, Unusable) or found.standing == "open":
+        return False
+    if found.differs:  # what lies beyond a farther edge lies beyond this one too
+        return probe.floor >= floor
+    return -edge <= found.low and found.high <= edge
 
 
 def middle(before: int, after: int, passed_over: AbstractSet[int]) -> int | None:

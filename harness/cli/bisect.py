@@ -12,6 +12,7 @@ from harness.metrics import metric_named
 from harness.records.bisection import Bisection
 from harness.report.bisect_page import bisect_json, bisect_page, times_that_of
 from harness.report.markdown import to_markdown
+from harness.report.outcome import bisect_exit_code
 from harness.stages.bisect_underway import BisectOptions, BisectUnderway
 from harness.stages.bisecting import bisect_releases, underway_of
 from harness.stages.bisecting_parts import bisect_parts
@@ -44,15 +45,14 @@ def bisect(
         underway = underway_of(options, ("harness", *sys.argv[1:]), progress)
         with underway:
             found = _found(underway)
-            if found.finished:
-                underway.directory.finish(bisect_json(found), to_markdown(bisect_page(found)))
+            underway.directory.finish(bisect_json(found), to_markdown(bisect_page(found)))
     if format == "json":
         print_text(bisect_json(found))
     else:
         print_page(bisect_page(found), format)
     if not options.quiet:
         tell(f"Kept in {underway.directory.path}")
-    return ExitCode.INCONCLUSIVE if found.open or not found.finished else ExitCode.OK
+    return bisect_exit_code(found)
 
 
 def _found(underway: BisectUnderway) -> Bisection:
