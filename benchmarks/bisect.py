@@ -280,8 +280,8 @@ def render(programs: Mapping[bool, Sequence[Program]], histories: int = HISTORIE
     return blocks(
         f"{histories} histories of each of {sizes} releases a line, seeded. `right`: a step is named, and every one "
         "that is named is there; `wrong`: a step is named that is not there; the rest says that it cannot tell. The "
-        "minutes are those of measuring; compiles and installations come on top, one a release that is asked for. `git bisect "
-        "right`: by one process a release.",
+        "minutes are those of measuring; compiles and installations come on top, one a release that is asked for. "
+        "`git bisect right`: by one process a release.",
         table([*HEADS, *TAKES], rows, numbers=[False, *[True] * 9]),
         "One step of 5 %, by the number of releases:",
         table(["releases", *HEADS[2:], *TAKES], by_size, numbers=[True] * 9),
