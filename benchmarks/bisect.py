@@ -31,7 +31,7 @@ from harness.bisect.search import Measured, Unusable, find_steps, middle
 from harness.compare.engine import Generation, Task, decide
 from harness.records.bisection import Trial
 from harness.report.markdown_text import blocks, table
-from harness.stages.bisect_underway import BisectOptions
+from harness.stages.bisect_options import BisectOptions
 from harness.stats.pairing import FloatArray
 
 ROOT = Path(__file__).parents[1]

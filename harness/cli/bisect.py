@@ -13,10 +13,11 @@ from harness.records.bisection import Bisection
 from harness.report.bisect_page import bisect_json, bisect_page, times_that_of
 from harness.report.markdown import to_markdown
 from harness.report.outcome import bisect_exit_code
-from harness.stages.bisect_underway import BisectOptions, BisectUnderway
+from harness.stages.bisect_options import BisectOptions, VerdictOptions
+from harness.stages.bisect_underway import BisectUnderway
 from harness.stages.bisecting import bisect_releases, underway_of
 from harness.stages.bisecting_parts import bisect_parts
-from harness.stages.verdict import Judged, VerdictOptions, Word, judge_now
+from harness.stages.verdict import Judged, Word, judge_now
 
 # As `git bisect run` wants it.
 _CANNOT_TELL = 125

@@ -10,108 +10,34 @@ import math
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from harness.bisect.judged import as_measured, error_of, measurements_of_search, rule_of_measurements
 from harness.bisect.search import Measured, Unusable
 from harness.bisect.trials import Place, try_pair, why_unmeasured
-from harness.compare.options import CALL_LIMIT_S
 from harness.compare.pairs import Pair
 from harness.compare.sides import describe_machine
 from harness.errors import CaseError, Interrupted, RunError
 from harness.machine.environment import capture_environment
 from harness.metrics import LATENCY, TIMED, Metric
-from harness.options import Flag, Positive, Quiet, Share, Verbose
 from harness.progress import Progress
-from harness.records.bisection import Bisection, Nearer, Over, Position, Trial
+from harness.records.bisection import Bisection, Nearer, Position, Trial
 from harness.records.comparison import Verdict
+from harness.stages.bisect_options import BisectOptions
 from harness.stages.explaining import Terms, explain_pair, keep
-from harness.stages.options import CompileTimeout, compile_limits
+from harness.stages.options import compile_limits
 from harness.stages.positions import make_place, measuring_of
 from harness.stats.rule import Rule
 from harness.store.bisect_directory import BisectDirectory, KeptSentence
 from harness.store.run_directory import HEADER_FILE, RunDirectory
-from harness.suite.completion import CASES
 from harness.toolchain import Toolchain
 
 # Why a position was not measured for lack of time; such a one has no trial.
 SPENT = "the budget of all measurements was spent"
 _DIFFERENT: frozenset[Verdict] = frozenset({"regressed", "improved"})
-_Releases = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class BisectOptions:
-    """What a user can choose about a bisect.
-
-    Attributes:
-        suite: The suite's TOML file.
-        case: The case, as `harness list` shows it.
-        over: Search releases between --good and --bad, or which of the variant's flags, plugins and plugin options make
-            the difference to --base.
-        good: Release on which the case was good, as in iree==3.6.0.
-        bad: Release on which it is bad.
-        fixed: Release beyond the bad one on which it is good again; since when is searched too.
-        release: Only these between the ends (default: all that the package index has); repeatable.
-        skip: None of these releases; repeatable.
-        pre: Pre-releases too, which pip finds where PIP_FIND_LINKS says.
-        base: With --over flags: the variant that the case's is held against (default: the suite's baseline).
-        toolchain: With --over flags: under this release (default: the one that is installed).
-        metric: latency, instructions, compile-time, dispatches, copies, fills, transient-memory, module-size,
-            dispatch-size, or an op count of the suite as in flow/tensor.empty.
-        floor: Relative change below which nothing counts as a step (default: the suite's, else the metric's).
-        row_budget: Wall seconds for looking at one pair; it is more where calls are so long that a verdict needs more,
-            up to --row-cap, and confirming a finding takes as much again.
-        row_cap: Wall seconds for looking at one pair whose calls take long.
-        budget: Wall seconds of all measurements together; what is not known then is found out with --resume.
-        seed: Of the order of turns.
-        resume: Go on with this bisect (its folder, or latest): what was decided is not measured again, and of one that
-            ended, what stayed open is, for which --row-budget and --row-cap may be given anew.
-        results: Where the bisect's directory goes, and its runs.
-        compile_timeout: Seconds after which a compile is stopped.
-        call_timeout: Seconds after which a turn is stopped.
-        wait: Wait while another harness measures on this machine; else measure beside it.
-        quiet: Say nothing while it works.
-        verbose: As of a run.
-    """
-
-    suite: Path | None = None
-    _: KW_ONLY
-    case: Annotated[str | None, CASES] = None
-    over: Over = "releases"
-    good: str | None = None
-    bad: str | None = None
-    fixed: str | None = None
-    release: _Releases = ()
-    skip: _Releases = ()
-    pre: Flag = False
-    base: str | None = None
-    toolchain: str | None = None
-    metric: str = LATENCY.name
-    floor: Share | None = None
-    row_budget: Positive = 60.0
-    row_cap: Positive = 1800.0
-    budget: Positive | None = None
-    seed: int = 0
-    resume: Path | None = None
-    results: Path = Path("results")
-    compile_timeout: CompileTimeout = 900.0
-    call_timeout: Positive = CALL_LIMIT_S
-    wait: bool = True
-    quiet: Quiet = False
-    verbose: Verbose = False
-
-    @property
-    def chosen(self) -> tuple[Path, str]:
-        """Suite and case, once it is known that both are given."""
-        assert self.suite is not None and self.case is not None  # noqa: S101 (whoever begins a bisect makes sure)
-        return self.suite, self.case
 
 
 class BisectUnderway:
@@ -393,5 +319,5 @@ def _run_of(directory: BisectDirectory, name: str) -> Path | None:
 
 
 def _said(trial: Trial) -> str:
-    ratio = "" if trial.ratio is None else f", {trial.ratio:.3f} of it"
+    ratio = "" if trial.ratio is None else f", {trial.ratio:.3f} times"
     return f"{trial.head} beside {trial.base}: {trial.verdict}{ratio} ({trial.reason})"

@@ -25,7 +25,8 @@ from harness.machine.environment import capture_environment
 from harness.metrics import Metric
 from harness.progress import Progress
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
-from harness.stages.bisect_underway import BisectOptions, BisectUnderway
+from harness.stages.bisect_options import BisectOptions
+from harness.stages.bisect_underway import BisectUnderway
 from harness.stages.bisecting_parts import question_of, toolchain_of
 from harness.stages.positions import require_metric
 from harness.store.bisect_directory import BegunBisect, BisectDirectory, KeptSentence

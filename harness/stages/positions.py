@@ -6,7 +6,6 @@ import glob
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from harness.bisect.search import Unusable
 from harness.bisect.trials import Measuring, Place
@@ -15,6 +14,7 @@ from harness.compare.pairs import side_of
 from harness.errors import SuiteError, UsageError
 from harness.metrics import METRICS, REFERENCE_FACTS, Metric, metric_named
 from harness.progress import Progress
+from harness.stages.bisect_options import BisectOptions, VerdictOptions
 from harness.stages.options import RunOptions, compile_limits
 from harness.stages.run import run_suite
 from harness.store.evidence import find_failure
@@ -23,45 +23,7 @@ from harness.store.run_directory import RunDirectory, load_run
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain
 
-
-class Choices(Protocol):
-    """What `harness bisect` and `harness verdict` let a user choose about compiling and measuring."""
-
-    @property
-    def metric(self) -> str:
-        """Its registered name."""
-
-    @property
-    def row_budget(self) -> float:
-        """Wall seconds for looking at one pair; `row_cap` where its calls take long."""
-
-    @property
-    def row_cap(self) -> float:
-        """See there."""
-
-    @property
-    def seed(self) -> int:
-        """Of the order of turns."""
-
-    @property
-    def results(self) -> Path:
-        """Where runs go."""
-
-    @property
-    def compile_timeout(self) -> float:
-        """Seconds after which a compile is stopped; `call_timeout` likewise of a turn."""
-
-    @property
-    def call_timeout(self) -> float:
-        """See there."""
-
-    @property
-    def wait(self) -> bool:
-        """Whether to wait while another harness measures on this machine."""
-
-    @property
-    def verbose(self) -> bool:
-        """As of a run."""
+Options = BisectOptions | VerdictOptions
 
 
 def require_metric(name: str) -> Metric:
@@ -81,7 +43,7 @@ def make_place(
     suite: Path,
     case: str,
     toolchain: Toolchain,
-    choices: Choices,
+    options: Options,
     progress: Progress,
     *,
     others: Sequence[Toolchain] = (),
@@ -103,26 +65,26 @@ def make_place(
     """
     run = resume
     if run is None or not (run / FINISHED_FILE).is_file():
-        options = RunOptions(
+        unmeasured = RunOptions(
             suite,
             resume=resume,
             patterns=(glob.escape(case),),
             measure=False,
-            results=choices.results,
-            compile_timeout_s=choices.compile_timeout,
-            call_timeout_s=choices.call_timeout,
-            wait=choices.wait,
-            verbose=choices.verbose,
+            results=options.results,
+            compile_timeout_s=options.compile_timeout,
+            call_timeout_s=options.call_timeout,
+            wait=options.wait,
+            verbose=options.verbose,
         )
         try:
             run = run_suite(
-                options,
+                unmeasured,
                 progress,
                 (toolchain,),
                 others=others,
                 purpose="compare",
                 on_begin=on_begin,
-                with_reference=require_metric(choices.metric) in REFERENCE_FACTS,
+                with_reference=require_metric(options.metric) in REFERENCE_FACTS,
             )
         except SuiteError as error:
             return Unusable(reason=str(error))
@@ -150,7 +112,7 @@ def place_in(run: Path, name: str, case: str, toolchain: Toolchain, label: str =
 
 
 def measuring_of(
-    choices: Choices, metric: Metric, noise: float, progress: Progress, *, left_s: float = math.inf
+    options: Options, metric: Metric, noise: float, progress: Progress, *, left_s: float = math.inf
 ) -> Measuring:
     """How positions are measured beside each other.
 
@@ -160,13 +122,13 @@ def measuring_of(
     """
     return Measuring(
         metric=metric,
-        budget_s=min(choices.row_budget, left_s),
-        cap_s=min(choices.row_cap, left_s),
+        budget_s=min(options.row_budget, left_s),
+        cap_s=min(options.row_cap, left_s),
         noise=noise,
-        seed=choices.seed,
-        call_limit_s=choices.call_timeout,
-        compile_limits=compile_limits(choices.compile_timeout),
-        wait=choices.wait,
+        seed=options.seed,
+        call_limit_s=options.call_timeout,
+        compile_limits=compile_limits(options.compile_timeout),
+        wait=options.wait,
         cache=cache_root(),
         progress=progress,
     )

@@ -23,7 +23,8 @@ from harness.records.explanation import Explanation
 from harness.records.run import Run, ToolchainRecord
 from harness.report.bisect_page import bisect_json
 from harness.stages import bisect_underway, bisecting, bisecting_parts
-from harness.stages.bisect_underway import BisectOptions, BisectUnderway
+from harness.stages.bisect_options import BisectOptions
+from harness.stages.bisect_underway import BisectUnderway
 from harness.stages.bisecting import bisect_releases, turned_round, underway_of
 from harness.stages.bisecting_parts import bisect_parts
 from harness.stages.explaining import Found
@@ -406,7 +407,7 @@ def test_each_measurement_is_a_line_and_a_note(machine: Machine) -> None:
     lines = (underway.directory.path / TRIALS_FILE).read_text().splitlines()
     assert len(lines) == len(machine.asked) == len(found.trials)
     assert notes.lines[0] == "9 releases from 3.0.0 to 3.8.0: about 8 measurements of latency tell"
-    assert notes.lines[1] == "3.8.0 beside 3.0.0: regressed, 1.400 of it (it is so)"
+    assert notes.lines[1] == "3.8.0 beside 3.0.0: regressed, 1.400 times (it is so)"
 
 
 def test_a_measurement_seen_from_the_other_side() -> None:

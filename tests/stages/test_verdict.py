@@ -13,7 +13,8 @@ from harness.errors import NothingSelected, RunError, SuiteError, UsageError
 from harness.progress import Silent
 from harness.records.run import Build, Failure, Statistics, ToolchainRecord
 from harness.stages import positions, verdict
-from harness.stages.verdict import Judged, VerdictOptions, judge_now
+from harness.stages.bisect_options import VerdictOptions
+from harness.stages.verdict import Judged, judge_now
 from harness.store.run_directory import RunDirectory
 from tests.builders import make_case, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain
