@@ -40,7 +40,7 @@ BEGIN, END = "<!-- made by `python -m benchmarks.bisect`: begin -->", "<!-- benc
 SIZES = (16, 64, 256)
 STEPS = (0.02, 0.05, 0.20, 1.00)
 FLOOR = 0.01
-HISTORIES = 200
+HISTORIES = 100
 # Nothing is played back of shorter streams, since every measurement would be nearly the same.
 _LEAST_GENERATIONS = 100
 
@@ -106,6 +106,7 @@ class Played:
     measurements: int = 0
     generations: int = 0
     seconds: float = 0.0
+    started: int | None = None
 
     def search(self) -> list[Pair]:
         """The steps that `harness bisect` names, each in the order of the history."""
@@ -162,8 +163,12 @@ class Played:
     def _took(self, place: int) -> float:
         level = self.history.levels[place]
         assert level is not None
+        processes = self.program.processes
+        if self.started is None:  # each process is the next one, as close in time as it can be
+            self.started = int(self.rng.integers(len(processes)))
+        took = level * float(processes[(self.started + self.measurements) % len(processes)])
         self.measurements += 1
-        return level * float(self.rng.choice(self.program.processes))
+        return took
 
 
 @dataclass(frozen=True, kw_only=True)

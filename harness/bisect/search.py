@@ -132,12 +132,15 @@ class _Search:
         self.open: dict[tuple[int, int], str] = {}
 
     def gradual(self) -> dict[tuple[int, int], str]:
-        """Stretches whose ends differ though no step is in them, and why."""
-        return {
-            (first, last): "its ends differ, but no two neighbours by more than the floor: it came little by little"
-            for first, last in self._without
-            if not any({step.before, step.after} <= {first, last, *_inside(first, last)} for step in self.steps)
-        }
+        """The widest stretches whose ends differ though no step and nothing unknown is in them, and why."""
+        found: dict[tuple[int, int], str] = {}
+        told = [*((step.before, step.after) for step in self.steps), *self.open]
+        for first, last in self._without:
+            within = {first, last, *_inside(first, last)}
+            in_wider = any(within <= {*wide, *_inside(*wide)} for wide in found)
+            if not in_wider and not any(set(pair) <= within for pair in told):
+                found[first, last] = "its ends differ, but no two neighbours by more than the floor: it came bit by bit"
+        return found
 
     def halve(self, first: int, last: int) -> list[tuple[int, int]]:
         """Find one step of a stretch; the stretches that are still to be searched."""
@@ -151,6 +154,7 @@ class _Search:
         while (place := middle(before, after, passed_over)) is not None:
             nearer = self._nearer(first, place, edge, whole)
             if nearer == "between":
+                self._without.append((first, last))
                 return [(first, place), (place, last)]
             if nearer == "base":
                 before = place

@@ -157,10 +157,10 @@ class BisectUnderway:
         rule, noise = rule_of_measurements(self.planned, floor), self.directory.begun.noise
         measuring = measuring_of(self.options, self.metric, noise, self.progress, left_s=self._left_s)
         with self._counting_seconds():
-            found = try_pair(first, second, rule, measuring, list(self.trials.values()))
-        if found.verdict == "inconclusive" and self._left_s <= 0:
+            trial = try_pair(first, second, rule, measuring, list(self.trials.values()))
+        if trial.verdict == "inconclusive" and self._left_s <= 0:
             self._is_spent = True  # more time might have told
-        return found
+        return trial
 
     @contextlib.contextmanager
     def _counting_seconds(self) -> Iterator[None]:

@@ -108,7 +108,7 @@ class Machine:
         log, edge = math.log(ratio), math.log1p(rule.floor)
         verdict: Verdict = "unchanged" if abs(log) <= edge else "regressed" if log > 0 else "improved"
         if head.name in self.noisy:
-            verdict, ratio = "inconclusive", 1.2
+            verdict, ratio = "inconclusive", 1.0
         return Trial(
             base=base.name,
             head=head.name,
@@ -298,7 +298,8 @@ def test_what_stayed_open_is_measured_again_with_more_time(machine: Machine) -> 
         second = bisect_releases(again)
         again.directory.finish(bisect_json(second), "")
     assert [(step.before, step.after) for step in second.steps] == [("3.4.0", "3.5.0")]
-    assert {head for _, head in machine.asked[asked:]} == {"3.4.0", "3.5.0"}, "what was decided is not measured again"
+    twice = {*machine.asked[:asked]} & {*machine.asked[asked:]}
+    assert {head for _, head in twice} == {"3.4.0", "3.5.0"}, "what was decided is not measured again"
     assert second.error == pytest.approx(first.error * len(machine.asked) / asked), "all that was measured counts"
     with pytest.raises(RunError, match="this bisect has its answer"):
         underway_of(options, (), Silent())
