@@ -225,6 +225,11 @@ def is_right(found: Sequence[Pair], history: History) -> bool:
     return bool(found) and all(step in history.steps for step in found)
 
 
+def is_wrong(found: Sequence[Pair], history: History) -> bool:
+    """Whether a step is named where there is none; a range that has it, with releases that are not told, is not."""
+    return any(not any(first <= one and two <= last for one, two in history.steps) for first, last in found)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Score:
     """What became of one history, with `harness bisect` and by hand."""
@@ -247,7 +252,7 @@ def played(kind: Kind, size: int, step: float, seed: int, programs: Sequence[Pro
     found, by_hand = ours.search(), theirs.by_hand()
     return Score(
         right=is_right(found, history),
-        wrong=any(named not in history.steps for named in found),
+        wrong=is_wrong(found, history),
         all_found=found == history.steps,
         right_by_hand=is_right(by_hand, history),
         measurements=ours.measurements,
@@ -284,9 +289,9 @@ def render(programs: Mapping[bool, Sequence[Program]], histories: int = HISTORIE
     sizes = ", ".join(f"{size}" for size in SIZES)
     return blocks(
         f"{histories} histories of each of {sizes} releases a line, seeded. `right`: a step is named, and every one "
-        "that is named is there; `wrong`: a step is named that is not there; the rest says that it cannot tell. The "
-        "minutes are those of measuring; compiles and installations come on top, one a release that is asked for. "
-        "`git bisect right`: by one process a release.",
+        "that is named is there; `wrong`: a step is named where there is none; the rest names a range, or says that it "
+        "cannot tell. The minutes are those of measuring; compiles and installations come on top, one a release that "
+        "is asked for. `git bisect right`: by one process a release.",
         table([*HEADS, *TAKES], rows, numbers=[False, *[True] * 9]),
         "One step of 5 %, by the number of releases:",
         table(["releases", *HEADS[2:], *TAKES], by_size, numbers=[True] * 9),

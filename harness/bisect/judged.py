@@ -36,14 +36,14 @@ def rule_of_measurements(number: int, floor: float) -> Rule:
     """The rule of each of so many measurements.
 
     The error that all of them may make together is shared by them (Bonferroni), on the side that calls two equal ones
-    changed and on the side that calls two different ones equal. To call two equal ones changed takes a finding and its
-    confirmation in fresh processes, so the share is that of both together.
+    changed, before any confirmation, and on the side that calls two different ones equal. So what is called changed has
+    an interval without zero in it, as a rule.
 
     Args:
         floor: Where the edge lies between one end and the other, as a share.
     """
-    share, usual = ERROR / number, Rule()
-    return replace(usual, floor=floor, alpha=min(usual.alpha, share / usual.confirm_alpha), confidence=1 - 2 * share)
+    share = ERROR / number
+    return replace(Rule(), floor=floor, alpha=share, confidence=1 - 2 * share)
 
 
 def error_of(measured: int, planned: int) -> float:

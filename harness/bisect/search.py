@@ -149,7 +149,7 @@ class _Search:
             if isinstance(whole, Unusable) or whole.standing == "open":
                 self.open[first, last] = whole.reason
             return []
-        edge = math.expm1(abs(whole.centre) / 2)
+        edge = edge_of(whole, self._floor)
         before, after, passed_over = first, last, set[int]()
         while (place := middle(before, after, passed_over)) is not None:
             nearer = self._nearer(first, place, edge, whole)
@@ -208,6 +208,19 @@ def _inside(before: int, after: int) -> range:
     return range(before + 1, after) if before < after else range(before - 1, after, -1)
 
 
+def edge_of(whole: Measured, floor: float) -> float:
+    """Where the edge lies between the two ends of a stretch, as a share: half way in the logarithm.
+
+    Where the whole is known so roughly that it may be smaller than that, it is the least that it can be, so that what
+    lies within the edge is not the last position; but never less than the floor, below which nothing is told apart.
+
+    Args:
+        whole: The last one, beside the first.
+    """
+    least = max(whole.low, -whole.high)
+    return max(floor, math.expm1(min(abs(whole.centre) / 2, max(least, 0.0))))
+
+
 def nearer_end(found: Measured, whole: Measured) -> Nearer:
     """To which end of a stretch a position belongs that was measured beside its first one.
 
@@ -218,7 +231,9 @@ def nearer_end(found: Measured, whole: Measured) -> Nearer:
         return "base"
     if found.differs:
         return "head"
-    size, low, high = abs(whole.centre), found.low, found.high
+    low, high, least = found.low, found.high, whole.low
     if whole.centre < 0:
-        low, high = -high, -low
-    return "between" if low > 0 and high < size else "unknown"
+        low, high, least = -high, -low, -whole.high
+    if high >= least:
+        return "unknown"
+    return "between" if low > 0 else "base"

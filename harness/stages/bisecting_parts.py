@@ -6,7 +6,6 @@ Each set of parts is a variant of a suite of its own, a file beside the measurem
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ import tomli_w
 
 from harness.bisect.judged import as_measured
 from harness.bisect.minimal import Cause, Effect, minimal_causes
-from harness.bisect.search import Measured, Unusable, nearer_end
+from harness.bisect.search import Measured, Unusable, edge_of, nearer_end
 from harness.bisect.trials import Place
 from harness.bisect.variants import Part, Way, parts_between, parts_of_level, uses_of, with_parts
 from harness.cache import environments_root
@@ -220,7 +219,7 @@ class _Search:
         return minimal_causes(len(left), effect_of)
 
     def _effect(self, base: Names, head: Names, whole: Measured) -> Effect:
-        edge = math.expm1(abs(whole.centre) / 2)
+        edge = edge_of(whole, self._underway.floor)
         found = self.measure(base, head, edge)
         nearer: Nearer = "unknown" if isinstance(found, Unusable) else nearer_end(found, whole)
         self._underway.sort(self.named(base), self.named(head), edge, nearer)
