@@ -107,8 +107,9 @@ class Machine:
         ratio = self.times(head) / self.times(base)
         log, edge = math.log(ratio), math.log1p(rule.floor)
         verdict: Verdict = "unchanged" if abs(log) <= edge else "regressed" if log > 0 else "improved"
+        wide = 1.001
         if head.name in self.noisy:
-            verdict, ratio = "inconclusive", 1.0
+            verdict, wide = "inconclusive", 3.0
         return Trial(
             base=base.name,
             head=head.name,
@@ -116,8 +117,8 @@ class Machine:
             verdict=verdict,
             reason="it is so",
             ratio=ratio,
-            ci_low=ratio * 0.999,
-            ci_high=ratio * 1.001,
+            ci_low=ratio / wide,
+            ci_high=ratio * wide,
             p=1e-6,
             generations=22,
             seconds=5.0,
