@@ -62,7 +62,7 @@ class Probe:
     Attributes:
         floor: Where the edge lay, as a share.
         nearer: To which end of the stretch it belongs; of the measurement of both ends themselves `head` where they
-            differ, and else `base`.
+            differ, and `base` where they are equal.
     """
 
     base: int
@@ -183,7 +183,9 @@ class _Search:
             if (probe.base, probe.head) == (base, head) and _tells(probe, floor):
                 return probe.found
         found = self._measure(base, head, floor)
-        nearer: Nearer = "head" if isinstance(found, Measured) and found.differs else "base"
+        nearer: Nearer = "unknown"
+        if isinstance(found, Measured) and found.standing != "open":
+            nearer = "head" if found.differs else "base"
         self.probes.append(Probe(base=base, head=head, floor=floor, found=found, nearer=nearer))
         return found
 
