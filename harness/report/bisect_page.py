@@ -219,7 +219,7 @@ def _trials_table(found: Bisection) -> list[Part]:
     fields: tuple[Field[Trial], ...] = (
         Field(title="measured", kind="name", value=lambda trial: trial.head),
         Field(title="beside", kind="text", value=lambda trial: trial.base),
-        Field(title="edge", kind="text", value=lambda trial: share(round(trial.floor, 6)), rank=2),
+        Field(title="edge", kind="text", value=lambda trial: share(float(f"{trial.floor:.3g}")), rank=2),
         Field(title="finding", kind="text", value=_marked),
         Field(title="ratio", kind="text", value=_ratio),
         Field(title="before", value=lambda trial: trial.base_value, unit=found.unit, rank=1),

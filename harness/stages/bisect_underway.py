@@ -157,7 +157,7 @@ class BisectUnderway:
         rule, noise = rule_of_measurements(self.planned, floor), self.directory.begun.noise
         measuring = measuring_of(self.options, self.metric, noise, self.progress, left_s=self._left_s)
         with self._counting_seconds():
-            trial = try_pair(first, second, rule, measuring, list(self.trials.values()))
+            trial = try_pair(first, second, rule, measuring, self.directory.kept)
         if trial.verdict == "inconclusive" and self._left_s <= 0:
             self._is_spent = True  # more time might have told
         return trial
@@ -239,11 +239,10 @@ class BisectUnderway:
         if found.is_stopped:
             raise Interrupted(f"interrupted; {self.how_to_go_on}")
         explanation, folder = keep(found.explanation, self.options.results, before.side.run.header.suite_name)
-        shows = explanation.latency.verdict == expected
-        if not shows:
-            unseen = "measured with its parts it is not seen again"
-            self.progress.note(f"The step is not explained: {unseen}; see {folder}")
-        said = KeptSentence(text=explanation.sentence if shows else "", explanation=explanation.id if shows else "")
+        if explanation.latency.verdict != expected:
+            self.progress.note(f"The step is not explained: measured with its parts it is not seen again; see {folder}")
+            return KeptSentence()
+        said = KeptSentence(text=explanation.sentence, explanation=explanation.id)
         self.directory.keep_sentence(asked, said)
         return said
 
