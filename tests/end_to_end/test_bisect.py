@@ -72,7 +72,7 @@ def test_the_flag_that_makes_the_difference_is_found_by_counting(harness: Harnes
     assert again.returncode == 2
     assert "this bisect has its answer" in again.stderr
     printed = harness("report", "latest", "--format", "json")
-    assert (printed.returncode, printed.stdout) == (0, ended.stdout)
+    assert (printed.returncode, json.loads(printed.stdout)) == (0, found)
 
 
 def test_a_verdict_on_the_same_module_is_good_and_needs_no_clock(harness: Harness) -> None:
