@@ -3,8 +3,9 @@
 A search halves a stretch of positions, of which the two ends differ. Every position in between is measured beside the
 stretch's first one, and belongs to the end that it is nearer to: the edge lies half way between the two, in the
 logarithm, so that the whole step tells them apart and not only what exceeds a floor. What lies clearly between both
-ends tells of two steps, and splits the stretch. The step that a search ends with is measured directly, one side beside
-the other, unless that was done already, and what is left before and behind it is searched for more.
+ends, or beyond the last one, tells of two steps, and splits the stretch. The step that a search ends with is measured
+directly, one side beside the other, unless that was done already, and what is left before and behind it is searched for
+more.
 
 Positions that cannot be measured (they do not compile, give other outputs, stay inconclusive) are passed over. Where
 they stand at a step, it is known to lie in a range.
@@ -175,6 +176,8 @@ class _Search:
     def _nearer(self, first: int, place: int, edge: float, whole: Measured) -> Nearer:
         found = self._measure(first, place, edge)
         nearer: Nearer = "unknown" if isinstance(found, Unusable) else nearer_end(found, whole)
+        if nearer == "head" and isinstance(found, Measured) and _is_beyond(found, whole, self._floor):
+            nearer = "between"  # and so a step from the last position too
         self.probes.append(Probe(base=first, head=place, floor=edge, found=found, nearer=nearer))
         return nearer
 
@@ -200,6 +203,13 @@ def _tells(probe: Probe, floor: float) -> bool:
     return -edge <= found.low and found.high <= edge
 
 
+def _is_beyond(found: Measured, whole: Measured, floor: float) -> bool:
+    """Whether a position lies farther from the first one than the last one does, by more than the floor."""
+    if whole.centre > 0:
+        return found.low > whole.high + math.log1p(floor)
+    return found.high < whole.low - math.log1p(floor)
+
+
 def middle(before: int, after: int, passed_over: AbstractSet[int]) -> int | None:
     """The position with as many usable ones on either side; None: there is none between the two."""
     left = [place for place in _inside(before, after) if place not in passed_over]
@@ -220,7 +230,8 @@ def edge_of(whole: Measured, floor: float) -> float:
         whole: The last one, beside the first.
     """
     least = max(whole.low, -whole.high)
-    return max(floor, math.expm1(min(abs(whole.centre) / 2, max(least, 0.0))))
+    edge = math.expm1(min(abs(whole.centre) / 2, max(least, 0.0)))
+    return max(floor, float(f"{edge:.4g}"))  # as it is printed
 
 
 def nearer_end(found: Measured, whole: Measured) -> Nearer:

@@ -57,6 +57,7 @@ def test_two_steps_are_both_found() -> None:
     assert steps([1, 1, 1.3, 1.3, 1.3, 1.7, 1.7]) == [(1, 2), (4, 5)]
     assert steps([1, 1, 1.1, 1.1, 1.1, 1.21, 1.21]) == [(1, 2), (4, 5)], "what lies half way belongs to neither end"
     assert steps([1, 1, 1, 1.5, 1.5, 1.5, 1.53]) == [(2, 3), (5, 6)]
+    assert steps([1, 1, 2, 3, 3, 2]) == [(1, 2), (2, 3), (4, 5)], "what lies beyond the last one is told from it"
 
 
 def test_of_a_step_that_was_repaired_the_ends_show_nothing_and_either_half_does() -> None:
