@@ -278,10 +278,12 @@ def _next_steps(found: Bisection) -> list[Step]:
         again = shlex.join(["harness", "bisect", "--resume", (folder / found.id).as_posix()])
         longer = "" if not found.finished else f" --row-budget {2 * found.settings.get('row_budget', 60.0):g}"
         steps.append(Step("go on with more time", f"{again}{longer}"))
-    kept = [*(step.explanation_id for step in found.steps), *(cause.explanation_id for cause in found.causes)]
-    for name in filter(None, kept):
-        command = shlex.join(["harness", "report", (folder / name).as_posix()])
-        steps.append(Step("see which dispatches differ, and how", command))
+    explained = [(f"from {step.before} to {step.after}", step.explanation_id) for step in found.steps]
+    explained += [(f"with part {_numbers(cause.parts)}", cause.explanation_id) for cause in found.causes]
+    for where, name in explained:
+        if name:
+            command = shlex.join(["harness", "report", (folder / name).as_posix()])
+            steps.append(Step(f"see which dispatches differ {where}, and how", command))
     of_case = ["--suite", found.suite, "--case", found.case]
     steps += [
         Step(
