@@ -80,7 +80,8 @@ overhead: install
 verdicts: install
 	$(BIN)/python -m benchmarks.verdicts $(ARGS)
 
-# How often a bisect names the right step: simulates for two minutes, then rewrites the table of docs/bisect.md.
+# How often a bisect names the right step: plays back what `make verdicts` recorded, for two minutes, then rewrites the
+# tables of docs/bisect.md.
 bisect: install
 	$(BIN)/python -m benchmarks.bisect $(ARGS)
 

@@ -23,6 +23,7 @@ from harness.peers import Peer, Ready
 from harness.peers.registry import AppliedPeer
 from harness.plugins import Applied, Flags, NoOptions, Plugin, PluginFile, Step, registry
 from harness.progress import Silent
+from harness.records.bisection import Bisection
 from harness.records.case import Case
 from harness.records.comparison import Row, Verdict
 from harness.records.run import SCHEMA_VERSION, Header, ModelRecord, Round, ToolchainRecord, Turn
@@ -284,6 +285,24 @@ def make_row(verdict: Verdict = "unchanged", metric: str = "latency", **fields: 
     """A row of net/fast@cpu."""
     place = {"case": "net/fast@cpu", "model": "net", "variant": "fast", "device": "cpu"}
     return Row(**{**place, "metric": metric, "verdict": verdict, **fields})
+
+
+def make_bisection(**fields: Any) -> Bisection:
+    """A bisect of two releases."""
+    default: dict[str, Any] = {
+        "id": "20261122-035012-small-bisect",
+        "created": "2026-11-22T03:50:12+00:00",
+        "suite": "small.toml",
+        "case": "net/stock@cpu",
+        "metric": "latency",
+        "unit": "ns",
+        "floor": 0.01,
+        "over": "releases",
+        "ends": ("3.6.0", "3.7.0"),
+        "positions": (),
+        "trials": (),
+    }
+    return Bisection(**{**default, **fields})
 
 
 class Notes(Silent):

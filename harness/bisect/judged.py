@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from harness.bisect.search import Measured, Unusable
-from harness.compare.engine import Decision, Outcome
 from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
 from harness.stats.rule import Rule, Standing
@@ -15,13 +14,7 @@ from harness.stats.rule import Rule, Standing
 # The chance that a whole search is wrong, by the rule's figures: shared by all of its measurements.
 ERROR = 0.01
 
-_STANDINGS: Mapping[Decision, Standing] = {
-    "regressed": "higher",
-    "improved": "lower",
-    "unchanged": "equal",
-    "inconclusive": "open",
-}
-_STANDINGS_OF_TRIALS: Mapping[Verdict, Standing] = {
+_STANDINGS: Mapping[Verdict, Standing] = {
     "regressed": "higher",
     "improved": "lower",
     "unchanged": "equal",
@@ -43,7 +36,8 @@ def rule_of_measurements(number: int, floor: float) -> Rule:
     """The rule of each of so many measurements.
 
     The error that all of them may make together is shared by them (Bonferroni), on the side that calls two equal ones
-    changed and on the side that calls two different ones equal.
+    changed, before any confirmation, and on the side that calls two different ones equal. So what is called changed has
+    an interval without zero in it, as a rule.
 
     Args:
         floor: Where the edge lies between one end and the other, as a share.
@@ -52,39 +46,18 @@ def rule_of_measurements(number: int, floor: float) -> Rule:
     return replace(Rule(), floor=floor, alpha=share, confidence=1 - 2 * share)
 
 
-def rule_of_search(positions: int, floor: float) -> Rule:
-    """The rule of each measurement of one search among so many positions."""
-    return rule_of_measurements(measurements_of_search(positions), floor)
-
-
 def error_of(measured: int, planned: int) -> float:
     """The chance that any of so many measurements is wrong, of which so many were planned for."""
     return min(1.0, ERROR * measured / planned)
 
 
-def measured(outcome: Outcome) -> Measured | Unusable:
-    """A row's outcome, for a search."""
-    if outcome.decision == "failed" or outcome.estimate is None:
-        return Unusable(reason=outcome.reason)
-    where = outcome.estimate.where
-    return Measured(
-        standing=_STANDINGS[outcome.decision],
-        centre=where.centre,
-        low=where.low,
-        high=where.high,
-        p=1.0 if outcome.p is None else outcome.p,
-        reason=outcome.reason,
-    )
-
-
 def as_measured(trial: Trial) -> Measured | Unusable:
     """A measurement that was kept, for a search."""
-    standing = _STANDINGS_OF_TRIALS.get(trial.verdict)
-    if trial.exact:
-        found = counted(trial.base_value, trial.head_value, trial.floor)
-        return found if standing is not None else Unusable(reason=trial.reason)
+    standing = _STANDINGS.get(trial.verdict)
     if standing is None:
         return Unusable(reason=trial.reason)
+    if trial.exact:
+        return counted(trial.base_value, trial.head_value, trial.floor)
     if trial.verdict == "identical":
         return Measured(standing="equal", centre=0.0, low=0.0, high=0.0, reason=trial.reason)
     centre = trial.log_ratio
@@ -95,15 +68,14 @@ def as_measured(trial: Trial) -> Measured | Unusable:
         centre=centre,
         low=math.log(trial.ci_low) if trial.ci_low else -math.inf,
         high=math.log(trial.ci_high) if trial.ci_high else math.inf,
-        p=1.0 if trial.p is None else trial.p,
         reason=trial.reason,
     )
 
 
 def counted(base: float | None, head: float | None, floor: float) -> Measured | Unusable:
-    """The same of figures that are exact: counts and bytes, of which either may be zero."""
+    """The same of figures that are exact: counts and bytes. Either may be zero, which stands as a half."""
     if base is None or head is None:
         return Unusable(reason="it has no such figure")
-    log = math.log((head + 1) / (base + 1))
+    log = math.log(max(head, 0.5) / max(base, 0.5))
     standing: Standing = "equal" if abs(log) <= math.log1p(floor) else "higher" if log > 0 else "lower"
     return Measured(standing=standing, centre=log, low=log, high=log, reason=f"{base:,.10g} and {head:,.10g}")

@@ -3,8 +3,9 @@
 A search halves a stretch of positions, of which the two ends differ. Every position in between is measured beside the
 stretch's first one, and belongs to the end that it is nearer to: the edge lies half way between the two, in the
 logarithm, so that the whole step tells them apart and not only what exceeds a floor. What lies clearly between both
-ends tells of two steps, and splits the stretch. The step that a search ends with is measured directly, one side beside
-the other, unless that was done already, and what is left before and behind it is searched for more.
+ends, or beyond the last one, tells of two steps, and splits the stretch. The step that a search ends with is measured
+directly, one side beside the other, unless that was done already, and what is left before and behind it is searched for
+more.
 
 Positions that cannot be measured (they do not compile, give other outputs, stay inconclusive) are passed over. Where
 they stand at a step, it is known to lie in a range.
@@ -29,7 +30,6 @@ class Measured:
         standing: By the judge's rule, with the floor that was asked for.
         centre: Estimate of log(head / base).
         low: Lower end of its interval; high the upper one.
-        p: Of no difference.
         reason: Why it stands so, in plain words.
     """
 
@@ -37,7 +37,6 @@ class Measured:
     centre: float
     low: float
     high: float
-    p: float = 0.0
     reason: str = ""
 
     @property
@@ -64,7 +63,7 @@ class Probe:
     Attributes:
         floor: Where the edge lay, as a share.
         nearer: To which end of the stretch it belongs; of the measurement of both ends themselves `head` where they
-            differ, and else `base`.
+            differ, and `base` where they are equal.
     """
 
     base: int
@@ -120,7 +119,7 @@ def find_steps(first: int, last: int, measure: Measure, floor: float) -> Finding
     return Findings(
         steps=tuple(sorted(search.steps, key=lambda step: order * step.before)),
         probes=tuple(search.probes),
-        open=search.open,
+        open=search.open | search.gradual(),
     )
 
 
@@ -128,9 +127,21 @@ class _Search:
     def __init__(self, measure: Measure, floor: float) -> None:
         self._measure = measure
         self._floor = floor
+        self._without: list[tuple[int, int]] = []
         self.steps: list[Step] = []
         self.probes: list[Probe] = []
         self.open: dict[tuple[int, int], str] = {}
+
+    def gradual(self) -> dict[tuple[int, int], str]:
+        """The widest stretches whose ends differ though no step and nothing unknown is in them, and why."""
+        found: dict[tuple[int, int], str] = {}
+        told = [*((step.before, step.after) for step in self.steps), *self.open]
+        for first, last in self._without:
+            within = {first, last, *_inside(first, last)}
+            in_wider = any(within <= {*wide, *_inside(*wide)} for wide in found)
+            if not in_wider and not any(set(pair) <= within for pair in told):
+                found[first, last] = "its ends differ, but no two neighbours by more than the floor: it came bit by bit"
+        return found
 
     def halve(self, first: int, last: int) -> list[tuple[int, int]]:
         """Find one step of a stretch; the stretches that are still to be searched."""
@@ -139,11 +150,12 @@ class _Search:
             if isinstance(whole, Unusable) or whole.standing == "open":
                 self.open[first, last] = whole.reason
             return []
-        edge = math.expm1(abs(whole.centre) / 2)
+        edge = edge_of(whole, self._floor)
         before, after, passed_over = first, last, set[int]()
         while (place := middle(before, after, passed_over)) is not None:
             nearer = self._nearer(first, place, edge, whole)
             if nearer == "between":
+                self._without.append((first, last))
                 return [(first, place), (place, last)]
             if nearer == "base":
                 before = place
@@ -151,33 +163,51 @@ class _Search:
                 after = place
             else:
                 passed_over.add(place)
-        size = whole if (before, after) == (first, last) else self._probe(before, after, self._floor)
-        if isinstance(size, Unusable) or not size.differs:
+        size = self._probe(before, after, self._floor)
+        if isinstance(size, Measured) and size.differs:
+            between = tuple(place for place in _inside(before, after) if place in passed_over)
+            self.steps.append(Step(before=before, after=after, passed_over=between, size=size))
+        elif isinstance(size, Measured) and size.standing == "equal":
+            self._without.append((first, last))  # both lie half way; the steps are before and behind them
+        else:
             self.open[before, after] = f"it lies between these, but they do not differ directly: {size.reason}"
-            return []
-        between = tuple(place for place in _inside(before, after) if place in passed_over)
-        self.steps.append(Step(before=before, after=after, passed_over=between, size=size))
         return [(begin, end) for begin, end in ((first, before), (after, last)) if begin != end]
 
     def _nearer(self, first: int, place: int, edge: float, whole: Measured) -> Nearer:
         found = self._measure(first, place, edge)
         nearer: Nearer = "unknown" if isinstance(found, Unusable) else nearer_end(found, whole)
+        if nearer == "head" and isinstance(found, Measured) and _is_beyond(found, whole, self._floor):
+            nearer = "between"  # and so a step from the last position too
         self.probes.append(Probe(base=first, head=place, floor=edge, found=found, nearer=nearer))
         return nearer
 
     def _probe(self, base: int, head: int, floor: float) -> Measured | Unusable:
         for probe in self.probes:
-            # What lies beyond a farther edge lies beyond this one too.
-            if (probe.base, probe.head) == (base, head) and probe.floor >= floor and _differs(probe.found):
+            if (probe.base, probe.head) == (base, head) and _tells(probe, floor):
                 return probe.found
         found = self._measure(base, head, floor)
-        nearer: Nearer = "head" if _differs(found) else "base"
+        nearer: Nearer = "unknown"
+        if isinstance(found, Measured) and found.standing != "open":
+            nearer = "head" if found.differs else "base"
         self.probes.append(Probe(base=base, head=head, floor=floor, found=found, nearer=nearer))
         return found
 
 
-def _differs(found: Measured | Unusable) -> bool:
-    return isinstance(found, Measured) and found.differs
+def _tells(probe: Probe, floor: float) -> bool:
+    """Whether a measurement that was made with another edge says what one with this floor would."""
+    found, edge = probe.found, math.log1p(floor)
+    if isinstance(found, Unusable) or found.standing == "open":
+        return False
+    if found.differs:  # what lies beyond a farther edge lies beyond this one too
+        return probe.floor >= floor
+    return -edge <= found.low and found.high <= edge
+
+
+def _is_beyond(found: Measured, whole: Measured, floor: float) -> bool:
+    """Whether a position lies farther from the first one than the last one does, by more than the floor."""
+    if whole.centre > 0:
+        return found.low > whole.high + math.log1p(floor)
+    return found.high < whole.low - math.log1p(floor)
 
 
 def middle(before: int, after: int, passed_over: AbstractSet[int]) -> int | None:
@@ -190,6 +220,20 @@ def _inside(before: int, after: int) -> range:
     return range(before + 1, after) if before < after else range(before - 1, after, -1)
 
 
+def edge_of(whole: Measured, floor: float) -> float:
+    """Where the edge lies between the two ends of a stretch, as a share: half way in the logarithm.
+
+    Where the whole is known so roughly that it may be smaller than that, it is the least that it can be, so that what
+    lies within the edge is not the last position; but never less than the floor, below which nothing is told apart.
+
+    Args:
+        whole: The last one, beside the first.
+    """
+    least = max(whole.low, -whole.high)
+    edge = math.expm1(min(abs(whole.centre) / 2, max(least, 0.0)))
+    return max(floor, float(f"{edge:.4g}"))  # as it is printed
+
+
 def nearer_end(found: Measured, whole: Measured) -> Nearer:
     """To which end of a stretch a position belongs that was measured beside its first one.
 
@@ -200,7 +244,9 @@ def nearer_end(found: Measured, whole: Measured) -> Nearer:
         return "base"
     if found.differs:
         return "head"
-    size, low, high = abs(whole.centre), found.low, found.high
+    low, high, least = found.low, found.high, whole.low
     if whole.centre < 0:
-        low, high = -high, -low
-    return "between" if low > 0 and high < size else "unknown"
+        low, high, least = -high, -low, -whole.high
+    if high >= least:
+        return "unknown"
+    return "between" if low > 0 else "base"

@@ -157,8 +157,10 @@ def _timed(
     earlier: Sequence[Trial],
 ) -> Trial:
     """Latencies or compile times, until the engine has decided."""
-    budget_s = _budget_s(rule, measuring, earlier)
-    if measuring.metric == COMPILE_TIME:
+    compiles = measuring.metric == COMPILE_TIME
+    known_s = sum(module.build.compile_ns or 0 for module in modules) / 1e9 if compiles else 0.0
+    budget_s = _budget_s(rule, measuring, earlier, known_s)
+    if compiles:
         sample = partial(sample_compiles, *modules, last_core(), measuring.compile_limits)
         task = Task(name=_title(asked, ""), sample=sample, rule=rule, budget_s=budget_s, cap_s=measuring.cap_s)
     else:
@@ -176,9 +178,13 @@ def _timed(
     return _filled(asked, measured_row(pair, measuring.metric, outcome, rule.floor))
 
 
-def _budget_s(rule: Rule, measuring: Measuring, earlier: Sequence[Trial]) -> float:
-    """The user's, or as much as a verdict needs with generations as dear as they were, up to the cap."""
-    dear_s = max((trial.seconds / trial.generations for trial in earlier if trial.generations), default=0.0)
+def _budget_s(rule: Rule, measuring: Measuring, earlier: Sequence[Trial], known_s: float) -> float:
+    """The user's, or as much as a verdict needs with generations as dear as they were, up to the cap.
+
+    Args:
+        known_s: What a generation takes, as far as that is known before any; 0: not known.
+    """
+    dear_s = max((trial.seconds / trial.generations for trial in earlier if trial.generations), default=known_s)
     needed_s = _ROOM * generations_needed(1, rule) * dear_s
     return max(measuring.budget_s, min(needed_s, measuring.cap_s))
 

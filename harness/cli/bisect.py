@@ -10,9 +10,10 @@ from harness.cli.output import print_page, print_text, reporter, tell, teller
 from harness.errors import ExitCode
 from harness.metrics import metric_named
 from harness.report.bisect_page import bisect_json, bisect_page, times_that_of
-from harness.stages.bisect_underway import BisectOptions
+from harness.report.outcome import bisect_exit_code
+from harness.stages.bisect_options import BisectOptions, VerdictOptions
 from harness.stages.bisecting import bisected, underway_of
-from harness.stages.verdict import Judged, VerdictOptions, Word, judge_now
+from harness.stages.verdict import Judged, Word, judge_now
 
 # As `git bisect run` wants it.
 _CANNOT_TELL = 125
@@ -46,7 +47,7 @@ def bisect(
         print_page(bisect_page(found), format)
     if not options.quiet:
         tell(f"Kept in {underway.directory.path}")
-    return ExitCode.INCONCLUSIVE if found.open or not found.finished else ExitCode.OK
+    return bisect_exit_code(found)
 
 
 @app.command

@@ -22,6 +22,7 @@ from harness.plots.canvas import THEMES, Format
 from harness.plots.pictures import draw, kinds_of, pictures_of
 from harness.plots.timeline import draw_timeline
 from harness.progress import Terminal
+from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
 from harness.report.run_report import Report, build_report
@@ -91,6 +92,10 @@ def _plot(options: PlotOptions, picture: Format | None) -> int:
     if "://" in options.path or _holds_runs(path):
         return _plot_series(options, picture)
     found = load_any(path)
+    if isinstance(found, Bisection):
+        raise UsageError(
+            f"{options.path}: is a bisect, of which there is no picture; draw a run of several releases instead"
+        )
     source = found if isinstance(found, Comparison | Explanation) else build_report(found)
     _refuse_timeline(options, source)
     keep = _keep(options, _cases(source))

@@ -1,4 +1,4 @@
-"""`harness report`: a run, a comparison or an explanation again, and what GitHub shows of the first two."""
+"""`harness report`: a run, a comparison, an explanation or a bisect again, and what GitHub shows of the first two."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from harness.cli.output import checked_address, print_text, tell, terminal_form
 from harness.errors import ExitCode, UsageError
 from harness.options import Flag
 from harness.progress import Terminal
+from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
 from harness.report import render
 from harness.report.github import STEP_SUMMARY_BYTES, render_comment, render_step_summary
-from harness.report.outcome import comparison_exit_code, exit_code
+from harness.report.outcome import bisect_exit_code, comparison_exit_code, exit_code
 from harness.report.page import Picture
 from harness.report.pages import Links, commit_name
 from harness.report.run_report import Report, build_report
@@ -42,7 +43,7 @@ class ReportOptions:
     """What a user can choose about a report.
 
     Attributes:
-        run: The run's directory, or that of a comparison or an explanation.
+        run: The run's directory, or that of a comparison, an explanation or a bisect.
         base: Report this run against that one: as they were measured side by side where `harness compare` did, else
             as they recorded it.
         format: How to print it; github: the comment on a pull request.
@@ -80,10 +81,10 @@ class ReportOptions:
 
 @app.command
 def report(options: ReportOptions) -> int:
-    """Print the report of a run, a comparison or an explanation again, or of a run against another one.
+    """Print the report of a run, a comparison, an explanation or a bisect again, or of a run against another one.
 
     Of a run, the exit status is 3 if a case failed or is missing, or nothing was measured; of a comparison, and of a
-    run against a base, it is that of `harness compare`.
+    run against a base, it is that of `harness compare`; of a bisect 4 where something stays open.
     """
     if options.format != "github":
         for name in _ONLY_GITHUB:
@@ -100,10 +101,11 @@ def report(options: ReportOptions) -> int:
         path, base = find_folder(options.run, kind="run"), find_folder(options.base, kind="run")
         with Terminal() as progress:
             found = load_against(path, base, progress, across_hosts=options.across_hosts)
-    source = found if isinstance(found, Comparison | Explanation) else build_report(found)
+    source = found if isinstance(found, Comparison | Explanation | Bisection) else build_report(found)
     if options.format == "github":
-        if isinstance(source, Explanation):
-            raise UsageError(f"{path}: is an explanation, of which there is no comment; give --format markdown")
+        if isinstance(source, Explanation | Bisection):
+            what = "an explanation" if isinstance(source, Explanation) else "a bisect"
+            raise UsageError(f"{path}: is {what}, of which there is no comment; give --format markdown")
         _write_github(source, options, links)
     else:
         form = terminal_form(options.out)
@@ -112,6 +114,8 @@ def report(options: ReportOptions) -> int:
         return int(comparison_exit_code(source, strict=False))
     if isinstance(source, Explanation):
         return ExitCode.OK
+    if isinstance(source, Bisection):
+        return int(bisect_exit_code(source))
     return int(exit_code(source.summary))
 
 

@@ -259,6 +259,8 @@ def _plan(row: _Row, rows: int, on_sample: OnSample, on_beyond: OnBeyond) -> boo
     if row.needed > most >= task.rule.first_look:
         most = row.least = row.needed
     row.looks = plan_looks(most, task.rule)
+    # Where generations get dearer, as many as one look needs would not be enough for those that are planned.
+    row.needed = max(row.needed, generations_needed(rows, task.rule, looks=len(row.looks)))
     if row.needed > most:
         _go_beyond_the_budget(row, on_beyond)
     return True

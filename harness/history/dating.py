@@ -17,9 +17,9 @@ from harness.history.bisects import Question
 from harness.machine.environment import capture_environment
 from harness.progress import Progress
 from harness.report.bisect_page import answer
-from harness.stages.bisect_underway import BisectOptions
+from harness.stages.bisect_options import BisectOptions
 from harness.stages.bisecting import bisected, underway_of
-from harness.store.bisect_directory import earlier_bisect, read_bisection
+from harness.store.bisect_directory import earlier_bisect, has_answer, load_bisect
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ def _dated(question: Question, seconds: float, results: Path, progress: Progress
     asked = {name: getattr(question, name) for name in ("suite", "case", "metric", "good", "bad")}
     machine = str(capture_environment().get("machine", {}).get("id", ""))
     earlier = earlier_bisect(results, asked, machine)
-    found = None if earlier is None else read_bisection(earlier)
+    found = load_bisect(earlier) if earlier is not None and has_answer(earlier) else None
     if found is None and seconds <= 0:
         return Dated(question=question)
     if found is None:

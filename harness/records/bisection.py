@@ -47,6 +47,7 @@ class Trial:
         generations: Independent samples behind it.
         seconds: Wall time that it took.
         belongs: To which end of its stretch `head` belongs; "": it is of no search.
+        attempt: How often the bisect had gone on after its end when this was measured.
     """
 
     base: str
@@ -64,6 +65,7 @@ class Trial:
     generations: int = 0
     seconds: float = 0.0
     belongs: Nearer | Literal[""] = ""
+    attempt: int = 0
 
     @property
     def key(self) -> tuple[str, str, float]:
@@ -83,7 +85,8 @@ class FoundStep:
     Attributes:
         size: `after`, measured beside `before`.
         passed_over: Positions between them that could not be measured.
-        explanation: What the compiler does differently there, in a sentence; "" where that was not asked.
+        explanation: What the compiler does differently there, in a sentence; "" where that is not known.
+        explanation_id: Of the explanation that says more; "" likewise.
     """
 
     before: str
@@ -91,6 +94,7 @@ class FoundStep:
     size: Trial
     passed_over: tuple[str, ...] = ()
     explanation: str = ""
+    explanation_id: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +117,8 @@ class FoundCause:
         alone: Of several parts, each of them alone, likewise.
         untold: Whether a smaller set could not be told, so that there may be one.
         inside: Of an optimisation level, the flags among what it sets that make the difference.
+        explanation: What the compiler does differently with them, in a sentence; "" where that is not known.
+        explanation_id: Of the explanation that says more; "" likewise.
     """
 
     parts: tuple[int, ...]
@@ -121,6 +127,8 @@ class FoundCause:
     alone: tuple[Trial, ...] = ()
     untold: bool = False
     inside: tuple[str, ...] = ()
+    explanation: str = ""
+    explanation_id: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +146,8 @@ class Bisection:
         trials: All that was measured, in the order in which that was done.
         parts: Of a variant, in words; number 1 comes first.
         error: The chance that any of the measurements is wrong, by the figures of the rule; 0 where all were counted.
-        finished: Whether nothing is left to be measured.
+        finished: Whether it had time for all that it asked.
+        attempt: How often it went on after it had come to its end.
         machine: Processor and system, in words.
         notes: What bears on all of it, in plain words.
         settings: The user's choices.
@@ -162,7 +171,13 @@ class Bisection:
     causes: tuple[FoundCause, ...] = ()
     error: float = 0.0
     finished: bool = True
+    attempt: int = 0
     machine: str = ""
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     command: tuple[str, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more time may tell more: something was not measured, or stayed open."""
+        return not self.finished or any(trial.verdict == "inconclusive" for trial in self.trials)

@@ -1,4 +1,4 @@
-"""Run, comparison or explanation -> report: for a terminal, for a pull request, for other programs."""
+"""Run, comparison, explanation or bisect -> report: for a terminal, for a pull request, for other programs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from harness.records.bisection import Bisection
     from harness.records.comparison import Comparison
     from harness.records.explanation import Explanation
     from harness.records.run import Run
@@ -21,7 +22,7 @@ __all__ = ["Format", "markdown_page", "render"]
 
 
 def render(
-    source: Run | Report | Comparison | Explanation,
+    source: Run | Report | Comparison | Explanation | Bisection,
     format: Format,  # noqa: A002
     *,
     full: bool = False,
@@ -29,7 +30,7 @@ def render(
     color: bool = False,
     results: Path | None = None,
 ) -> str:
-    """A run, finished or as far as it got, a comparison or an explanation as text.
+    """A run, finished or as far as it got, a comparison, an explanation or a bisect as text.
 
     Args:
         full: Whether Markdown has every row of every list.
@@ -37,6 +38,7 @@ def render(
         color: Whether the terminal shows colours.
         results: The folder that holds it, which paths on a terminal begin with; pages for others say `results`.
     """
+    from harness.records.bisection import Bisection
     from harness.records.explanation import Explanation
     from harness.records.run import Run
     from harness.report.run_report import Report, build_report
@@ -46,6 +48,8 @@ def render(
     folder = results.as_posix() if results is not None else "results"
     if isinstance(source, Explanation):
         return _explanation(source, format, full=full, width=width, color=color, results=folder)
+    if isinstance(source, Bisection):
+        return _bisect(source, format, width=width, color=color)
     if format in ("json", "csv"):
         from harness.report.comparison import comparison_csv, json_document
         from harness.report.run_fields import run_csv, run_json
@@ -95,6 +99,20 @@ def _explanation(
     from harness.report.markdown import COMMENT, to_markdown
 
     return to_markdown(explanation_page.markdown_page(explanation, full=full), None if full else COMMENT)
+
+
+def _bisect(found: Bisection, format: Format, *, width: int, color: bool) -> str:  # noqa: A002
+    from harness.report.bisect_page import bisect_csv, bisect_json, bisect_page
+
+    if format in ("json", "csv"):
+        return bisect_json(found) if format == "json" else bisect_csv(found)
+    if format == "terminal":
+        from harness.report.terminal import to_terminal
+
+        return to_terminal(bisect_page(found), width=width, color=color)
+    from harness.report.markdown import to_markdown
+
+    return to_markdown(bisect_page(found))
 
 
 def markdown_page(source: Report | Comparison, around: Surroundings, *, full: bool) -> Page:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from harness.metrics import metric_title
 from harness.records.bisection import Bisection, FoundCause, FoundStep, Trial
-from harness.report.data import Field, tabulate, to_json
+from harness.report.data import Field, json_bytes, tabulate, to_csv
 from harness.report.page import Bullets, Column, Page, Paragraph, Part, Step, Steps, Table, Warnings
 from harness.report.units import interval_text, share, unit_of
 from harness.report.verdicts import MARKS, TONES
+from harness.store.bisect_directory import BISECTION_VERSION
 
 _COMMITS = "https://github.com/iree-org/iree/compare"
 _BELONGS = {"base": "the first", "head": "the last", "between": "neither", "unknown": "not known", "": ""}
@@ -21,8 +22,13 @@ _REVISION_DIGITS = 10
 
 
 def bisect_json(found: Bisection) -> str:
-    """A bisection as a document."""
-    return to_json(asdict(found))
+    """A bisection as a document, in which it is kept."""
+    return json_bytes({"schema_version": BISECTION_VERSION, **asdict(found)}).decode()
+
+
+def bisect_csv(found: Bisection) -> str:
+    """A line a measurement."""
+    return to_csv([asdict(trial) for trial in found.trials])
 
 
 def bisect_page(found: Bisection) -> Page:
@@ -76,7 +82,8 @@ def _answer_of_parts(found: Bisection) -> str:
     if not found.causes:
         why = _why_open(found) if found.open or not found.finished else "; ".join(_ends(found))
         return f"No part of {variant} is found to change the {_figure(found)} of {base}: {why}."
-    return f"{'; '.join(_made(cause, found) for cause in found.causes)}."
+    made = f"{'; '.join(_made(cause, found) for cause in found.causes)}."
+    return " ".join(filter(None, (made, *(cause.explanation for cause in found.causes))))
 
 
 def _made(cause: FoundCause, found: Bisection) -> str:
@@ -135,14 +142,19 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _contradicted(found: Bisection) -> list[str]:
-    """That the end that was called bad is the better one."""
+    """What the user said of the ends that they do not show beside each other."""
     if found.over == "flags":
         return []
-    good, bad = found.ends[:2]
-    whole = next((trial for trial in found.trials if (trial.base, trial.head) == (good, bad)), None)
-    if whole is None or whole.verdict != "improved":
-        return []
-    return [f"{bad} was given as bad, and is the better one: {times_that_of(good, whole, found.unit)}"]
+    good, bad, *fixed = found.ends
+    told = {(trial.base, trial.head): trial for trial in reversed(found.trials)}  # the first one of a pair counts
+    lines, whole = [], told.get((good, bad))
+    if whole is not None and whole.verdict == "improved":
+        lines.append(f"{bad} was given as bad, and is the better one: {times_that_of(good, whole, found.unit)}")
+    for end in fixed:
+        again = told.get((end, bad))
+        if again is not None and again.verdict in ("unchanged", "identical"):
+            lines.append(f"{end} was given as fixed, and does not differ from {bad}: {_beside(again, found.unit)}")
+    return lines
 
 
 # --- tables ---
@@ -183,6 +195,7 @@ def _causes_tables(found: Bisection) -> list[Part]:
             Field(title="before", value=lambda cause: cause.size.base_value, unit=found.unit),
             Field(title="after", value=lambda cause: cause.size.head_value, unit=found.unit),
             Field(title="each alone", kind="sentence", value=_alone),
+            Field(title="what differs", kind="sentence", value=lambda cause: cause.explanation, rank=1),
             Field(title="remark", kind="sentence", value=_remark),
         )
         tones = [TONES[cause.size.verdict] for cause in found.causes]
@@ -206,7 +219,7 @@ def _trials_table(found: Bisection) -> list[Part]:
     fields: tuple[Field[Trial], ...] = (
         Field(title="measured", kind="name", value=lambda trial: trial.head),
         Field(title="beside", kind="text", value=lambda trial: trial.base),
-        Field(title="edge", kind="text", value=lambda trial: share(round(trial.floor, 6)), rank=2),
+        Field(title="edge", kind="text", value=lambda trial: share(float(f"{trial.floor:.3g}")), rank=2),
         Field(title="finding", kind="text", value=_marked),
         Field(title="ratio", kind="text", value=_ratio),
         Field(title="before", value=lambda trial: trial.base_value, unit=found.unit, rank=1),
@@ -259,17 +272,28 @@ def _commits(found: Bisection) -> list[Part]:
 
 
 def _next_steps(found: Bisection) -> list[Step]:
-    if not found.finished:
-        folder = Path(found.settings.get("results", ""), found.id)
-        return [Step("go on with more time", shlex.join(["harness", "bisect", "--resume", folder.as_posix()]))]
+    folder = Path(found.settings.get("results", ""))
+    steps = []
+    if found.is_open:
+        again = shlex.join(["harness", "bisect", "--resume", (folder / found.id).as_posix()])
+        longer = "" if not found.finished else f" --row-budget {2 * found.settings.get('row_budget', 60.0):g}"
+        steps.append(Step("go on with more time", f"{again}{longer}"))
+    explained = [(f"from {step.before} to {step.after}", step.explanation_id) for step in found.steps]
+    explained += [(f"with part {_numbers(cause.parts)}", cause.explanation_id) for cause in found.causes]
+    for where, name in explained:
+        if name:
+            command = shlex.join(["harness", "report", (folder / name).as_posix()])
+            steps.append(Step(f"see which dispatches differ {where}, and how", command))
     of_case = ["--suite", found.suite, "--case", found.case]
-    return [
+    steps += [
         Step(
             f"see what the compiler does differently from {step.before} to {step.after}",
             shlex.join(["harness", "ir", f"iree=={step.before}", f"iree=={step.after}", *of_case]),
         )
         for step in found.steps
+        if not step.explanation_id
     ]
+    return steps
 
 
 def _trust(found: Bisection) -> list[str]:

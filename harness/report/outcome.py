@@ -1,9 +1,10 @@
-"""What the exit status of a run or a comparison is; the contract is in docs/architecture.md."""
+"""What the exit status of a run, a comparison or a bisect is; the contract is in docs/architecture.md."""
 
 from __future__ import annotations
 
 from harness.errors import ExitCode
 from harness.metrics import LATENCY, TIMED
+from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison, Row
 from harness.report.run_report import Summary
 from harness.report.verdicts import LOST, MEASURED, of_metric, of_verdict, real_rows
@@ -45,3 +46,8 @@ def comparison_exit_code(comparison: Comparison, *, strict: bool) -> ExitCode:
 def is_regression(row: Row) -> bool:
     """Whether a time regressed and no gate of the suite says otherwise."""
     return row.verdict == "regressed" and row.metric in TIMED and row.gate != "passed"
+
+
+def bisect_exit_code(found: Bisection) -> ExitCode:
+    """4 where something stays open, or there was no time for all of it; else 0."""
+    return ExitCode.INCONCLUSIVE if found.open or not found.finished else ExitCode.OK

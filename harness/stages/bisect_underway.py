@@ -5,112 +5,39 @@ What is searched, releases or a variant's parts, is the matter of harness.stages
 
 from __future__ import annotations
 
-import glob
+import contextlib
+import math
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
+from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from harness.bisect.judged import as_measured, error_of, measurements_of_search, rule_of_measurements
 from harness.bisect.search import Measured, Unusable
-from harness.bisect.trials import Measuring, Place, try_pair, why_unmeasured
-from harness.cache import cache_root
-from harness.compare.options import CALL_LIMIT_S
-from harness.compare.pairs import side_of
+from harness.bisect.trials import Place, try_pair, why_unmeasured
+from harness.compare.pairs import Pair
 from harness.compare.sides import describe_machine
-from harness.errors import Interrupted, RunError, SuiteError
+from harness.errors import CaseError, Interrupted, RunError
 from harness.machine.environment import capture_environment
-from harness.metrics import LATENCY, REFERENCE_FACTS, TIMED, Metric
-from harness.options import Flag, Positive, Quiet, Share, Verbose
+from harness.metrics import LATENCY, TIMED, Metric
 from harness.progress import Progress
-from harness.records.bisection import Bisection, Nearer, Over, Position, Trial
+from harness.records.bisection import Bisection, Nearer, Position, Trial
 from harness.records.comparison import Verdict
-from harness.stages.options import CompileTimeout, RunOptions, compile_limits
-from harness.stages.run import run_suite
-from harness.store.bisect_directory import BisectDirectory
-from harness.store.evidence import find_failure
-from harness.store.files import FINISHED_FILE
-from harness.store.run_directory import HEADER_FILE, RunDirectory, load_run
-from harness.suite.completion import CASES
+from harness.stages.bisect_options import BisectOptions
+from harness.stages.explaining import Terms, explain_pair, keep
+from harness.stages.options import compile_limits
+from harness.stages.positions import make_place, measuring_of
+from harness.stats.rule import Rule
+from harness.store.bisect_directory import BisectDirectory, KeptSentence
+from harness.store.run_directory import HEADER_FILE, RunDirectory
 from harness.toolchain import Toolchain
 
 # Why a position was not measured for lack of time; such a one has no trial.
 SPENT = "the budget of all measurements was spent"
 _DIFFERENT: frozenset[Verdict] = frozenset({"regressed", "improved"})
-_Releases = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class BisectOptions:
-    """What a user can choose about a bisect.
-
-    Attributes:
-        suite: The suite's TOML file.
-        case: The case, as `harness list` shows it.
-        over: Search releases between --good and --bad, or which of the variant's flags, plugins and plugin options make
-            the difference to --base.
-        good: Release on which the case was good, as in iree==3.6.0.
-        bad: Release on which it is bad.
-        fixed: Release beyond the bad one on which it is good again; since when is searched too.
-        release: Only these between the ends (default: all that the package index has); repeatable.
-        skip: None of these releases; repeatable.
-        pre: Pre-releases too, which pip finds where PIP_FIND_LINKS says.
-        base: With --over flags: the variant that the case's is held against (default: the suite's baseline).
-        toolchain: With --over flags: under this release (default: the one that is installed).
-        metric: latency, instructions, compile-time, dispatches, copies, fills, transient-memory, module-size,
-            dispatch-size, or an op count of the suite as in flow/tensor.empty.
-        floor: Relative change below which nothing counts as a step (default: the suite's, else the metric's).
-        row_budget: Wall seconds for looking at one pair; it is more where calls are so long that a verdict needs more,
-            up to --row-cap, and confirming a finding takes as much again.
-        row_cap: Wall seconds for looking at one pair whose calls take long.
-        budget: Wall seconds of all measurements together; what is not known then is found out with --resume.
-        seed: Of the order of turns.
-        resume: Go on with this bisect (its folder, or latest); nothing that was measured is repeated.
-        results: Where the bisect's directory goes, and its runs.
-        compile_timeout: Seconds after which a compile is stopped.
-        call_timeout: Seconds after which a turn is stopped.
-        wait: Wait while another harness measures on this machine; else measure beside it.
-        quiet: Say nothing while it works.
-        verbose: As of a run.
-    """
-
-    suite: Path | None = None
-    _: KW_ONLY
-    case: Annotated[str | None, CASES] = None
-    over: Over = "releases"
-    good: str | None = None
-    bad: str | None = None
-    fixed: str | None = None
-    release: _Releases = ()
-    skip: _Releases = ()
-    pre: Flag = False
-    base: str | None = None
-    toolchain: str | None = None
-    metric: str = LATENCY.name
-    floor: Share | None = None
-    row_budget: Positive = 60.0
-    row_cap: Positive = 1800.0
-    budget: Positive | None = None
-    seed: int = 0
-    resume: Path | None = None
-    results: Path = Path("results")
-    compile_timeout: CompileTimeout = 900.0
-    call_timeout: Positive = CALL_LIMIT_S
-    wait: bool = True
-    quiet: Quiet = False
-    verbose: Verbose = False
-
-    @property
-    def chosen(self) -> tuple[Path, str]:
-        """Suite and case, once it is known that both are given."""
-        assert self.suite is not None and self.case is not None  # noqa: S101 (whoever begins a bisect makes sure)
-        return self.suite, self.case
 
 
 class BisectUnderway:
@@ -120,7 +47,7 @@ class BisectUnderway:
         options: Those that it was begun with.
         directory: Where all of it is kept.
         floor: Relative change below which nothing counts as a step.
-        trials: What was asked so far, in this order, measured now or before.
+        trials: What was asked so far, in this order, measured now or before, by what was asked.
         planned: How many measurements share the error that all may make together.
     """
 
@@ -129,7 +56,7 @@ class BisectUnderway:
     ) -> None:
         self.options, self.directory, self.metric, self.floor = options, directory, metric, floor
         self.progress = progress
-        self.trials: list[Trial] = []
+        self.trials: dict[tuple[str, str, float], Trial] = {}
         self.planned = measurements_of_search(2)
         self._is_spent = False
         self._spent_s = 0.0
@@ -147,6 +74,8 @@ class BisectUnderway:
         """What to do where it is stopped."""
         return f"go on with `harness bisect --resume {shlex.quote(str(self.directory.path))}`"
 
+    # --- positions ---
+
     def place(self, name: str, make: Callable[[], Place | Unusable]) -> Place | Unusable:
         """A position, made when it is first asked for."""
         if name not in self._places:
@@ -162,52 +91,35 @@ class BisectUnderway:
         others: Sequence[Toolchain] = (),
         label: str = "",
     ) -> Place | Unusable:
-        """The case of a suite under a toolchain, compiled and checked, once in the life of the bisect.
-
-        Args:
-            name: Of the position.
-            others: Toolchains that it is compared with: a flag of theirs that it does not know skips the case.
-            label: What its side is called; "": as the position.
+        """The case of a suite under a toolchain, compiled and checked, once in the life of the bisect; see make_place.
 
         Raises:
-            HarnessError: As `run_suite`, but for a suite that cannot be run like this: that position is unusable.
             Interrupted: The message says how to go on.
+            RunError: Likewise, as where the disk is full.
         """
-        options = self.options
-        run = _run_of(self.directory, name)
-        if run is None or not (run / FINISHED_FILE).is_file():
-            unmeasured = RunOptions(
-                suite,
-                resume=run,
-                patterns=(glob.escape(case),),
-                measure=False,
-                results=options.results,
-                compile_timeout_s=options.compile_timeout,
-                call_timeout_s=options.call_timeout,
-                wait=options.wait,
-                verbose=options.verbose,
-            )
-            keep = partial(self._keep_run, name)
-            try:
-                run = run_suite(
-                    unmeasured,
-                    self.progress,
-                    (toolchain,),
-                    others=others,
-                    purpose="compare",
-                    on_begin=keep,
-                    with_reference=self.metric in REFERENCE_FACTS,
-                )
-            except Interrupted:
-                raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
-            except SuiteError as error:
-                return Unusable(reason=str(error))
-            except RunError as error:  # such as a disk that is full
-                raise RunError(f"{error}; then {self.how_to_go_on}") from None
-        return place_in(run, name, case, toolchain, label)
 
-    def _keep_run(self, name: str, run: RunDirectory) -> None:
-        self.directory.keep_run(name, run.path)
+        def keep(run: RunDirectory) -> None:
+            self.directory.keep_run(name, run.path)
+
+        try:
+            return make_place(
+                name,
+                suite,
+                case,
+                toolchain,
+                self.options,
+                self.progress,
+                others=others,
+                label=label,
+                resume=_run_of(self.directory, name),
+                on_begin=keep,
+            )
+        except Interrupted:
+            raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
+        except RunError as error:
+            raise RunError(f"{error}; then {self.how_to_go_on}") from None
+
+    # --- measurements ---
 
     def measure(
         self, base: str, head: str, floor: float, place: Callable[[str], Place | Unusable]
@@ -220,16 +132,21 @@ class BisectUnderway:
         Raises:
             Interrupted: The message says how to go on.
         """
-        kept = self.directory.trials.get((base, head, floor))
+        asked = base, head, floor
+        kept = self.trials.get(asked) or self.directory.answer(asked)
         if kept is None:
-            if self.options.budget is not None and self._spent_s >= self.options.budget:
+            if self._left_s <= 0:
                 self._is_spent = True
                 return Unusable(reason=SPENT)
-            kept = self._measured_now(base, head, floor, place)
-            self.directory.keep_trial(kept)
+            kept = self.directory.keep_trial(self._measured_now(base, head, floor, place))
             self.progress.note(_said(kept))
-        self.trials.append(kept)
+        self.trials[asked] = kept
         return as_measured(kept)
+
+    @property
+    def _left_s(self) -> float:
+        """Of the budget of this stretch."""
+        return math.inf if self.options.budget is None else self.options.budget - self._spent_s
 
     def _measured_now(self, base: str, head: str, floor: float, place: Callable[[str], Place | Unusable]) -> Trial:
         first, second = place(base), place(head)
@@ -237,49 +154,114 @@ class BisectUnderway:
             if isinstance(found, Unusable):
                 return Trial(base=base, head=head, floor=floor, verdict="failed", reason=found.reason)
         assert isinstance(first, Place) and isinstance(second, Place)  # noqa: S101 (the loop above)
+        rule, noise = rule_of_measurements(self.planned, floor), self.directory.begun.noise
+        measuring = measuring_of(self.options, self.metric, noise, self.progress, left_s=self._left_s)
+        with self._counting_seconds():
+            trial = try_pair(first, second, rule, measuring, self.directory.kept)
+        if trial.verdict == "inconclusive" and self._left_s <= 0:
+            self._is_spent = True  # more time might have told
+        return trial
+
+    @contextlib.contextmanager
+    def _counting_seconds(self) -> Iterator[None]:
+        """Take what is measured off the budget.
+
+        Raises:
+            Interrupted: By the user; the message says how to go on.
+        """
         started = time.monotonic()
         try:
-            rule = rule_of_measurements(self.planned, floor)
-            return try_pair(first, second, rule, self._measuring, self.trials)
+            yield
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
         finally:
             self._spent_s += time.monotonic() - started
 
-    @property
-    def _measuring(self) -> Measuring:
-        options = self.options
-        return Measuring(
-            metric=self.metric,
-            budget_s=options.row_budget,
-            cap_s=options.row_cap,
-            noise=self.directory.begun.noise,
-            seed=options.seed,
-            call_limit_s=options.call_timeout,
-            compile_limits=compile_limits(options.compile_timeout),
-            wait=options.wait,
-            cache=cache_root(),
-            progress=self.progress,
-        )
-
-    def trial(self, base: str, head: str, floor: float) -> Trial:
-        """What came of a measurement that was asked; one that there was no time for is inconclusive.
+    def told(self, base: str, head: str, floor: float) -> Trial | None:
+        """The measurement that tells of two positions; None: there is none.
 
         A difference beyond a farther edge, by which a search sorted a position, is one beyond this floor too.
         """
-        unasked = Trial(base=base, head=head, floor=floor, verdict="inconclusive", reason=SPENT)
-        both = [trial for trial in self.trials if (trial.base, trial.head) == (base, head)]
+        both = [trial for trial in self.trials.values() if (trial.base, trial.head) == (base, head)]
         farther = (trial for trial in both if trial.floor > floor and trial.verdict in _DIFFERENT)
-        return next((trial for trial in both if trial.floor == floor), next(farther, unasked))
+        return next((trial for trial in both if trial.floor == floor), next(farther, None))
 
-    def say_where_they_belong(self, begin: int, belongs: Iterator[Nearer]) -> None:
-        """Put down to which end of its stretch the head of each measurement belongs.
+    def trial(self, base: str, head: str, floor: float) -> Trial:
+        """The same; one that there was no time for is inconclusive."""
+        unasked = Trial(base=base, head=head, floor=floor, verdict="inconclusive", reason=SPENT)
+        return self.told(base, head, floor) or unasked
+
+    def sort(self, base: str, head: str, floor: float, nearer: Nearer) -> None:
+        """Put down to which end of its stretch the head of a measurement belongs."""
+        asked = base, head, floor
+        if asked in self.trials:  # but where there was no time for it
+            self.trials[asked] = replace(self.trials[asked], belongs=nearer)
+
+    # --- why ---
+
+    def explained(self, before: Place, after: Place, expected: Verdict) -> KeptSentence:
+        """What the compiler does differently from one position to another, once in the life of the bisect.
+
+        Nothing is said where the metric is no latency, where it cannot be explained, or where what was measured for
+        that does not show the change; a note says why.
 
         Args:
-            begin: Number of the first one.
+            expected: What the change is, from the first to the second.
+
+        Raises:
+            Interrupted: By the user; the message says how to go on.
         """
-        for number, nearer in zip(range(begin, len(self.trials)), belongs, strict=False):
-            self.trials[number] = replace(self.trials[number], belongs=nearer)
+        asked = f"{before.name}..{after.name}"
+        kept = self.directory.begun.explained.get(asked)
+        if kept is not None:
+            return kept
+        if self.metric is not LATENCY:
+            return KeptSentence()
+        if self._left_s <= 0:
+            self._is_spent = True
+            return KeptSentence()
+        try:
+            with self._counting_seconds():
+                found = explain_pair(
+                    Pair(name=self.options.chosen[1], base=before.case, head=after.case),
+                    before.side,
+                    after.side,
+                    {place.toolchain.version: place.toolchain for place in (before, after)},
+                    self._terms,
+                    self.progress,
+                    within=False,
+                    created=datetime.now(timezone.utc),
+                    command=() if self.options.over == "releases" else self.directory.begun.command,
+                )
+        except (CaseError, RunError) as error:
+            self.progress.note(f"The step is not explained: {error}")
+            return KeptSentence()
+        if found.is_stopped:
+            raise Interrupted(f"interrupted; {self.how_to_go_on}")
+        explanation, folder = keep(found.explanation, self.options.results, before.side.run.header.suite_name)
+        if explanation.latency.verdict != expected:
+            self.progress.note(f"The step is not explained: measured with its parts it is not seen again; see {folder}")
+            return KeptSentence()
+        said = KeptSentence(text=explanation.sentence, explanation=explanation.id)
+        self.directory.keep_sentence(asked, said)
+        return said
+
+    @property
+    def _terms(self) -> Terms:
+        options = self.options
+        left_s = self._left_s
+        return Terms(
+            rule=Rule(floor=self.floor),
+            budget_s=min(options.row_budget, left_s),
+            cap_s=min(options.row_cap, left_s),
+            seed=options.seed,
+            call_limit_s=options.call_timeout,
+            limits=compile_limits(options.compile_timeout),
+            noise=self.directory.begun.noise,
+            wait=options.wait,
+        )
+
+    # --- the answer ---
 
     def concluded(self, ends: Sequence[str], order: Sequence[str], **found: Any) -> Bisection:
         """What there is, with all that every bisect has.
@@ -291,11 +273,8 @@ class BisectUnderway:
         begun = self.directory.begun
         suite, case = self.options.chosen
         positions = (self._position(name) for name in order)
-        asked: dict[tuple[str, str, float], Trial] = {}
-        for trial in self.trials:  # a search may ask the same again
-            asked.setdefault(trial.key, trial)
         timed = self.metric.name in TIMED
-        measured = len({trial.key for trial in self.trials if trial.generations}) if timed else 0
+        measured = sum(trial.generations > 0 for trial in self.directory.kept) if timed else 0
         spent = f"{SPENT[0].upper()}{SPENT[1:]}; {self.how_to_go_on}"
         return Bisection(
             id=self.directory.path.name,
@@ -308,9 +287,10 @@ class BisectUnderway:
             over=self.options.over,
             ends=tuple(ends),
             positions=tuple(position for position in positions if position is not None),
-            trials=tuple(asked.values()),
+            trials=tuple(self.trials.values()),
             error=error_of(measured, self.planned),
             finished=not self._is_spent,
+            attempt=begun.attempt,
             machine=describe_machine(capture_environment()),
             notes=(spent,) if self._is_spent else (),
             settings=begun.options,
@@ -323,32 +303,12 @@ class BisectUnderway:
         found, run = self._places.get(name), _run_of(self.directory, name)
         if found is None and run is None:
             return None
-        heads = (why_unmeasured(trial) for trial in self.trials if trial.head == name)
+        heads = (why_unmeasured(trial) for trial in self.trials.values() if trial.head == name)
         unusable = found.reason if isinstance(found, Unusable) else next(filter(None, heads), "")
         revision = ""
         if isinstance(found, Place):
             revision = next((record.revision for record in found.side.toolchains.values()), "")
         return Position(name=name, revision=revision, run="" if run is None else run.name, unusable=unusable)
-
-
-def place_in(run: Path, name: str, case: str, toolchain: Toolchain, label: str = "") -> Place | Unusable:
-    """A case of a finished run as a position, or why it cannot be measured.
-
-    Args:
-        label: What its side is called; "": as the position.
-    """
-    side = side_of(load_run(run, rounds=False), label or name, run)
-    found = side.cases.get(case)
-    if found is None:
-        return Unusable(reason=f"{run} has no case {case}")
-    if found.skip is not None:
-        return Unusable(reason=f"it is skipped: {found.skip}")
-    if found.peer is not None:
-        return Unusable(reason="another engine runs it, which no release and no flag of IREE changes")
-    failure = find_failure(found, side.evidence, timed=True)
-    if failure is not None:
-        return Unusable(reason=f"it fails at {failure.stage}: {failure.message}")
-    return Place(name=name, side=side, case=found, toolchain=toolchain)
 
 
 def _run_of(directory: BisectDirectory, name: str) -> Path | None:
@@ -358,5 +318,5 @@ def _run_of(directory: BisectDirectory, name: str) -> Path | None:
 
 
 def _said(trial: Trial) -> str:
-    ratio = "" if trial.ratio is None else f", {trial.ratio:.3f} of it"
+    ratio = "" if trial.ratio is None else f", {trial.ratio:.3f} times"
     return f"{trial.head} beside {trial.base}: {trial.verdict}{ratio} ({trial.reason})"

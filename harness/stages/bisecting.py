@@ -18,32 +18,31 @@ from harness.bisect.judged import measurements_of_search
 from harness.bisect.search import Measured, Step, Unusable, find_steps
 from harness.bisect.trials import Place
 from harness.cache import environments_root
-from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair
-from harness.compare.sides import selfcheck_of
-from harness.errors import CaseError, Interrupted, RunError, ToolchainError, UsageError
+from harness.compare.pairs import TOOLCHAIN_PREFIX
+from harness.compare.sides import noise_of
+from harness.errors import Interrupted, RunError, ToolchainError, UsageError
 from harness.machine.environment import capture_environment
-from harness.metrics import LATENCY, METRICS, Metric, metric_named
+from harness.metrics import Metric
 from harness.progress import Progress
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
-from harness.records.comparison import Verdict
 from harness.report.bisect_page import bisect_json, bisect_page
 from harness.report.markdown import to_markdown
-from harness.stages.bisect_underway import SPENT, BisectOptions, BisectUnderway
+from harness.stages.bisect_options import BisectOptions
+from harness.stages.bisect_underway import BisectUnderway
 from harness.stages.bisecting_parts import bisect_parts, question_of, toolchain_of
-from harness.stages.explaining import Terms, explain_pair, keep
-from harness.stages.options import compile_limits
-from harness.stats.rule import Rule
-from harness.store.bisect_directory import BegunBisect, BisectDirectory, find_bisect
+from harness.stages.positions import require_metric
+from harness.store.bisect_directory import BegunBisect, BisectDirectory, KeptSentence
 from harness.store.files import adapter
+from harness.store.names import find_folder
 from harness.suite.completion import case_names
 from harness.suite.load import load_suite
 from harness.text import did_you_mean, plural
 from harness.toolchain import Toolchain, get_toolchains, release_named, releases_between
 
-# Options of a bisect that goes on; all others are those that it was begun with.
-_ANEW = ("resume", "results", "budget", "wait", "quiet", "verbose")
-# Where a selfcheck found that even a change to twice the time stays unseen.
-_SEES_NOTHING = 1.0
+# Options of a stretch of a bisect, which one that goes on may have anew; all others are those that it was begun with.
+_OF_STRETCH = ("budget", "wait", "quiet", "verbose")
+_IF_GIVEN = ("row_budget", "row_cap")
+_ANEW = ("resume", "results", *_OF_STRETCH, *_IF_GIVEN)
 
 
 # --- beginning, and going on ---
@@ -57,12 +56,12 @@ def underway_of(options: BisectOptions, command: Sequence[str], progress: Progre
     Raises:
         UsageError: The options contradict each other, or the suite has no such case or the harness no such metric.
         ToolchainError: The package index cannot be asked, or an end of the search cannot be had.
-        RunError: The one to go on with is none, or was begun on another machine.
+        RunError: The one to go on with is none, was begun on another machine, or has its answer.
     """
     environment = capture_environment()
     machine = str(environment.get("machine", {}).get("id", ""))
     if options.resume is not None:
-        directory = BisectDirectory.resume(find_bisect(options.resume, options.results))
+        directory = BisectDirectory.resume(find_folder(options.resume, options.results, kind="bisect"))
         if directory.begun.machine != machine:
             raise RunError(f"{directory.path}: was begun on another machine; go on there, or begin it again")
         options = _going_on(directory, options)
@@ -76,12 +75,12 @@ def underway_of(options: BisectOptions, command: Sequence[str], progress: Progre
         get_toolchains(_ends(options), root=environments_root(), on_install=progress.note)
     else:
         question_of(options)
-        toolchain_of(options, progress.note)
-    facts = selfcheck_of(environment)
+        # Another release may be installed when it goes on.
+        options = replace(options, toolchain=toolchain_of(options, progress.note).version)
     begun = BegunBisect(
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         machine=machine,
-        noise=0.0 if facts is None else _SEES_NOTHING if facts.detects is None else facts.detects,
+        noise=noise_of(environment),
         options=adapter(BisectOptions).dump_python(options, mode="json"),
         command=tuple(command),
         history=history,
@@ -92,14 +91,16 @@ def underway_of(options: BisectOptions, command: Sequence[str], progress: Progre
 
 def _going_on(directory: BisectDirectory, options: BisectOptions) -> BisectOptions:
     default = BisectOptions()
-    names = [option.name for option in fields(BisectOptions) if option.name not in _ANEW]
-    if given := [name for name in names if getattr(options, name) != getattr(default, name)]:
-        raise UsageError(f"--resume goes on with the bisect's own settings; leave out {', '.join(given)}")
+    given = [
+        option.name for option in fields(options) if getattr(options, option.name) != getattr(default, option.name)
+    ]
+    if refused := [name for name in given if name not in _ANEW]:
+        raise UsageError(f"--resume goes on with the bisect's own settings; leave out {', '.join(refused)}")
     try:
         begun: BisectOptions = adapter(BisectOptions).validate_python(directory.begun.options)
     except ValidationError:
         raise RunError(f"{directory.path}: is damaged; begin the bisect again") from None
-    anew = {name: getattr(options, name) for name in ("budget", "wait", "quiet", "verbose")}
+    anew = {name: getattr(options, name) for name in (*_OF_STRETCH, *(name for name in _IF_GIVEN if name in given))}
     return replace(begun, results=directory.path.parent, **anew)
 
 
@@ -125,18 +126,6 @@ def _require_sense(options: BisectOptions) -> Metric:
         raise UsageError("give two releases, as in --good iree==3.6.0 --bad iree==3.8.0; or --over flags")
     if options.base is not None or options.toolchain is not None:
         raise UsageError("--base and --toolchain are for --over flags; leave them out")
-    return metric
-
-
-def require_metric(name: str) -> Metric:
-    """The metric of that name.
-
-    Raises:
-        UsageError: There is none.
-    """
-    metric = metric_named(name)
-    if metric is None:
-        raise UsageError(f"--metric {name}: there is no such metric{did_you_mean(name, [*METRICS])}")
     return metric
 
 
@@ -241,7 +230,7 @@ class _History:
 
 
 def bisected(underway: BisectUnderway) -> Bisection:
-    """Search what the options ask for; the answer is kept where nothing is left to be measured.
+    """Search what the options ask for, and keep the answer.
 
     Raises:
         HarnessError: As `bisect_releases` and `bisect_parts`.
@@ -253,8 +242,7 @@ def bisected(underway: BisectUnderway) -> Bisection:
             found = search(underway)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; {underway.how_to_go_on}") from None
-        if found.finished:
-            underway.directory.finish(bisect_json(found), to_markdown(bisect_page(found)))
+        underway.directory.finish(bisect_json(found), to_markdown(bisect_page(found)))
     return found
 
 
@@ -283,10 +271,9 @@ def bisect_releases(underway: BisectUnderway) -> Bisection:
     steps: list[FoundStep] = []
     unknown: list[OpenStretch] = []
     for first, last in stretches:
-        begin = len(underway.trials)
         findings = find_steps(first, last, history.measure, underway.floor)
-        asked = (probe for probe in findings.probes if not _was_spent(probe.found))
-        underway.say_where_they_belong(begin, (probe.nearer for probe in asked))
+        for probe in findings.probes:
+            underway.sort(releases[probe.base], releases[probe.head], probe.floor, probe.nearer)
         steps += [_found(step, history, underway) for step in findings.steps]
         unknown += [
             OpenStretch(first=releases[one], last=releases[other], reason=reason)
@@ -296,10 +283,6 @@ def bisect_releases(underway: BisectUnderway) -> Bisection:
     return underway.concluded(ends, releases, steps=tuple(steps), open=tuple(unknown))
 
 
-def _was_spent(found: Measured | Unusable) -> bool:
-    return isinstance(found, Unusable) and found.reason == SPENT
-
-
 def _found(step: Step, history: _History, underway: BisectUnderway) -> FoundStep:
     """A step of a search, in the order of the history."""
     releases = history.releases
@@ -307,15 +290,16 @@ def _found(step: Step, history: _History, underway: BisectUnderway) -> FoundStep
     first, second = sorted((step.before, step.after))
     before, after = history.place(releases[first]), history.place(releases[second])
     size = size if step.before == first else turned_round(size)
-    explanation = ""
+    why = KeptSentence()
     if isinstance(before, Place) and isinstance(after, Place):
-        explanation = explain_step(before, after, size.verdict, underway)
+        why = underway.explained(before, after, size.verdict)
     return FoundStep(
         before=releases[first],
         after=releases[second],
         size=size,
         passed_over=tuple(releases[number] for number in sorted(step.passed_over)),
-        explanation=explanation,
+        explanation=why.text,
+        explanation_id=why.explanation,
     )
 
 
@@ -339,53 +323,3 @@ def turned_round(trial: Trial) -> Trial:
 
 def _inverse(ratio: float | None) -> float | None:
     return 1 / ratio if ratio else None
-
-
-def explain_step(before: Place, after: Place, expected: Verdict, underway: BisectUnderway) -> str:
-    """What the compiler does differently across a step, in a sentence; the whole explanation is kept beside the runs.
-
-    "" where the metric is no latency, or it cannot be explained, or what was measured for that does not show the step;
-    a note says why.
-
-    Args:
-        expected: What the step is, from the first to the second.
-
-    Raises:
-        Interrupted: By the user.
-    """
-    options = underway.options
-    if underway.metric is not LATENCY:
-        return ""
-    terms = Terms(
-        rule=Rule(floor=underway.floor),
-        budget_s=options.row_budget,
-        cap_s=options.row_cap,
-        seed=options.seed,
-        call_limit_s=options.call_timeout,
-        limits=compile_limits(options.compile_timeout),
-        noise=underway.directory.begun.noise,
-        wait=options.wait,
-    )
-    pair = Pair(name=before.case.name, base=before.case, head=after.case)
-    toolchains = {place.toolchain.version: place.toolchain for place in (before, after)}
-    try:
-        found = explain_pair(
-            pair,
-            before.side,
-            after.side,
-            toolchains,
-            terms,
-            underway.progress,
-            within=False,
-            created=datetime.now(timezone.utc),
-        )
-    except (CaseError, RunError) as error:
-        underway.progress.note(f"The step is not explained: {error}")
-        return ""
-    if found.is_stopped:
-        raise Interrupted(f"interrupted; {underway.how_to_go_on}")
-    kept, folder = keep(found.explanation, options.results, before.side.run.header.suite_name)
-    if kept.latency.verdict != expected:
-        underway.progress.note(f"The step is not explained: measured with its parts it is not seen again; see {folder}")
-        return ""
-    return kept.sentence

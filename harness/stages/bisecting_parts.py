@@ -6,24 +6,25 @@ Each set of parts is a variant of a suite of its own, a file beside the measurem
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import tomli_w
 
+from harness.bisect.judged import as_measured
 from harness.bisect.minimal import Cause, Effect, minimal_causes
-from harness.bisect.search import Measured, Unusable, nearer_end
+from harness.bisect.search import Measured, Unusable, edge_of, nearer_end
 from harness.bisect.trials import Place
 from harness.bisect.variants import Part, Way, parts_between, parts_of_level, uses_of, with_parts
 from harness.cache import environments_root
 from harness.errors import UsageError
-from harness.records.bisection import Bisection, FoundCause, Nearer, OpenStretch
+from harness.records.bisection import Bisection, FoundCause, Nearer, OpenStretch, Trial
 from harness.stages.ablating import joined_name, moved_model
-from harness.stages.bisect_underway import BisectOptions, BisectUnderway
+from harness.stages.bisect_options import BisectOptions
+from harness.stages.bisect_underway import BisectUnderway
 from harness.stages.prepare import require_name
-from harness.store.bisect_directory import SUITES_FOLDER
+from harness.store.bisect_directory import SUITES_FOLDER, KeptSentence
 from harness.suite.load import Suite, Variant, load_suite
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
@@ -180,9 +181,10 @@ class _Search:
         base, head = self.question.base, self.question.head
         ways = {NONE: base, name: with_parts(base, head, chosen) if chosen else base}
         file = self._underway.directory.write_suite(name, tomli_w.dumps(self._suite(ways)))
-        return self._underway.compiled(
-            name, file, f"{self.question.model}/{name}@{self.question.device}", self._toolchain
-        )
+        case = f"{self.question.model}/{name}@{self.question.device}"
+        base_variant = self.question.base_variant
+        label = base_variant if name == NONE else f"{base_variant} with part {name}"
+        return self._underway.compiled(name, file, case, self._toolchain, label=label)
 
     def _suite(self, ways: dict[str, Way]) -> dict[str, Any]:
         """A suite of these variants, of which `none` is the baseline."""
@@ -217,30 +219,38 @@ class _Search:
         return minimal_causes(len(left), effect_of)
 
     def _effect(self, base: Names, head: Names, whole: Measured) -> Effect:
-        begin = len(self._underway.trials)
-        found = self.measure(base, head, math.expm1(abs(whole.centre) / 2))
+        edge = edge_of(whole, self._underway.floor)
+        found = self.measure(base, head, edge)
         nearer: Nearer = "unknown" if isinstance(found, Unusable) else nearer_end(found, whole)
-        self._underway.say_where_they_belong(begin, iter([nearer]))
+        self._underway.sort(self.named(base), self.named(head), edge, nearer)
         return _EFFECTS[nearer]
 
     def cause(self, cause: Cause, left: Sequence[str], beside: Names) -> FoundCause:
-        """A cause with its size, and of several parts with what each does alone."""
+        """A cause with its size, what explains it, and of several parts what each does alone."""
         names = [left[part] for part in cause.parts]
-        size = self.measure(beside, beside | set(names), self._underway.floor)
-        several = names if len(names) > 1 else []
-        for name in several:
-            self.measure(beside, beside | {name}, self._underway.floor)
-        here = self.named(beside)
+        size = self._size(beside, beside | set(names))
+        found, why, inside = as_measured(size), KeptSentence(), tuple[str, ...]()
+        before, after = self.place(size.base), self.place(size.head)
+        if isinstance(before, Place) and isinstance(after, Place) and isinstance(found, Measured) and found.differs:
+            why = self._underway.explained(before, after, size.verdict)
+            inside = tuple(self._inside(names, beside, found))
         return FoundCause(
             parts=tuple(map(int, names)),
             beside=tuple(sorted(map(int, beside))),
-            size=self._underway.trial(here, self.named(beside | set(names)), self._underway.floor),
-            alone=tuple(
-                self._underway.trial(here, self.named(beside | {name}), self._underway.floor) for name in several
-            ),
+            size=size,
+            alone=tuple(self._size(beside, beside | {name}) for name in names if len(names) > 1),
             untold=cause.untold,
-            inside=tuple(self._inside(names, beside, size)) if isinstance(size, Measured) and size.differs else (),
+            inside=inside,
+            explanation=why.text,
+            explanation_id=why.explanation,
         )
+
+    def _size(self, base: Names, head: Names) -> Trial:
+        """One set of parts beside another, by the measurement that sorted it where that tells."""
+        asked = self.named(base), self.named(head), self._underway.floor
+        if self._underway.told(*asked) is None:
+            self.measure(base, head, self._underway.floor)
+        return self._underway.trial(*asked)
 
     def _inside(self, names: Sequence[str], beside: Names, size: Measured) -> Iterable[str]:
         """Of an optimisation level among the parts of a cause: the levels that it sets which do the same."""

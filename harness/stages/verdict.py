@@ -5,84 +5,30 @@ What it says is for `git bisect run`, which asks a command at each commit.
 
 from __future__ import annotations
 
-import glob
-from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from dataclasses import dataclass
+from typing import Literal
 
 from harness.bisect.search import Unusable
-from harness.bisect.trials import Measuring, Place, try_pair
-from harness.cache import cache_root, environments_root
-from harness.compare.options import CALL_LIMIT_S
-from harness.compare.sides import selfcheck_of
-from harness.errors import NothingSelected, RunError, SuiteError, ToolchainError, UsageError
+from harness.bisect.trials import Place, try_pair
+from harness.cache import environments_root
+from harness.compare.sides import noise_of
+from harness.errors import NothingSelected, RunError, ToolchainError, UsageError
 from harness.machine.environment import capture_environment
-from harness.metrics import FLOORS, LATENCY, REFERENCE_FACTS
-from harness.options import Positive, Quiet, Share, Verbose
+from harness.metrics import FLOORS
 from harness.progress import Progress
 from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
-from harness.stages.bisect_underway import place_in
-from harness.stages.bisecting import require_metric
-from harness.stages.options import CompileTimeout, RunOptions, compile_limits
-from harness.stages.run import run_suite
+from harness.stages.bisect_options import VerdictOptions
+from harness.stages.positions import make_place, measuring_of, place_in, require_metric
 from harness.stats.rule import Rule
-from harness.store.names import NAMED, find_folder
+from harness.store.names import find_folder
 from harness.store.run_directory import load_run
-from harness.suite.completion import CASES
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain, get_toolchains
 from harness.toolchain.own_build import with_own_build
 
 Word = Literal["good", "bad", "cannot tell"]
 _GOOD: frozenset[Verdict] = frozenset({"unchanged", "improved", "identical"})
-_SEES_NOTHING = 1.0
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class VerdictOptions:
-    """What a user can choose about a verdict.
-
-    Attributes:
-        suite: The suite's TOML file, as it is now.
-        case: The case, as `harness list` shows it.
-        against: A run of the good side that has the case; its modules have to be in the cache still.
-        compiler: iree-compile as somebody built it, the folder that it is in, or IREE's build folder (default: that of
-            the run's release).
-        runtime: Likewise iree-run-module and the other tools of the runtime.
-        metric: As of `harness bisect`.
-        floor: Relative change below which it is good (default: the suite's, else the metric's).
-        row_budget: Wall seconds for looking; confirming a finding takes as much again.
-        row_cap: Wall seconds for looking where calls take long and the two differ plainly.
-        seed: Of the order of turns.
-        results: Where the run's directory goes.
-        compile_timeout: Seconds after which a compile is stopped.
-        call_timeout: Seconds after which a turn is stopped.
-        wait: Wait while another harness measures on this machine; else measure beside it.
-        quiet: Say nothing but the verdict.
-        verbose: As of a run.
-    """
-
-    suite: Path
-    _: KW_ONLY
-    case: Annotated[str, CASES]
-    against: Annotated[Path, NAMED]
-    compiler: Path | None = None
-    runtime: Path | None = None
-    metric: str = LATENCY.name
-    floor: Share | None = None
-    row_budget: Positive = 60.0
-    row_cap: Positive = 1800.0
-    seed: int = 0
-    results: Path = Path("results")
-    compile_timeout: CompileTimeout = 900.0
-    call_timeout: Positive = CALL_LIMIT_S
-    wait: bool = True
-    quiet: Quiet = False
-    verbose: Verbose = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +77,8 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
         return Judged(word="cannot tell", reason=now.reason)
     floors = FLOORS | now.side.run.header.floors
     rule = Rule(floor=floors.get(metric.name, metric.floor) if options.floor is None else options.floor)
-    trial = try_pair(good, now, rule, _measuring(options, progress))
+    measuring = measuring_of(options, metric, noise_of(capture_environment()), progress)
+    trial = try_pair(good, now, rule, measuring)
     return Judged(word=word_of(trial.verdict), reason=trial.reason, trial=trial)
 
 
@@ -144,37 +91,9 @@ def word_of(verdict: Verdict) -> Word:
 
 def _now(options: VerdictOptions, release: Toolchain, progress: Progress) -> Place | Unusable:
     """The case as the suite and the compiler have it now, or why it cannot be measured."""
-    unmeasured = RunOptions(
-        options.suite,
-        patterns=(glob.escape(options.case),),
-        measure=False,
-        results=options.results,
-        compile_timeout_s=options.compile_timeout,
-        call_timeout_s=options.call_timeout,
-        wait=options.wait,
-        verbose=options.verbose,
-    )
     try:
         toolchain = with_own_build(release, compiler=options.compiler, runtime=options.runtime)
         others = (release,) if release.version != toolchain.version else ()
-        asks = require_metric(options.metric) in REFERENCE_FACTS
-        path = run_suite(unmeasured, progress, (toolchain,), others=others, purpose="compare", with_reference=asks)
-    except (SuiteError, ToolchainError, NothingSelected) as error:
+        return make_place("now", options.suite, options.case, toolchain, options, progress, others=others)
+    except (ToolchainError, NothingSelected) as error:
         return Unusable(reason=str(error))
-    return place_in(path, "now", options.case, toolchain)
-
-
-def _measuring(options: VerdictOptions, progress: Progress) -> Measuring:
-    facts = selfcheck_of(capture_environment())
-    return Measuring(
-        metric=require_metric(options.metric),
-        budget_s=options.row_budget,
-        cap_s=options.row_cap,
-        noise=0.0 if facts is None else _SEES_NOTHING if facts.detects is None else facts.detects,
-        seed=options.seed,
-        call_limit_s=options.call_timeout,
-        compile_limits=compile_limits(options.compile_timeout),
-        wait=options.wait,
-        cache=cache_root(),
-        progress=progress,
-    )

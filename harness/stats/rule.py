@@ -63,10 +63,16 @@ def plan_looks(most: int, rule: Rule) -> tuple[int, ...]:
     return (*looks, max(most, 1))
 
 
-def generations_needed(rows: int, rule: Rule) -> int:
-    """Generations with which one of so many rows can be called changed: all on one side have p = 2^(1 - n)."""
+def generations_needed(rows: int, rule: Rule, *, looks: int | None = None) -> int:
+    """Generations with which one of so many rows can be called changed: all on one side have p = 2^(1 - n).
+
+    Args:
+        looks: That are planned already; None: as many as so many generations have.
+    """
     sizes = count(rule.first_look)
-    return next(size for size in sizes if smallest_p(size) * len(plan_looks(size, rule)) * rows <= rule.alpha)
+    return next(
+        size for size in sizes if smallest_p(size) * (looks or len(plan_looks(size, rule))) * rows <= rule.alpha
+    )
 
 
 def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool = False) -> Location:

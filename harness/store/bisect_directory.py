@@ -1,20 +1,21 @@
-"""Bisects on disk, so that one that was stopped or killed goes on where it was.
+"""Bisects on disk, so that one that was stopped, killed or left something open goes on where it was.
 
 <results>/<time>-<suite>-bisect/
-    begun.json      the options that it was begun with, what is searched, and the runs that were made for it
+    begun.json      the options that it was begun with, what is searched, the runs that were made for it, and what
+                    explains its steps
     trials.jsonl    one JSON line a measurement, written when it has ended
     suites/         where variants are searched: the suite of each set of parts
-    bisection.json  the document that `--format json` prints; it is there once nothing is left to be measured
+    bisection.json  the document that `--format json` prints, each time that a bisect has come to its end
     report.md       the report
 
 A search asks the same again when it is told the same, so one that goes on is answered from trials.jsonl until it comes
-to what was not measured yet.
+to what was not measured yet. Of one that has come to its end, what stayed open is measured again.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -24,15 +25,30 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from harness.cache import write_atomically
-from harness.errors import RunError, UsageError
+from harness.errors import RunError
 from harness.records.bisection import Bisection, Trial
-from harness.store.files import adapter, ends_in_newline, parsing, read_document, read_lines
-from harness.store.names import LATEST
+from harness.store.documents import parse_kept
+from harness.store.files import adapter, ends_in_newline, read_document, read_lines
 from harness.store.run_directory import append_line, make_folder, new_run_id, writing_results
 
 BEGUN_FILE, TRIALS_FILE, BISECTION_FILE = "begun.json", "trials.jsonl", "bisection.json"
 SUITES_FOLDER = "suites"
-_LOCK_FILE = ".lock"
+# Raised when a name changes its meaning or goes away; new names may appear without.
+BISECTION_VERSION = 1
+_REPORT_FILE, _LOCK_FILE = "report.md", ".lock"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptSentence:
+    """What the compiler does differently across a step.
+
+    Attributes:
+        text: In a sentence; "": nothing is known.
+        explanation: Id of the explanation that says more; "" likewise.
+    """
+
+    text: str = ""
+    explanation: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +63,8 @@ class BegunBisect:
         command: The command line.
         history: What is searched, in order, as the package index had it then; () of parts.
         runs: Folders of the runs that were made for positions, finished or not, by the position's name.
+        explained: Both positions of a step, as in `3.6.0..3.7.0`, and what differs between them.
+        attempt: How often it went on after it had come to its end.
     """
 
     created: str
@@ -56,19 +74,21 @@ class BegunBisect:
     command: tuple[str, ...]
     history: tuple[str, ...] = ()
     runs: dict[str, str] = field(default_factory=dict)
+    explained: dict[str, KeptSentence] = field(default_factory=dict)
+    attempt: int = 0
 
 
 class BisectDirectory:
     """A bisect being written. Use `create` or `resume`, as a context manager.
 
     Attributes:
-        trials: All that were kept, by what was asked; those of the stretches before this one once it is entered.
+        kept: All measurements, in the order in which they were made; those of earlier stretches once it is entered.
     """
 
     def __init__(self, path: Path, begun: BegunBisect) -> None:
         self.path = path
         self.begun = begun
-        self.trials: dict[tuple[str, str, float], Trial] = {}
+        self.kept: list[Trial] = []
         self._lock = FileLock(path / _LOCK_FILE)
 
     @classmethod
@@ -88,10 +108,8 @@ class BisectDirectory:
         """Open a bisect to go on with it.
 
         Raises:
-            RunError: It is finished, is none, or is damaged.
+            RunError: Nothing of it is open, it is none, or it is damaged.
         """
-        if (path / BISECTION_FILE).is_file():
-            raise RunError(f"{path}: this bisect is finished; {path / 'report.md'} has its answer")
         file = path / BEGUN_FILE
         if not file.is_file():
             raise RunError(f"{path}: is no bisect that can go on (it has no {BEGUN_FILE}); begin it again")
@@ -99,6 +117,8 @@ class BisectDirectory:
             begun: BegunBisect = adapter(BegunBisect).validate_json(read_document(file))
         except ValidationError:
             raise RunError(f"{file}: is damaged; begin the bisect again") from None
+        if is_bisect(path) and not load_bisect(path).is_open:
+            raise RunError(f"{path}: this bisect has its answer; `harness report {path}` prints it")
         return cls(path, begun)
 
     def __enter__(self) -> BisectDirectory:
@@ -106,9 +126,11 @@ class BisectDirectory:
             self._lock.acquire(timeout=0)
         except Timeout:
             raise RunError(f"{self.path}: another harness is writing this bisect; wait for it or stop it") from None
-        kept = _read_trials(self.path / TRIALS_FILE)
-        self.trials = {trial.key: trial for trial in kept}
-        self._drop_cut_line(kept)
+        self.kept = _read_trials(self.path / TRIALS_FILE)
+        self._drop_cut_line()
+        if is_bisect(self.path) and load_bisect(self.path).attempt == self.begun.attempt:
+            self.begun = replace(self.begun, attempt=self.begun.attempt + 1)
+            self._keep_begun()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -116,16 +138,30 @@ class BisectDirectory:
             (self.path / _LOCK_FILE).unlink()
         self._lock.release()
 
+    def answer(self, asked: tuple[str, str, float]) -> Trial | None:
+        """What was measured of a question; None: nothing, or it stayed open and is to be measured again."""
+        found = next((trial for trial in reversed(self.kept) if trial.key == asked), None)
+        if found is not None and found.verdict == "inconclusive" and found.attempt < self.begun.attempt:
+            return None
+        return found
+
     def keep_run(self, position: str, run: Path) -> None:
         """Keep which run is made for a position, as soon as it begins."""
         self.begun = replace(self.begun, runs={**self.begun.runs, position: str(run)})
         self._keep_begun()
 
-    def keep_trial(self, trial: Trial) -> None:
-        """Keep a measurement, once it has ended."""
+    def keep_sentence(self, step: str, sentence: KeptSentence) -> None:
+        """Keep what explains a step."""
+        self.begun = replace(self.begun, explained={**self.begun.explained, step: sentence})
+        self._keep_begun()
+
+    def keep_trial(self, trial: Trial) -> Trial:
+        """Keep a measurement, once it has ended; it is given back as it is kept."""
+        kept = replace(trial, attempt=self.begun.attempt)
         with writing_results(self.path):
-            append_line(self.path / TRIALS_FILE, adapter(Trial).dump_json(trial) + b"\n")
-        self.trials[trial.key] = trial
+            append_line(self.path / TRIALS_FILE, adapter(Trial).dump_json(kept) + b"\n")
+        self.kept.append(kept)
+        return kept
 
     def write_suite(self, name: str, text: str) -> Path:
         """Write the suite of a set of parts; its file.
@@ -139,40 +175,51 @@ class BisectDirectory:
         return file
 
     def finish(self, document: str, report: str) -> None:
-        """Write the answer, as JSON and as a report."""
+        """Write what there is at the end, as JSON and as a report."""
         with writing_results(self.path):
-            write_atomically(self.path / "report.md", report.encode())
-            write_atomically(self.path / BISECTION_FILE, document.encode())
+            write_atomically(self.path / _REPORT_FILE, report.encode(errors="replace"))
+            write_atomically(self.path / BISECTION_FILE, document.encode(errors="replace"))
 
-    def _drop_cut_line(self, kept: Sequence[Trial]) -> None:
+    def _drop_cut_line(self) -> None:
         file = self.path / TRIALS_FILE
         if file.is_file() and not ends_in_newline(file):
             with writing_results(self.path):
-                write_atomically(file, b"".join(adapter(Trial).dump_json(trial) + b"\n" for trial in kept))
+                write_atomically(file, b"".join(adapter(Trial).dump_json(trial) + b"\n" for trial in self.kept))
 
     def _keep_begun(self) -> None:
         with writing_results(self.path):
             write_atomically(self.path / BEGUN_FILE, adapter(BegunBisect).dump_json(self.begun, indent=1))
 
 
-def find_bisect(name: Path, results: Path) -> Path:
-    """The folder of the unfinished bisect that a user means: a path, `latest`, or its name in the results folder.
+def is_bisect(path: Path) -> bool:
+    """Whether a directory is a bisect that has come to its end."""
+    return (path / BISECTION_FILE).is_file()
+
+
+def load_bisect(folder: Path) -> Bisection:
+    """Read what a bisect found.
 
     Raises:
-        UsageError: There is none.
+        RunError: It is damaged, or a later harness wrote it.
     """
-    if name.is_dir():
-        return name
+    file = folder / BISECTION_FILE
+    document = parse_kept(read_document(file), str(file), what="bisect", version=BISECTION_VERSION)
+    fields = {name: value for name, value in document.items() if name != "schema_version"}
     try:
-        there = sorted(folder for folder in results.iterdir() if (folder / BEGUN_FILE).is_file())
-    except OSError:
-        there = []
-    found = [folder for folder in there if folder.name == str(name)]
-    if str(name) == LATEST:
-        found = [folder for folder in there if not (folder / BISECTION_FILE).is_file()]
-    if not found:
-        raise UsageError(f"{name}: {results} has no bisect that it could mean; `ls {results}` shows what is there")
-    return found[-1]
+        found: Bisection = adapter(Bisection).validate_python(fields)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise RunError(f"{file}: is damaged at {where}; make the bisect again") from None
+    return found
+
+
+def has_answer(folder: Path) -> bool:
+    """Whether a bisect knows all that it was asked.
+
+    Raises:
+        RunError: As `load_bisect`.
+    """
+    return is_bisect(folder) and load_bisect(folder).finished
 
 
 def earlier_bisect(results: Path, asked: Mapping[str, Any], machine: str) -> Path | None:
@@ -187,24 +234,9 @@ def earlier_bisect(results: Path, asked: Mapping[str, Any], machine: str) -> Pat
             begun: BegunBisect = adapter(BegunBisect).validate_json(read_document(file))
         except (RunError, ValidationError):  # who goes on with it is told
             continue
-        is_usable = begun.machine == machine or (file.parent / BISECTION_FILE).is_file()
-        if is_usable and asked.items() <= begun.options.items():
+        if asked.items() <= begun.options.items() and (begun.machine == machine or has_answer(file.parent)):
             return file.parent
     return None
-
-
-def read_bisection(folder: Path) -> Bisection | None:
-    """What a bisect found; None where it is not finished.
-
-    Raises:
-        RunError: It is damaged.
-    """
-    file = folder / BISECTION_FILE
-    if not file.is_file():
-        return None
-    with parsing(file, "begin the bisect again"):
-        found: Bisection = adapter(Bisection).validate_json(read_document(file))
-    return found
 
 
 def _read_trials(file: Path) -> list[Trial]:

@@ -1,4 +1,4 @@
-"""A document that was kept, as far as it can be checked without knowing its fields: a comparison, or an explanation."""
+"""A document that was kept, as far as it can be checked without knowing its fields."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def parse_kept(content: str | bytes, source: str, *, what: str, version: int) ->
     Args:
         content: JSON.
         source: Where it is from, for messages.
-        what: What it holds, `comparison` or `explanation`.
+        what: What it holds: `comparison`, `explanation` or `bisect`.
         version: Of the schema, the one that this harness writes and reads.
 
     Raises:

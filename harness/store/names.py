@@ -1,4 +1,4 @@
-"""What a user may call a run, a comparison or an explanation: its path, `latest`, `@-1`, or how its name begins."""
+"""What a user may call a run or what is kept like one: its path, `latest`, `@-1`, or how its name begins."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import re
 from collections.abc import Collection
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 from cyclopts import Parameter
 
 from harness.errors import UsageError
+from harness.store.bisect_directory import BEGUN_FILE
 from harness.store.comparison_directory import COMPARISON_FILE, is_comparison
 from harness.store.explanation_directory import EXPLANATION_FILE
 from harness.store.files import FINISHED_FILE
@@ -21,11 +23,18 @@ from harness.store.unfinished import UNFINISHED_FILE
 LATEST = "latest"
 _BEFORE = re.compile(r"@-([1-9]\d{0,5})")
 _SHOWN = 3
-_FILES: dict[Kind, str] = {"run": HEADER_FILE, "comparison": COMPARISON_FILE, "explanation": EXPLANATION_FILE}
+# A bisect is not merged, listed or verified: it may go on, and its runs and explanations are kept beside it.
+AnyKind = Kind | Literal["bisect"]
+_FILES: dict[AnyKind, str] = {
+    "run": HEADER_FILE,
+    "comparison": COMPARISON_FILE,
+    "explanation": EXPLANATION_FILE,
+    "bisect": BEGUN_FILE,
+}
 
 
 def find_folder(
-    name: str | Path, results: Path = Path("results"), *, kind: Kind | None = None, unfinished: bool = False
+    name: str | Path, results: Path = Path("results"), *, kind: AnyKind | None = None, unfinished: bool = False
 ) -> Path:
     """The folder that a user means.
 
@@ -61,7 +70,7 @@ def find_folder(
         dated = (other for other in reversed(found) if is_id(other) and not _is_of_a_comparison(folder / other))
         meant = next(islice(dated, back, None), None)
         if meant is None:
-            what = f"{'unfinished ' * unfinished}{wanted or 'run, comparison or explanation'}"
+            what = f"{'unfinished ' * unfinished}{wanted or 'run, comparison, explanation or bisect'}"
             raise UsageError(f"{name}: {folder} has no {what} that it could mean; `ls {folder}` shows what is there")
         return folder / meant
     begun = [other for other in found if other.startswith(path.name)] if path.name else []
@@ -86,11 +95,11 @@ def complete_folders(_: object) -> list[str]:
     return [LATEST, *(f"{results}/{name}" for name in reversed(folder_names(results)))]
 
 
-# Of an option or an argument that is a run, a comparison or an explanation.
+# Of an option or an argument that is one of them.
 NAMED = Parameter(completer=complete_folders)
 
 
-def folder_names(results: Path, kind: Kind | None = None) -> list[str]:
+def folder_names(results: Path, kind: AnyKind | None = None) -> list[str]:
     """Names of what a results folder holds of a kind, or of all, oldest first; none where there is no such folder."""
     return _names_with(results, _FILES.values() if kind is None else (_FILES[kind],))
 

@@ -57,6 +57,7 @@ def test_two_steps_are_both_found() -> None:
     assert steps([1, 1, 1.3, 1.3, 1.3, 1.7, 1.7]) == [(1, 2), (4, 5)]
     assert steps([1, 1, 1.1, 1.1, 1.1, 1.21, 1.21]) == [(1, 2), (4, 5)], "what lies half way belongs to neither end"
     assert steps([1, 1, 1, 1.5, 1.5, 1.5, 1.53]) == [(2, 3), (5, 6)]
+    assert steps([1, 1, 2, 3, 3, 2]) == [(1, 2), (2, 3), (4, 5)], "what lies beyond the last one is told from it"
 
 
 def test_of_a_step_that_was_repaired_the_ends_show_nothing_and_either_half_does() -> None:
@@ -80,6 +81,36 @@ def test_a_step_beside_the_first_position_is_not_measured_twice() -> None:
     assert [(probe.base, probe.head) for probe in found.probes] == [(0, 2), (0, 1), (1, 2)]
     assert found.probes[1].floor == 1.0, "half way in the logarithm"
     assert found.steps[0].size == found.probes[1].found
+
+
+def test_what_a_farther_edge_told_is_not_measured_again() -> None:
+    found = exact([1, 1, 1, 4, 4])
+    asked = [(probe.base, probe.head) for probe in found.probes]
+    assert len(asked) == len(set(asked)), "of 0 and 2 it is known that they are equal"
+
+
+def test_of_what_came_little_by_little_no_step_is_named() -> None:
+    found = exact([1, 1.007, 1.014])
+    assert found.steps == ()
+    assert list(found.open) == [(0, 2)]
+    assert "it came bit by bit" in found.open[0, 2]
+
+
+def test_neighbours_that_lie_half_way_do_not_hide_the_steps_beside_them() -> None:
+    levels = [1, 1.2, 1.2, 1.2, 1.2, 1.44]
+
+    def measure(base: int, head: int, floor: float) -> Measured:
+        log = math.log(levels[head] / levels[base])
+        noise = 0.002 * (-1) ** head  # of those that lie half way, every other one seems to lie on the other side
+        edge = math.log1p(floor)
+        standing: Standing = "equal" if abs(log) + 0.001 <= edge else "open"
+        if abs(log + noise) > edge:
+            standing = "higher" if log > 0 else "lower"
+        return Measured(standing=standing, centre=log + noise, low=log - 0.001, high=log + 0.001)
+
+    found = find_steps(0, 5, measure, FLOOR)
+    assert [(step.before, step.after) for step in found.steps] == [(0, 1), (4, 5)]
+    assert found.open == {}
 
 
 def test_the_middle_is_that_of_what_is_left() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,11 +15,13 @@ from harness.bisect import trials
 from harness.bisect.judged import rule_of_measurements
 from harness.bisect.trials import Measuring, Place, try_pair, why_unmeasured
 from harness.compare.engine import Generation, Task
+from harness.compare.pairs import Side
 from harness.compare.samplers import Gone
 from harness.errors import CaseError, RunError
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, METRICS, Metric
 from harness.process import Limits
 from harness.records.bisection import Trial
+from harness.records.case import Case
 from harness.records.run import Failure, Round, Statistics, ToolchainRecord, Turn
 from harness.stats.rule import Rule
 from tests.builders import Notes
@@ -194,18 +197,21 @@ def test_instructions_are_counted_in_a_few_processes(
     assert other.reason == "instructions are counted on local-sync devices alone"
 
 
-def test_compile_times_are_decided_too(
+def test_compile_times_are_decided_in_the_time_that_compiles_take(
     place: Callable[..., Place], measuring: Callable[..., Measuring], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def compiles(base: object, head: object, cpus: object, limits: Limits, number: int) -> Generation:
         assert limits.seconds == 10
-        log = math.log(2) + number % 3 / 1000
-        return Generation(log_ratio=log, base=1e9, head=2e9, rounds=1, seconds=0.1)
+        return Generation(log_ratio=number % 3 / 1000, base=1e9, head=2e9, rounds=1, seconds=0.1)
+
+    def module(side: Side, case: Case, *_: object) -> Mock:
+        return Mock(build=replace(side.evidence.builds[case.name], compile_ns=50_000_000))
 
     Clock(monkeypatch, 1.0)
+    monkeypatch.setattr(trials, "find_module", module)
     monkeypatch.setattr(trials, "sample_compiles", compiles)
-    found = try_pair(place("3.6.0"), place("3.7.0", record=NEWER), RULE, measuring(COMPILE_TIME))
-    assert (found.verdict, found.head_value) == ("regressed", 2e9)
+    found = try_pair(place("3.6.0"), place("3.7.0", record=NEWER), RULE, measuring(COMPILE_TIME, budget_s=0.01))
+    assert (found.verdict, found.head_value) == ("unchanged", 2e9)
 
 
 def test_what_is_no_longer_in_the_cache_is_said(

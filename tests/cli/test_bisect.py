@@ -16,22 +16,12 @@ from harness.errors import UsageError
 from harness.records.bisection import Bisection, OpenStretch, Trial
 from harness.records.comparison import Verdict
 from harness.stages import bisecting
-from harness.stages.bisect_underway import BisectOptions
+from harness.stages.bisect_options import BisectOptions
 from harness.stages.verdict import Judged, Word, word_of
+from harness.store.bisect_directory import BEGUN_FILE, BISECTION_FILE
+from tests.builders import make_bisection
 
-FOUND = Bisection(
-    id="a-bisect",
-    created="",
-    suite="small.toml",
-    case="net/stock@cpu",
-    metric="latency",
-    unit="ns",
-    floor=0.01,
-    over="releases",
-    ends=("3.6.0", "3.7.0"),
-    positions=(),
-    trials=(),
-)
+FOUND = make_bisection(id="a-bisect", case="net/stock@cpu")
 TRIAL = Trial(
     base="the run", head="now", floor=0.01, verdict="regressed", ratio=1.42, ci_low=1.4, ci_high=1.44, generations=22
 )
@@ -39,27 +29,39 @@ VERDICT = ("verdict", "small.toml", "--case", "net/stock@cpu", "--against", "a-r
 
 
 @pytest.mark.parametrize(
-    ("found", "status", "kept"),
+    ("found", "status"),
     [
-        (FOUND, 0, True),
-        (replace(FOUND, open=(OpenStretch(first="3.6.0", last="3.7.0", reason="noise"),)), 4, True),
-        (replace(FOUND, finished=False), 4, False),
+        (FOUND, 0),
+        (replace(FOUND, open=(OpenStretch(first="3.6.0", last="3.7.0", reason="noise"),)), 4),
+        (replace(FOUND, finished=False), 4),
     ],
 )
-def test_a_bisect_ends_by_what_it_knows(
-    found: Bisection, status: int, kept: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_bisect_ends_by_what_it_knows_and_is_printed_again(
+    found: Bisection, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    written: list[str] = []
-    directory = SimpleNamespace(path=Path("results/a-bisect"), finish=lambda *texts: written.extend(texts))
+    path = tmp_path / "a-bisect"
+    path.mkdir()
+
+    def finish(document: str, _: str) -> None:
+        (path / BISECTION_FILE).write_text(document)
+
     underway: Any = nullcontext()
-    underway.directory, underway.options = directory, BisectOptions()
+    underway.directory = SimpleNamespace(path=path, finish=finish)
+    underway.options = BisectOptions()
     monkeypatch.setattr(commands, "underway_of", lambda *_: underway)
     monkeypatch.setattr(bisecting, "bisect_releases", lambda _: found)
     assert run_command_line(["bisect", "small.toml", "--format", "json"]) == status
     printed = capsys.readouterr()
     assert '"case": "net/stock@cpu"' in printed.out
-    assert printed.err.endswith("Kept in results/a-bisect\n")
-    assert bool(written) == kept
+    assert printed.err.endswith(f"Kept in {path}\n")
+    assert run_command_line(["report", str(path), "--format", "json"]) == status
+    assert capsys.readouterr().out == printed.out
+    assert run_command_line(["report", str(path), "--format", "markdown"]) == status
+    assert "net/stock@cpu" in capsys.readouterr().out
+    assert run_command_line(["plot", str(path), "--out", "x.svg"]) == 2
+    (path / BISECTION_FILE).rename(path / BEGUN_FILE)
+    assert run_command_line(["report", str(path)]) == 2
+    assert "has not come to its end; go on with `harness bisect --resume" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

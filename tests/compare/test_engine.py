@@ -253,6 +253,14 @@ def test_a_row_whose_generations_get_dearer_is_asked_again_whether_it_differs_pl
     assert (outcome.decision, len(outcome.generations)) == ("regressed", 16)
 
 
+def test_a_plain_change_is_found_where_dearer_generations_end_the_budget_before_the_second_look() -> None:
+    """As many as one look needs are not enough for the two that were planned, at the level of a long search."""
+    steps = [*[a_generation(2.08, seconds=1.2)] * 8, *[a_generation(2.08, seconds=2.0)] * 30]
+    strict = replace(a_task("row", steps, budget_s=15), rule=replace(RULE, alpha=0.01 / 6), cap_s=1800.0)
+    (outcome,) = decide([strict], lambda _name, _generation: None)
+    assert (outcome.decision, len(outcome.generations), outcome.confirming) == ("regressed", 24, 12)
+
+
 @pytest.mark.parametrize("rows", [1, 51, 52, 60, 104])
 def test_a_plain_change_is_found_among_however_many_rows(rows: int) -> None:
     """From twelve generations on there are two looks, which make each of them worth less."""

@@ -70,7 +70,9 @@ def test_the_flag_that_makes_the_difference_is_found_by_counting(harness: Harnes
     }
     again = harness("bisect", "--resume", str(folder))
     assert again.returncode == 2
-    assert "this bisect is finished" in again.stderr
+    assert "this bisect has its answer" in again.stderr
+    printed = harness("report", "latest", "--format", "json")
+    assert (printed.returncode, json.loads(printed.stdout)) == (0, found)
 
 
 def test_a_verdict_on_the_same_module_is_good_and_needs_no_clock(harness: Harness) -> None:

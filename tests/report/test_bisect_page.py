@@ -11,6 +11,7 @@ from harness.records.bisection import Bisection, FoundCause, FoundStep, OpenStre
 from harness.report.bisect_page import answer, bisect_json, bisect_page
 from harness.report.markdown import to_markdown
 from harness.report.terminal import to_terminal
+from tests.builders import make_bisection
 
 SLOWER = Trial(
     base="3.6.0",
@@ -34,16 +35,7 @@ SAME = Trial(
 FAILED = Trial(
     base="3.6.0", head="3.6.1", floor=0.18, verdict="failed", reason="it fails at compile: no", belongs="unknown"
 )
-FOUND = Bisection(
-    id="20261122-035012-small-bisect",
-    created="2026-11-22T03:50:12+00:00",
-    suite="small.toml",
-    case="net/stock@cpu",
-    metric="latency",
-    unit="ns",
-    floor=0.01,
-    over="releases",
-    ends=("3.6.0", "3.7.0"),
+FOUND = make_bisection(
     positions=(
         Position(name="3.6.0", revision="12" * 20, run="a"),
         Position(name="3.6.1", unusable="it fails at compile: no"),
@@ -164,6 +156,31 @@ def test_an_end_that_is_the_better_one_is_said() -> None:
     better = replace(SLOWER, verdict="improved", ratio=0.5, ci_low=0.49, ci_high=0.51)
     text = to_terminal(bisect_page(replace(FOUND, trials=(better,))), width=200, color=False)
     assert "3.7.0 was given as bad, and is the better one: 0.500 [0.490, 0.510] times that of 3.6.0" in text
+
+
+def test_an_end_that_was_given_as_fixed_and_is_not_is_said() -> None:
+    same = replace(SAME, base="3.9.0", head="3.7.0")
+    found = replace(FOUND, ends=("3.6.0", "3.7.0", "3.9.0"), trials=(SLOWER, same))
+    text = to_terminal(bisect_page(found), width=200, color=False)
+    assert "3.9.0 was given as fixed, and does not differ from 3.7.0: 3.7.0 beside 3.9.0: the module has" in text
+
+
+def test_a_step_and_a_cause_lead_to_their_explanations() -> None:
+    step = replace(FOUND.steps[0], explanation="It tiles otherwise.", explanation_id="a-id")
+    text = to_terminal(bisect_page(replace(FOUND, steps=(step,), settings={"results": "here"})), width=200, color=False)
+    assert "harness report here/a-id" in text
+    assert "harness ir" not in text
+    cause = replace(PARTS.causes[1], explanation="It tiles otherwise.", explanation_id="b-id")
+    found = replace(PARTS, causes=(cause,))
+    assert answer(found).endswith("times that of stock with part 1+3. It tiles otherwise.")
+    assert "harness report b-id" in to_terminal(bisect_page(found), width=200, color=False)
+
+
+def test_what_stayed_open_may_be_measured_longer() -> None:
+    found = replace(FOUND, trials=(replace(SLOWER, verdict="inconclusive"),), settings={"row_budget": 60.0})
+    text = to_terminal(bisect_page(found), width=200, color=False)
+    assert f"harness bisect --resume {FOUND.id} --row-budget 120" in text
+    assert "--resume" not in to_terminal(bisect_page(FOUND), width=200, color=False)
 
 
 def test_one_that_is_not_finished_says_how_to_go_on() -> None:

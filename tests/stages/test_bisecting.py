@@ -21,8 +21,10 @@ from harness.records.bisection import Bisection, Trial
 from harness.records.comparison import Verdict
 from harness.records.explanation import Explanation
 from harness.records.run import Run, ToolchainRecord
+from harness.report.bisect_page import bisect_json
 from harness.stages import bisect_underway, bisecting, bisecting_parts
-from harness.stages.bisect_underway import BisectOptions, BisectUnderway
+from harness.stages.bisect_options import BisectOptions
+from harness.stages.bisect_underway import BisectUnderway
 from harness.stages.bisecting import bisect_releases, turned_round, underway_of
 from harness.stages.bisecting_parts import bisect_parts
 from harness.stages.explaining import Found
@@ -64,19 +66,22 @@ class Machine:
 
     Attributes:
         asked: Each pair that was measured, in order.
+        noisy: Positions on which no measurement is decided.
     """
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.toolchain: Toolchain = make_fake_toolchain(folder / "tools")
         self.times: Times = lambda _: 1.0
         self.broken: dict[str, str] = {}
+        self.noisy: set[str] = set()
         self.asked: list[tuple[str, str]] = []
         self.compiled: list[str] = []
         self.stop_after: int | None = None
         monkeypatch.setenv("HARNESS_CACHE", str(folder / "cache"))
-        monkeypatch.setattr(BisectUnderway, "compiled", lambda _, *args: self._compile(*args))
+        monkeypatch.setattr(BisectUnderway, "compiled", lambda _, *args, **__: self._compile(*args))
         monkeypatch.setattr(bisect_underway, "try_pair", self._measure)
         monkeypatch.setattr(bisecting, "get_toolchains", self.install)
+        monkeypatch.setattr(bisecting_parts, "get_toolchains", self.install)
         monkeypatch.setattr(bisecting_parts, "find_toolchain", lambda: self.toolchain)
         monkeypatch.setattr(bisecting_parts, "compiler_flags", lambda _: frozenset({"a-opt-level", "b-opt-level"}))
 
@@ -102,6 +107,9 @@ class Machine:
         ratio = self.times(head) / self.times(base)
         log, edge = math.log(ratio), math.log1p(rule.floor)
         verdict: Verdict = "unchanged" if abs(log) <= edge else "regressed" if log > 0 else "improved"
+        wide = 1.001
+        if head.name in self.noisy:
+            verdict, wide = "inconclusive", 3.0
         return Trial(
             base=base.name,
             head=head.name,
@@ -109,8 +117,8 @@ class Machine:
             verdict=verdict,
             reason="it is so",
             ratio=ratio,
-            ci_low=ratio * 0.999,
-            ci_high=ratio * 1.001,
+            ci_low=ratio / wide,
+            ci_high=ratio * wide,
             p=1e-6,
             generations=22,
             seconds=5.0,
@@ -188,8 +196,8 @@ def test_a_step_is_explained_by_what_shows_it(
         sides.append((pair.base.toolchain, pair.head.toolchain))
         return Found(explanation=cast("Explanation", Explained(verdict=verdict)), is_stopped=False)
 
-    monkeypatch.setattr(bisecting, "explain_pair", explain)
-    monkeypatch.setattr(bisecting, "keep", lambda found, *_: (found, Path("results/an-explanation")))
+    monkeypatch.setattr(bisect_underway, "explain_pair", explain)
+    monkeypatch.setattr(bisect_underway, "keep", lambda found, *_: (found, Path("results/an-explanation")))
     machine.times = since("3.1.0", 1.0, 1.4)
     notes = Notes()
     options = BisectOptions(
@@ -275,6 +283,27 @@ def test_a_budget_that_is_spent_leaves_the_rest_for_later(machine: Machine) -> N
         again = bisect_releases(underway)
     assert again.finished
     assert [step.after for step in again.steps] == ["3.5.0"]
+
+
+def test_what_stayed_open_is_measured_again_with_more_time(machine: Machine) -> None:
+    machine.times, machine.noisy = since("3.5.0", 1.0, 1.4), {"3.4.0", "3.5.0"}
+    with begun(good="3.0.0", bad="3.8.0") as underway:
+        first = bisect_releases(underway)
+        underway.directory.finish(bisect_json(first), "")
+    assert [(step.before, step.after) for step in first.steps] == [("3.3.0", "3.6.0")]
+    asked = len(machine.asked)
+    machine.noisy.clear()
+    options = BisectOptions(resume=underway.directory.path, row_budget=600.0)
+    with underway_of(options, (), Silent()) as again:
+        assert again.options.row_budget == 600
+        second = bisect_releases(again)
+        again.directory.finish(bisect_json(second), "")
+    assert [(step.before, step.after) for step in second.steps] == [("3.4.0", "3.5.0")]
+    twice = {*machine.asked[:asked]} & {*machine.asked[asked:]}
+    assert {head for _, head in twice} == {"3.4.0", "3.5.0"}, "what was decided is not measured again"
+    assert second.error == pytest.approx(first.error * len(machine.asked) / asked), "all that was measured counts"
+    with pytest.raises(RunError, match="this bisect has its answer"):
+        underway_of(options, (), Silent())
 
 
 def test_a_release_that_cannot_be_had_says_how_to_go_on(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,7 +409,7 @@ def test_each_measurement_is_a_line_and_a_note(machine: Machine) -> None:
     lines = (underway.directory.path / TRIALS_FILE).read_text().splitlines()
     assert len(lines) == len(machine.asked) == len(found.trials)
     assert notes.lines[0] == "9 releases from 3.0.0 to 3.8.0: about 8 measurements of latency tell"
-    assert notes.lines[1] == "3.8.0 beside 3.0.0: regressed, 1.400 of it (it is so)"
+    assert notes.lines[1] == "3.8.0 beside 3.0.0: regressed, 1.400 times (it is so)"
 
 
 def test_a_measurement_seen_from_the_other_side() -> None:

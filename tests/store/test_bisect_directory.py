@@ -7,16 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import RunError, UsageError
-from harness.records.bisection import Trial
+from harness.errors import RunError
+from harness.records.bisection import Bisection, Trial
+from harness.report.bisect_page import bisect_json
 from harness.store.bisect_directory import (
     BEGUN_FILE,
+    BISECTION_FILE,
     TRIALS_FILE,
     BegunBisect,
     BisectDirectory,
+    KeptSentence,
     earlier_bisect,
-    find_bisect,
+    load_bisect,
 )
+from tests.builders import make_bisection
 
 BEGUN = BegunBisect(
     created="2026-11-22T03:50:12+00:00",
@@ -27,6 +31,7 @@ BEGUN = BegunBisect(
     history=("3.6.0", "3.7.0"),
 )
 TRIAL = Trial(base="3.6.0", head="3.7.0", floor=0.1 + 0.2, verdict="unchanged", ratio=1.0001)
+OPEN = replace(TRIAL, head="3.8.0", verdict="inconclusive")
 
 
 @pytest.fixture
@@ -34,28 +39,54 @@ def directory(tmp_path: Path) -> BisectDirectory:
     return BisectDirectory.create(tmp_path / "results", "small", BEGUN)
 
 
+def end(directory: BisectDirectory, *trials: Trial) -> Bisection:
+    """Come to the end with these measurements."""
+    with directory:
+        for trial in trials:
+            directory.keep_trial(trial)
+        found = make_bisection(id=directory.path.name, trials=trials, attempt=directory.begun.attempt)
+        directory.finish(bisect_json(found), "the answer")
+    return found
+
+
 def test_what_was_kept_is_there_again(directory: BisectDirectory) -> None:
     with directory:
         directory.keep_run("3.6.0", Path("results/a-run"))
+        directory.keep_sentence("3.6.0..3.7.0", KeptSentence(text="It tiles otherwise.", explanation="an-id"))
         directory.keep_trial(TRIAL)
-        assert directory.trials == {TRIAL.key: TRIAL}
+        assert directory.answer(TRIAL.key) == TRIAL
     assert directory.path.name == "20261122-035012-small-bisect"
     with BisectDirectory.resume(directory.path) as again:
-        assert again.begun == replace(BEGUN, runs={"3.6.0": "results/a-run"})
-        assert again.trials == {TRIAL.key: TRIAL}
+        assert again.begun == directory.begun
+        assert again.begun.runs == {"3.6.0": "results/a-run"}
+        assert again.kept == [TRIAL]
 
 
 def test_a_line_that_was_cut_short_is_measured_again(directory: BisectDirectory) -> None:
-    other = replace(TRIAL, head="3.8.0")
     with directory:
         directory.keep_trial(TRIAL)
     file = directory.path / TRIALS_FILE
     file.write_bytes(file.read_bytes() + b'{"base": "3.6')
     with BisectDirectory.resume(directory.path) as again:
-        assert list(again.trials.values()) == [TRIAL]
-        again.keep_trial(other)
+        assert again.kept == [TRIAL]
+        again.keep_trial(OPEN)
     with BisectDirectory.resume(directory.path) as last:
-        assert list(last.trials.values()) == [TRIAL, other]
+        assert last.kept == [TRIAL, OPEN]
+
+
+def test_what_stayed_open_is_measured_again_once_the_bisect_had_come_to_its_end(directory: BisectDirectory) -> None:
+    with directory:
+        directory.keep_trial(OPEN)
+    with BisectDirectory.resume(directory.path) as killed:
+        assert killed.answer(OPEN.key) == OPEN, "it was stopped, and has not come to its end"
+    end(directory, TRIAL, OPEN)
+    with BisectDirectory.resume(directory.path) as again:
+        assert (again.answer(TRIAL.key), again.answer(OPEN.key)) == (TRIAL, None)
+        kept = again.keep_trial(OPEN)
+        assert kept.attempt == 1
+    with BisectDirectory.resume(directory.path) as killed:
+        assert killed.answer(OPEN.key) == kept, "it was measured in this attempt"
+        assert killed.kept == [OPEN, TRIAL, OPEN, kept], "what was measured stays there"
 
 
 def test_one_harness_at_a_time_writes_it(directory: BisectDirectory) -> None:
@@ -64,8 +95,14 @@ def test_one_harness_at_a_time_writes_it(directory: BisectDirectory) -> None:
 
 
 def test_what_cannot_go_on_is_said(directory: BisectDirectory, tmp_path: Path) -> None:
-    with directory:
-        directory.keep_trial(TRIAL)
+    found = end(directory, TRIAL)
+    assert load_bisect(directory.path) == found
+    with pytest.raises(RunError, match=r"this bisect has its answer; `harness report \S+` prints it"):
+        BisectDirectory.resume(directory.path)
+    (directory.path / BISECTION_FILE).write_text('{"schema_version": 1}')
+    with pytest.raises(RunError, match=r"bisection\.json: is damaged at id; make the bisect again"):
+        load_bisect(directory.path)
+    (directory.path / BISECTION_FILE).unlink()
     (directory.path / TRIALS_FILE).write_text("nonsense\n")
     with pytest.raises(RunError, match="line 1 is damaged; remove it, and what it says is measured again"):
         BisectDirectory.resume(directory.path).__enter__()
@@ -74,23 +111,6 @@ def test_what_cannot_go_on_is_said(directory: BisectDirectory, tmp_path: Path) -
     (directory.path / "begun.json").write_text("{}")
     with pytest.raises(RunError, match=r"begun\.json: is damaged; begin the bisect again"):
         BisectDirectory.resume(directory.path)
-    directory.finish("{}", "the answer")
-    with pytest.raises(RunError, match=r"this bisect is finished; .*report\.md has its answer"):
-        BisectDirectory.resume(directory.path)
-
-
-def test_a_user_names_it_by_path_by_name_or_as_the_latest(directory: BisectDirectory, tmp_path: Path) -> None:
-    results = tmp_path / "results"
-    later = BisectDirectory.create(results, "small", replace(BEGUN, created="2026-11-23T03:50:12+00:00"))
-    assert find_bisect(directory.path, results) == directory.path
-    assert find_bisect(Path(directory.path.name), results) == directory.path
-    assert find_bisect(Path("latest"), results) == later.path
-    later.finish("{}", "")
-    assert find_bisect(Path("latest"), results) == directory.path
-    with pytest.raises(UsageError, match=r"nowhere: .*results has no bisect that it could mean"):
-        find_bisect(Path("nowhere"), results)
-    with pytest.raises(UsageError, match="latest: "):
-        find_bisect(Path("latest"), tmp_path / "none")
 
 
 def test_an_earlier_one_with_the_same_options_is_found(directory: BisectDirectory) -> None:
@@ -100,7 +120,9 @@ def test_an_earlier_one_with_the_same_options_is_found(directory: BisectDirector
     assert earlier_bisect(results, asked, "a machine") == directory.path
     assert earlier_bisect(results, {"suite": "y.toml"}, "a machine") is None
     assert earlier_bisect(results, asked, "another machine") is None, "it cannot go on there"
-    directory.finish("{}", "")
+    directory.finish(bisect_json(make_bisection()), "")
     assert earlier_bisect(results, asked, "another machine") == directory.path
+    directory.finish(bisect_json(make_bisection(finished=False)), "")
+    assert earlier_bisect(results, asked, "another machine") is None, "it cannot go on there"
     (directory.path / BEGUN_FILE).write_text("{")
     assert earlier_bisect(results, asked, "a machine") is None

@@ -1,0 +1,134 @@
+"""A case of a suite under a toolchain -> compiled and checked, ready to be measured beside another position."""
+
+from __future__ import annotations
+
+import glob
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from harness.bisect.search import Unusable
+from harness.bisect.trials import Measuring, Place
+from harness.cache import cache_root
+from harness.compare.pairs import side_of
+from harness.errors import SuiteError, UsageError
+from harness.metrics import METRICS, REFERENCE_FACTS, Metric, metric_named
+from harness.progress import Progress
+from harness.stages.bisect_options import BisectOptions, VerdictOptions
+from harness.stages.options import RunOptions, compile_limits
+from harness.stages.run import run_suite
+from harness.store.evidence import find_failure
+from harness.store.files import FINISHED_FILE
+from harness.store.run_directory import RunDirectory, load_run
+from harness.text import did_you_mean
+from harness.toolchain import Toolchain
+
+Options = BisectOptions | VerdictOptions
+
+
+def require_metric(name: str) -> Metric:
+    """The metric of that name.
+
+    Raises:
+        UsageError: There is none.
+    """
+    metric = metric_named(name)
+    if metric is None:
+        raise UsageError(f"--metric {name}: there is no such metric{did_you_mean(name, [*METRICS])}")
+    return metric
+
+
+def make_place(
+    name: str,
+    suite: Path,
+    case: str,
+    toolchain: Toolchain,
+    options: Options,
+    progress: Progress,
+    *,
+    others: Sequence[Toolchain] = (),
+    label: str = "",
+    resume: Path | None = None,
+    on_begin: Callable[[RunDirectory], None] = lambda _: None,
+) -> Place | Unusable:
+    """The case of a suite under a toolchain, compiled and checked, or why it cannot be measured.
+
+    Args:
+        name: Of the position.
+        others: Toolchains that it is compared with: a flag of theirs that it does not know skips the case.
+        label: What its side is called; "": as the position.
+        resume: The run that was made or begun for it before.
+        on_begin: Gets the folder of a new run.
+
+    Raises:
+        HarnessError: As `run_suite`, but for a suite that cannot be run like this: that position is unusable.
+    """
+    run = resume
+    if run is None or not (run / FINISHED_FILE).is_file():
+        unmeasured = RunOptions(
+            suite,
+            resume=resume,
+            patterns=(glob.escape(case),),
+            measure=False,
+            results=options.results,
+            compile_timeout_s=options.compile_timeout,
+            call_timeout_s=options.call_timeout,
+            wait=options.wait,
+            verbose=options.verbose,
+        )
+        try:
+            run = run_suite(
+                unmeasured,
+                progress,
+                (toolchain,),
+                others=others,
+                purpose="compare",
+                on_begin=on_begin,
+                with_reference=require_metric(options.metric) in REFERENCE_FACTS,
+            )
+        except SuiteError as error:
+            return Unusable(reason=str(error))
+    return place_in(run, name, case, toolchain, label)
+
+
+def place_in(run: Path, name: str, case: str, toolchain: Toolchain, label: str = "") -> Place | Unusable:
+    """A case of a finished run as a position, or why it cannot be measured.
+
+    Args:
+        label: What its side is called; "": as the position.
+    """
+    side = side_of(load_run(run, rounds=False), label or name, run)
+    found = side.cases.get(case)
+    if found is None:
+        return Unusable(reason=f"{run} has no case {case}")
+    if found.skip is not None:
+        return Unusable(reason=f"it is skipped: {found.skip}")
+    if found.peer is not None:
+        return Unusable(reason="another engine runs it, which no release and no flag of IREE changes")
+    failure = find_failure(found, side.evidence, timed=True)
+    if failure is not None:
+        return Unusable(reason=f"it fails at {failure.stage}: {failure.message}")
+    return Place(name=name, side=side, case=found, toolchain=toolchain)
+
+
+def measuring_of(
+    options: Options, metric: Metric, noise: float, progress: Progress, *, left_s: float = math.inf
+) -> Measuring:
+    """How positions are measured beside each other.
+
+    Args:
+        noise: The smallest change that this machine was found to see, as a share; 0: not known.
+        left_s: Wall seconds that one measurement may look at most; confirming a finding comes on top.
+    """
+    return Measuring(
+        metric=metric,
+        budget_s=min(options.row_budget, left_s),
+        cap_s=min(options.row_cap, left_s),
+        noise=noise,
+        seed=options.seed,
+        call_limit_s=options.call_timeout,
+        compile_limits=compile_limits(options.compile_timeout),
+        wait=options.wait,
+        cache=cache_root(),
+        progress=progress,
+    )
