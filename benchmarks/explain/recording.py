@@ -17,6 +17,7 @@ from benchmarks.explain.pairs import Pair, Programs, Releases, Variant
 from benchmarks.explain.programs import Program
 from harness import process
 from harness.cache import environments_root
+from harness.measure.alone import only_one_measures
 from harness.progress import Terminal
 from harness.records.explanation import Explanation
 from harness.stages.options import RunOptions
@@ -70,12 +71,13 @@ def read(path: Path) -> dict[str, Recorded]:
     }
 
 
-def record(pairs: Sequence[Pair], path: Path, *, budget_s: float) -> list[str]:
+def record(pairs: Sequence[Pair], path: Path, *, budget_s: float, wait: bool) -> list[str]:
     """Compile all pairs that have no line yet, then explain them.
 
     Args:
         path: Of the lines; suites, runs and explanations go into a folder beside it.
         budget_s: Of looking, of each pair.
+        wait: Whether to wait while another harness measures on this machine.
 
     Returns:
         Why pairs could not be explained, one sentence each.
@@ -84,19 +86,20 @@ def record(pairs: Sequence[Pair], path: Path, *, budget_s: float) -> list[str]:
     folder = path.with_suffix("")
     commands = _commands(left, folder)
     failed = []
-    for number, pair in enumerate(left):
-        sys.stderr.write(f"{number + 1} of {len(left)}: {pair.name}\n")
-        options = ["--budget", f"{budget_s:g}", "--results", str(folder / "explanations"), "--format", "json"]
-        command = [str(HARNESS), "explain", *commands[pair.name], *options, "--quiet"]
-        started = time.monotonic()
-        done = process.run(command, cwd=ROOT, limits=_LIMITS)
-        seconds = time.monotonic() - started
-        if done.ok:
-            line = {"pair": pair.name, "seconds": seconds, "load": os.getloadavg()[0]}
-            with path.open("a") as file:
-                file.write(json.dumps({**line, "explanation": json.loads(done.stdout)}) + "\n")
-        else:
-            failed.append(f"{pair.name} is not explained: {done.stderr.strip()[-2000:]}")
+    with only_one_measures(print, wait=wait):  # here, so that the seconds of a pair have no waiting in them
+        for number, pair in enumerate(left):
+            sys.stderr.write(f"{number + 1} of {len(left)}: {pair.name}\n")
+            options = ["--budget", f"{budget_s:g}", "--results", str(folder / "explanations"), "--format", "json"]
+            command = [str(HARNESS), "explain", *commands[pair.name], *options, "--quiet", "--no-wait"]
+            started = time.monotonic()
+            done = process.run(command, cwd=ROOT, limits=_LIMITS)
+            seconds = time.monotonic() - started
+            if done.ok:
+                line = {"pair": pair.name, "seconds": seconds, "load": os.getloadavg()[0]}
+                with path.open("a") as file:
+                    file.write(json.dumps({**line, "explanation": json.loads(done.stdout)}) + "\n")
+            else:
+                failed.append(f"{pair.name} is not explained: {done.stderr.strip()[-2000:]}")
     return failed
 
 
