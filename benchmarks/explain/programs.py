@@ -243,8 +243,8 @@ PIECES: Mapping[str, Piece] = {
     "small matmuls": matmuls(96, 48),
     "softmaxes": softmaxes(),
 }
-# These hardly touch memory. Where a change moves other tensors in memory too, matmuls of the same code took 5 to 12 %
-# more or less time, in every process: so it is not known of them that they stay as they are.
+# These hardly touch memory. Where the plan of transient memory changes, matmuls of the same code took 5 to 12 % more or
+# less time, in every process: so it is not known of them that they stay as they are.
 LOOPS: Mapping[str, Piece] = {f"loop of {size}": loop(size) for size in (6, 8, 10, 12, 14, 16, 18, 20, 24, 48)}
 
 
