@@ -10,8 +10,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: run test smoke install lint types unit untimed timed vulkan browser schema overhead verdicts bisect history \
-        plugins picture releases wheel clean
+.PHONY: run test smoke install lint types unit untimed timed vulkan browser schema overhead verdicts explain bisect \
+        history plugins picture releases wheel clean
 
 FIRST := $(foreach variant,stock im2col channels-last share-concat nhwc-share-tuned,--filter 'rdb/$(variant)@cpu')
 
@@ -79,6 +79,11 @@ overhead: install
 # How often verdicts are right: records for two hours, then rewrites the tables of docs/statistics.md.
 verdicts: install
 	$(BIN)/python -m benchmarks.verdicts $(ARGS)
+
+# How often an explanation names the right dispatch: measures for twenty minutes, then rewrites the table of
+# docs/explain.md.
+explain: install
+	$(BIN)/python -m benchmarks.explain $(ARGS)
 
 # How often a bisect names the right step: plays back what `make verdicts` recorded, for two minutes, then rewrites the
 # tables of docs/bisect.md.

@@ -6,7 +6,6 @@ What compiles comes before and after measuring, never beside it.
 from __future__ import annotations
 
 import shlex
-import statistics
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from harness.compare.samplers import Gone, Module, find_module
 from harness.compare.sides import side_facts
 from harness.compile import BuildCache
 from harness.errors import CaseError, RunError
-from harness.explain.attribute import Attribution, ProgramSide, Sampled, attribute
+from harness.explain.attribute import Attribution, ProgramSide, Sampled, attribute, sides_ns
 from harness.explain.code import Code, final_code
 from harness.explain.what import Program, schedule_differences, with_differences
 from harness.explain.words import explanation_sentence, labels_of
@@ -309,13 +308,9 @@ def _measure(programs: _Programs, terms: Terms, progress: Progress) -> Attributi
 
 
 def _latency(pair: Pair, outcome: Outcome, floor: float) -> Row:
-    """The row of the case; with what a call takes also where there are too few generations for a ratio."""
-    row = measured_row(pair, LATENCY, outcome, floor)
-    base = [generation.base for generation in outcome.generations if generation.base is not None]
-    head = [generation.head for generation in outcome.generations if generation.head is not None]
-    if row.base_value is not None or not base or not head:
-        return row
-    return replace(row, base_value=statistics.median(base), head_value=statistics.median(head))
+    """The row of the case, with what the lines of the parts add up to."""
+    base_ns, head_ns = sides_ns(outcome) or (None, None)
+    return replace(measured_row(pair, LATENCY, outcome, floor), base_value=base_ns, head_value=head_ns)
 
 
 # --- what differs ---

@@ -7,13 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from harness.compare.engine import Generation, Task
+from harness.compare.engine import Generation, Task, decide
 from harness.errors import CaseError
 from harness.explain import attribute as attributing
-from harness.explain.attribute import Attribution, Generations, ProgramSide, Sampled, Turns, attribute, judge_parts
+from harness.explain.attribute import (
+    Attribution,
+    Generations,
+    ProgramSide,
+    Sampled,
+    Turns,
+    attribute,
+    judge_parts,
+    sides_ns,
+)
 from harness.explain.profile import Profile, Unprofiled
 from harness.ir.differences import Executable
 from harness.process import Limits
@@ -125,13 +133,29 @@ def test_all_rows_share_generations_and_each_is_measured_once() -> None:
 
 def test_parts_device_and_host_add_up_to_the_latency() -> None:
     found = judged(Script({CONV: 100, MATMUL: 50}, {CONV: 150, MATMUL: 50}, device_ns={"alloca": 7, "execute": 3}))
-    latencies = [generation.base for generation in found.latency.generations if generation.base is not None]
+    calls = sides_ns(found.latency)
+    assert calls is not None
     elsewhere = found.base_elsewhere
     assert elsewhere.device_ns == {"alloca": 7, "execute": 3}
     in_all = sum(part.base_ns for part in found.parts) + sum(elsewhere.device_ns.values()) + elsewhere.host_ns
-    assert in_all == pytest.approx(float(np.median(latencies)))
-    assert elsewhere.host_ns == pytest.approx(20)
+    assert in_all == pytest.approx(calls[0])
+    assert elsewhere.host_ns == pytest.approx(20, abs=0.2)
     assert found.head_elsewhere.host_ns == pytest.approx(20, abs=0.2)
+
+
+def test_a_machine_that_changes_its_speed_changes_both_sides() -> None:
+    speeds = (1.0, 1.3, 1.0, 1.5, 1.4, 1.0, 1.6, 1.0)
+    generations = tuple(
+        Generation(log_ratio=math.log(1.02), base=speed, head=1.02 * speed * hiccup, rounds=9, seconds=1.0)
+        for speed, hiccup in zip(speeds, (1.0, 1.2, 1.0, 0.7, 0.7, 1.3, 0.7, 1.0), strict=True)
+    )
+    (outcome,) = decide(
+        [Task(name="row", sample=lambda number: generations[number % 8], rule=Rule(), budget_s=8)],
+        lambda _name, _generation: None,
+    )
+    calls = sides_ns(outcome)
+    assert calls is not None
+    assert calls[1] / calls[0] == pytest.approx(1.02)
 
 
 def test_what_one_side_alone_has() -> None:

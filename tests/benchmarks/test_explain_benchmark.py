@@ -1,0 +1,82 @@
+"""The benchmark of explanations: what its pairs differ in, what counts as right, and that a recording is its table."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.explain import __main__ as command
+from benchmarks.explain.pairs import Pair, Programs, all_pairs
+from benchmarks.explain.recording import ROOT, Recorded, read
+from benchmarks.explain.scores import score
+from harness.records.explanation import Explanation
+from harness.report import render
+from tests.report.explanations import make_explanation, make_part
+
+PAIRS = all_pairs(releases=True)
+LOOP, OTHER = "0_elementwise_24_f32", "1_matmul_64x64x64_f32"
+SLOWER = PAIRS["loop-24-slower-1.5"]
+
+
+def recorded(pair: Pair, explanation: Explanation) -> Recorded:
+    """As after half a minute, on a machine that has little else to do."""
+    return Recorded(pair=pair.name, seconds=30.0, load=0.5, explanation=explanation)
+
+
+@pytest.mark.parametrize(
+    "sides", [pair.sides for pair in PAIRS.values() if isinstance(pair.sides, Programs)], ids=lambda _: ""
+)
+def test_the_programs_of_a_pair_differ_in_one_piece_at_most(sides: Programs) -> None:
+    base, head = (set(side.mlir.splitlines()) for side in (sides.base, sides.head))
+    differing = [line for line in base ^ head if not line.startswith("  return")]
+    assert len({piece for line in differing for piece in re.findall(r"%(p\d+)_", line)}) <= 1
+    assert sides.base.inputs == sides.head.inputs
+
+
+def test_a_right_explanation_is_scored_by_its_share_and_its_ratio() -> None:
+    parts = make_part(LOOP, 2.0, 3.06, "regressed"), make_part(OTHER, 4.0, 4.0)
+    found = score(SLOWER, recorded(SLOWER, make_explanation(*parts)))
+    assert (found.is_first, found.is_called, found.accused, found.unchanged) == (True, True, (), 1)
+    assert found.ratio_error == pytest.approx(0.02)
+    assert found.share == pytest.approx(1.06 / 0.06)  # outside of dispatches a call takes 1 ms less
+    assert found.sums == pytest.approx((7 / 9, 7.56 / 9.06))
+
+
+def test_what_does_not_change_is_accused_when_it_is_called_changed() -> None:
+    parts = make_part(OTHER, 4.0, 6.0, "regressed"), make_part("2_new_f32", 0.0, 1.0, "new"), make_part(LOOP, 2.0, 2.4)
+    found = score(SLOWER, recorded(SLOWER, make_explanation(*parts)))
+    assert (found.is_first, found.is_called, found.accused) == (False, False, (OTHER, "2_new_f32"))
+    equal = PAIRS["same-module-1"]
+    found = score(equal, recorded(equal, make_explanation(*parts)))
+    assert (found.is_first, found.is_called, found.share, len(found.accused)) == (None, None, None, 2)
+
+
+def test_a_recording_is_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording, document = tmp_path / "explain.jsonl", tmp_path / "explain.md"
+    settings = {"budget_s": 20.0, "generations": 18}
+    explanations = {
+        SLOWER.name: make_explanation(make_part(LOOP, 2.0, 3.5, "regressed"), make_part(OTHER, 4.0, 4.0)),
+        "same-module-1": make_explanation(make_part(LOOP, 2.0, 2.1, "regressed"), make_part(OTHER, 4.0, 4.0)),
+    }
+    with recording.open("w") as file:
+        for name, explanation in explanations.items():
+            said = json.loads(render(explanation, "json")) | {"settings": settings}
+            file.write(json.dumps({"pair": name, "seconds": 30.0, "load": 0.5, "explanation": said}) + "\n")
+    assert read(recording).keys() == explanations.keys()
+    document.write_text(f"before\n{command.BEGIN}\nold\n{command.END}\nafter\n")
+    monkeypatch.setattr(
+        sys, "argv", ["explain", "--pairs", SLOWER.name, "--recording", str(recording), "--document", str(document)]
+    )
+    assert command.main() == 0  # the pair has its line, so nothing is measured
+    text = document.read_text()
+    assert "2 pairs" in text and "\nold\n" not in text and text.endswith("after\n")
+    assert f"Of 3 parts that do not change, 1 is accused: `{LOOP}` in same-module-1" in text
+
+
+def test_the_table_has_a_place() -> None:
+    text = (ROOT / "docs/explain.md").read_text()
+    assert text.index(command.BEGIN) < text.index(command.END)
