@@ -106,7 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--no-measure", action="store_true", help="write what is kept again")
     parser.add_argument("--budget", type=int, default=150, help="seconds of timed rounds for all releases")
-    parser.add_argument("--explain-budget", type=int, default=30, help="seconds for each step")
+    parser.add_argument("--explain-budget", type=int, default=40, help="seconds for each step")
     arguments = parser.parse_args()
     if not arguments.no_measure:
         measure(arguments.budget, arguments.explain_budget)
