@@ -21,6 +21,8 @@ Streams = Mapping[str, tuple[Recorded, ...]]
 BUDGET_S = 15.0
 # Overlapping trials start so many generations apart.
 STEP = 4
+# A stream with fewer starts of which the longest trial fits begins them wherever the shortest does.
+LEAST_STARTS = 5
 # As `harness compare` has it where a user says nothing else, on a machine without a selfcheck.
 ROW_CAP_S = CompareOptions().row_cap
 
@@ -160,15 +162,17 @@ def overlapping_starts(generations: Sequence[Generation], *, budget_s: float, st
     """Where trials that overlap start: every few generations.
 
     Only where even a row that needs its whole budget and the longest confirmation fits, so that which trials are played
-    does not depend on what they find. Where a stream is too short for that, wherever the shortest verdict fits: a first
-    look, and as many generations to confirm it.
+    does not depend on what they find. Where a stream has too little room for that, wherever the shortest verdict fits:
+    a first look, and as many generations to confirm it.
     """
     if not generations:
         return range(0)
     mean_s = float(np.mean([one.seconds for one in generations]))
     longest = (1 + CONFIRMING_LOOKS) * max(math.ceil(budget_s / mean_s) + 1, Rule().first_look)
-    last = len(generations) - (longest if len(generations) >= longest else 2 * Rule().first_look)
-    return range(0, max(0, last + 1), step)
+    whole = range(0, max(0, len(generations) - longest + 1), step)
+    if len(whole) >= LEAST_STARTS:
+        return whole
+    return range(0, max(0, len(generations) - 2 * Rule().first_look + 1), step)
 
 
 def play_overlapping(

@@ -93,7 +93,7 @@ def test_equal_modules_are_not_flagged_and_slowed_ones_are_found(text: str) -> N
     power = rows_of(text, "Power: heads that are slower by a known share")
     assert power["loop +3 %"][0] == "100 %"
     goals = rows_of(text, "The goals")
-    assert goals["2-fold on 3 s calls, default settings"][1] == "100.0 % (2 of 2) in the end (worth 2 disjoint ones)"
+    assert goals["2-fold on 3 s calls, default settings"][1] == "100.0 % (4 of 4) in the end (worth 2 disjoint ones)"
     assert goals["+3 % on 200 ms, 30 s with confirmation, quiet"][1] == "not recorded"
     waits = goals["a head that waits instead of computing (+3 %), quiet"][1]
     assert waits.split(" found; by wall time ")[0] == waits.split(" found; by wall time ")[1]
