@@ -212,6 +212,8 @@ def test_compile_times_are_decided_in_the_time_that_compiles_take(
     monkeypatch.setattr(trials, "sample_compiles", compiles)
     found = try_pair(place("3.6.0"), place("3.7.0", record=NEWER), RULE, measuring(COMPILE_TIME, budget_s=0.01))
     assert (found.verdict, found.head_value) == ("unchanged", 2e9)
+    same = try_pair(place("none"), place("1"), RULE, measuring(COMPILE_TIME, budget_s=0.01))
+    assert (same.verdict, same.head_value) == ("unchanged", 2e9)  # another compile of the same module
 
 
 def test_what_is_no_longer_in_the_cache_is_said(
