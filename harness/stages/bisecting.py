@@ -30,7 +30,7 @@ from harness.report.markdown import to_markdown
 from harness.stages.bisect_options import BisectOptions
 from harness.stages.bisect_underway import BisectUnderway
 from harness.stages.bisecting_parts import bisect_parts, question_of, toolchain_of
-from harness.stages.positions import require_metric
+from harness.stages.positions import require_counted, require_metric
 from harness.store.bisect_directory import BegunBisect, BisectDirectory, KeptSentence
 from harness.store.files import adapter
 from harness.store.names import find_folder
@@ -117,6 +117,7 @@ def _require_sense(options: BisectOptions) -> Metric:
         hint = did_you_mean(options.case, names, f"; `harness list {options.suite}` shows them all")
         raise UsageError(f"{options.suite}: there is no case {options.case!r}{hint}")
     metric = require_metric(options.metric)
+    require_counted(metric, options.suite)
     of_releases = {"--good": options.good, "--bad": options.bad, "--fixed": options.fixed}
     if options.over == "flags":
         if given := [name for name, value in of_releases.items() if value is not None]:

@@ -20,6 +20,7 @@ from harness.stages.run import run_suite
 from harness.store.evidence import find_failure
 from harness.store.files import FINISHED_FILE
 from harness.store.run_directory import RunDirectory, load_run
+from harness.suite.load import load_suite
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain
 
@@ -36,6 +37,19 @@ def require_metric(name: str) -> Metric:
     if metric is None:
         raise UsageError(f"--metric {name}: there is no such metric{did_you_mean(name, [*METRICS])}")
     return metric
+
+
+def require_counted(metric: Metric, suite: Path) -> None:
+    """Refuse an op that the suite does not count, before anything is installed or compiled for it.
+
+    Raises:
+        UsageError: It does not.
+    """
+    phase, slash, op = metric.name.partition("/")
+    counted = [f"{phase}/{op}" for phase, ops in load_suite(suite).suite.ir.items() for op in ops]
+    if slash and metric.name not in counted:
+        hint = did_you_mean(metric.name, counted, f"; add {op!r} to {phase} in [ir]")
+        raise UsageError(f"--metric {metric.name}: {suite} does not count it{hint}")
 
 
 def make_place(

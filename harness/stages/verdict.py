@@ -72,6 +72,9 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
     good = place_in(path, "the run", options.case, toolchain)
     if isinstance(good, Unusable):
         raise RunError(f"--against {path}: {options.case} cannot be measured there: {good.reason}; give another run")
+    counts = good.side.evidence.ir.get(options.case)
+    if "/" in metric.name and (counts is None or metric.name not in counts.counts):
+        raise UsageError(f"--metric {metric.name}: --against {path} did not count it; add it to the suite's [ir]")
     now = _now(options, toolchain, progress)
     if isinstance(now, Unusable):
         return Judged(word="cannot tell", reason=now.reason)

@@ -371,6 +371,10 @@ def test_the_index_says_what_lies_between(machine: Machine, monkeypatch: pytest.
             '--metric latncy: there is no such metric; did you mean "latency"?',
         ),
         (
+            {"good": "3.1", "bad": "3.3", "metric": "flow/tensor.empty"},
+            "--metric flow/tensor.empty: small.toml does not count it; add 'tensor.empty' to flow in [ir]",
+        ),
+        (
             {"good": "3.1.0", "over": "flags"},
             "--good is a release, and --over flags searches one variant's parts; leave it out",
         ),

@@ -103,6 +103,8 @@ def test_a_wrong_question_is_refused(say: Say, tmp_path: Path) -> None:
         say(10, case="net/fast@cpu")
     with pytest.raises(UsageError, match="--metric dispatch: there is no such metric"):
         say(10, metric="dispatch")
+    with pytest.raises(UsageError, match=r"--metric flow/tensor.empty: --against \S+ did not count it"):
+        say(10, metric="flow/tensor.empty")
     broken = write_run(tmp_path / "other", 10, failure=Failure(stage="compile", message="it aborts"))
     with pytest.raises(RunError, match="cannot be measured there: it fails at compile: it aborts; give another run"):
         say(10, against=broken)
