@@ -132,6 +132,8 @@ def _where(explanation: Explanation) -> list[str]:
         schedule = f", with {enumerated(explanation.schedule[:_MOST_NAMES])}" if explanation.schedule else ""
         where = "outside of dispatches" if explanation.method == "profile" else "beside what dispatches take alone"
         clauses.append(f"{where} it takes {time_text(outside)} {more} ({spent}){schedule}")
+    elif with_it and abs(unseen := _unseen_ns(explanation, total)) >= _SMALL * scale:
+        clauses.append(f"{time_text(unseen)} show in no dispatch that is timed alone")
     for group in against[: _MOST_GROUPS - len(clauses)]:
         more = "more" if group.change_ns > 0 else "less"
         takes = "takes" if len(group.parts) == 1 else "take"
@@ -192,6 +194,12 @@ def _outside_change_ns(explanation: Explanation) -> float:
     """
     base, head = _outside_ns(explanation.base_elsewhere), _outside_ns(explanation.head_elsewhere)
     return head - base if min(base, head) >= 0 else 0.0
+
+
+def _unseen_ns(explanation: Explanation, total_ns: float) -> float:
+    """Of a latency's change, what dispatches that are timed alone leave of it; 0 where they show all of it, or more."""
+    left = total_ns - sum(part.change_ns for part in explanation.parts)
+    return left if explanation.method == "alone" and left * total_ns > 0 else 0.0
 
 
 def _outside_ns(elsewhere: Elsewhere) -> float:

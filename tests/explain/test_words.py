@@ -107,6 +107,16 @@ def test_the_host_has_no_change_where_dispatches_add_up_to_more_than_the_call(
     assert explanation_sentence(explanation).endswith(f"where {PIPELINE}{clause}.")
 
 
+def test_what_dispatches_that_are_timed_alone_leave_of_a_change_is_said() -> None:
+    sides = {"base_elsewhere": elsewhere(-5), "head_elsewhere": elsewhere(260)}
+    parts = [a_part("conv_8x8_f32", 170, 540, "regressed", PIPELINE)]
+    explanation = replace(an_explanation(165, 800, "regressed", parts, **sides), method="alone")
+    said = explanation_sentence(explanation)
+    assert said.endswith(f"where {PIPELINE}; 265 ms show in no dispatch that is timed alone.")
+    over = replace(explanation, parts=(a_part("conv_8x8_f32", 100, 900, "regressed", PIPELINE),))
+    assert explanation_sentence(over).endswith(f"where {PIPELINE}.")
+
+
 def test_five_convolutions_get_another_pipeline() -> None:
     parts = [*CONVOLUTIONS, a_part("slow_memcpy", 0.5, 0.4, "unchanged", "the IR differs")]
     assert explanation_sentence(an_explanation(733, 183, "improved", parts)) == (
