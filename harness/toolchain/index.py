@@ -50,6 +50,8 @@ def releases_named(texts: Sequence[str], on_install: Callable[[str], None], *, p
         if not is_range:
             found.append(release_named(text, on_install))
             continue
+        if not first or not last:
+            raise ToolchainError(f"--toolchain {shown(text)}: a range has two ends, as in 3.0.0..3.13.0")
         ends = release_named(first, on_install), release_named(last, on_install)
         between = releases_between(*ends, pre=pre)
         if not between:

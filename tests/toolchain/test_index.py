@@ -141,5 +141,5 @@ def test_a_range_is_all_that_the_index_has_of_it(monkeypatch: pytest.MonkeyPatch
         "--toolchain 1.0..2.0: the package index has no release of that range; correct it"
     )
     assert refusal(lambda: releases_named(["1.0.."], said.append)) == (
-        "--toolchain : is no version; write the release, as in --toolchain 3.12.0"
+        "--toolchain 1.0..: a range has two ends, as in 3.0.0..3.13.0"
     )
