@@ -176,9 +176,9 @@ def _variants() -> Iterator[Pair]:
 def _equal() -> Iterator[Pair]:
     """Nothing takes another time: the same module, or another constant in one dispatch."""
     kind = "nothing takes another time"
-    for number in (1, 2):
+    for number in range(1, 8):
         yield Pair(name=f"same-module-{number}", kind=kind, sides=Programs(base=ten(), head=ten()))
-    for size in (6, 48):
+    for size in (6, 10, 24, 48):
         head = ten({f"loop of {size}": loop(size, factor=0.998)})
         yield Pair(name=f"another-constant-{size}", kind=kind, sides=Programs(base=ten(), head=head))
 
