@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from harness.peers.values import Peer, PeerModel, Ready, Setting
+from harness.peers.peer import Peer, PeerModel, Ready, Setting
 
 __all__ = ["Peer", "PeerModel", "Ready", "Setting"]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from harness.cache import read_memo, write_memo
 from harness.models.channelled_convolution import KERNEL, Parameters, weights
-from harness.peers.values import Array, Peer, PeerModel, Ready, Setting, missing_package
+from harness.peers.peer import Array, Peer, PeerModel, Ready, Setting, missing_package
 
 Floats = NDArray[np.float32]
 _WIDE = 16  # floats of a vector of AVX-512, which has 32 registers where AVX2 has 16

@@ -24,7 +24,7 @@ from harness import process
 from harness.cache import held
 from harness.models.inputs import bf16_bits, from_bf16_bits
 from harness.models.mlp import Parameters, weights
-from harness.peers.values import Array, Peer, PeerModel, Ready, Setting
+from harness.peers.peer import Array, Peer, PeerModel, Ready, Setting
 from harness.plugins.options import NoOptions
 
 _SOURCE = Path(__file__).with_name("libxsmm_mlp.c")

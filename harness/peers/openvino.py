@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from harness.peers.values import Array, Peer, PeerModel, Ready, Setting, missing_package, onnx_file, refuses_onnx
+from harness.peers.peer import Array, Peer, PeerModel, Ready, Setting, missing_package, onnx_file, refuses_onnx
 from harness.plugins.options import NoOptions
 
 

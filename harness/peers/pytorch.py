@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from harness.peers.onnx_kinds import unknown_ops
-from harness.peers.values import Array, Peer, PeerModel, Ready, Setting, missing_package, onnx_file, refuses_onnx
+from harness.peers.peer import Array, Peer, PeerModel, Ready, Setting, missing_package, onnx_file, refuses_onnx
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import SuiteError
-from harness.peers.values import Peer, PeerModel
+from harness.peers.peer import Peer, PeerModel
 from harness.plugins.options import as_json, check_options
 from harness.plugins.registry import Registry
 

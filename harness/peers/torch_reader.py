@@ -19,8 +19,8 @@ from torch import Tensor
 from harness.models.onnx_file import graph_inputs
 from harness.peers import torch_images, torch_ops
 from harness.peers.onnx_kinds import MADE, PLAIN
+from harness.peers.peer import Array
 from harness.peers.torch_ops import Node, Run
-from harness.peers.values import Array
 
 
 @dataclass(frozen=True, kw_only=True)

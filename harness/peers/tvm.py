@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from harness.models.onnx_file import graph_inputs
-from harness.peers.values import (
+from harness.peers.peer import (
     Array,
     Peer,
     PeerModel,

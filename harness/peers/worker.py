@@ -21,8 +21,8 @@ from harness.machine.processor import thread_variables
 from harness.measure.session import Group, WorkerSession
 from harness.measure.worker import Turns, serve
 from harness.models.inputs import from_bf16_bits
+from harness.peers.peer import Array, PeerModel, Ready, Setting
 from harness.peers.registry import AppliedPeer, find_peer
-from harness.peers.values import Array, PeerModel, Ready, Setting
 from harness.plugins.options import check_options
 from harness.process import Limits
 

@@ -38,7 +38,11 @@ def bisect_page(found: Bisection) -> Page:
         parts.append(Warnings(notes))
     parts += _steps_table(found) if found.over == "releases" else _causes_tables(found)
     if found.open:
-        parts.append(Bullets([f"Not known between {one.first} and {one.last}: {one.reason}" for one in found.open]))
+        parts.append(
+            Bullets(
+                [f"Not known between {stretch.first} and {stretch.last}: {stretch.reason}" for stretch in found.open]
+            )
+        )
     parts += [*_trials_table(found), *_unusable_table(found), *_commits(found)]
     if steps := _next_steps(found):
         parts.append(Steps(steps))

@@ -215,15 +215,19 @@ def _head_within(side: Side, cases: Sequence[Case], variants: Sequence[str], cas
     for variant in variants:
         if variant not in known:
             raise UsageError(f"{side.label}: has no variant {variant!r}{did_you_mean(variant, list(known))}")
-    found = [one for one in cases if not variants or one.variant == variants[-1]]
+    found = [candidate for candidate in cases if not variants or candidate.variant == variants[-1]]
     if case is not None:
-        named = [one for one in found if one.name == case]
+        named = [candidate for candidate in found if candidate.name == case]
         # With two variants a user may name the case of either.
         named = named or [
-            one for one in found if any(other.name == case and other.group == one.group for other in cases)
+            candidate
+            for candidate in found
+            if any(other.name == case and other.group == candidate.group for other in cases)
         ]
         if not named:
-            raise UsageError(f"{side.label}: there is no case {case!r}{_hint(case, [one.name for one in found])}")
+            raise UsageError(
+                f"{side.label}: there is no case {case!r}{_hint(case, [candidate.name for candidate in found])}"
+            )
         found = named
     return _one(side, found, "case", found)
 

@@ -11,7 +11,7 @@ from harness.errors import CaseError, RunError, SuiteError
 from harness.models.builder import check_params, find_builder
 from harness.models.materialize import ModelArtifact, materialize
 from harness.models.model import Model
-from harness.peers.values import PeerModel
+from harness.peers.peer import PeerModel
 from harness.plugins.options import as_json
 from harness.process import Limits
 from harness.progress import Progress

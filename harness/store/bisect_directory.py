@@ -30,6 +30,7 @@ from harness.records.bisection import Bisection, Trial
 from harness.store.documents import parse_kept
 from harness.store.files import adapter, ends_in_newline, read_document, read_lines
 from harness.store.run_directory import append_line, make_folder, new_run_id, writing_results
+from harness.store.unfinished import Begun
 
 BEGUN_FILE, TRIALS_FILE, BISECTION_FILE = "begun.json", "trials.jsonl", "bisection.json"
 SUITES_FOLDER = "suites"
@@ -52,28 +53,16 @@ class KeptSentence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BegunBisect:
-    """What a bisect was begun with.
+class BegunBisect(Begun):
+    """What a bisect was begun with; its runs are made for positions, by the position's name.
 
     Attributes:
-        created: ISO 8601, UTC.
-        machine: Id of the machine that it is measured on.
-        noise: The smallest change that this machine was found to see, as a share; 0: not known.
-        options: The user's, as plain values.
-        command: The command line.
         history: What is searched, in order, as the package index had it then; () of parts.
-        runs: Folders of the runs that were made for positions, finished or not, by the position's name.
         explained: Both positions of a step, as in `3.6.0..3.7.0`, and what differs between them.
         attempt: How often it went on after it had come to its end.
     """
 
-    created: str
-    machine: str
-    noise: float
-    options: dict[str, Any]
-    command: tuple[str, ...]
     history: tuple[str, ...] = ()
-    runs: dict[str, str] = field(default_factory=dict)
     explained: dict[str, KeptSentence] = field(default_factory=dict)
     attempt: int = 0
 

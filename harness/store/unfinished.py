@@ -25,7 +25,7 @@ UNFINISHED_FILE, GENERATIONS_FILE = "unfinished.json", "generations.jsonl"
 
 @dataclass(frozen=True, kw_only=True)
 class Begun:
-    """What a comparison was begun with.
+    """What a comparison was begun with, or a bisect.
 
     Attributes:
         created: ISO 8601, UTC.
@@ -33,7 +33,7 @@ class Begun:
         noise: The smallest change that this machine was found to see, as a share; 0: not known.
         options: The user's, as plain values.
         command: The command line.
-        runs: Folders of the runs that were made for its sides, finished or not, by the side's name.
+        runs: Folders of the runs that were made for its sides (of a bisect, its positions), finished or not, by name.
     """
 
     created: str

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.models import mlp
 from harness.peers import Peer, PeerModel, Ready, Setting
-from harness.peers.values import Array
+from harness.peers.peer import Array
 
 
 @dataclass(frozen=True, kw_only=True)

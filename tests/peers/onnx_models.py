@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper, save, shape_inference
 from harness.models.model import Input
 from harness.models.onnx_graph import IR_VERSION, OPSET
 from harness.peers import PeerModel
-from harness.peers.values import Array
+from harness.peers.peer import Array
 
 _DTYPES = {"float32": "f32", "float16": "f16", "int64": "i64", "int32": "i32", "bool": "i1"}
 

@@ -14,7 +14,7 @@ from harness.models.channelled_convolution import Parameters, weights
 from harness.models.model import Input
 from harness.peers import PeerModel, Setting, halide
 from harness.peers.halide import PEER, HalideOptions, Schedule, compile_convolution, natural_vector, schedules, tutorial
-from harness.peers.values import Array
+from harness.peers.peer import Array
 from harness.plugins.options import as_json
 
 

@@ -17,7 +17,7 @@ from harness.models.mlp import Parameters, weights
 from harness.models.model import Input
 from harness.peers import PeerModel, Setting, libxsmm
 from harness.peers.libxsmm import build_library, missing_compiler
-from harness.peers.values import Array, Ready
+from harness.peers.peer import Array, Ready
 from harness.plugins.options import NoOptions, as_json
 
 PEER = libxsmm.PEER

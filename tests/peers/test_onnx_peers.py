@@ -16,7 +16,7 @@ from onnx import helper
 
 from harness.models.model import Input
 from harness.peers import Peer, PeerModel, Ready, Setting, onnxruntime, openvino, pytorch, tvm
-from harness.peers.values import Array
+from harness.peers.peer import Array
 from tests.peers.onnx_models import random, write_model
 
 PEERS: dict[str, tuple[Peer[Any], Any]] = {

@@ -51,7 +51,7 @@ def test_names_that_stand_for_no_peer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.peers.values.find_spec", lambda _: None)
+    monkeypatch.setattr("harness.peers.peer.find_spec", lambda _: None)
     for name, package in (("onnxruntime", "onnxruntime"), ("halide", "halide"), ("tvm", "apache-tvm")):
         missing = f"{package} is not installed; pip install 'iree-harness[{name}]'"
         assert apply_peer(name, {}, name).missing == missing

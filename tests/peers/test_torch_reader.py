@@ -17,7 +17,7 @@ from onnx import helper
 from harness.models.onnx_file import run_onnx
 from harness.models.onnx_graph import OPSET
 from harness.peers.onnx_kinds import MADE, PLAIN, unknown_ops
-from harness.peers.values import Array
+from harness.peers.peer import Array
 from tests.peers.onnx_models import random, write_model
 
 torch = pytest.importorskip("torch")

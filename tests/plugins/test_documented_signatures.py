@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).parents[2]
 PLUGIN_NAMES = {"Plugin", "package_file", "written_file", *(kind.__name__ for kind in get_args(plugins.Step))}
 INTERFACES = {
     "plugins.md": ("harness/plugins/plugin.py", PLUGIN_NAMES),
-    "peers.md": ("harness/peers/values.py", set(peers.__all__)),
+    "peers.md": ("harness/peers/peer.py", set(peers.__all__)),
 }
 
 

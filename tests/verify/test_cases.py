@@ -18,7 +18,7 @@ from harness.models.bench_folder import lay_out
 from harness.models.inputs import load_argument, write_arguments
 from harness.models.materialize import materialize
 from harness.models.model import Input, Model, Tolerance
-from harness.peers.values import PeerModel
+from harness.peers.peer import PeerModel
 from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.run import Build, Check
