@@ -90,6 +90,10 @@ COMMANDS = {
         "Compare modules with themselves: how often are verdicts wrong on this machine, and how small a change is "
         "seen?",
     ),
+    "tune": (
+        "tune:tune",
+        "Search the flags, plugins and lowering configurations that make a model fast, and confirm what is found.",
+    ),
     "verdict": (
         "bisect:verdict",
         "Say whether a case is as good as a run's, with the exit status that `git bisect run` wants.",

@@ -16,7 +16,7 @@ from harness.records.case import Case, Gate, VariantGroup
 
 SCHEMA_VERSION = 1
 # Commands that make runs for a purpose of their own: of their runs, no history is wanted.
-PURPOSES = ("compare", "selfcheck", "ablate", "bench")
+PURPOSES = ("compare", "selfcheck", "ablate", "bench", "tune")
 # The same of a command line, for runs that are older than the setting.
 PURPOSE_IN_COMMAND = rf"^harness (?:-\S+ )*({'|'.join(PURPOSES)})(?: |$)"
 

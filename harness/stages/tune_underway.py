@@ -1,0 +1,429 @@
+"""A search for one model on one device under way: what it has compiled, raced and confirmed, remembered as it goes.
+
+A search is a function of its options and of what the compiler and the clock answered. Each answer is on disk before the
+next question is asked, with the seconds that it took, and the only clock that decisions look at is the sum of these
+seconds. So a search that was killed plays back what it knows, and goes on where it was.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import tomli_w
+
+from harness.bisect.trials import Measuring, Place, try_pair
+from harness.bisect.variants import Way
+from harness.cache import cache_root
+from harness.compare.pairs import Side, side_of
+from harness.compare.samplers import Module, find_module
+from harness.compare.sides import noise_of
+from harness.machine.environment import capture_environment
+from harness.measure import Group, Known, LoadableModule, Settings, last_core, measure_generation
+from harness.measure.alone import only_one_measures
+from harness.measure.generation import load_order
+from harness.metrics import LATENCY
+from harness.process import Limits
+from harness.progress import Progress
+from harness.records.bisection import Trial
+from harness.records.case import Case
+from harness.records.run import Lost, Round
+from harness.records.tuning import Confirmation, Moment
+from harness.stages.ablating import joined_name, moved_model
+from harness.stages.options import RunOptions, compile_limits
+from harness.stages.run import run_suite
+from harness.stages.tune_options import TuneOptions
+from harness.stats import tabulate_rounds
+from harness.stats.rule import Rule
+from harness.store.evidence import find_failure
+from harness.store.files import adapter
+from harness.store.run_directory import HEADER_FILE, RunDirectory, load_run
+from harness.store.tune_directory import SUITES_FOLDER, TuneDirectory
+from harness.suite.load import Suite
+from harness.suite.schema import SuiteFile
+from harness.suite.toml_file import read_toml
+from harness.text import plural
+from harness.toolchain import Toolchain
+from harness.tune.race import Race, RaceRule, RaceStanding
+
+START = "start"
+_RUNS_FOLDER = "runs"
+# Of timed rounds in a generation, for each contender: a worker costs some tenths of a second to begin.
+_SECONDS_EACH = 0.06
+_LEAST_SECONDS = 0.25
+# A round of all contenders that takes longer is the only one of its generation.
+_LONG_ROUND_S = 0.5
+# A candidate whose calls take so many times as long as the start's is stopped: it has lost.
+_HOPELESS = 20.0
+_LEAST_CALL_LIMIT_S = 10.0
+# A confirmation that differs plainly, and whose calls are long, may take so many times its budget.
+_CAPS = 2.0
+# Generations of a race, at most; what is not told apart then is as good.
+_MOST_GENERATIONS = 8
+RULE = RaceRule(most=_MOST_GENERATIONS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sought:
+    """What is searched: one model of a suite on one device, from a variant on.
+
+    Attributes:
+        way: The variant's flags and plugins.
+    """
+
+    suite: Suite
+    model: str
+    device: str
+    start: str
+    way: Way
+    toolchain: Toolchain
+
+    @property
+    def backend(self) -> str:
+        """The device's."""
+        return next(device.backend for device in self.suite.devices if device.name == self.device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """A candidate that compiles and is right.
+
+    Attributes:
+        code: Hash of its module, and its run flags; equal ones run the same.
+    """
+
+    name: str
+    way: Way
+    place: Place
+    module: Module
+    code: str
+
+    @property
+    def loadable(self) -> LoadableModule:
+        """As a worker calls it."""
+        return replace(self.module.loadable, name=self.name)
+
+
+class Timed(Protocol):
+    """What can race."""
+
+    @property
+    def loadable(self) -> LoadableModule:
+        """As a worker calls it."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Untimed:
+    """Why a candidate is not timed: it does not compile or run, or its outputs are wrong."""
+
+    reason: str
+    wrong: bool
+
+
+@dataclass(kw_only=True)
+class Raced:
+    """What a race came to.
+
+    Attributes:
+        standings: By name, each one's time divided by the reference's.
+        lost: Why some could not be timed at all, by name.
+    """
+
+    standings: dict[str, RaceStanding]
+    leader: str
+    lost: dict[str, str] = field(default_factory=dict)
+    ns: dict[str, float] = field(default_factory=dict)
+
+
+class TuneUnderway:
+    """A search from its first compile to its answer. Use it as a context manager.
+
+    Attributes:
+        stages: Seconds by what they were spent on.
+        moments: What was timed when.
+        races: How many races there were.
+        start_ns: What one of the start's calls takes; 0.0 until that is known.
+        noise: The smallest change that this machine was found to see, as a share; 0: not known.
+    """
+
+    def __init__(self, options: TuneOptions, sought: Sought, directory: TuneDirectory, progress: Progress) -> None:
+        self.options, self.sought, self.directory, self.progress = options, sought, directory, progress
+        self.stages: dict[str, float] = {}
+        self.moments: list[Moment] = []
+        self.races = 0
+        self.noise = noise_of(capture_environment())
+        self.start_ns = 0.0
+        self._case: Case | None = None
+
+    def __enter__(self) -> TuneUnderway:
+        self.directory.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.directory.__exit__(*error)
+
+    def begin_with(self, start: Compiled) -> None:
+        """Set what all else is held against."""
+        self._case = start.place.case
+
+    @property
+    def case(self) -> Case:
+        """Of what the search started from."""
+        assert self._case is not None  # noqa: S101 (begin_with comes first)
+        return self._case
+
+    # --- memory, and its clock ---
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds that everything took that was asked for so far, in this stretch or an earlier one."""
+        return math.fsum(self.stages.values())
+
+    @property
+    def left_s(self) -> float:
+        """Of the budget."""
+        return self.options.budget - self.spent_s
+
+    def remember(self, stage: str, key: str, make: Callable[[], Any]) -> Any:
+        """What an earlier stretch knows under a key, or what is made now; a value of JSON.
+
+        Args:
+            stage: On which the seconds are spent.
+        """
+        kept = self.directory.remembered(key)
+        if kept is None:
+            started = time.monotonic()
+            kept = self.directory.remember(key, make(), time.monotonic() - started)
+        self.stages[stage] = self.stages.get(stage, 0.0) + kept.seconds
+        return kept.value
+
+    # --- whole programs ---
+
+    @property
+    def limits(self) -> Limits:
+        """Of one compile: a search does not wait for a candidate until its budget is gone."""
+        return compile_limits(min(self.options.compile_timeout, self.options.budget / 4), self.options.compile_memory)
+
+    def compile(self, batch: str, ways: Mapping[str, Way]) -> dict[str, Compiled | Untimed]:
+        """Compile and check whole programs, those of a batch together; what is in the cache is not compiled again.
+
+        Args:
+            batch: Unique in the search.
+            ways: By name; what the search started from comes along, since outputs are held against its.
+        """
+        run = Path(self.remember("compile", f"compiled/{batch}", lambda: str(self._compiled_now(batch, ways))))
+        if not (run / HEADER_FILE).is_file():  # somebody deleted it
+            run = self._compiled_now(batch, ways)
+        side = side_of(load_run(run, rounds=False), batch, run)
+        wanted = {START: self.sought.way, **ways}
+        return {name: self._candidate(side, name, way) for name, way in wanted.items()}
+
+    def _compiled_now(self, batch: str, ways: Mapping[str, Way]) -> Path:
+        suite = self.directory.write_suite(batch, tomli_w.dumps(self._suite(batch, {START: self.sought.way, **ways})))
+        begun = self.directory.remembered(f"begun/{batch}")
+        resume = Path(begun.value) if begun is not None and (Path(begun.value) / HEADER_FILE).is_file() else None
+        options = RunOptions(
+            suite,
+            resume=resume,
+            measure=False,
+            results=self.directory.path / _RUNS_FOLDER,
+            compile_timeout_s=self.limits.seconds or self.options.compile_timeout,
+            compile_memory_gib=self.options.compile_memory,
+            call_timeout_s=self.options.call_timeout,
+            keep_going=True,
+            wait=self.options.wait,
+        )
+
+        def keep(run: RunDirectory) -> None:
+            self.directory.remember(f"begun/{batch}", str(run.path), 0.0)
+
+        return run_suite(
+            options,
+            Quietly(self.progress),
+            (self.sought.toolchain,),
+            purpose="tune",
+            on_begin=keep,
+            with_reference=False,
+        )
+
+    def _suite(self, batch: str, ways: Mapping[str, Way]) -> dict[str, Any]:
+        """A suite of these variants; what the search started from is its baseline."""
+        path = self.sought.suite.path
+        table, _ = read_toml(path, SuiteFile)
+        content = table.model_dump(exclude_none=True, exclude_defaults=True)
+        model, device = self.sought.model, self.sought.device
+        own = {key: value for key, value in content["models"][model].items() if key != "expect"}
+        return {
+            "name": joined_name([table.name, "tune"]),
+            "description": f"{model} on {device}: candidates {batch}",
+            "baseline": START,
+            "models": {model: moved_model(own, path, self.directory.path / SUITES_FOLDER)},
+            "variants": {name: way.table() for name, way in ways.items()},
+            "devices": {device: content["devices"][device]},
+        }
+
+    def _candidate(self, side: Side, name: str, way: Way) -> Compiled | Untimed:
+        case = side.cases[f"{self.sought.model}/{name}@{self.sought.device}"]
+        if case.skip is not None:
+            return Untimed(reason=case.skip, wrong=False)
+        failure = find_failure(case, side.evidence, timed=True)
+        if failure is not None:
+            return Untimed(reason=failure.message, wrong=failure.mismatch)
+        place = Place(name=name, side=side, case=case, toolchain=self.sought.toolchain)
+        module = find_module(side, case, self.sought.toolchain, cache_root())
+        code = " ".join((module.build.module_sha256 or "", *case.run_flags))
+        return Compiled(name=name, way=way, place=place, module=module, code=code)
+
+    # --- races ---
+
+    def race(
+        self,
+        name: str,
+        contenders: Mapping[str, Timed],
+        reference: str,
+        *,
+        stage: str,
+        seconds: float,
+        on_generation: Callable[[Race], None] = lambda _: None,
+    ) -> Raced:
+        """Race contenders until the rest are as good as each other, or the seconds are over.
+
+        Args:
+            name: Unique in the search.
+            reference: The contender that all are held against; it races too.
+            seconds: That the race may take; one generation there is in any case.
+        """
+        race = Race([*contenders], RULE)
+        self.races += len(contenders) > 1
+        raced = Raced(standings={}, leader=reference)
+        known: dict[str, Known] = {}
+        begun_s = self.spent_s
+        while not race.is_over and (not race.generations or self.spent_s - begun_s < seconds):
+            alive = [each for each in contenders if each in race.alive or each == reference]
+            self.progress.step(f"{plural(len(alive), 'candidate')} in {name}", advance=0)
+            key = f"race/{name}/{race.generations}"
+            group = self._group(name, [contenders[each].loadable for each in alive])
+            number, before = race.generations, {each: known[each] for each in alive if each in known}
+            answer = self.remember(stage, key, partial(self._generation, group, reference, number, before))
+            for each, (calls, ns) in answer["calls"].items():
+                known[each] = Known(calls=calls, per_call_ns=ns)
+                raced.ns[each] = ns
+            raced.lost |= answer["lost"]
+            race.add({each: answer["logs"].get(each) for each in alive})
+            on_generation(race)
+            if reference in raced.lost:
+                break
+        raced.standings, raced.leader = race.standings(), race.leader
+        return raced
+
+    def _group(self, name: str, loadables: Sequence[LoadableModule]) -> Group:
+        case = self.case
+        return Group(
+            name=name,
+            uri=case.uri,
+            more_uris=case.more_uris,
+            environment=case.environment,
+            cases=tuple(loadables),
+            cpus=last_core() if case.pin else None,
+        )
+
+    def _generation(
+        self, group: Group, reference: str, number: int, known: Mapping[str, Known]
+    ) -> dict[str, dict[str, Any]]:
+        """One generation: logarithms of ratios to the reference, calls of a turn, nanoseconds of a call, and losses."""
+        names = [case.name for case in group.cases]
+        order = load_order(names, f"{self.options.seed}/{group.name}/{number}")
+        cases = {case.name: case for case in group.cases}
+        settings = Settings(
+            seconds=max(_LEAST_SECONDS, _SECONDS_EACH * len(names)),
+            seed=self.options.seed,
+            long_round_s=_LONG_ROUND_S,
+            call_limit_s=self._call_limit_s(known.get(reference)),
+        )
+        rounds: list[Round] = []
+        lost: dict[str, str] = {}
+        with only_one_measures(self.progress.note, wait=self.options.wait):
+            shuffled = replace(group, cases=tuple(cases[name] for name in order))
+            for item in measure_generation(shuffled, number, settings, known=known):
+                if isinstance(item, Lost):
+                    lost[item.case] = item.failure.message
+                else:
+                    rounds.append(item)
+        times = tabulate_rounds(rounds)
+        logs = {name: found[0].centre for name in names if (found := times.log_ratios(name, reference))}
+        turns = {turn.case: turn.calls for each in rounds for turn in each.turns}
+        medians = {name: times.medians(name) for name in names}
+        calls = {name: (turns[name], float(ns[0])) for name, ns in medians.items() if ns.size and name in turns}
+        return {"logs": logs, "calls": calls, "lost": lost}
+
+    def _call_limit_s(self, reference: Known | None) -> float:
+        """Of one turn."""
+        usual_s = self.start_ns if reference is None else reference.per_call_ns
+        hopeless_s = max(_LEAST_CALL_LIMIT_S, _HOPELESS * usual_s / 1e9) if usual_s else math.inf
+        return min(self.options.call_timeout, hopeless_s)
+
+    # --- confirmations ---
+
+    def confirm(self, head: Compiled, base: Compiled, rule: Rule, budget_s: float) -> Confirmation:
+        """One whole program beside another by the rule of comparisons, confirmed in fresh processes."""
+
+        def measured() -> dict[str, Any]:
+            measuring = Measuring(
+                metric=LATENCY,
+                budget_s=budget_s,
+                cap_s=_CAPS * budget_s,
+                noise=self.noise,
+                seed=self.options.seed,
+                call_limit_s=self.options.call_timeout,
+                compile_limits=self.limits,
+                wait=self.options.wait,
+                cache=cache_root(),
+                progress=self.progress,
+            )
+            found = try_pair(base.place, head.place, rule, measuring)
+            value: dict[str, Any] = adapter(Trial).dump_python(found, mode="json")
+            return value
+
+        kept = self.remember("confirm", f"confirm/{base.name}/{head.name}", measured)
+        trial: Trial = adapter(Trial).validate_python(kept)
+        return Confirmation(
+            head=head.name,
+            base=base.name,
+            verdict=trial.verdict,
+            reason=trial.reason,
+            ratio=trial.ratio,
+            ci_low=trial.ci_low,
+            ci_high=trial.ci_high,
+            p=trial.p,
+            base_ns=trial.base_value,
+            head_ns=trial.head_value,
+            generations=trial.generations,
+            seconds=trial.seconds,
+        )
+
+
+class Quietly:
+    """Reports what a run of candidates does, without its notes: that some of them fail is no news."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def stage(self, title: str, total: int) -> None:
+        """A new stage begins."""
+        self._progress.stage(title, total)
+
+    def step(self, text: str, advance: int = 1, seconds: float | None = None) -> None:
+        """Steps are done."""
+        self._progress.step(text, advance, seconds)
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+    def left(self, words: str) -> None:
+        """Nothing: a batch is not all of the search."""

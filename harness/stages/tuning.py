@@ -1,0 +1,244 @@
+"""The line of `harness tune`: a model, a device and a variant -> changes -> dispatches -> what is confirmed -> a folder.
+
+    start -> each change alone -> combinations -> the best form -> its dispatches, tuned -> the whole, confirmed -> tuned/
+
+Read `tune_model` from top to bottom.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from harness.bisect.variants import Way
+from harness.cache import environments_root
+from harness.compare.sides import describe_machine
+from harness.errors import CaseError, Interrupted
+from harness.machine.environment import capture_environment
+from harness.metrics import LATENCY
+from harness.progress import Progress
+from harness.records.tuning import Answer, Tuning
+from harness.report.markdown import to_markdown
+from harness.report.tune_page import tuning_json, tuning_page
+from harness.stages.bisecting_parts import way_of
+from harness.stages.prepare import require_name
+from harness.stages.tune_options import TuneOptions
+from harness.stages.tune_underway import RULE, START, Sought, TuneUnderway, Untimed
+from harness.stages.tuning_answer import Answered, AnswerSearch
+from harness.stages.tuning_changes import ChangeSearch, Form, FoundForms
+from harness.stages.tuning_lowering import WINNER, Lowered, LoweringSearch
+from harness.stats.rule import Rule
+from harness.store.files import adapter
+from harness.store.tune_directory import BegunTuning, TuneDirectory, remembered_in
+from harness.suite.load import Suite, load_suite
+from harness.text import plural
+from harness.toolchain import Toolchain, find_toolchain, get_toolchains
+from harness.tune.changes import ISOLATE, combine
+from harness.tune.sampler import require_optuna
+
+# By the end of this share of the budget all dispatches are tuned; the rest is for confirmations.
+_LOWERED = 0.82
+# Options that may change from one stretch of a search to the next.
+_OF_STRETCH = ("budget", "wait", "quiet", "verbose", "report", "models", "out")
+
+
+class NoStart(CaseError):
+    """What a search was to begin with cannot be measured."""
+
+
+def tune(options: TuneOptions, command: Sequence[str], progress: Progress) -> Iterator[Tuning | NoStart]:
+    """Search for each of the models that are asked for; what each came to, as it ends.
+
+    Raises:
+        UsageError: The suite has no such model, device or variant.
+        RunError: A folder of an earlier search is damaged, or was begun with other options.
+        Interrupted: By the user; the message says how to go on.
+    """
+    assert options.suite is not None  # noqa: S101 (the command made sure)
+    require_optuna()
+    suite = load_suite(options.suite).suite
+    device = options.device or suite.devices[0].name
+    start = options.start or suite.baseline
+    models = options.models or tuple(model.name for model in suite.models)
+    require_name(options.suite, "device", device, [each.name for each in suite.devices])
+    require_name(options.suite, "variant", start, [each.name for each in suite.variants])
+    for model in models:
+        require_name(options.suite, "model", model, [each.name for each in suite.models])
+    toolchain = _toolchain(options, progress)
+    variant = next(each for each in suite.variants if each.name == start)
+    for model in models:
+        sought = Sought(suite=suite, model=model, device=device, start=start, way=way_of(variant), toolchain=toolchain)
+        try:
+            yield _tuned(options, sought, command, progress)
+        except NoStart as error:
+            yield error
+
+
+def _toolchain(options: TuneOptions, progress: Progress) -> Toolchain:
+    if options.toolchain is None:
+        return find_toolchain()
+    (found,) = get_toolchains([options.toolchain], root=environments_root(), on_install=progress.note)
+    return found
+
+
+def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progress: Progress) -> Tuning:
+    """The search for one model, begun, gone on with, or known already."""
+    path = options.out / f"{sought.model}@{sought.device}"
+    begun = BegunTuning(
+        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        machine=describe_machine(capture_environment()),
+        options={
+            name: value
+            for name, value in adapter(TuneOptions).dump_python(options, mode="json").items()
+            if name not in _OF_STRETCH
+        },
+        command=tuple(command),
+    )
+    with TuneUnderway(options, sought, TuneDirectory.open(path, begun), progress) as underway:
+        try:
+            found = tune_model(underway)
+        except KeyboardInterrupt:
+            raise Interrupted(f"interrupted; {shlex.join(command)} goes on with {path}") from None
+        underway.directory.finish(tuning_json(found), to_markdown(tuning_page(found)), _variant_file(found), found)
+    return found
+
+
+def tune_model(underway: TuneUnderway) -> Tuning:
+    """The line itself, for one model.
+
+    Raises:
+        NoStart: The variant that it begins with cannot be measured.
+    """
+    options, sought = underway.options, underway.sought
+    start = underway.compile("start", {})[START]
+    if isinstance(start, Untimed):
+        raise NoStart("tune", f"{sought.model}/{sought.start}@{sought.device} cannot be measured: {start.reason}")
+    underway.begin_with(start)
+    search = ChangeSearch(underway, start)
+    found = search.search()
+    form = _isolated(underway, found.best) if options.lowering else found.best
+    lowered, candidates = Lowered(note="lowering configurations were left out (--no-lowering)"), 0
+    if options.lowering:
+        known = known_winners(options.out, underway)
+        lowering = LoweringSearch(underway, form, known, _LOWERED * options.budget)
+        lowered, candidates = lowering.search(), lowering.candidates
+    answered = AnswerSearch(underway, search.start, found, Rule(floor=_floor(options, sought.suite))).answer(
+        form, lowered
+    )
+    return _concluded(underway, found, lowered, answered, candidates)
+
+
+def _isolated(underway: TuneUnderway, best: Form) -> Form:
+    """The best form with convolutions in dispatches of their own, where tuning specs reach them; itself otherwise."""
+    way = combine(best.compiled.way, [ISOLATE])
+    if way is None:
+        return best
+    found = underway.compile("isolated", {"isolated": way})["isolated"]
+    if isinstance(found, Untimed) or found.code == best.compiled.code:
+        return best
+    return Form(changes=(*best.changes, ISOLATE), compiled=found, log_ratio=best.log_ratio)
+
+
+def known_winners(out: Path, underway: TuneUnderway) -> dict[str, dict[str, Any]]:
+    """What searches of other models on this device have found for dispatches, by their code.
+
+    The key of a dispatch has its code and its target, so that equal keys run equally fast here.
+    """
+    own = underway.directory.path
+    folders = sorted(each for each in out.glob(f"*@{underway.sought.device}") if each != own)
+    found: dict[str, dict[str, Any]] = {}
+    for folder in folders:
+        for key, value in remembered_in(folder).items():
+            if key.startswith(WINNER) and value["compiler"] == underway.sought.toolchain.compiler_sha256:
+                found.setdefault(key.removeprefix(WINNER), value)
+    return found
+
+
+def _floor(options: TuneOptions, suite: Suite) -> float:
+    return options.floor if options.floor is not None else suite.floors.get(LATENCY.name, LATENCY.floor)
+
+
+# --- what there is at the end ---
+
+
+def _concluded(
+    underway: TuneUnderway, found: FoundForms, lowered: Lowered, answered: Answered, candidates: int
+) -> Tuning:
+    sought, form = underway.sought, answered.form
+    way = Way() if form is None else form.compiled.way
+    seconds = underway.stages.get("dispatches", 0.0)
+    raced = [each for each in (*found.singles, *found.combinations) if each.ratio is not None]
+    answer: Answer = answered.answer if raced or form is not None else "budget too small"
+    begun = underway.directory.begun
+    return Tuning(
+        id=underway.directory.path.name,
+        created=begun.created,
+        suite=sought.suite.path.as_posix(),
+        model=sought.model,
+        device=sought.device,
+        start=sought.start,
+        toolchain=sought.toolchain.version,
+        budget_s=underway.options.budget,
+        spent_s=round(underway.spent_s, 1),
+        answer=answer,
+        sentence=_sentence(underway, answer, answered),
+        start_ns=underway.start_ns or None,
+        stages={name: round(spent, 1) for name, spent in underway.stages.items()},
+        singles=found.singles,
+        combinations=found.combinations,
+        dispatches=answered.dispatches,
+        covered=lowered.covered,
+        confirmations=answered.confirmations,
+        variant="" if form is None else f"tuned-{sought.model}",
+        parts=() if form is None else form.parts,
+        flags=way.flags,
+        run_flags=way.run_flags,
+        plugins=tuple((use.name, dict(use.options)) for use in way.plugins),
+        spec=answered.spec,
+        race_error=RULE.error,
+        candidates_a_minute=60.0 * candidates / seconds if candidates and seconds else None,
+        moments=tuple(underway.moments),
+        machine=begun.machine,
+        notes=tuple(filter(None, (lowered.note,))),
+        settings=begun.options,
+        command=begun.command,
+    )
+
+
+def _sentence(underway: TuneUnderway, answer: Answer, answered: Answered) -> str:
+    sought, options = underway.sought, underway.options
+    case = f"{sought.model}@{sought.device}"
+    if answer == "budget too small":
+        return (
+            f"{case}: the budget of {options.budget:g} s ended before one candidate was timed; give --budget more: "
+            f"compiling took {underway.stages.get('compile', 0.0):.0f} s"
+        )
+    if answered.form is None:
+        return f"{case}: nothing that was tried is confirmed faster than {sought.start}"
+    beside_start = next(each for each in answered.confirmations if each.head == answered.form.name)
+    kept = sum(each.kept for each in answered.dispatches)
+    tuned = f", {plural(kept, 'tuned dispatch', 'tuned dispatches')}" if kept else ""
+    parts = ", ".join(answered.form.parts) or "no other flags"
+    return (
+        f"{case} takes {beside_start.ratio:.3f} [{beside_start.ci_low:.3f}, {beside_start.ci_high:.3f}] of the time of "
+        f"{sought.start} with {parts}{tuned}"
+    )
+
+
+def _variant_file(found: Tuning) -> str:
+    """A file of variants that any suite takes in with `variant_files`; "" where nothing is faster."""
+    if not found.variant:
+        return ""
+    table: dict[str, Any] = {"description": found.sentence}
+    if found.flags:
+        table["flags"] = list(found.flags)
+    if found.run_flags:
+        table["run_flags"] = list(found.run_flags)
+    if found.plugins:
+        table["plugins"] = [{"name": name, "options": options} for name, options in found.plugins]
+    return tomli_w.dumps({"variants": {found.variant: table}}, multiline_strings=True)

@@ -1,0 +1,263 @@
+"""Changes of flags and plugins, each alone and then together -> the best form of the whole program.
+
+Each change is compiled alone first: what gives bytes that are known already is inert and leaves the search for nothing;
+what does not compile, or computes something else, leaves it with its reason. The rest race beside the start. Then a
+sampler proposes combinations of what is left, a few at a time, which race beside the best so far.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from harness.measure import LoadableModule
+from harness.records.tuning import Moment, Standing, Tried
+from harness.stages.tune_underway import START, Compiled, Raced, TuneUnderway, Untimed
+from harness.tune.changes import Change, changes_for, combine, groups_of
+from harness.tune.sampler import Sampler
+
+# Shares of the budget by whose end a step has to be over; the rest is for dispatches and confirmations.
+_COMPILED_ALONE, _RACED_ALONE, _COMBINED = 0.3, 0.38, 0.5
+_COMBINED_WITHOUT_LOWERING = 0.75
+# Compiled together, so that both a single core and many are kept busy between races.
+_BATCH = 8
+_ASKED_TOGETHER = 4
+# What is so much slower alone than the start is not combined with others.
+_WORTH_COMBINING = 1.3
+# Batches of combinations without a better one, after which there is no more to gain.
+_MOST_IN_VAIN = 3
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """The whole program with some changes.
+
+    Attributes:
+        log_ratio: log(its time / the start's), as far as races tell.
+    """
+
+    changes: tuple[Change, ...]
+    compiled: Compiled
+    log_ratio: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """As the suite of its batch has it."""
+        return self.compiled.name
+
+    @property
+    def loadable(self) -> LoadableModule:
+        """As a worker calls it."""
+        return self.compiled.loadable
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What it is made of, for people."""
+        return tuple(part for change in self.changes for part in change.parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundForms:
+    """What the search for changes came to.
+
+    Attributes:
+        best: Of all; the start where nothing is better.
+        best_single: Of those with one change; None: none is better than the start.
+    """
+
+    best: Form
+    best_single: Form | None
+    singles: tuple[Tried, ...]
+    combinations: tuple[Tried, ...]
+
+
+class ChangeSearch:
+    """The search for the best form.
+
+    Attributes:
+        start: What it begins with.
+    """
+
+    def __init__(self, underway: TuneUnderway, start: Compiled) -> None:
+        self._underway = underway
+        self.start = Form(changes=(), compiled=start)
+        self.best = self.start
+        self._by_code: dict[str, Form] = {start.code: self.start}
+
+    def search(self) -> FoundForms:
+        """Find the best form within the shares of the budget."""
+        underway, sought = self._underway, self._underway.sought
+        changes = changes_for(
+            sought.suite, sought.way, sought.backend, sought.toolchain, without=underway.options.without
+        )
+        forms, tried = self._compiled_alone(changes)
+        raced = self._raced("changes alone", forms.values(), self.start, until=_RACED_ALONE)
+        tried |= {name: of_race(tried[name], raced, name, 0.0) for name in forms}
+        alone = {name: math.log(ratio) for name in forms if (ratio := tried[name].ratio)}
+        single = min(alone, key=lambda name: alone[name], default=None)
+        best_single = None
+        if single is not None and alone[single] < 0:
+            best_single = replace(forms[single], log_ratio=alone[single])
+            self.best = best_single
+        combinations = self._combined([forms[name].changes[0] for name in forms if name in alone], alone)
+        return FoundForms(
+            best=self.best,
+            best_single=best_single,
+            singles=tuple(tried.values()),
+            combinations=tuple(combinations),
+        )
+
+    def _until(self, share: float) -> bool:
+        return self._underway.spent_s < share * self._underway.options.budget
+
+    # --- alone ---
+
+    def _compiled_alone(self, changes: Sequence[Change]) -> tuple[dict[str, Form], dict[str, Tried]]:
+        """Those that are worth racing, and what became of each."""
+        forms: dict[str, Form] = {}
+        tried: dict[str, Tried] = {}
+        for first in range(0, len(changes), _BATCH):
+            batch = changes[first : first + _BATCH]
+            if not self._until(_COMPILED_ALONE):
+                reason = "the time for single changes was over"
+                tried |= {change.name: _tried(change.name, (change,), "untried", reason) for change in batch}
+                continue
+            ways = {change.name: combine(self.start.compiled.way, [change]) for change in batch}
+            found = self._underway.compile(
+                f"alone-{first // _BATCH + 1}", {name: way for name, way in ways.items() if way is not None}
+            )
+            for change in batch:
+                compiled = found.get(change.name)
+                if compiled is None:
+                    continue  # the start has it, or contradicts it
+                form, tried[change.name] = self._sorted((change,), compiled)
+                if form is not None:
+                    forms[change.name] = form
+        return forms, tried
+
+    def _sorted(self, changes: tuple[Change, ...], compiled: Compiled | Untimed) -> tuple[Form | None, Tried]:
+        """A form to race, or None; and what is known of it before that."""
+        name = _name_of(changes)
+        if isinstance(compiled, Untimed):
+            return None, _tried(name, changes, "wrong" if compiled.wrong else "failed", compiled.reason)
+        twin = self._by_code.setdefault(compiled.code, Form(changes=changes, compiled=compiled))
+        if twin.compiled is not compiled:
+            return None, _tried(name, changes, "inert", f"its module has the bytes of {twin.name}'s")
+        return twin, _tried(name, changes, "lost", "")
+
+    # --- together ---
+
+    def _combined(self, changes: Sequence[Change], alone: dict[str, float]) -> list[Tried]:
+        worth = [change for change in changes if alone[change.name] < math.log(_WORTH_COMBINING)]
+        by_name = {change.name: change for change in worth}
+        sampler = Sampler(
+            groups_of(worth), alone={name: alone[name] for name in by_name}, seed=self._underway.options.seed
+        )
+        until = _COMBINED if self._underway.options.lowering else _COMBINED_WITHOUT_LOWERING
+        tried: list[Tried] = []
+        in_vain = number = 0
+        while self._until(until) and in_vain < _MOST_IN_VAIN:
+            asked = [names for _ in range(_ASKED_TOGETHER) if (names := sampler.ask()) is not None]
+            if not asked:
+                break
+            number += 1
+            before = self.best
+            for names, log, each in self._combined_together(
+                number, [tuple(by_name[n] for n in s) for s in map(sorted, asked)]
+            ):
+                sampler.tell(names, log)
+                tried.append(each)
+            in_vain = 0 if self.best is not before else in_vain + 1
+        return tried
+
+    def _combined_together(
+        self, number: int, sets: Sequence[tuple[Change, ...]]
+    ) -> Iterable[tuple[frozenset[str], float | None, Tried]]:
+        """A batch of combinations: of each the names of its changes, log(time / the start's), and what became of it."""
+        ways = {_name_of(changes): combine(self.start.compiled.way, changes) for changes in sets}
+        found = self._underway.compile(
+            f"together-{number}", {name: way for name, way in ways.items() if way is not None}
+        )
+        forms: dict[str, Form] = {}
+        tried: dict[str, Tried] = {}
+        logs: dict[str, float | None] = {}
+        for changes in sets:
+            name = _name_of(changes)
+            compiled = found.get(name, Untimed(reason="its changes contradict each other", wrong=False))
+            form, tried[name] = self._sorted(changes, compiled)
+            logs[name] = self._by_code[compiled.code].log_ratio if isinstance(compiled, Compiled) else None
+            if form is not None:
+                forms[name] = form
+        reference = self.best
+        if forms:
+            raced = self._raced(f"combinations {number}", forms.values(), reference, until=1.0)
+            for name in forms:
+                tried[name] = of_race(tried[name], raced, name, reference.log_ratio)
+                ratio = tried[name].ratio
+                logs[name] = None if ratio is None else math.log(ratio)
+        return [
+            (frozenset(change.name for change in changes), logs[_name_of(changes)], tried[_name_of(changes)])
+            for changes in sets
+        ]
+
+    # --- races ---
+
+    def _raced(self, name: str, forms: Iterable[Form], reference: Form, *, until: float) -> Raced:
+        """Race forms beside one that is known; the best of all is kept."""
+        underway = self._underway
+        contenders = {reference.name: reference, **{form.name: form for form in forms}}
+        seconds = until * underway.options.budget - underway.spent_s
+        raced = underway.race(name, contenders, reference.name, stage="race", seconds=max(seconds, 0.0))
+        if not underway.start_ns:
+            underway.start_ns = raced.ns.get(START, 0.0)
+        for each, form in contenders.items():
+            standing = raced.standings.get(each)
+            if standing is None or standing.ratio is None:
+                continue
+            log = reference.log_ratio + math.log(standing.ratio)
+            known = replace(form, log_ratio=log) if form is not reference else reference
+            self._by_code[form.compiled.code] = known
+            is_best = each == raced.leader and log < self.best.log_ratio
+            if is_best:
+                self.best = known
+            if form is not reference:
+                underway.moments.append(
+                    Moment(seconds=round(underway.spent_s, 1), name=each, ratio=math.exp(log), best=is_best)
+                )
+        return raced
+
+
+def _name_of(changes: Sequence[Change]) -> str:
+    name = "+".join(change.name for change in changes) or START
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 9]}+{_digest(name)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _tried(name: str, changes: Sequence[Change], standing: Standing, reason: str) -> Tried:
+    parts = tuple(part for change in changes for part in change.parts)
+    purpose = changes[0].purpose if len(changes) == 1 else ""
+    return Tried(name=name, parts=parts, purpose=purpose, standing=standing, reason=reason)
+
+
+def of_race(tried: Tried, raced: Raced, name: str, reference_log: float) -> Tried:
+    """What became of one that raced; its ratio is to the start."""
+    if name in raced.lost:
+        return replace(tried, standing="failed", reason=raced.lost[name])
+    found = raced.standings.get(name)
+    if found is None or found.ratio is None:
+        return replace(tried, standing="untried", reason="it was not timed before the time for it was over")
+    scale = math.exp(reference_log)
+    return replace(
+        tried,
+        standing="best" if name == raced.leader else "lost",
+        ratio=found.ratio * scale,
+        low=None if found.low is None else found.low * scale,
+        high=None if found.high is None else found.high * scale,
+        generations=found.generations,
+    )
