@@ -1,0 +1,229 @@
+"""Which of many candidates is the fastest, with most of the time for those that are close: a race by elimination.
+
+All candidates that are alive take turns in one worker. A generation of it gives each one sample: log(its time / time of
+the reference). After every generation those leave that are slower than the leader beyond doubt. This is successive
+elimination (Even-Dar, Mannor and Mansour, JMLR 7, 2006) after Hoeffding races (Maron and Moore, NIPS 1994); as in irace
+(López-Ibáñez and others, 2016) candidates are compared by what they differ within the same generations, so that the
+reference's noise and the machine's weather cancel.
+
+**The rule.** d_1 ... d_n are the differences candidate - leader of n generations. The largest of them is left out, so
+that one odd generation of the candidate is never what it leaves for. From the others, m of them (n - 1, or the one that
+there is), the least that the candidate can be behind is
+
+    least = hodges_lehmann(d) - q * sqrt(2) * s / sqrt(m)
+
+It leaves where least > 0. The race ends by itself where no candidate that is left has least < -log(1 + margin).
+
+**The scale.** s is how far a candidate's sample strays in a generation. From each sample its generation's median is
+taken off; s is the median distance of two such samples of one candidate, over all candidates together (Shamos 1976),
+as a normal deviation, times sqrt(k / (k - 1)) for the median of k candidates. Heavy tails hardly move it. Where the two
+that are compared vary more than that, their own differences give s, so that a candidate with more noise than the rest
+is not judged by theirs. q is a quantile of Student's t with as many degrees of freedom as the pooled deviations have;
+before there are two generations, and where few degrees make that wider, it is the normal quantile with the larger of s
+and the prior scale.
+
+**The error.** q belongs to the one-sided error / ((candidates - 1) * most): each of the looks at the best candidate, at
+each generation, beside each other candidate that could lead then, spends an equal share (Bonferroni: valid however
+these depend on each other). While none of them errs, the best candidate never leaves, and at an end before `most`
+generations the leader is at most `margin` slower than it: with a chance of at most `error` in a race either is untrue.
+This supposes that samples of a candidate are independent between generations and stray normally around its time, with
+odd ones rare (two in the same direction among the first three generations make a mistake), and, of the first generation
+alone, that the noise is no wider than the prior says. A rank test would suppose less, and could let nobody leave before
+a dozen generations. `python -m benchmarks.tune.race` counts how often the best leaves on noise that was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.stats.estimate import ratio_of
+from harness.stats.pairing import FloatArray
+from harness.stats.signed_rank import locate
+
+# Third quartile of the standard normal times sqrt(2): the median distance of two samples of deviation 1.
+_NORMAL_DISTANCE = 0.6745 * math.sqrt(2)
+# No scale below a part in a thousand is believed: a coarse clock repeats itself.
+_LEAST_SCALE = 0.001
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaceRule:
+    """What a race may get wrong, and how long it may take.
+
+    Attributes:
+        error: Chance at most that the best candidate leaves, or that a race which ends before `most` generations is led
+            by one that is slower than the best by more than the margin.
+        margin: Relative difference that is not worth time: a race ends where only smaller ones are left; 0.01 is 1 %.
+        prior: Deviation of a candidate's log ratio between generations, as long as only one generation was seen.
+        most: Generations after which a race ends.
+    """
+
+    error: float = 0.05
+    margin: float = 0.01
+    prior: float = 0.03
+    most: int = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaceStanding:
+    """How a candidate did.
+
+    Attributes:
+        ratio: Its time divided by the reference's; None: it gave no sample.
+        low: Lower end of the ratio's interval, 95 % for each candidate alone; high likewise.
+        generations: Samples behind it.
+        alive: Whether it is in the race still.
+    """
+
+    ratio: float | None
+    low: float | None
+    high: float | None
+    generations: int
+    alive: bool
+
+
+class Race:
+    """Candidates that are measured side by side until the best is known.
+
+    Attributes:
+        names: All candidates; of two that are equally fast the earlier one leads.
+        alive: Those that have not left, in the same order.
+        generations: That were added.
+    """
+
+    def __init__(self, names: Sequence[str], rule: RaceRule | None = None) -> None:
+        self.names = tuple(names)
+        self.rule = rule or RaceRule()
+        self.alive = self.names
+        self.generations = 0
+        self._samples: FloatArray = np.empty((0, len(self.names)))
+        self._columns = {name: column for column, name in enumerate(self.names)}
+        self._share = self.rule.error / (max(1, len(self.names) - 1) * max(1, self.rule.most))
+
+    def add(self, samples: Mapping[str, float | None]) -> None:
+        """Take in a generation, and let those leave that are slower than the leader beyond doubt.
+
+        Args:
+            samples: log(time / time of the reference) by name; None, or no entry: it gave no usable sample. One that
+                gave none in two generations, and not in half of all, leaves. What has left already is not looked at.
+        """
+        row = [samples.get(name) if name in self.alive else None for name in self.names]
+        self._samples = np.vstack([self._samples, np.array(row, dtype=np.float64)])
+        self.generations += 1
+        self.alive = tuple(name for name in self.alive if not self._is_silent(name))
+        leader = self.leader
+        if leader is not None:
+            self.alive = tuple(name for name in self.alive if name == leader or self._least_behind(name, leader) <= 0)
+
+    @property
+    def leader(self) -> str | None:
+        """The fastest that is alive, as far as is known; None: none has given a sample."""
+        centred = self._centred(self.alive)
+        places = [_centre(centred[:, column]) for column in range(len(self.alive))]
+        known = [(place, name) for place, name in zip(places, self.alive, strict=True) if place is not None]
+        return min(known, key=lambda one: one[0])[1] if known else None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether one is left, or no other can be faster than the leader by more than the margin, or time is up."""
+        if len(self.alive) <= 1 or self.generations >= self.rule.most:
+            return True
+        leader = self.leader
+        if leader is None:
+            return False
+        edge = -math.log1p(self.rule.margin)
+        return all(name == leader or self._least_behind(name, leader) >= edge for name in self.alive)
+
+    def standings(self) -> dict[str, RaceStanding]:
+        """How each did beside the reference, in the order of the names."""
+        from scipy.special import ndtri
+
+        around_reference = self._samples[:, [bool(np.nan_to_num(column).any()) for column in self._samples.T]]
+        scale = _scale(around_reference)
+        found = {}
+        for name in self.names:
+            samples = self._of(name)
+            centre = _centre(samples)
+            half = 0.0
+            if samples.any():  # the reference has no distance from itself
+                wide = float(ndtri(0.5 + _CONFIDENCE / 2)) * max(math.sqrt(2) * self.rule.prior, scale)
+                wide = min(wide, _student(0.5 + _CONFIDENCE / 2, samples.size - 1) * scale)
+                half = wide / math.sqrt(samples.size)
+            found[name] = RaceStanding(
+                ratio=None if centre is None else ratio_of(centre),
+                low=None if centre is None else ratio_of(centre - half),
+                high=None if centre is None else ratio_of(centre + half),
+                generations=samples.size,
+                alive=name in self.alive,
+            )
+        return found
+
+    def _of(self, name: str) -> FloatArray:
+        samples: FloatArray = self._samples[:, self._columns[name]]
+        return samples[np.isfinite(samples)]
+
+    def _is_silent(self, name: str) -> bool:
+        missing = self.generations - self._of(name).size
+        return missing >= 2 and 2 * missing > self.generations
+
+    def _centred(self, names: Sequence[str]) -> FloatArray:
+        """Samples without what all candidates of a generation have in common; shape (generations, names)."""
+        columns = self._samples[:, [self._columns[name] for name in names]]
+        some = np.isfinite(columns).any(axis=1)
+        common = np.zeros(len(columns))
+        common[some] = np.nanmedian(columns[some], axis=1)
+        centred: FloatArray = columns - common[:, None]
+        return centred
+
+    def _least_behind(self, name: str, leader: str) -> float:
+        """How much slower than the leader a candidate is at least, in the logarithm; minus infinity: not known."""
+        from scipy.special import ndtri  # scipy.stats takes a second to import
+
+        differences = self._samples[:, self._columns[name]] - self._samples[:, self._columns[leader]]
+        differences = np.sort(differences[np.isfinite(differences)])
+        if not differences.size:
+            return -math.inf
+        counted = differences[: max(1, differences.size - 1)]
+        pooled, freedom = self._pooled_scale
+        scale = max(pooled, _scale(differences[:, None]) / math.sqrt(2))
+        wide = float(ndtri(1 - self._share)) * max(self.rule.prior, scale)
+        if differences.size > 1:
+            wide = min(wide, _student(1 - self._share, freedom) * scale)
+        centre = _centre(counted)
+        assert centre is not None
+        return centre - wide * math.sqrt(2 / counted.size)
+
+    @property
+    def _pooled_scale(self) -> tuple[float, float]:
+        """Deviation of one candidate's sample, and its degrees of freedom, from all samples that there are."""
+        k = len(self.alive)
+        if k < 2:
+            return _LEAST_SCALE, 0
+        centred = self._centred(self.alive)
+        freedom = (np.isfinite(centred).any(axis=1).sum() - 1) * (k - 1)
+        return _scale(centred) * math.sqrt(k / (k - 1)), float(max(0, freedom))
+
+
+def _centre(samples: FloatArray) -> float | None:
+    """Hodges-Lehmann's estimate of those samples that are there; None without any."""
+    there = samples[np.isfinite(samples)]
+    return locate(there, confidence=_CONFIDENCE).centre if there.size else None
+
+
+def _scale(columns: FloatArray) -> float:
+    """Normal deviation by the median distance of two samples in the same column, all columns together."""
+    one, other = np.triu_indices(len(columns), 1)
+    distances = np.abs(columns[one] - columns[other])
+    there = distances[np.isfinite(distances)]
+    return max(_LEAST_SCALE, float(np.median(there)) / _NORMAL_DISTANCE) if there.size else _LEAST_SCALE
+
+
+def _student(chance: float, freedom: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, chance)) if freedom > 0 else math.inf
