@@ -43,7 +43,7 @@ from harness.measure.generation import load_order
 from harness.process import Limits
 from harness.records.run import Lost, Round
 from harness.stats import GroupTimes, tabulate_rounds
-from harness.toolchain.tools import error_lines, excerpt, flag_name, run_tool
+from harness.toolchain.tools import error_lines, excerpt, flag_name, merge_flags, run_tool
 
 _BENCHMARKS = "benchmarks"
 _DISPATCHES_FILE = "dispatches.mlir"
@@ -137,7 +137,7 @@ def compile_alone(
     Raises:
         CaseError: The module does not compile any more (stage `measure`).
     """
-    _dump(module, folder, limits)
+    dump(module, (_DUMP_FLAG,), folder, limits)
     dumped = _read_dumped(folder / _BENCHMARKS, names)
     model = module.mlir
     if any(constants_of(each.text) for each in dumped):
@@ -181,13 +181,22 @@ def _read_dumped(folder: Path, names: Sequence[str]) -> list[Dumped]:
     return sorted(found, key=lambda each: min(places[name] for name in each.functions))
 
 
-def _dump(module: Module, folder: Path, limits: Limits) -> None:
+def dump(module: Module, flags: Sequence[str], folder: Path, limits: Limits) -> None:
+    """Compile a module's program once more, with flags that write its dispatches into a folder, one by one.
+
+    Args:
+        flags: They take the place of its own of the same name.
+        folder: Where it is compiled; it is made if it is not there.
+
+    Raises:
+        CaseError: It does not compile any more (stage `measure`).
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for file, name in ((module.mlir, MODEL_FILE), *((file, file.name) for file in module.files)):
         (folder / name).symlink_to(file.resolve())
     tool = str(module.loadable.toolchain.iree_compile)
-    flags = _without(module.build.command[1:], (flag_name(_DUMP_FLAG),))
-    finished = run_tool("measure", "iree-compile", [tool, *flags, _DUMP_FLAG], cwd=folder, limits=limits)
+    command = [tool, *merge_flags(module.build.command[1:], flags)]
+    finished = run_tool("measure", "iree-compile", command, cwd=folder, limits=limits)
     if not finished.ok:
         message = f"iree-compile {finished.how_it_ended(limits)} as it wrote its dispatches one by one"
         raise CaseError("measure", message, excerpt(finished.stderr))
@@ -317,9 +326,11 @@ class AloneTurns:
             for function in alone.functions:
                 case = f"{side} {function}"
                 try:
-                    self._timed[case] = _as_timed(case, side, module, alone, function, limits)
+                    loadable, batch = as_loadable(case, module, alone.module, function, limits)
                 except CaseError as error:
                     self._untimed[side][name] = f"it does not run alone: {error}"
+                else:
+                    self._timed[case] = _Timed(side=side, dispatch=name, batch=batch, loadable=loadable)
         if not any(timed.side == side for timed in self._timed.values()):
             why = next(iter(self._untimed[side].values()), "it has none")
             raise CaseError("measure", f"no dispatch of the {side}'s module can be timed alone ({why})")
@@ -369,19 +380,29 @@ class AloneTurns:
         )
 
 
-def _as_timed(case: str, side: str, module: Module, alone: Alone, function: str, limits: Limits) -> _Timed:
-    """A function with a call that takes about a millisecond, by what it takes in a process that may fail.
+def as_loadable(
+    name: str, module: Module, alone: Path, function: str, limits: Limits, *, batch: int | None = None
+) -> tuple[LoadableModule, int]:
+    """A function of a dispatch alone, as workers call it, and how often such a call runs the dispatch.
+
+    Args:
+        name: What it is called among other cases.
+        module: The program that the dispatch is of: it runs on the same devices.
+        alone: What the dispatch alone was compiled to.
+        batch: How often; None: so often that a call takes about a millisecond, by what it takes in a process that may
+            fail.
 
     Raises:
         CaseError: It fails (stage `measure`).
     """
-    first_ns = time_call(call_in(module, alone.module.parent, function, inputs=("1",)), _FIRST_LENGTH, limits)
-    batch = max(1, min(_MOST_IN_A_CALL, math.ceil(_CALL_NS / max(first_ns, 1.0))))
-    file = alone.module.with_name(f"batch{batch}.npy")
+    if batch is None:
+        first_ns = time_call(call_in(module, alone.parent, function, inputs=("1",)), _FIRST_LENGTH, limits)
+        batch = max(1, min(_MOST_IN_A_CALL, math.ceil(_CALL_NS / max(first_ns, 1.0))))
+    file = alone.with_name(f"batch{batch}.npy")
     np.save(file, np.array(batch, dtype=np.int32), allow_pickle=False)
     loadable = LoadableModule(
-        name=case,
-        module=alone.module,
+        name=name,
+        module=alone,
         function=function,
         arguments=({"file": str(file.absolute()), "scalar": True},),
         parameters={},
@@ -389,4 +410,4 @@ def _as_timed(case: str, side: str, module: Module, alone: Alone, function: str,
         toolchain=module.loadable.toolchain,
         shares_context=True,
     )
-    return _Timed(side=side, dispatch=alone.name, batch=batch, loadable=loadable)
+    return loadable, batch

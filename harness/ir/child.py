@@ -20,7 +20,14 @@ from typing import Any
 # Between the parts of a file that are parsed apart. No model has this line.
 SEPARATOR = b"\n// ----- next dispatch -----\n"
 
-_MODULES = {"entries": "entries", "ops": "counter", "layouts": "layouts", "parts": "parts", "work": "program"}
+_MODULES = {
+    "entries": "entries",
+    "ops": "counter",
+    "layouts": "layouts",
+    "parts": "parts",
+    "structured": "structured",
+    "work": "program",
+}
 _HERE = Path(__file__).resolve().parent
 
 

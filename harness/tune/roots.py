@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from harness.explain.decisions import inside, split
 
 LoopKind = Literal["parallel", "reduction"]
 
@@ -44,3 +48,53 @@ class Root:
     matcher: str
     pipeline: str
     tiles: dict[str, tuple[int, ...]]
+
+
+_UNKNOWN = -1
+_SIZES = re.compile(r"\[[-\d, ]*\]")
+_PIPELINE = re.compile(r"pipeline = (?:#iree_\w+\.pipeline<)?([\w.]+)")
+
+
+def root_of(source: Mapping[str, Any], configured: Mapping[str, Any]) -> tuple[Root | None, str]:
+    """The root of a dispatch; or None, and why it has none that a spec can configure, as a phrase.
+
+    Args:
+        source: Its function before the compiler configures it, as harness.ir.structured answers.
+        configured: The same behind that.
+    """
+    found = [(tiles_of(operation["configuration"]), operation) for operation in configured["operations"]]
+    tiles, operation = max(found, key=lambda each: _weight(each[0]), default=({}, {}))
+    if not tiles:
+        return None, "the compiler tiles nothing in it"
+    if "matcher" not in operation:
+        return None, f"what the compiler tiles in it is {operation['op']}, which a spec does not recognise"
+    if all(operation["matcher"] != other.get("matcher") for other in source["operations"]):
+        return None, f"the compiler makes its {operation['op']} of another operation, just before it tiles it"
+    loops = tuple(Loop(size=size, kind=kind) for size, kind in operation["loops"])
+    if any(loop.size == _UNKNOWN for loop in loops):
+        return None, "its sizes are not known before it runs"
+    pipeline = _PIPELINE.search(configured["pipeline"])
+    root = Root(
+        op=operation["op"],
+        loops=loops,
+        operands=tuple(operation["operands"]),
+        element_bits=operation["element_bits"],
+        innermost=operation["innermost"],
+        matcher=operation["matcher"],
+        pipeline=pipeline[1] if pipeline else "",
+        tiles=tiles,
+    )
+    return root, ""
+
+
+def tiles_of(configuration: str) -> dict[str, tuple[int, ...]]:
+    """The tile sizes by level of a lowering_config attribute as MLIR writes it; {} of ""."""
+    body = inside(configuration, configuration.find("<")) if "<" in configuration else ""
+    fields = (item.partition(" = ") for item in split(inside(body, 0) if body.startswith("{") else body))
+    return {level: tuple(map(int, split(inside(sizes, 0)))) for level, _, sizes in fields if _SIZES.fullmatch(sizes)}
+
+
+def _weight(tiles: Mapping[str, tuple[int, ...]]) -> tuple[bool, int]:
+    """Of several operations that have tile sizes the one that reduces decides, and then the one with most levels."""
+    levels = [level for level, sizes in tiles.items() if any(sizes)]
+    return any("reduction" in level for level in levels), len(levels)

@@ -1,0 +1,115 @@
+"""The operations of dispatches that a compiler may tile: their loops, their types, and how a tuning spec says them.
+
+It runs under a toolchain's own Python, for harness.ir.child.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from iree.compiler import ir
+from iree.compiler._mlir_libs._mlirDialectsLinalg import get_indexing_maps  # the dialect's own module needs more
+
+from harness.ir.operations import element_bits, loop_ranges, nested
+
+_FUNCTION = "func.func"
+_LOWERING, _PIPELINE = "lowering_config", "translation_info"
+# What the compiler, or a plugin before it, says of how an operation is lowered; the rest says what it computes.
+_OF_LOWERING = (_LOWERING, "compilation_info")
+_HOLDER = "harness.holder"
+_UNKNOWN = -1
+
+
+def answer(modules: Iterable[Any], _: str) -> list[dict[str, Any]]:
+    """Of each function of executables: its name, its pipeline and its operations on tensors with loops, as JSON.
+
+    An operation that has a lowering configuration is there too where it has no loops that are known: it has a name and
+    that configuration only.
+    """
+    return [_function(op) for module in modules for op in nested(module.operation) if op.name == _FUNCTION]
+
+
+def _function(function: Any) -> dict[str, Any]:
+    return {
+        "name": ir.StringAttr(function.attributes["sym_name"]).value,
+        "pipeline": _text(function, _PIPELINE),
+        "operations": [found for op in nested(function) for found in _operation(op)],
+    }
+
+
+def _operation(op: Any) -> Iterator[dict[str, Any]]:
+    configuration = _text(op, _LOWERING)
+    known = {"op": op.name, "configuration": configuration, "annotated": "compilation_info" in op.attributes}
+    maps = [attribute.value for attribute in get_indexing_maps(op) or ()] if op.name.startswith("linalg.") else []
+    if not maps or not op.results or not all(isinstance(value.type, ir.ShapedType) for value in op.results):
+        if configuration:
+            yield known
+        return
+    shapes = [_shape(operand.type) for operand in op.operands]
+    ranges = loop_ranges(maps, shapes)
+    written = maps[len(op.operands) - 1]
+    yield known | {
+        "loops": [[ranges.get(loop, _UNKNOWN), kind] for loop, kind in enumerate(_kinds(op, written))],
+        "operands": [str(operand.type) for operand in op.operands],
+        "element_bits": element_bits(op.results[0].type.element_type),
+        "innermost": _innermost(written),
+        "matcher": _matcher(op),
+    }
+
+
+def _text(op: Any, attribute: str) -> str:
+    return str(op.attributes[attribute]) if attribute in op.attributes else ""
+
+
+def _shape(kind: Any) -> tuple[int, ...]:
+    if not isinstance(kind, ir.ShapedType):
+        return ()
+    return tuple(_UNKNOWN if kind.is_dynamic_dim(i) else kind.get_dim_size(i) for i in range(kind.rank))
+
+
+def _kinds(op: Any, written: Any) -> list[str]:
+    """Of its loops. Of an operation with a name: what its output has none of is reduced."""
+    if "iterator_types" in op.attributes:
+        return ["parallel" if "parallel" in str(kind) else "reduction" for kind in op.attributes["iterator_types"]]
+    parallel = {expr.position for expr in written.results if isinstance(expr, ir.AffineDimExpr)}
+    return ["parallel" if loop in parallel else "reduction" for loop in range(written.n_dims)]
+
+
+def _innermost(written: Any) -> int:
+    """The loop of the output's last dimension; of an output of one element, the last loop."""
+    results = list(written.results)
+    if results and isinstance(results[-1], ir.AffineDimExpr):
+        return int(results[-1].position)
+    return int(written.n_dims) - 1
+
+
+def _matcher(op: Any) -> str:
+    """The operation on %arg0, %arg1, ..., behind the constants that its body takes from outside."""
+    holder = ir.Operation.create(_HOLDER, regions=1)
+    block = holder.regions[0].blocks.append(*(operand.type for operand in op.operands))
+    constants: dict[Any, Any] = {}
+    with ir.InsertionPoint(block):
+        for inner in nested(op):
+            for value in inner.operands:
+                if value not in constants and _is_constant_outside(value, op):
+                    constants[value] = value.owner.clone().results[0]
+        copy = op.clone()
+    for position, argument in enumerate(block.arguments):
+        copy.operands[position] = argument
+    for inner in nested(copy):
+        for position, value in enumerate(inner.operands):
+            if value in constants:
+                inner.operands[position] = constants[value]
+    for name in _OF_LOWERING:
+        if name in copy.attributes:
+            del copy.attributes[name]
+    text = holder.get_asm(assume_verified=True, use_local_scope=True)
+    lines = text.splitlines()
+    first = next(place for place, line in enumerate(lines) if line.lstrip().startswith("^bb0("))
+    return "\n".join(line.removeprefix("  ") for line in lines[first + 1 : -1])
+
+
+def _is_constant_outside(value: Any, op: Any) -> bool:
+    owner = value.owner
+    return not isinstance(owner, ir.Block) and owner.name == "arith.constant" and owner.parent != op

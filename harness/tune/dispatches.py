@@ -1,0 +1,240 @@
+"""The dispatches of a program, each as a program of its own that is compiled with any tuning spec in half a second.
+
+iree-compile writes each dispatch three times: as it is formed (its source), with the configuration that it is given,
+and as a small program that runs it on buffers of its own, where it is configured already. A spec is asked before that,
+so the source is put into the program in place of what is configured.
+
+That the spec recognises the dispatch is told by the compiler: where it configures an operation it prints it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.compare.samplers import Module
+from harness.compile.request import MODULE_FILE
+from harness.explain.alone import as_loadable, dump, read_benchmark
+from harness.explain.constants import as_text, constants_of, with_constants
+from harness.files import file_sha256
+from harness.ir.child import SEPARATOR
+from harness.ir.differences import Executable
+from harness.ir.tools import ask
+from harness.measure import LoadableModule
+from harness.process import Limits
+from harness.toolchain import Toolchain
+from harness.toolchain.tools import error_lines, merge_flags, run_tool
+from harness.tune.roots import Root, root_of
+
+_FOLDERS = {"sources": "sources", "configurations": "configured", "benchmarks": "benchmarks"}
+_DUMP_FLAGS = (
+    *(f"--iree-hal-dump-executable-{what}-to={folder}" for what, folder in _FOLDERS.items()),
+    "--compile-to=executable-configurations",  # what comes later takes most of a compile
+)
+_FROM_SOURCES = "--compile-from=executable-sources"
+_SPEC_FILE = "candidate-spec.mlir"
+
+_EXECUTABLE = re.compile(
+    r'^(?P<indent> *)hal\.executable (?:public|private) (?P<name>@(?:"[^"]+"|[\w$.-]+)) \{\n.*?^(?P=indent)\}\n',
+    re.MULTILINE | re.DOTALL,
+)
+_RESOURCE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[\w$.-]+)>')
+# Where a spec says what an operation is given, and the op before it that prints the operation.
+_GIVES = re.compile(r'^( *)transform\.annotate (%[\w$.-]+) "compilation_info"', re.MULTILINE)
+_MARK = "configured by a tuning spec"
+_PRINTS = rf'\1"transform.print"(\2) <{{name = "{_MARK}", skip_regions}}> : (!transform.any_op) -> ()\n\g<0>'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dispatch:
+    """Code that a program runs at one place or more.
+
+    Attributes:
+        name: Of its function, at the first place.
+        operation: What the name says that it does, with shape: `conv_2d_nhwc_hwcf_1x90x62x32x3x3x64_f32`.
+        key: A hash of its source, target included, without names: the same in other programs that have it.
+        places: Names of all functions with this code, as a profile has them.
+        root: What a spec can configure; None where there is nothing, and `why` says why, as a phrase.
+        program: A program that runs the first of them alone; None where there is no root.
+        function: Of that program; it takes how often it runs the dispatch.
+    """
+
+    name: str
+    operation: str
+    key: str
+    places: tuple[str, ...]
+    root: Root | None
+    why: str = ""
+    program: Path | None = None
+    function: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """A dispatch's program as a module.
+
+    Attributes:
+        matched: How many operations the spec configured; 0 without a spec.
+    """
+
+    module: Path
+    sha256: str
+    matched: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """A candidate that does not compile, and why: iree-compile's first error, or the limit that it hit."""
+
+    reason: str
+
+
+def take_out(module: Module, folder: Path, limits: Limits) -> tuple[Dispatch, ...]:
+    """The dispatches of a module's program, in its order; those of equal code are one.
+
+    Args:
+        folder: An empty one, for the programs; it has to stay as long as they are compiled.
+        limits: Of each tool.
+
+    Raises:
+        CaseError: The program does not compile any more (stage `measure`), or its dispatches cannot be read back
+            (stage `ir`).
+    """
+    dump(module, _DUMP_FLAGS, folder, limits)
+    sources, configured, benchmarks = (_executables(folder / each) for each in _FOLDERS.values())
+    names = [name for name in sources if name in configured]
+    before, after = (_functions(texts, names, module, folder, limits) for texts in (sources, configured))
+    by_key: dict[str, list[str]] = {}
+    for name in names:
+        by_key.setdefault(_key(sources[name], name, before[name]["name"]), []).append(name)
+    model: Path | None = None
+    found = []
+    for key, (name, *others) in by_key.items():
+        function = before[name]["name"]
+        root, why = root_of(before[name], after[name])
+        runs = read_benchmark(benchmarks.get(name, "")).get(function, ())
+        if root is not None and not runs:
+            root, why = None, "iree-compile makes no program of it alone"
+        program = None
+        if root is not None:
+            text = _EXECUTABLE.sub(lambda _, name=name: _private(sources[name]), benchmarks[name], count=1)
+            if constants_of(text):
+                model = model or as_text(module.mlir, module.loadable.toolchain, folder, limits)
+                text = with_constants(text, model)
+            program = folder / f"{key[:16]}.mlir"
+            program.write_text(text)
+        dispatch = Dispatch(
+            name=function,
+            operation=Executable(name=function, phases={}).operation,
+            key=key,
+            places=(function, *(before[other]["name"] for other in others)),
+            root=root,
+            why=why,
+            program=program,
+            function=runs[0] if root is not None else "",
+        )
+        found.append(dispatch)
+    return tuple(found)
+
+
+def compile_candidate(
+    dispatch: Dispatch,
+    spec: str | None,
+    toolchain: Toolchain,
+    flags: Sequence[str],
+    folder: Path,
+    limits: Limits,
+    *,
+    files: Sequence[Path] = (),
+) -> Compiled | Refused:
+    """Compile a dispatch that has a root.
+
+    Args:
+        spec: A tuning spec's text; None: the compiler's own configuration, or that of a spec among the flags.
+        flags: Of the program, see harness.explain.alone.own_flags.
+        folder: An empty one for the module; it is made if it is not there.
+        limits: A compile that goes past them is refused.
+        files: What flags name without a folder.
+
+    Raises:
+        CaseError: iree-compile cannot be started (stage `compile`).
+    """
+    if dispatch.program is None:
+        raise ValueError(f"{dispatch.name} has no program: {dispatch.why}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        (folder / file.name).symlink_to(file.resolve())
+    more = [_FROM_SOURCES]
+    if spec is not None:
+        (folder / _SPEC_FILE).write_text(_GIVES.sub(_PRINTS, spec))
+        more.append(f"--iree-codegen-tuning-spec-path={_SPEC_FILE}")
+    command = [str(toolchain.iree_compile), str(dispatch.program.resolve()), "-o", MODULE_FILE]
+    finished = run_tool("compile", "iree-compile", [*command, *merge_flags(flags, more)], cwd=folder, limits=limits)
+    module = folder / MODULE_FILE
+    if not finished.ok or not module.is_file():
+        said = error_lines(finished.stderr) if finished.limit is None else ()
+        return Refused(reason=next(iter(said), f"iree-compile {finished.how_it_ended(limits)}"))
+    return Compiled(module=module, sha256=file_sha256(module), matched=finished.stdout.count(_MARK))
+
+
+def why_inert(candidate: Compiled, own: Compiled) -> str:
+    """Why a candidate is the code that there is without its spec, as a phrase; "": it is other code."""
+    if not candidate.matched:
+        return "its spec recognises no operation of the dispatch"
+    return "it comes to the compiler's own code" if candidate.sha256 == own.sha256 else ""
+
+
+def loadable(
+    dispatch: Dispatch, compiled: Compiled, module: Module, name: str, limits: Limits, *, batch: int | None = None
+) -> tuple[LoadableModule, int]:
+    """A candidate as workers call it, and how often such a call runs the dispatch.
+
+    Args:
+        module: The program that the dispatch is of.
+        name: Of the candidate, in its race.
+        batch: How often; None: for about a millisecond, which takes a process of its own to find out.
+
+    Raises:
+        CaseError: It does not run (stage `measure`).
+    """
+    return as_loadable(name, module, compiled.module, dispatch.function, limits, batch=batch)
+
+
+def _executables(folder: Path) -> dict[str, str]:
+    """What was dumped, by the symbol of its executable, in the order of the program."""
+    texts = (file.read_text(errors="replace") for file in folder.glob("*.mlir"))
+    found = {match["name"]: text for text in texts if (match := _EXECUTABLE.search(text))}
+    return dict(sorted(found.items(), key=lambda item: [int(number) for number in re.findall(r"\d+", item[0])]))
+
+
+def _functions(
+    texts: Mapping[str, str], names: Sequence[str], module: Module, folder: Path, limits: Limits
+) -> dict[str, Mapping[str, Any]]:
+    """The function of each of these executables, as harness.ir.structured answers."""
+    file = folder / "read.mlir"
+    file.write_bytes(SEPARATOR.join(texts[name].encode() for name in names))
+    answers = ask(
+        "structured",
+        {"read": file},
+        name="the reader of dispatches",
+        toolchain=module.loadable.toolchain,
+        limits=limits,
+        where=" on what iree-compile wrote of them",
+        remedy="tune it without its dispatches",
+    )
+    return dict(zip(names, answers["read"], strict=True))
+
+
+def _private(executable: str) -> str:
+    return executable.replace("hal.executable public", "hal.executable private", 1)
+
+
+def _key(source: str, *names: str) -> str:
+    """A hash of an executable's text without names, its own and those of its constants."""
+    for name in sorted(names, key=len, reverse=True):
+        source = source.replace(name.strip('@"'), "it")
+    return hashlib.sha256(_RESOURCE.sub("dense_resource<it>", source).encode()).hexdigest()
