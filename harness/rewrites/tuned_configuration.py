@@ -71,13 +71,18 @@ class Configuration:
             for number, (size, kind) in enumerate(zip(sizes, kinds, strict=True)):
                 if size and kind != LEVELS[level]:
                     raise ValueError(f"{where}.{level}[{number}] must be 0, since loop {number} is a {kind} loop")
-        levels = ", ".join(f"{level} = {list(self.tiles[level])}" for level in LEVELS if level in self.tiles)
         from iree.compiler import ir
 
-        return ir.Attribute.parse(
-            f"#iree_codegen.compilation_info<lowering_config = #iree_cpu.lowering_config<{levels}>, translation_info = "
-            f"#iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<{self.pipeline}>>>"
-        )
+        return ir.Attribute.parse(compilation_info(self.pipeline, self.tiles))
+
+
+def compilation_info(pipeline: str, tiles: Mapping[str, tuple[int, ...]]) -> str:
+    """The attribute by which IREE is told how to lower an operation, as MLIR writes it."""
+    levels = ", ".join(f"{level} = {list(tiles[level])}" for level in LEVELS if level in tiles)
+    return (
+        f"#iree_codegen.compilation_info<lowering_config = #iree_cpu.lowering_config<{levels}>, "
+        f"translation_info = #iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<{pipeline}>>>"
+    )
 
 
 def read_configuration(entry: Mapping[str, Any], where: str) -> Configuration:
