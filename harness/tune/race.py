@@ -65,7 +65,7 @@ class RaceRule:
 
     error: float = 0.05
     margin: float = 0.01
-    prior: float = 0.03
+    prior: float = 0.1
     most: int = 30
 
 
@@ -116,16 +116,15 @@ class Race:
         self._samples = np.vstack([self._samples, np.array(row, dtype=np.float64)])
         self.generations += 1
         self.alive = tuple(name for name in self.alive if not self._is_silent(name))
-        leader = self.leader
-        if leader is not None:
-            self.alive = tuple(name for name in self.alive if name == leader or self._least_behind(name, leader) <= 0)
+        behind = self._least_behind()
+        self.alive = tuple(name for name in self.alive if behind.get(name, 0.0) <= 0)
 
     @property
     def leader(self) -> str | None:
         """The fastest that is alive, as far as is known; None: none has given a sample."""
-        centred = self._centred(self.alive)
-        places = [_centre(centred[:, column]) for column in range(len(self.alive))]
-        known = [(place, name) for place, name in zip(places, self.alive, strict=True) if place is not None]
+        centred = self._centred()
+        places = [(_centre(centred[:, self._columns[name]]), name) for name in self.alive]
+        known = [(place, name) for place, name in places if place is not None]
         return min(known, key=lambda one: one[0])[1] if known else None
 
     @property
@@ -133,11 +132,8 @@ class Race:
         """Whether one is left, or no other can be faster than the leader by more than the margin, or time is up."""
         if len(self.alive) <= 1 or self.generations >= self.rule.most:
             return True
-        leader = self.leader
-        if leader is None:
-            return False
-        edge = -math.log1p(self.rule.margin)
-        return all(name == leader or self._least_behind(name, leader) >= edge for name in self.alive)
+        behind = self._least_behind()
+        return bool(behind) and min(behind.values()) >= -math.log1p(self.rule.margin)
 
     def standings(self) -> dict[str, RaceStanding]:
         """How each did beside the reference, in the order of the names."""
@@ -171,42 +167,53 @@ class Race:
         missing = self.generations - self._of(name).size
         return missing >= 2 and 2 * missing > self.generations
 
-    def _centred(self, names: Sequence[str]) -> FloatArray:
-        """Samples without what all candidates of a generation have in common; shape (generations, names)."""
-        columns = self._samples[:, [self._columns[name] for name in names]]
-        some = np.isfinite(columns).any(axis=1)
-        common = np.zeros(len(columns))
-        common[some] = np.nanmedian(columns[some], axis=1)
-        centred: FloatArray = columns - common[:, None]
+    def _centred(self) -> FloatArray:
+        """All samples less what those that are alive have in common in each generation: their median."""
+        alive = self._samples[:, [self._columns[name] for name in self.alive]]
+        some = np.isfinite(alive).any(axis=1)
+        common = np.full(len(alive), np.nan)
+        common[some] = np.nanmedian(alive[some], axis=1)
+        centred: FloatArray = self._samples - common[:, None]
         return centred
 
-    def _least_behind(self, name: str, leader: str) -> float:
-        """How much slower than the leader a candidate is at least, in the logarithm; minus infinity: not known."""
+    def _pooled_scale(self) -> tuple[float, int]:
+        """Deviation of one candidate's sample, from those of all, and its degrees of freedom."""
+        centred, k = self._centred(), len(self.alive)
+        # The median of k that are alive holds a k-th of each one's own deviation, and none of those that have left.
+        factors = [math.sqrt(k / (k - 1) if name in self.alive else k / (k + 1)) for name in self.names]
+        sizes = np.isfinite(centred).sum(axis=0)
+        freedom = int(np.maximum(sizes - 1, 0).sum()) - (self.generations - 1)
+        return _scale(centred * np.array(factors)), freedom
+
+    def _least_behind(self) -> dict[str, float]:
+        """How much slower than the leader each other is at least, in the logarithm; empty: there is no leader.
+
+        Minus infinity: the two have no generation in common.
+        """
+        leader = self.leader
+        if leader is None or len(self.alive) == 1:
+            return {}
+        pooled, freedom = self._pooled_scale()
+        led = self._samples[:, self._columns[leader]]
+        behind = {}
+        for name in self.alive:
+            if name != leader:
+                differences = self._samples[:, self._columns[name]] - led
+                behind[name] = self._least(differences[np.isfinite(differences)], pooled, freedom)
+        return behind
+
+    def _least(self, differences: FloatArray, pooled: float, freedom: int) -> float:
         from scipy.special import ndtri  # scipy.stats takes a second to import
 
-        differences = self._samples[:, self._columns[name]] - self._samples[:, self._columns[leader]]
-        differences = np.sort(differences[np.isfinite(differences)])
-        if not differences.size:
+        counted = np.sort(differences)[: max(1, differences.size - 1)]
+        centre = _centre(counted)
+        if centre is None:
             return -math.inf
-        counted = differences[: max(1, differences.size - 1)]
-        pooled, freedom = self._pooled_scale
         scale = max(pooled, _scale(differences[:, None]) / math.sqrt(2))
         wide = float(ndtri(1 - self._share)) * max(self.rule.prior, scale)
         if differences.size > 1:
             wide = min(wide, _student(1 - self._share, freedom) * scale)
-        centre = _centre(counted)
-        assert centre is not None
         return centre - wide * math.sqrt(2 / counted.size)
-
-    @property
-    def _pooled_scale(self) -> tuple[float, float]:
-        """Deviation of one candidate's sample, and its degrees of freedom, from all samples that there are."""
-        k = len(self.alive)
-        if k < 2:
-            return _LEAST_SCALE, 0
-        centred = self._centred(self.alive)
-        freedom = (np.isfinite(centred).any(axis=1).sum() - 1) * (k - 1)
-        return _scale(centred) * math.sqrt(k / (k - 1)), float(max(0, freedom))
 
 
 def _centre(samples: FloatArray) -> float | None:

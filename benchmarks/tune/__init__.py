@@ -1,0 +1,1 @@
+"""How well `harness tune` searches: its races and its sampler, against others of the same kind."""

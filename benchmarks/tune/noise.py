@@ -1,0 +1,57 @@
+"""Noise of candidates between generations: drawn, or played back from a recording of `make verdicts`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.verdicts.recorded_runs import OUTLIERS, WIDTHS
+from benchmarks.verdicts.recording import read
+from benchmarks.verdicts.stream_names import company_of, slowdown_of
+from harness.stats.pairing import FloatArray
+
+# A recorded stream with fewer generations says little about how often it is far off.
+_LEAST = 75
+_LENGTH = 20_000
+
+
+def drawn() -> dict[str, FloatArray]:
+    """Streams of log ratios of equal programs, as wide as was measured; most are close, one in twenty is far off."""
+    rng = np.random.default_rng(0)
+    streams = {"drawn, normal 0.5 %": rng.normal(0, 0.005, _LENGTH)}
+    for width, deviation in WIDTHS[:3]:
+        far = np.sqrt(max((deviation / width) ** 2 - (1 - OUTLIERS), OUTLIERS) / OUTLIERS)
+        odd = np.where(rng.random(_LENGTH) < OUTLIERS, far, 1.0)
+        name = f"drawn, {width:.1%} and one in {round(1 / OUTLIERS)} of {width * far:.0%}"
+        streams[name] = rng.normal(0, width, _LENGTH) * odd
+    return streams
+
+
+def recorded(path: Path) -> dict[str, FloatArray]:
+    """Streams of log ratios of a module against itself, or against one slowed a little, less their median."""
+    logs: Mapping[tuple[str, str], list[float]] = defaultdict(list)
+    for one in read(path):
+        if one.generation.log_ratio is not None:
+            workload, _ = slowdown_of(one.stream)
+            company = company_of(one.stream)
+            logs[f"{workload}{f' beside {company}' if company else ''}", one.stream].append(one.generation.log_ratio)
+    merged: Mapping[str, list[FloatArray]] = defaultdict(list)
+    for (name, _), values in logs.items():
+        if len(values) >= _LEAST:
+            merged[name].append(np.array(values) - np.median(values))
+    return {name: np.concatenate(parts) for name, parts in merged.items()}
+
+
+def courses(stream: FloatArray, generations: int, candidates: int, rng: np.random.Generator) -> FloatArray:
+    """What each candidate strays by; shape (generations, candidates).
+
+    Each goes through the stream from a place of its own, in the stream's order, so that what follows on each other
+    there does so here. A recorded ratio holds the noise of two modules, so this is noise times sqrt(2).
+    """
+    starts = rng.integers(0, stream.size, candidates)
+    signs = rng.choice((-1.0, 1.0), candidates)
+    played: FloatArray = stream[(starts + np.arange(generations)[:, None]) % stream.size] * signs
+    return played
