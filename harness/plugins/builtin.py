@@ -16,6 +16,9 @@ from harness.plugins.options import NoOptions
 from harness.plugins.plugin import Plugin, Rewrite, TransformLibrary
 
 _SINCE = ">=3.12"
+# What goes before and after any rewrite that isolates convolutions.
+_NAMES = Rewrite(function="harness.rewrites.tuned_convolutions:name_convolutions", arguments={})
+_IN_PLACE = Rewrite(function="harness.rewrites.regions:regions_in_place", arguments={})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +97,29 @@ CHANNELS_LAST = Plugin(
 
 
 @dataclass(frozen=True, kw_only=True)
+class IsolateOptions:
+    """See harness.rewrites.isolated."""
+
+    depthwise: bool = False
+    pooling: bool = True
+
+
+ISOLATE = Plugin(
+    name="isolate",
+    version="1",
+    description="Channels-last convolutions of one image in dispatch regions, where a tuning spec can reach them",
+    options=IsolateOptions,
+    steps=lambda _: (
+        _NAMES,
+        Rewrite(function="harness.rewrites.isolated:isolate_convolutions"),
+        _IN_PLACE,
+    ),
+    backends=("llvm-cpu",),
+    toolchains=_SINCE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
 class TunedOptions:
     """See harness.rewrites.tuned and harness.rewrites.tuned_convolutions.
 
@@ -126,9 +152,9 @@ def _tuned(options: TunedOptions) -> tuple[Rewrite, ...]:
     if options.derive:
         unit = {"vector_bytes": options.vector_bytes, "registers": options.registers}
         steps += [
-            Rewrite(function="harness.rewrites.tuned_convolutions:name_convolutions", arguments={}),
+            _NAMES,
             Rewrite(function="harness.rewrites.tuned_convolutions:tune_convolutions", arguments=unit),
-            Rewrite(function="harness.rewrites.regions:regions_in_place", arguments={}),
+            _IN_PLACE,
         ]
     return tuple(steps)
 
