@@ -13,7 +13,7 @@ from pydantic import Field
 
 from harness.plugins.halide_schedule import HalideScheduleOptions, transform_library
 from harness.plugins.options import NoOptions
-from harness.plugins.plugin import Plugin, Rewrite, TransformLibrary
+from harness.plugins.plugin import Plugin, Rewrite, TransformLibrary, TuningSpec, written_file
 
 _SINCE = ">=3.12"
 # What goes before and after any rewrite that isolates convolutions.
@@ -178,4 +178,31 @@ HALIDE_SCHEDULE = Plugin(
     steps=lambda options: (TransformLibrary(file=transform_library(options)),),
     backends=("llvm-cpu",),
     toolchains=">=3.13",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningSpecOptions:
+    """A tuning spec.
+
+    Attributes:
+        spec: Its text: a module of the transform dialect with a sequence @__kernel_config.
+    """
+
+    spec: str
+
+    def __post_init__(self) -> None:
+        if not self.spec.strip():
+            raise ValueError("spec is empty; give it the text of a tuning spec")
+
+
+# IREE 3.13's other backends ignore tuning specs; 3.11 wants other words for a pipeline, and 3.10 ignores them on CPUs.
+TUNING_SPEC = Plugin(
+    name="tuning-spec",
+    version="1",
+    description="Lowering configurations from a tuning spec, whose text the variant gives",
+    options=TuningSpecOptions,
+    steps=lambda options: (TuningSpec(file=written_file("tuning_spec.mlir", options.spec)),),
+    backends=("llvm-cpu", "rocm"),
+    toolchains=_SINCE,
 )

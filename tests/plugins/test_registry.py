@@ -164,15 +164,16 @@ def test_steps_are_a_tuple_of_steps(installed: Install, steps: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("name", "options", "sentence"),
     [
-        ({"registres": 3}, "tuned.registres is not an option of plugin 'tuned'; did you mean \"registers\"?"),
-        ({"registers": 3}, "tuned: registers is 3, and no vector unit has fewer than 4"),
-        ({"configurations": [{"op": "linalg.matmul"}]}, "tuned: configurations[0].pipeline must be a string"),
+        ("tuned", {"registres": 3}, "tuned.registres is not an option of plugin 'tuned'; did you mean \"registers\"?"),
+        ("tuned", {"registers": 3}, "tuned: registers is 3, and no vector unit has fewer than 4"),
+        ("tuned", {"configurations": [{"op": "linalg.matmul"}]}, "tuned: configurations[0].pipeline must be a string"),
+        ("tuning-spec", {"spec": " "}, "tuning-spec: spec is empty; give it the text of a tuning spec"),
     ],
 )
-def test_options_are_checked_with_the_suite(options: dict[str, Any], sentence: str) -> None:
-    assert applied_refusal("tuned", **options) == sentence
+def test_options_are_checked_with_the_suite(name: str, options: dict[str, Any], sentence: str) -> None:
+    assert applied_refusal(name, **options) == sentence
 
 
 def test_a_plugin_is_registered_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
