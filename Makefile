@@ -67,11 +67,12 @@ timed: $(VENV)/.installed
 browser:
 	@sh scripts/install-chromium.sh
 
-# The JSON Schemas that suites, lists of suites and flag sets name in their first line.
+# The JSON Schemas that suites, lists of suites, flag sets and files of variants name in their first line.
 schema: $(VENV)/.installed
 	$(BIN)/harness schema suite > docs/suite.schema.json
 	$(BIN)/harness schema list > docs/list.schema.json
 	$(BIN)/harness schema flagset > docs/flagset.schema.json
+	$(BIN)/harness schema variants > docs/variants.schema.json
 
 overhead: install
 	$(BIN)/python benchmarks/overhead.py

@@ -32,7 +32,7 @@ from harness.stages.ir_sides import NamedCase, named_cases
 from harness.stages.options import AblateOptions, IrOptions, RunOptions
 from harness.store.run_directory import load_run
 from harness.suite.load import find_list, load_suite
-from harness.suite.schema import json_schema
+from harness.suite.schema import Kind, json_schema
 from harness.toolchain import Toolchain, find_toolchain, installed_environments
 
 
@@ -153,11 +153,11 @@ def export(
 
 
 @app.command
-def schema(kind: Literal["suite", "list", "flagset"]) -> int:
-    """Print the JSON Schema of suites, lists of suites or flag-set files, which lets editors complete and check them.
+def schema(kind: Kind) -> int:
+    """Print the JSON Schema of one kind of TOML file, which lets editors complete and check it.
 
     Args:
-        kind: Which of the three.
+        kind: Suites, lists of suites, flag-set files, or files of variants.
     """
     print_text(json.dumps(json_schema(kind), indent=2))
     return ExitCode.OK

@@ -20,7 +20,7 @@ from harness.plugins.plugin import Plugin
 from harness.stages.options import AblateOptions
 from harness.stages.prepare import require_name
 from harness.store.files import writing
-from harness.suite.load import load_suite
+from harness.suite.load import load_suite, with_variant_files
 from harness.suite.schema import LONGEST_NAME, SuiteFile
 from harness.suite.toml_file import read_toml
 
@@ -47,7 +47,7 @@ def write_ablation(options: AblateOptions) -> Path:
     """
     suite, plugin, folder = options.suite, options.plugin, options.results
     load_suite(suite)
-    table, _ = read_toml(suite, SuiteFile)
+    table, _ = with_variant_files(suite, read_toml(suite, SuiteFile)[0])
     models = tuple(dict.fromkeys(options.models))
     devices = tuple(dict.fromkeys(options.devices)) or tuple(table.devices)[:1]
     on = options.on or table.baseline

@@ -4,44 +4,43 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from pydantic import BaseModel
+from typing import Any
 
 from harness.errors import SuiteError, UsageError
-from harness.files import require_readable
 from harness.ir.op_counts import check_wanted
 from harness.metrics import FLOORS, METRICS, PHASES
-from harness.models.model import Expectation, Input, Model, Tolerance
+from harness.models.model import Expectation, Model
 from harness.records.case import Gate, VariantGroup
+from harness.suite.checks import (
+    Mistakes,
+    errors_name,
+    file_beside,
+    refuse,
+    require_known,
+    require_once,
+    require_specifier,
+    value_of,
+)
+from harness.suite.models import model_of
 from harness.suite.schema import (
     DeviceTable,
     ExpectTable,
     FlagSetFile,
     FlagSetTable,
     GateTable,
-    InputTable,
     ListFile,
-    ModelTable,
     PeerTable,
     PluginTable,
     SuiteFile,
+    VariantFile,
     VariantTable,
 )
 from harness.suite.toml_file import read_content, read_toml, shown, validated
 from harness.text import did_you_mean
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-_Value = TypeVar("_Value", bound="DataclassInstance")
-_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +182,7 @@ def find_list(path: Path) -> SuiteList | None:
         if places.count(place) > 1:
             raise SuiteError(f"{path}: suites: {shown(name)} is there twice; remove one of them")
     suites = tuple(path.parent / name for name in table.suites)
-    return _value(SuiteList, table, path=path, suites=suites, **dict(table.measure))
+    return value_of(SuiteList, table, path=path, suites=suites, **dict(table.measure))
 
 
 def _is_list(content: Mapping[str, Any]) -> bool:
@@ -191,7 +190,7 @@ def _is_list(content: Mapping[str, Any]) -> bool:
 
 
 def load_suite(path: Path) -> LoadedSuite:
-    """Load a suite file and the flag-set files that it names.
+    """Load a suite file, and the files of flag sets and of variants that it names.
 
     Raises:
         SuiteError: Anything in them is wrong; the message names file, table and key.
@@ -203,61 +202,49 @@ def load_suite(path: Path) -> LoadedSuite:
         raise SuiteError(f"{path}: is a list of suites; name one of its suites instead{example}")
     table = validated(path, content, SuiteFile)
     digest = hashlib.sha256(raw)
-    with _errors_name(path):
-        _require_once("flagset_files", table.flagset_files)
-        files = [_file(path, "flagset_files", name) for name in table.flagset_files]
-    flag_sets = _load_flag_sets(files, digest.update)
-    with _errors_name(path):
+    flag_sets = _load_flag_sets(_files(path, "flagset_files", table.flagset_files), digest.update)
+    table, origins = with_variant_files(path, table, digest.update)
+    for name, file in origins.items():
+        with errors_name(file):
+            _variant(name, table.variants[name], flag_sets)
+    with errors_name(path):
         suite = _suite(path, table, flag_sets)
     return LoadedSuite(suite=suite, text_sha256=digest.hexdigest())
 
 
-@contextmanager
-def _errors_name(path: Path) -> Iterator[None]:
-    """Put the file's name before the sentences of the checks below, which name table and key."""
-    try:
-        yield
-    except SuiteError as error:
-        raise error.of_file(path) from None
+def with_variant_files(
+    path: Path, table: SuiteFile, add_to_hash: Callable[[bytes], None] = lambda _: None
+) -> tuple[SuiteFile, dict[str, Path]]:
+    """A suite's table with the variants of the files that it names, after its own.
+
+    Args:
+        add_to_hash: Is given the bytes of each file.
+
+    Returns:
+        The table, and the file of each variant that is not the suite's own.
+
+    Raises:
+        SuiteError: A file cannot be read or holds something else, or a variant is there twice.
+    """
+    variants, origins = dict(table.variants), dict[str, Path]()
+    for origin in _files(path, "variant_files", table.variant_files):
+        file, raw = read_toml(origin, VariantFile)
+        add_to_hash(raw)
+        with errors_name(origin):
+            for name in file.variants:
+                refuse(
+                    f"[variants.{name}]",
+                    (name in variants, f"is defined in {origins.get(name, path)} too; rename one of them"),
+                )
+        variants |= file.variants
+        origins |= dict.fromkeys(file.variants, origin)
+    return table.model_copy(update={"variants": variants}), origins
 
 
-class _Mistakes:
-    """Collects what is wrong with tables that can be checked without each other."""
-
-    def __init__(self) -> None:
-        self._sentences: list[str] = []
-
-    @contextmanager
-    def collected(self) -> Iterator[None]:
-        """Keep the mistake of what is checked in the context."""
-        try:
-            yield
-        except SuiteError as error:
-            self._sentences += error.every
-
-    def of_each(self, make: Callable[..., _Made], tables: Iterable[tuple[Any, Any]]) -> tuple[_Made, ...]:
-        """What is made of each table and its name or number, without those that are wrong."""
-        made: list[_Made] = []
-        for name, table in tables:
-            with self.collected():
-                made.append(make(name, table))
-        return tuple(made)
-
-    def refuse(self) -> None:
-        """Raise what was collected.
-
-        Raises:
-            SuiteError: There is something.
-        """
-        if self._sentences:
-            raise SuiteError.of_all(self._sentences)
-
-
-def _value(kind: type[_Value], table: BaseModel, **others: Any) -> _Value:
-    """A value from the fields that it shares with a table of the TOML file; `others` are its other fields."""
-    names = {field.name for field in fields(kind)} & type(table).model_fields.keys() - others.keys()
-    values = {name: getattr(table, name) for name in names}
-    return kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}, **others)
+def _files(path: Path, key: str, names: Sequence[str]) -> list[Path]:
+    with errors_name(path):
+        require_once(key, names)
+        return [file_beside(path, key, name) for name in names]
 
 
 def _load_flag_sets(files: Iterable[Path], add_to_hash: Callable[[bytes], None]) -> dict[str, FlagSet]:
@@ -267,7 +254,7 @@ def _load_flag_sets(files: Iterable[Path], add_to_hash: Callable[[bytes], None])
         file, raw = read_toml(path, FlagSetFile)
         add_to_hash(raw)
         for name, table in file.flagsets.items():
-            with _errors_name(path):
+            with errors_name(path):
                 if name in flag_sets:
                     raise SuiteError(f"[flagsets.{name}] is defined in {origin[name]} too; rename one of them")
                 flag_sets[name] = _flag_set(name, table)
@@ -276,29 +263,22 @@ def _load_flag_sets(files: Iterable[Path], add_to_hash: Callable[[bytes], None])
 
 
 def _flag_set(name: str, table: FlagSetTable) -> FlagSet:
-    _require_specifier(f"[flagsets.{name}] toolchains", table.toolchains)
-    return _value(FlagSet, table, name=name)
-
-
-def _require_specifier(where: str, text: str) -> None:
-    try:
-        SpecifierSet(text)
-    except InvalidSpecifier:
-        raise SuiteError(f"{where}: {shown(text)} is not a version specifier; write it like '>=3.8,<4'") from None
+    require_specifier(f"[flagsets.{name}] toolchains", table.toolchains)
+    return value_of(FlagSet, table, name=name)
 
 
 def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Suite:
-    mistakes = _Mistakes()
+    mistakes = Mistakes()
     variants = mistakes.of_each(partial(_variant, flag_sets=flag_sets), table.variants.items())
     with mistakes.collected():
-        _require_known("baseline", "variant", [table.baseline], table.variants)
+        require_known("baseline", "variant", [table.baseline], table.variants)
     with mistakes.collected():
         _require_labels(table.peers, table.variants)
     for number, group in enumerate(table.groups, start=1):
         with mistakes.collected():
-            _require_known(f"[[groups]] #{number} variants", "variant", group.variants, table.variants)
-            _require_once(f"[[groups]] #{number} variants", group.variants)
-    models = mistakes.of_each(partial(_model, path), table.models.items())
+            require_known(f"[[groups]] #{number} variants", "variant", group.variants, table.variants)
+            require_once(f"[[groups]] #{number} variants", group.variants)
+    models = mistakes.of_each(partial(model_of, path), table.models.items())
     devices = mistakes.of_each(_device, table.devices.items())
     expectations = mistakes.of_each(_expectation, enumerate(table.expect, start=1))
     floors: dict[str, float] = {}
@@ -309,7 +289,7 @@ def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Su
     with mistakes.collected():
         ops = _ops_to_count(table.ir)
     mistakes.refuse()
-    return _value(
+    return value_of(
         Suite,
         table,
         path=path,
@@ -317,7 +297,7 @@ def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Su
         variants=variants,
         devices=devices,
         expectations=expectations,
-        groups=tuple(_value(VariantGroup, group) for group in table.groups),
+        groups=tuple(value_of(VariantGroup, group) for group in table.groups),
         floors=floors,
         gates=gates,
         ir=ops,
@@ -327,30 +307,10 @@ def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Su
     )
 
 
-def _require_known(where: str, noun: str, names: Iterable[str], known: Collection[str]) -> None:
-    for name in names:
-        if name not in known:
-            hint = did_you_mean(name, list(known)) or "; no flagset_files are given"
-            raise SuiteError(f"{where}: there is no {noun} {name!r}{hint}")
-
-
-def _require_once(where: str, names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise SuiteError(f"{where}: {name!r} is there twice; remove one of them")
-
-
-def _refuse(where: str, *mistakes: tuple[bool, str]) -> None:
-    """Raise the sentence of the first mistake that was made."""
-    for is_made, sentence in mistakes:
-        if is_made:
-            raise SuiteError(f"{where} {sentence}")
-
-
 def _variant(name: str, table: VariantTable, flag_sets: Mapping[str, FlagSet]) -> Variant:
-    _require_known(f"[variants.{name}] flagsets", "flag set", table.flagsets, flag_sets)
-    _require_specifier(f"[variants.{name}] toolchains", table.toolchains)
-    return _value(
+    require_known(f"[variants.{name}] flagsets", "flag set", table.flagsets, flag_sets)
+    require_specifier(f"[variants.{name}] toolchains", table.toolchains)
+    return value_of(
         Variant,
         table,
         name=name,
@@ -362,7 +322,7 @@ def _variant(name: str, table: VariantTable, flag_sets: Mapping[str, FlagSet]) -
 def _device(name: str, table: DeviceTable) -> Device:
     drivers = {uri.split("://", 1)[0] for uri in table.uri}
     threads = table.threads or 1
-    _refuse(
+    refuse(
         f"[devices.{name}]",
         ("" in drivers, "uri: '' must not be empty"),
         (
@@ -375,13 +335,13 @@ def _device(name: str, table: DeviceTable) -> Device:
             "threads: local-sync computes on one thread, so use local-task, or remove threads",
         ),
     )
-    return _value(Device, table, name=name, uri=table.uri[0], more_uris=tuple(table.uri[1:]))
+    return value_of(Device, table, name=name, uri=table.uri[0], more_uris=tuple(table.uri[1:]))
 
 
 def _require_labels(peers: Sequence[PeerTable], variants: Collection[str]) -> None:
     labels = [peer.case_label for peer in peers]
     for label in labels:
-        _refuse(
+        refuse(
             f"peers: {label!r}",
             (label in variants, "is the name of a variant; give the peer another label"),
             (labels.count(label) > 1, "is there twice; give one of them a label of its own"),
@@ -399,7 +359,7 @@ def _ops_to_count(ops_by_phase: Mapping[str, Sequence[str]]) -> dict[str, tuple[
     for phase, ops in ops_by_phase.items():
         if phase not in PHASES:
             raise SuiteError(f"[ir]: there is no phase {phase!r}{did_you_mean(phase, PHASES)}")
-        _require_once(f"[ir] {phase}", ops)
+        require_once(f"[ir] {phase}", ops)
     try:
         check_wanted(ops_by_phase)
     except UsageError as error:
@@ -427,111 +387,9 @@ def _gate(name: str, table: GateTable, ops_by_phase: Mapping[str, Sequence[str]]
     elif table.metric not in counted:
         hint = did_you_mean(table.metric, counted, f"; add {shown(op)} to {phase} in [ir]")
         raise SuiteError(f"{where}: {shown(table.metric)} is not counted{hint}")
-    return _value(Gate, table, name=name)
+    return value_of(Gate, table, name=name)
 
 
 def _require_metric(where: str, name: str) -> None:
     if name not in METRICS:
         raise SuiteError(f"{where}: there is no metric {shown(name)}{did_you_mean(name, list(METRICS))}")
-
-
-def _model(path: Path, name: str, table: ModelTable) -> Model:
-    where = f"[models.{name}]"
-    sources = [key for key in ("builder", "mlir", "onnx") if getattr(table, key) is not None]
-    builder, mlir, onnx = (sources == [key] for key in ("builder", "mlir", "onnx"))
-    for_files = "for mlir and onnx files; a builder gives its own, so remove"
-    needs = "missing; an mlir file needs its entry function and inputs"
-    _refuse(
-        where,
-        (len(sources) != 1, f"needs exactly one of builder, mlir and onnx, and has {' and '.join(sources) or 'none'}"),
-        (builder and bool(table.function), f"function is {for_files} it"),
-        (builder and bool(table.inputs), f"inputs are {for_files} them"),
-        (builder and bool(table.parameters), f"parameters are {for_files} them"),
-        (not builder and bool(table.params), "params are for builders; remove them or name a builder"),
-        (mlir and not table.function, f"function is {needs}"),
-        (mlir and table.inputs is None, f"inputs are {needs}"),
-        (table.opset is not None and not onnx, "opset is for onnx files; remove it"),
-        (
-            table.static and not (onnx and table.inputs),
-            "static is for onnx files whose inputs are given; remove it, or give inputs",
-        ),
-        (
-            table.reference == "onnxruntime" and mlir,
-            'reference = "onnxruntime" is for onnx files and builders; leave it out',
-        ),
-    )
-    return _value(
-        Model,
-        table,
-        name=name,
-        mlir=_file(path, f"{where} mlir", table.mlir) if table.mlir is not None else None,
-        onnx=_file(path, f"{where} onnx", table.onnx) if table.onnx is not None else None,
-        inputs=tuple(
-            _input(path, f"{where} inputs[{position}]", argument, position)
-            for position, argument in enumerate(table.inputs or ())
-        ),
-        parameters={
-            scope: _file(path, f"{where} parameters.{scope}", name) for scope, name in table.parameters.items()
-        },
-        expected=tuple(_file(path, f"{where} expected", file) for file in table.expected),
-        tolerance=_value(Tolerance, table.tolerance),
-        expectation=None if table.expect is None else _model_expectation(name, table.expect),
-    )
-
-
-def _model_expectation(model: str, text: str) -> Expectation:
-    """What `mismatch` or `fail: part of the message` says of all cases of a model."""
-    if text == "mismatch":
-        return Expectation(cases=f"{model}/*", message=None)
-    message = text.removeprefix("fail:").strip()
-    if not text.startswith("fail:") or not message:
-        raise SuiteError(
-            f"[models.{model}] expect: {shown(text)} must be 'mismatch', or 'fail: ' and a part of the message"
-        )
-    return Expectation(cases=f"{model}/*", message=message)
-
-
-def _file(suite: Path, where: str, name: str) -> Path:
-    path = suite.parent / name
-    try:
-        exists = path.is_file()
-    except (OSError, ValueError) as error:  # such as a name that is longer than the system takes
-        reason = getattr(error, "strerror", None) or error
-        raise SuiteError(f"{where}: {shown(name)} cannot be looked up ({reason}); check the path") from None
-    if not exists:
-        problem = f"there is no file {name} beside the suite; check the path" if name else "the path is empty; add it"
-        raise SuiteError(f"{where}: {problem}")
-    try:
-        require_readable(path)
-    except OSError as error:
-        why = error.strerror
-        raise SuiteError(f"{where}: {name} cannot be read ({why}); check the path and its permissions") from None
-    return path
-
-
-def _input(path: Path, where: str, table: InputTable, position: int) -> Input:
-    fills = [key for key in ("seed", "value", "npy") if getattr(table, key) is not None]
-    is_scalar = table.shape is None and table.npy is None
-    _refuse(
-        where,
-        (len(fills) > 1, f"has {' and '.join(fills)}; keep one of them"),
-        (
-            table.npy is not None and table.shape is not None,
-            "has shape and npy; the .npy file says its shape, so remove shape",
-        ),
-        (
-            table.shape is None and table.npy is None and table.value is None,
-            "shape is missing; add it, values from an npy file, or the value of an argument that is no tensor",
-        ),
-        (
-            is_scalar and table.dtype in ("f16", "bf16"),
-            f"is a number of {table.dtype}, which IREE takes in tensors only",
-        ),
-        (table.dtype == "index" and not is_scalar, "dtype: index is for an argument that is no tensor; take i64"),
-    )
-    if table.npy is not None:
-        return Input(dtype=table.dtype or "", fill="npy", path=_file(path, f"{where} npy", table.npy))
-    shape, dtype = tuple(table.shape or ()), table.dtype or "f32"
-    if table.value is not None:
-        return Input(shape=shape, scalar=is_scalar, dtype=dtype, fill="constant", value=table.value)
-    return Input(shape=shape, dtype=dtype, seed=position if table.seed is None else table.seed)

@@ -1,6 +1,6 @@
 """The TOML formats of suites and flag sets, as pydantic models: what editors complete and what loading checks.
 
-docs/suite.schema.json and docs/flagset.schema.json are made from these classes by `harness schema`.
+docs/*.schema.json are made from these classes by `harness schema`.
 """
 
 from __future__ import annotations
@@ -277,6 +277,10 @@ class SuiteFile(_Table):
     description: str = ""
     baseline: Name = Field(description="The variant that the others are compared with.")
     flagset_files: list[str] = Field(default_factory=list, description="Flag-set files, relative to the suite.")
+    variant_files: list[str] = Field(
+        default_factory=list,
+        description="Files of more variants, relative to the suite, as `harness tune` writes them.",
+    )
     models: dict[Name, ModelTable] = Field(min_length=1, json_schema_extra=_NAMED)
     variants: dict[Name, VariantTable] = Field(min_length=1, json_schema_extra=_NAMED)
     devices: dict[Name, DeviceTable] = Field(min_length=1, json_schema_extra=_NAMED)
@@ -323,6 +327,12 @@ class FlagSetFile(_Table):
     flagsets: dict[Name, FlagSetTable] = Field(min_length=1, json_schema_extra=_NAMED)
 
 
+class VariantFile(_Table):
+    """Variants that suites take in; flag sets that they name are the suite's."""
+
+    variants: dict[Name, VariantTable] = Field(min_length=1, json_schema_extra=_NAMED)
+
+
 class ListMeasureTable(_Table):
     """How long and how often to measure each of a list's suites; what is left out, the suite says itself."""
 
@@ -343,10 +353,15 @@ class ListFile(_Table):
     measure: ListMeasureTable = ListMeasureTable()
 
 
-Kind = Literal["suite", "list", "flagset"]
-_FORMS: dict[Kind, type[BaseModel]] = {"suite": SuiteFile, "list": ListFile, "flagset": FlagSetFile}
+Kind = Literal["suite", "list", "flagset", "variants"]
+_FORMS: dict[Kind, type[BaseModel]] = {
+    "suite": SuiteFile,
+    "list": ListFile,
+    "flagset": FlagSetFile,
+    "variants": VariantFile,
+}
 
 
 def json_schema(kind: Kind) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a suite, a list of suites or a flag-set file, for editors."""
+    """The JSON Schema (draft 2020-12) of suites, lists of suites, flag-set files or files of variants, for editors."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_FORMS[kind].model_json_schema()}

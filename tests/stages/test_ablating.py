@@ -245,6 +245,12 @@ def test_the_plugin_comes_last_in_the_variant_that_it_is_added_to(suite: Path) -
     assert variants["all"]["flags"] == ["--iree-opt-level=O2"]
 
 
+def test_it_is_added_to_a_variant_of_another_file(suite: Path) -> None:
+    Path("more.toml").write_text('[variants.more]\nflags = ["--iree-opt-level=O1"]\n')
+    suite.write_text(SUITE.replace("[models.net]", 'variant_files = ["more.toml"]\n[models.net]'))
+    assert written("one", on="more")["variants"]["without"] == {"flags": ["--iree-opt-level=O1"]}
+
+
 def test_models_and_devices_are_the_chosen_ones_each_once(suite: Path) -> None:
     made = written("one", "built", "imported", "built", devices=("threads", "cpu", "threads"))
     assert made["models"] == {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ WRONG_MEANING = [
         "flagset_files: there is no file flag.toml beside the suite; check the path"),
     Mistake("a flag-set file twice", '["flags.toml"]', '["flags.toml", "flags.toml"]',
         "flagset_files: 'flags.toml' is there twice; remove one of them"),
+    Mistake("a file of variants that is not there", '"flags.toml"]', '"flags.toml"]\nvariant_files = ["more.toml"]',
+        "variant_files: there is no file more.toml beside the suite; check the path"),
     Mistake("a Vulkan driver without Vulkan", "", 'vulkan_driver = "lavapipe"',
         "[devices.cpu] vulkan_driver is for the URI vulkan, and uri is 'local-sync'; remove it"),
     Mistake("threads on the thread that calls", "", "threads = 2",
@@ -136,6 +139,58 @@ def test_a_flag_set_that_two_files_define(write_suite: WriteSuite) -> None:
     path = write_suite('["flags.toml"]', '["flags.toml", "more.toml"]')
     Path("more.toml").write_text(FLAGS)
     assert refusal(path) == "more.toml: [flagsets.tiling] is defined in flags.toml too; rename one of them"
+
+
+MORE = """\
+[variants.fast]
+flagsets = ["tiling"]
+plugins = ["channels-last"]
+"""
+
+
+@pytest.fixture
+def write_with_variants(write_suite: WriteSuite) -> Callable[[str], Path]:
+    """Write the small suite beside a file of more variants, which it takes in."""
+
+    def write(text: str) -> Path:
+        Path("more.toml").write_text(text)
+        return write_suite('"flags.toml"]', '"flags.toml"]\nvariant_files = ["more.toml"]')
+
+    return write
+
+
+def test_variants_of_another_file_follow_the_suites_own(write_with_variants: Callable[[str], Path]) -> None:
+    loaded = load_suite(write_with_variants(MORE))
+    *own, fast = loaded.suite.variants
+    assert [variant.name for variant in own] == ["stock", "tiled"]
+    assert fast == a_variant("fast", flag_sets=(TILING,), plugins=(PluginTable(name="channels-last"),))
+    assert load_suite(write_with_variants(f"{MORE}tags = ['a']")).text_sha256 != loaded.text_sha256
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[variants.stock]", "[variants.stock] is defined in suite.toml too; rename one of them"),
+        (
+            MORE.replace("tiling", "tilings"),
+            "[variants.fast] flagsets: there is no flag set 'tilings'; did you mean \"tiling\"?",
+        ),
+        (MORE.replace("plugins", "plugin"), '[variants.fast] plugin is not a known key; did you mean "plugins"?'),
+        ("[devices.cpu]", "devices is not a known key; known: variants (and 1 more error)"),
+        ("", "variants is missing; add it"),
+    ],
+)
+def test_variants_of_another_file_that_are_wrong(
+    text: str, sentence: str, write_with_variants: Callable[[str], Path]
+) -> None:
+    assert refusal(write_with_variants(text)) == f"more.toml: {sentence}"
+
+
+def test_a_variant_of_two_files(write_with_variants: Callable[[str], Path]) -> None:
+    path = write_with_variants(MORE)
+    path.write_text(path.read_text().replace('["more.toml"]', '["more.toml", "most.toml"]'))
+    Path("most.toml").write_text(MORE)
+    assert refusal(path) == "most.toml: [variants.fast] is defined in more.toml too; rename one of them"
 
 
 def model(path: Path) -> Model:

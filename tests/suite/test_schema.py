@@ -28,7 +28,7 @@ FLAG_SETS = sorted((ROOT / "flagsets").glob("*.toml"))
 FILES: list[tuple[Path, Kind]] = [*((path, "suite") for path in SUITES), *((path, "list") for path in LISTS)]
 FILES += [(path, "flagset") for path in FLAG_SETS]
 
-KINDS: tuple[Kind, ...] = ("suite", "list", "flagset")
+KINDS: tuple[Kind, ...] = ("suite", "list", "flagset", "variants")
 VALIDATORS = {kind: Draft202012Validator(json_schema(kind)) for kind in KINDS}
 
 

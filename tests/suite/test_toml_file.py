@@ -36,7 +36,7 @@ EXPECT = '[[expect]]\ncases = "*"\n'
 WRONG_FORM = [
     Mistake("a misspelt key", 'name = "small"', 'name = "small"\nbudget = 3', "budget is not a known key; known: "
         "baseline, description, devices, expect, flagset_files, floors, gates, groups, ir, matrix, measure, models, "
-        "name, peers, storage, variants"),
+        "name, peers, storage, variant_files, variants"),
     Mistake("a misspelt key of a table", STOCK, f"{STOCK}flag = []", '[variants.stock] flag is not a known key; did '
         'you mean "flags"?'),
     Mistake("a misspelt key of an input", INPUT, "inputs = [{ shape = [4], sede = 1 }]",
