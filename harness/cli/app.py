@@ -73,7 +73,7 @@ COMMANDS = {
     ),
     "report": (
         "report:report",
-        "Print the report of a run, a comparison, an explanation or a bisect again, or of a run against another one.",
+        "Print the report of a run, comparison, explanation, bisect or tuning again, or of a run against another one.",
     ),
     "results": (
         "results:results_app",

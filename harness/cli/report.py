@@ -1,4 +1,4 @@
-"""`harness report`: a run, a comparison, an explanation or a bisect again, and what GitHub shows of the first two."""
+"""`harness report`: a run, comparison, explanation, bisect or tuning again, and what GitHub shows of the first two."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from harness.progress import Terminal
 from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
+from harness.records.tuning import Tuning
 from harness.report import render
 from harness.report.github import STEP_SUMMARY_BYTES, render_comment, render_step_summary
 from harness.report.outcome import bisect_exit_code, comparison_exit_code, exit_code
@@ -43,7 +44,7 @@ class ReportOptions:
     """What a user can choose about a report.
 
     Attributes:
-        run: The run's directory, or that of a comparison, an explanation or a bisect.
+        run: The run's directory, or that of a comparison, an explanation, a bisect or a tuning.
         base: Report this run against that one: as they were measured side by side where `harness compare` did, else
             as they recorded it.
         format: How to print it; github: the comment on a pull request.
@@ -81,7 +82,7 @@ class ReportOptions:
 
 @app.command
 def report(options: ReportOptions) -> int:
-    """Print the report of a run, a comparison, an explanation or a bisect again, or of a run against another one.
+    """Print the report of a run, comparison, explanation, bisect or tuning again, or of a run against another one.
 
     Of a run, the exit status is 3 if a case failed or is missing, or nothing was measured; of a comparison, and of a
     run against a base, it is that of `harness compare`; of a bisect 4 where something stays open.
@@ -101,10 +102,11 @@ def report(options: ReportOptions) -> int:
         path, base = find_folder(options.run, kind="run"), find_folder(options.base, kind="run")
         with Terminal() as progress:
             found = load_against(path, base, progress, across_hosts=options.across_hosts)
-    source = found if isinstance(found, Comparison | Explanation | Bisection) else build_report(found)
+    source = found if isinstance(found, Comparison | Explanation | Bisection | Tuning) else build_report(found)
     if options.format == "github":
-        if isinstance(source, Explanation | Bisection):
-            what = "an explanation" if isinstance(source, Explanation) else "a bisect"
+        if isinstance(source, Explanation | Bisection | Tuning):
+            kinds = {Explanation: "an explanation", Bisection: "a bisect", Tuning: "a tuning"}
+            what = kinds[type(source)]
             raise UsageError(f"{path}: is {what}, of which there is no comment; give --format markdown")
         _write_github(source, options, links)
     else:
@@ -112,7 +114,7 @@ def report(options: ReportOptions) -> int:
         print_text(render(source, options.format, full=options.full, results=path.parent, **form), options.out)
     if isinstance(source, Comparison):
         return int(comparison_exit_code(source, strict=False))
-    if isinstance(source, Explanation):
+    if isinstance(source, Explanation | Tuning):
         return ExitCode.OK
     if isinstance(source, Bisection):
         return int(bisect_exit_code(source))

@@ -1,4 +1,4 @@
-"""Run, comparison, explanation or bisect -> report: for a terminal, for a pull request, for other programs."""
+"""Run, comparison, explanation, bisect or tuning -> report: for a terminal, for a pull request, for other programs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from harness.records.comparison import Comparison
     from harness.records.explanation import Explanation
     from harness.records.run import Run
+    from harness.records.tuning import Tuning
     from harness.report.page import Page
     from harness.report.pages import Surroundings
     from harness.report.run_report import Report
@@ -22,7 +23,7 @@ __all__ = ["Format", "markdown_page", "render"]
 
 
 def render(
-    source: Run | Report | Comparison | Explanation | Bisection,
+    source: Run | Report | Comparison | Explanation | Bisection | Tuning,
     format: Format,  # noqa: A002
     *,
     full: bool = False,
@@ -30,7 +31,7 @@ def render(
     color: bool = False,
     results: Path | None = None,
 ) -> str:
-    """A run, finished or as far as it got, a comparison, an explanation or a bisect as text.
+    """A run, finished or as far as it got, a comparison, an explanation, a bisect or a tuning as text.
 
     Args:
         full: Whether Markdown has every row of every list.
@@ -41,6 +42,7 @@ def render(
     from harness.records.bisection import Bisection
     from harness.records.explanation import Explanation
     from harness.records.run import Run
+    from harness.records.tuning import Tuning
     from harness.report.run_report import Report, build_report
 
     if isinstance(source, Run):
@@ -50,6 +52,8 @@ def render(
         return _explanation(source, format, full=full, width=width, color=color, results=folder)
     if isinstance(source, Bisection):
         return _bisect(source, format, width=width, color=color)
+    if isinstance(source, Tuning):
+        return _tuning(source, format, width=width, color=color, out=results.as_posix() if results is not None else "")
     if format in ("json", "csv"):
         from harness.report.comparison import comparison_csv, json_document
         from harness.report.run_fields import run_csv, run_json
@@ -113,6 +117,20 @@ def _bisect(found: Bisection, format: Format, *, width: int, color: bool) -> str
     from harness.report.markdown import to_markdown
 
     return to_markdown(bisect_page(found))
+
+
+def _tuning(found: Tuning, format: Format, *, width: int, color: bool, out: str) -> str:  # noqa: A002
+    from harness.report import tune_page
+
+    if format in ("json", "csv"):
+        return tune_page.tune_json(found) if format == "json" else tune_page.tune_csv(found)
+    if format == "terminal":
+        from harness.report.terminal import to_terminal
+
+        return to_terminal(tune_page.terminal_page(found, out), width=width, color=color)
+    from harness.report.markdown import to_markdown
+
+    return to_markdown(tune_page.markdown_page(found, out))
 
 
 def markdown_page(source: Report | Comparison, around: Surroundings, *, full: bool) -> Page:

@@ -16,23 +16,30 @@ from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
 from harness.records.run import Run
+from harness.records.tuning import Tuning
 from harness.store.bisect_directory import BEGUN_FILE, is_bisect, load_bisect
 from harness.store.comparison_directory import COMPARISON_FILE, is_comparison, load_comparison
 from harness.store.explanation_directory import is_explanation, load_explanation
 from harness.store.files import read_document
 from harness.store.run_directory import load_run
+from harness.store.tune_directory import TUNING_BEGUN_FILE, is_tuning, load_tuning
 
 
-def load_any(path: Path) -> Run | Comparison | Explanation | Bisection:
+def load_any(path: Path) -> Run | Comparison | Explanation | Bisection | Tuning:
     """What a folder holds.
 
     Raises:
-        RunError: It is none of them, cannot be read, or is damaged, or it is a bisect that has not come to its end.
+        RunError: It is none of them, cannot be read, or is damaged, or it is a bisect or a search for a tuning that has
+            not come to its end.
     """
     if is_bisect(path):
         return load_bisect(path)
     if (path / BEGUN_FILE).is_file():
         raise RunError(f"{path}: this bisect has not come to its end; go on with `harness bisect --resume {path}`")
+    if is_tuning(path):
+        return load_tuning(path)
+    if (path / TUNING_BEGUN_FILE).is_file():
+        raise RunError(f"{path}: this search has not come to its end; call `harness tune` as before, and it goes on")
     if is_explanation(path):
         return load_explanation(path)
     return load_comparison(path) if is_comparison(path) else load_run(path)

@@ -33,14 +33,17 @@ _LONGEST_NAME = 4_000
 _LONGEST_TEXT = 100_000
 
 
-def parse_kept(content: str | bytes, source: str, *, what: str, version: int) -> dict[str, Any]:
+def parse_kept(
+    content: str | bytes, source: str, *, what: str, version: int, longest_text: int = _LONGEST_TEXT
+) -> dict[str, Any]:
     """The fields of a document, `schema_version` among them.
 
     Args:
         content: JSON.
         source: Where it is from, for messages.
-        what: What it holds: `comparison`, `explanation` or `bisect`.
+        what: What it holds: `comparison`, `explanation`, `bisect` or `tuning`.
         version: Of the schema, the one that this harness writes and reads.
+        longest_text: In characters, of what is no name.
 
     Raises:
         RunError: It is no such document, is damaged, or a later harness wrote it.
@@ -49,7 +52,7 @@ def parse_kept(content: str | bytes, source: str, *, what: str, version: int) ->
     try:
         text = content if isinstance(content, str) else content.decode()
         document = json.loads(text)
-        longest = _too_long(document)
+        longest = _too_long(document, longest_text)
     except RecursionError:
         raise RunError(f"{source}: is damaged (nested too deep); {again}") from None
     except ValueError as error:
@@ -68,19 +71,21 @@ def parse_kept(content: str | bytes, source: str, *, what: str, version: int) ->
     return document
 
 
-def _too_long(value: Any, key: str = "") -> str:
+def _too_long(value: Any, longest_text: int, key: str = "") -> str:
     """A text of it that is longer than any that a harness writes; "" where there is none.
 
     A name is written many times into each report, and looked through for what has to be escaped there.
     """
     if isinstance(value, str):
-        longest = _LONGEST_NAME if key in _NAMES else _LONGEST_TEXT
+        longest = _LONGEST_NAME if key in _NAMES else longest_text
         return f"{key or 'a text'} of {len(value):,} characters" if len(value) > longest else ""
     if isinstance(value, dict):
         names = next((f"a key of {len(name):,} characters" for name in value if len(name) > _LONGEST_NAME), "")
-        return names or next((found for name, item in value.items() if (found := _too_long(item, name))), "")
+        return names or next(
+            (found for name, item in value.items() if (found := _too_long(item, longest_text, name))), ""
+        )
     if isinstance(value, list):
-        return next((found for item in value if (found := _too_long(item, key))), "")
+        return next((found for item in value if (found := _too_long(item, longest_text, key))), "")
     return ""
 
 

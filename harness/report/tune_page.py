@@ -1,0 +1,350 @@
+"""What `harness tune` found, as a page: the answer in a sentence, what to do with it, and why to believe it."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from harness.records.tuning import Confirmation, Standing, Tried, TunedDispatch, Tuning
+from harness.remaining import duration
+from harness.report.data import Field, json_bytes, tabulate, to_csv
+from harness.report.page import Bullets, Code, Heading, Name, Page, Paragraph, Part, Sentence, Step, Steps, Table, Tone
+from harness.report.units import interval_text, p_text, share, with_unit
+from harness.report.verdicts import MEASURED, TONES, marked
+from harness.store.tune_directory import SPEC_FILE, TUNING_VERSION, VARIANT_FILE
+from harness.text import plural, shown
+
+_TONES: dict[Standing, Tone] = {"best": "good", "failed": "bad", "wrong": "bad", "inert": "dim", "untried": "dim"}
+# What became of those that were not timed, in the order in which a page tells it.
+_UNTIMED: dict[Standing, str] = {
+    "inert": "equal code",
+    "failed": "failed",
+    "wrong": "wrong outputs",
+    "untried": "untried",
+}
+_STAGES = {
+    "compile": "compiling and checking outputs",
+    "race": "racing flags and plugins",
+    "dispatches": "compiling and racing dispatches",
+    "confirm": "confirming",
+}
+# On a terminal.
+_MOST_RANKED, _MOST_NAMES = 8, 6
+# What the plugin is called that gives the compiler a spec, which has a file of its own here.
+_SPEC_PLUGIN = "tuning-spec"
+_SPEC_FLAG = "--iree-codegen-tuning-spec-path"
+
+
+def tune_json(found: Tuning) -> str:
+    """A tuning as a document, in which it is kept."""
+    return json_bytes({"schema_version": TUNING_VERSION, **asdict(found)}).decode()
+
+
+def tune_csv(found: Tuning) -> str:
+    """A line a candidate: `of` is the dispatch that it configures, "" where it is one of the whole program."""
+    tried = [("", one) for one in (*found.singles, *found.combinations)]
+    tried += [(dispatch.name, one) for dispatch in found.dispatches for one in dispatch.tried]
+    return to_csv([{"of": of, **asdict(one), "parts": " ".join(one.parts)} for of, one in tried])
+
+
+def terminal_page(found: Tuning, out: str = "") -> Page:
+    """A tuning for a terminal; what was not timed is counted.
+
+    Args:
+        out: The folder that holds its own (default: the one that it was made in).
+    """
+    return _page(found, out, whole=False)
+
+
+def markdown_page(found: Tuning, out: str = "") -> Page:
+    """A tuning with every candidate; `out` as that of `terminal_page`."""
+    return _page(found, out, whole=True)
+
+
+def _page(found: Tuning, out: str, *, whole: bool) -> Page:
+    folder = Path(out or found.settings.get("out", "")) / found.id
+    parts: list[Part] = [Paragraph(answer(found), "strong")]
+    if found.variant:
+        parts += _variant(found, folder)
+    parts += [*_confirmations(found), *_leaderboard(found, whole=whole)]
+    parts += _changes_table(found) if whole else _changes_counted(found)
+    parts += [*_dispatches(found), *_candidates(found, whole=whole), *_budget(found)]
+    if found.notes:
+        parts.append(Bullets(found.notes))
+    if found.command:
+        parts.append(Steps([Step("do it again, or go on from what is kept", shlex.join(found.command))]))
+    title = f"{found.suite}: {found.model} on {found.device} from {found.start}, IREE {found.toolchain}"
+    return Page(title=title, parts=parts, notes=_trust(found))
+
+
+def answer(found: Tuning) -> str:
+    """The answer in one sentence, fit to be pasted."""
+    return found.sentence or _answer(found)
+
+
+def _answer(found: Tuning) -> str:
+    case = f"{found.model} on {found.device}"
+    beside = beside_start(found)
+    if found.answer == "faster" and beside is not None:
+        times = _instead(beside)
+        ratio = interval_text(beside.ratio, beside.ci_low, beside.ci_high)
+        return f"{case}: {beside.head} takes {ratio} times what {found.start} takes{times}, and its outputs agree."
+    if found.answer == "budget too small":
+        return (
+            f"{case}: {duration(found.budget_s)} is too little to know whether anything is faster than {found.start}; "
+            "give a longer --budget, and the search goes on from here."
+        )
+    timed = plural(len(_ranked(found)), "candidate")
+    tuned = sum(len(dispatch.tried) for dispatch in found.dispatches)
+    more = f" and {plural(tuned, 'configuration')} of its dispatches" if tuned else ""
+    best = ""
+    if beside is not None and beside.ratio is not None:
+        best = f"; the best, {beside.head}, takes {interval_text(beside.ratio, beside.ci_low, beside.ci_high)} times it"
+    return f"{case}: nothing is confirmed faster than {found.start}, of {timed} that were timed{more}{best}."
+
+
+def beside_start(found: Tuning) -> Confirmation | None:
+    """The last confirmation beside the start; None: there is none."""
+    return next((one for one in reversed(found.confirmations) if one.base == found.start), None)
+
+
+def _instead(beside: Confirmation) -> str:
+    if beside.head_ns is None or beside.base_ns is None:
+        return ""
+    return f" ({with_unit(beside.head_ns)} a call instead of {with_unit(beside.base_ns)})"
+
+
+# --- the variant, and how to use it ---
+
+
+def _variant(found: Tuning, folder: Path) -> list[Part]:
+    kept = [dispatch for dispatch in found.dispatches if dispatch.kept]
+    rewriting = [(name, options) for name, options in found.plugins if name != _SPEC_PLUGIN]
+    lines: list[Sentence] = []
+    lines += [("flag ", Name(flag)) for flag in found.flags]
+    lines += [("flag of the runtime ", Name(flag)) for flag in found.run_flags]
+    lines += [("plugin ", Name(name), _options(options)) for name, options in rewriting]
+    if found.spec:
+        places = sum(dispatch.places for dispatch in kept)
+        what = f"{plural(len(kept), 'dispatch', 'dispatches')} at {plural(places, 'place')} of the program"
+        lines.append(("tuning spec ", Name((folder / SPEC_FILE).as_posix()), f": configurations of {what}"))
+    file = os.path.relpath(folder / VARIANT_FILE, Path(found.suite).parent)  # as a suite's files are named
+    exported = ", once the suite has it (`harness export` also says where iree-compile begins)" if rewriting else ""
+    return [
+        Heading(f"The variant {found.variant}"),
+        Bullets(lines),
+        Paragraph("In the suite, above its first table:"),
+        Code(f'variant_files = ["{file}"]', "sh"),
+        Paragraph(f"With plain iree-compile{exported}:"),
+        Code("\n".join(_by_hand(found, folder, exports=bool(rewriting))), "sh"),
+    ]
+
+
+def _options(options: dict[str, object]) -> str:
+    words = ", ".join(f"{name} = {value}" for name, value in options.items())
+    return f" with {words}" if words else ""
+
+
+def _by_hand(found: Tuning, folder: Path, *, exports: bool) -> list[str]:
+    """The commands that compile it without the harness; where plugins rewrite the program, it is exported first."""
+    chosen = ["--variant", found.variant, "--device", found.device] if exports else []
+    export = ["harness", "export", found.suite, found.model, *chosen, "--out", found.model]
+    spec = [f"{_SPEC_FLAG}={(folder / SPEC_FILE).as_posix()}"] if found.spec else []
+    program = f"{found.model}/model.mlir"
+    return [
+        shlex.join(export),
+        shlex.join(["iree-compile", program, *found.device_flags, *found.flags, *spec, "-o", f"{found.variant}.vmfb"]),
+    ]
+
+
+# --- why to believe it ---
+
+
+def _confirmations(found: Tuning) -> list[Part]:
+    last = tuple({(one.head, one.base): one for one in found.confirmations}.values())
+    if not last:
+        return []
+    fields: tuple[Field[Confirmation], ...] = (
+        Field(title="measured", kind="name", value=lambda one: one.head),
+        Field(title="beside", kind="text", value=lambda one: one.base),
+        Field(title="finding", kind="text", value=lambda one: marked(one.verdict)),
+        Field(title="ratio", kind="text", value=lambda one: interval_text(one.ratio, one.ci_low, one.ci_high)),
+        Field(title="p", kind="text", value=lambda one: p_text(one.p)),
+        Field(title="generations", value=lambda one: one.generations or None),
+        Field(title="before", value=lambda one: one.base_ns, unit="ns", rank=1),
+        Field(title="after", value=lambda one: one.head_ns, unit="ns", rank=1),
+        Field(title="why", kind="sentence", value=_undecided),
+    )
+    tones = [TONES[one.verdict] for one in last]
+    return [Table(title="Measured by the rule of harness compare", columns=tabulate(fields, last), tones=tones)]
+
+
+def _undecided(one: Confirmation) -> str:
+    """Why it has no finding."""
+    return "" if one.verdict in MEASURED and one.verdict != "inconclusive" else one.reason
+
+
+# --- flags and plugins ---
+
+
+def _ranked(found: Tuning) -> list[Tried]:
+    """What was timed of the whole program, the fastest first."""
+    timed = [tried for tried in (*found.combinations, *found.singles) if tried.ratio is not None]
+    return sorted(timed, key=lambda tried: tried.ratio or math.inf)
+
+
+def _leaderboard(found: Tuning, *, whole: bool) -> list[Part]:
+    ranked = _ranked(found)
+    if not ranked:
+        return []
+    table = Table(
+        title=f"Flags and plugins, beside {found.start}",
+        columns=tabulate(_RANKED, ranked),
+        tones=[_TONES.get(tried.standing, "") for tried in ranked],
+        most=None if whole else _MOST_RANKED,
+    )
+    return [table]
+
+
+def _made_of(tried: Tried) -> str:
+    return " + ".join(tried.parts) or tried.name
+
+
+def _interval(tried: Tried) -> str | None:
+    return None if tried.ratio is None else interval_text(tried.ratio, tried.low, tried.high)
+
+
+_RANKED: tuple[Field[Tried], ...] = (
+    Field(title="changes", kind="name", value=_made_of),
+    Field(title="ratio", kind="text", value=_interval),
+    Field(title="generations", value=lambda tried: tried.generations or None, rank=1),
+    Field(title="in its race", kind="text", value=lambda tried: tried.standing, rank=1),
+)
+_EACH: tuple[Field[Tried], ...] = (
+    Field(title="change", kind="name", value=_made_of),
+    Field(title="came to", kind="text", value=lambda tried: tried.standing),
+    Field(title="ratio", kind="text", value=_interval),
+    Field(title="what it is for", kind="sentence", value=lambda tried: tried.purpose),
+    Field(title="why", kind="sentence", value=lambda tried: tried.reason),
+)
+
+
+def _changes_counted(found: Tuning) -> list[Part]:
+    """A line for each thing that changes came to which were not timed."""
+    tried = [*found.singles, *found.combinations]
+    groups = {standing: [one for one in tried if one.standing == standing] for standing in _UNTIMED}
+    lines = [
+        f"{_UNTIMED[standing]} ({len(group)}): {_names_by_reason(group)}" for standing, group in groups.items() if group
+    ]
+    return [Heading("Not in that table"), Bullets(lines)] if lines else []
+
+
+def _names_by_reason(group: Sequence[Tried]) -> str:
+    """The first of their names, each reason once: `a, b (its module has the bytes of stock's)`."""
+    shown_ones = group[:_MOST_NAMES]
+    reasons = dict.fromkeys(one.reason for one in shown_ones)
+    named = [(reason, ", ".join(_made_of(one) for one in shown_ones if one.reason == reason)) for reason in reasons]
+    words = "; ".join(f"{names} ({shown(reason)})" if reason else names for reason, names in named)
+    left = len(group) - len(shown_ones)
+    return f"{words}; and {left} more" if left else words
+
+
+def _changes_table(found: Tuning) -> list[Part]:
+    tones = [_TONES.get(tried.standing, "") for tried in found.singles]
+    return [Table(title="Each change alone", columns=tabulate(_EACH, found.singles), tones=tones, folded=True)]
+
+
+# --- dispatches ---
+
+
+def _dispatches(found: Tuning) -> list[Part]:
+    if not found.dispatches:
+        return []
+    fields: tuple[Field[TunedDispatch], ...] = (
+        Field(title="dispatch", kind="name", value=lambda one: one.name),
+        Field(title="what it does", kind="text", value=lambda one: one.operation, rank=1),
+        Field(title="share", value=lambda one: one.share, unit="share"),
+        Field(title="places", value=lambda one: one.places, rank=2),
+        Field(title="tried", value=lambda one: len(one.tried) or None, rank=2),
+        Field(title="alone", kind="text", value=lambda one: interval_text(one.alone, None, None)),
+        Field(title="there", kind="text", value=lambda one: interval_text(one.whole, None, None)),
+        Field(title="kept", kind="text", value=lambda one: "yes" if one.kept else "no"),
+        Field(title="the compiler's own configuration", kind="sentence", value=lambda one: one.own),
+        Field(title="the winner's configuration", kind="sentence", value=lambda one: one.chosen),
+        Field(title="remark", kind="sentence", value=_remark),
+    )
+    return [
+        Table(
+            title=f"Dispatches: {found.covered * 100:.0f} % of a call's time before",
+            columns=tabulate(fields, found.dispatches),
+            tones=["good" if one.kept else "" for one in found.dispatches],
+            after=[_RATIOS] if any(one.alone is not None for one in found.dispatches) else [],
+        )
+    ]
+
+
+_RATIOS = "Ratios of the winner to the compiler's own configuration: alone, and there, as a part of the whole program."
+
+
+def _remark(dispatch: TunedDispatch) -> tuple[str, ...]:
+    known = (f"tuned by the search for {dispatch.known_from}",) if dispatch.known_from else ()
+    return (*known, *((dispatch.reason,) if dispatch.reason else ()))
+
+
+def _candidates(found: Tuning, *, whole: bool) -> list[Part]:
+    """Every configuration of each dispatch, where there is room for them."""
+    if not whole:
+        return []
+    return [
+        Table(
+            title=f"Configurations of {dispatch.name}",
+            columns=tabulate(_CONFIGURATIONS, ranked),
+            tones=[_TONES.get(tried.standing, "") for tried in ranked],
+            folded=True,
+        )
+        for dispatch in found.dispatches
+        if (ranked := sorted(dispatch.tried, key=lambda tried: tried.ratio or math.inf))
+    ]
+
+
+_CONFIGURATIONS: tuple[Field[Tried], ...] = (
+    Field(title="configuration", kind="name", value=lambda tried: tried.name),
+    Field(title="came to", kind="text", value=lambda tried: tried.standing),
+    Field(title="ratio", kind="text", value=_interval),
+    Field(title="generations", value=lambda tried: tried.generations or None),
+    Field(title="why", kind="sentence", value=lambda tried: tried.reason),
+)
+
+
+# --- what it took ---
+
+
+def _budget(found: Tuning) -> list[Part]:
+    lines = [f"{duration(found.spent_s)} were spent of a budget of {duration(found.budget_s)}{_by_stage(found)}."]
+    if found.candidates_a_minute:
+        lines.append(f"{found.candidates_a_minute:.0f} configurations of dispatches a minute were compiled and raced.")
+    return [Heading("Where the budget went"), Bullets(lines)]
+
+
+def _by_stage(found: Tuning) -> str:
+    stages = sorted(found.stages.items(), key=lambda stage: -stage[1])
+    words = [f"{duration(seconds)} {_STAGES.get(name, name)}" for name, seconds in stages if seconds]
+    return f": {', '.join(words)}" if words else ""
+
+
+def _trust(found: Tuning) -> list[str]:
+    lines = [f"Tuning {found.id} of {found.created[:10]}, on {found.machine}." if found.machine else ""]
+    if found.race_error:
+        lines.append(
+            f"The chance that a race dropped its best candidate is at most {share(found.race_error)}, over all races."
+        )
+    if _ranked(found) or any(dispatch.tried for dispatch in found.dispatches):
+        lines.append(
+            "Ratios of candidates are those of their races, in which the best one is flattered by luck; what counts is "
+            "measured again in fresh processes by the rule of harness compare."
+        )
+    return [line for line in lines if line]
