@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Literal
 
 from harness.cli.app import app
 from harness.cli.output import print_page, print_text, reporter, tell
 from harness.errors import ExitCode, UsageError
+from harness.plots.canvas import LIGHT
+from harness.plots.race import draw_race
 from harness.records.tuning import Tuning
-from harness.report.tune_page import tuning_json, tuning_page
+from harness.report.tune_page import markdown_page, terminal_page, tune_json
 from harness.stages.tune_options import TuneOptions
 from harness.stages.tuning import NoStart
 from harness.stages.tuning import tune as search
-from harness.store.tune_directory import tunings_in
+from harness.store.tune_directory import load_tuning, tunings_in
 
 
 @app.command
@@ -34,26 +37,38 @@ def tune(
     """
     options = options or TuneOptions()
     if options.report:
-        for found in tunings_in(options.out):
-            _print(found, format)
+        folders = tunings_in(options.out)
+        if not folders:
+            raise UsageError(
+                f"--report: {options.out} holds no search that has come to its end; name its folder with --out"
+            )
+        for folder in folders:
+            _print(load_tuning(folder), format, folder.parent)
         return ExitCode.OK
     if options.suite is None:
         raise UsageError("say what is tuned, as in `harness tune suites/models.toml --model efficientnet`")
     status = ExitCode.OK
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
-        for answer in search(options, ("harness", *sys.argv[1:]), progress):
+        for answer in search(options, ("harness", *sys.argv[1:]), progress, _pictures):
             if isinstance(answer, NoStart):
                 tell(f"{answer}")
                 status = ExitCode.CASE_FAILED
                 continue
-            _print(answer, format)
+            _print(answer, format, options.out)
             if not options.quiet:
                 tell(f"Kept in {options.out / answer.id}")
     return status
 
 
-def _print(found: Tuning, form: Literal["terminal", "markdown", "json"]) -> None:
+def _print(found: Tuning, form: Literal["terminal", "markdown", "json"], out: Path) -> None:
     if form == "json":
-        print_text(tuning_json(found))
+        print_text(tune_json(found))
+    elif form == "markdown":
+        print_page(markdown_page(found, str(out)), form)
     else:
-        print_page(tuning_page(found), form)
+        print_page(terminal_page(found, str(out)), form)
+
+
+def _pictures(found: Tuning) -> dict[str, bytes]:
+    """The race, for reports and for web pages."""
+    return {f"race.{kind}": draw_race([found], LIGHT, kind) for kind in ("png", "svg")} if found.moments else {}

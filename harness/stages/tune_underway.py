@@ -44,7 +44,7 @@ from harness.store.evidence import find_failure
 from harness.store.files import adapter
 from harness.store.run_directory import HEADER_FILE, RunDirectory, load_run
 from harness.store.tune_directory import SUITES_FOLDER, TuneDirectory
-from harness.suite.load import Suite
+from harness.suite.load import Device, Suite
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
 from harness.text import plural
@@ -84,9 +84,9 @@ class Sought:
     toolchain: Toolchain
 
     @property
-    def backend(self) -> str:
-        """The device's."""
-        return next(device.backend for device in self.suite.devices if device.name == self.device)
+    def on(self) -> Device:
+        """The device."""
+        return next(device for device in self.suite.devices if device.name == self.device)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,14 +290,15 @@ class TuneUnderway:
         *,
         stage: str,
         seconds: float,
-        on_generation: Callable[[Race], None] = lambda _: None,
+        key: str = "",
     ) -> Raced:
         """Race contenders until the rest are as good as each other, or the seconds are over.
 
         Args:
-            name: Unique in the search.
+            name: Of the race, for people.
             reference: The contender that all are held against; it races too.
             seconds: That the race may take; one generation there is in any case.
+            key: Of the race in what is remembered, unique in the search; "": its name.
         """
         race = Race([*contenders], RULE)
         self.races += len(contenders) > 1
@@ -305,21 +306,22 @@ class TuneUnderway:
         known: dict[str, Known] = {}
         begun_s = self.spent_s
         while not race.is_over and (not race.generations or self.spent_s - begun_s < seconds):
-            alive = [each for each in contenders if each in race.alive or each == reference]
+            alive = [
+                name for name in contenders if name == reference or (name in race.alive and name not in raced.lost)
+            ]
             self.progress.step(f"{plural(len(alive), 'candidate')} in {name}", advance=0)
-            key = f"race/{name}/{race.generations}"
+            asked = f"race/{key or name}/{race.generations}"
             group = self._group(name, [contenders[each].loadable for each in alive])
             number, before = race.generations, {each: known[each] for each in alive if each in known}
-            answer = self.remember(stage, key, partial(self._generation, group, reference, number, before))
+            answer = self.remember(stage, asked, partial(self._generation, group, reference, number, before))
             for each, (calls, ns) in answer["calls"].items():
                 known[each] = Known(calls=calls, per_call_ns=ns)
                 raced.ns[each] = ns
             raced.lost |= answer["lost"]
             race.add({each: answer["logs"].get(each) for each in alive})
-            on_generation(race)
             if reference in raced.lost:
                 break
-        raced.standings, raced.leader = race.standings(), race.leader
+        raced.standings, raced.leader = race.standings(), race.leader or reference
         return raced
 
     def _group(self, name: str, loadables: Sequence[LoadableModule]) -> Group:

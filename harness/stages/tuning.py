@@ -1,6 +1,6 @@
-"""The line of `harness tune`: a model, a device and a variant -> changes -> dispatches -> what is confirmed -> a folder.
+"""The line of `harness tune`: a model, a device and a variant -> changes -> dispatches -> what is confirmed -> files.
 
-    start -> each change alone -> combinations -> the best form -> its dispatches, tuned -> the whole, confirmed -> tuned/
+    start -> each change alone -> combinations -> the best form -> its dispatches, tuned -> the whole, confirmed
 
 Read `tune_model` from top to bottom.
 """
@@ -8,7 +8,7 @@ Read `tune_model` from top to bottom.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from harness.metrics import LATENCY
 from harness.progress import Progress
 from harness.records.tuning import Answer, Tuning
 from harness.report.markdown import to_markdown
-from harness.report.tune_page import tuning_json, tuning_page
+from harness.report.tune_page import markdown_page, tune_json
 from harness.stages.bisecting_parts import way_of
 from harness.stages.prepare import require_name
 from harness.stages.tune_options import TuneOptions
@@ -39,7 +39,6 @@ from harness.suite.load import Suite, load_suite
 from harness.text import plural
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains
 from harness.tune.changes import ISOLATE, combine
-from harness.tune.sampler import require_optuna
 
 # By the end of this share of the budget all dispatches are tuned; the rest is for confirmations.
 _LOWERED = 0.82
@@ -47,12 +46,19 @@ _LOWERED = 0.82
 _OF_STRETCH = ("budget", "wait", "quiet", "verbose", "report", "models", "out")
 
 
+# Pictures of what a search found, by file name.
+Draw = Callable[[Tuning], dict[str, bytes]]
+
+
 class NoStart(CaseError):
     """What a search was to begin with cannot be measured."""
 
 
-def tune(options: TuneOptions, command: Sequence[str], progress: Progress) -> Iterator[Tuning | NoStart]:
+def tune(options: TuneOptions, command: Sequence[str], progress: Progress, draw: Draw) -> Iterator[Tuning | NoStart]:
     """Search for each of the models that are asked for; what each came to, as it ends.
+
+    Args:
+        draw: Makes the pictures that lie beside a report.
 
     Raises:
         UsageError: The suite has no such model, device or variant.
@@ -60,7 +66,6 @@ def tune(options: TuneOptions, command: Sequence[str], progress: Progress) -> It
         Interrupted: By the user; the message says how to go on.
     """
     assert options.suite is not None  # noqa: S101 (the command made sure)
-    require_optuna()
     suite = load_suite(options.suite).suite
     device = options.device or suite.devices[0].name
     start = options.start or suite.baseline
@@ -74,7 +79,7 @@ def tune(options: TuneOptions, command: Sequence[str], progress: Progress) -> It
     for model in models:
         sought = Sought(suite=suite, model=model, device=device, start=start, way=way_of(variant), toolchain=toolchain)
         try:
-            yield _tuned(options, sought, command, progress)
+            yield _tuned(options, sought, command, progress, draw)
         except NoStart as error:
             yield error
 
@@ -86,12 +91,13 @@ def _toolchain(options: TuneOptions, progress: Progress) -> Toolchain:
     return found
 
 
-def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progress: Progress) -> Tuning:
+def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progress: Progress, draw: Draw) -> Tuning:
     """The search for one model, begun, gone on with, or known already."""
     path = options.out / f"{sought.model}@{sought.device}"
+    environment = capture_environment()
     begun = BegunTuning(
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        machine=describe_machine(capture_environment()),
+        machine=str(environment.get("machine", {}).get("id", "")),
         options={
             name: value
             for name, value in adapter(TuneOptions).dump_python(options, mode="json").items()
@@ -99,12 +105,15 @@ def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progres
         },
         command=tuple(command),
     )
-    with TuneUnderway(options, sought, TuneDirectory.open(path, begun), progress) as underway:
+    directory = TuneDirectory.create(path, begun)
+    with TuneUnderway(options, sought, directory, progress) as underway:
         try:
             found = tune_model(underway)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; {shlex.join(command)} goes on with {path}") from None
-        underway.directory.finish(tuning_json(found), to_markdown(tuning_page(found)), _variant_file(found), found)
+        directory.write_variant(_variant_file(found))
+        directory.write_spec(found.spec)
+        directory.finish(tune_json(found), to_markdown(markdown_page(found, str(options.out))), draw(found))
     return found
 
 
@@ -203,7 +212,7 @@ def _concluded(
         race_error=RULE.error,
         candidates_a_minute=60.0 * candidates / seconds if candidates and seconds else None,
         moments=tuple(underway.moments),
-        machine=begun.machine,
+        machine=describe_machine(capture_environment()),
         notes=tuple(filter(None, (lowered.note,))),
         settings=begun.options,
         command=begun.command,

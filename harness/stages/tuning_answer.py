@@ -70,7 +70,7 @@ class AnswerSearch:
     def _answered(
         self, answer: Answer, form: Form | None, dispatches: Mapping[str, TunedDispatch], *, kept: bool
     ) -> Answered:
-        listed = dispatches.values()
+        listed = list(dispatches.values())
         if not kept:
             reason = "the whole program with it was not confirmed faster"
             listed = [replace(each, kept=False, reason=each.reason or reason) for each in listed]

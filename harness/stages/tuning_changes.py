@@ -91,7 +91,7 @@ class ChangeSearch:
         """Find the best form within the shares of the budget."""
         underway, sought = self._underway, self._underway.sought
         changes = changes_for(
-            sought.suite, sought.way, sought.backend, sought.toolchain, without=underway.options.without
+            sought.suite, sought.way, sought.on, sought.toolchain.version, without=underway.options.without
         )
         forms, tried = self._compiled_alone(changes)
         raced = self._raced("changes alone", forms.values(), self.start, until=_RACED_ALONE)
@@ -153,9 +153,9 @@ class ChangeSearch:
     def _combined(self, changes: Sequence[Change], alone: dict[str, float]) -> list[Tried]:
         worth = [change for change in changes if alone[change.name] < math.log(_WORTH_COMBINING)]
         by_name = {change.name: change for change in worth}
-        sampler = Sampler(
-            groups_of(worth), alone={name: alone[name] for name in by_name}, seed=self._underway.options.seed
-        )
+        sampler = Sampler(groups_of(worth))
+        for name in by_name:
+            sampler.tell([name], alone[name])
         until = _COMBINED if self._underway.options.lowering else _COMBINED_WITHOUT_LOWERING
         tried: list[Tried] = []
         in_vain = number = 0

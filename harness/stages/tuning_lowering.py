@@ -8,20 +8,25 @@ is raced once. What another model's search has found for the same code is taken 
 from __future__ import annotations
 
 import math
+import re
+import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from harness.compare.samplers import Module
 from harness.errors import CaseError
+from harness.explain.alone import own_flags
 from harness.explain.profile import can_profile, profile_module, time_module
 from harness.measure import LoadableModule
 from harness.records.tuning import Tried, TunedDispatch
+from harness.rewrites.host import VectorUnit
 from harness.stages.options import RunOptions
 from harness.stages.tune_underway import TuneUnderway
 from harness.stages.tuning_changes import Form, of_race
-from harness.tune.dispatches import Alone, Dispatch, Refused, compile_candidate, own_code, program_call, take_out
+from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, loadable, take_out, why_inert
 from harness.tune.roots import Root
 from harness.tune.spec import spec_of
 from harness.tune.tiles import Configuration, first_configurations, neighbours
@@ -35,7 +40,9 @@ _FIRST, _NEXT = 24, 12
 _WORTH = 0.98
 _PROFILE_S = 0.5
 _LEAST_SECONDS = 4.0
-_FOLDER = "dispatches"
+_FOLDER, OWN = "dispatches", "own"
+_NOTHING_BETTER = "nothing was better than the compiler's own"
+_VECTOR_BYTES = re.compile(r"native_vector_size = (\d+)")
 # What is remembered of a dispatch's winner has this key and the dispatch's own.
 WINNER = "winner/"
 
@@ -68,10 +75,10 @@ class Lowered:
 
 @dataclass(frozen=True, kw_only=True)
 class _Contender:
-    """A configuration, compiled; None is the compiler's own."""
+    """A configuration that is compiled; None is the compiler's own."""
 
-    configuration: Configuration | None
     loadable: LoadableModule
+    configuration: Configuration | None = None
 
 
 class LoweringSearch:
@@ -88,7 +95,6 @@ class LoweringSearch:
         self._underway, self._form, self._known, self._until_s = underway, form, known, until_s
         self._folder = underway.directory.path / _FOLDER
         self._module = form.compiled.module
-        self._compilers = RunOptions().compilers
         self.candidates = 0
 
     def search(self) -> Lowered:
@@ -136,13 +142,20 @@ class LoweringSearch:
         taken: list[Sequence[Dispatch]] = []
 
         def take() -> int:
-            taken.append(take_out(self._module, self._folder / self._form.compiled.code[:16], self._underway.limits))
+            taken.append(take_out(self._module, self._programs_folder(), self._underway.limits))
             return len(taken[0])
 
         self._underway.remember("dispatches", f"taken-out/{self._form.name}", take)
         if not taken:  # an earlier stretch took them out
             take()
         return taken[0]
+
+    def _programs_folder(self) -> Path:
+        """An empty one."""
+        folder = self._folder / "programs"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
 
     # --- one dispatch ---
 
@@ -159,110 +172,163 @@ class LoweringSearch:
             configuration = _configuration_of(kept)
             known = replace(found, known_from=kept["model"], alone=kept["alone"])
             if configuration is None:
-                return replace(known, reason="nothing was better than the compiler's own"), None
+                return replace(known, reason=_NOTHING_BETTER), None
             winner = Winner(dispatch=dispatch, root=root, configuration=configuration)
             return replace(known, chosen=configuration.text), winner
         if seconds < _LEAST_SECONDS:
             return replace(found, reason="the time for dispatches was over"), None
+        race = _Rounds(self._underway, self._module, dispatch, root, self._folder / dispatch.key)
         try:
-            configuration, alone, tried = self._raced(dispatch, root, self._underway.spent_s + seconds)
+            race.run(self._underway.spent_s + seconds)
         except CaseError as error:
             return replace(found, reason=f"it cannot be timed alone: {error}"), None
-        worth = configuration is not None and alone < _WORTH
+        self.candidates += len(race.tried)
+        best = race.best if race.ratio < _WORTH else None
         value = {
             "model": self._underway.sought.model,
             "compiler": self._underway.sought.toolchain.compiler_sha256,
-            "alone": alone if worth else None,
-            "pipeline": configuration.pipeline if worth and configuration else "",
-            "tiles": dict(configuration.tiles) if worth and configuration else {},
+            "alone": None if best is None else race.ratio,
+            "pipeline": "" if best is None else best.pipeline,
+            "tiles": {} if best is None else dict(best.tiles),
         }
         self._underway.remember("dispatches", f"{WINNER}{dispatch.key}", lambda: value)
-        found = replace(found, tried=tuple(tried), alone=alone if worth else None)
-        if not worth or configuration is None:
-            return replace(found, reason="nothing was better than the compiler's own"), None
-        return replace(found, chosen=configuration.text), Winner(
-            dispatch=dispatch, root=root, configuration=configuration
+        found = replace(found, tried=tuple(race.tried.values()))
+        if best is None:
+            return replace(found, reason=_NOTHING_BETTER), None
+        return replace(found, chosen=best.text, alone=race.ratio), Winner(
+            dispatch=dispatch, root=root, configuration=best
         )
 
-    def _raced(self, dispatch: Dispatch, root: Root, until_s: float) -> tuple[Configuration | None, float, list[Tried]]:
-        """The best configuration (None: the compiler's own), its time over that of the compiler's own, and all tried."""
-        underway = self._underway
-        own = own_code(dispatch, self._module, self._folder / dispatch.key, underway.limits)
-        best = _Contender(configuration=None, loadable=program_call(dispatch, own, "own", self._module))
-        best_name, best_log = "own", 0.0
-        codes = {own.sha256: "own"}
-        tried: dict[str, Tried] = {}
-        waiting = list(first_configurations(root, dispatch.unit))
+
+class _Rounds:
+    """Rounds of configurations of one dispatch, each round raced beside the best of those before.
+
+    Attributes:
+        best: Configuration so far; None: the compiler's own.
+        ratio: Its time divided by that of the compiler's own.
+        tried: All so far, by their text.
+    """
+
+    def __init__(self, underway: TuneUnderway, module: Module, dispatch: Dispatch, root: Root, folder: Path) -> None:
+        self._underway, self._module, self._dispatch, self._root, self._folder = (
+            underway,
+            module,
+            dispatch,
+            root,
+            folder,
+        )
+        self._unit = _vector_unit(dispatch)
+        self._compilers = RunOptions().compilers
+        self.best: Configuration | None = None
+        self.ratio = 1.0
+        self.tried: dict[str, Tried] = {}
+        own = self._compile(None, "own")
+        if isinstance(own, Refused):
+            raise CaseError("measure", own.reason)
+        self._own = own
+        self._names_by_code = {own.sha256: OWN}
+        timed, self._batch = loadable(dispatch, own, module, OWN, underway.limits)
+        self._best_contender = _Contender(loadable=timed)
+
+    def run(self, until_s: float) -> None:
+        """Race rounds until no neighbour of the best is better, or the search's clock says so."""
+        waiting = list(first_configurations(self._root, self._unit))
         number = 0
-        while waiting and (underway.spent_s < until_s or not number):
+        while waiting and (not number or self._underway.spent_s < until_s):
             size = _NEXT if number else _FIRST
             batch, waiting = waiting[:size], waiting[size:]
-            contenders = self._compiled(dispatch, root, number, batch, codes, tried)
-            if contenders:
-                raced = underway.race(
-                    f"{dispatch.key[:12]}-{number}",
-                    {best_name: best, **contenders},
-                    best_name,
-                    stage="dispatches",
-                    seconds=max(0.0, until_s - underway.spent_s),
-                )
-                reference_log, leader = best_log, raced.leader
-                for name in contenders:
-                    tried[name] = of_race(tried[name], raced, name, reference_log)
-                if leader != best_name and tried[leader].ratio is not None:
-                    best, best_name, best_log = contenders[leader], leader, math.log(tried[leader].ratio or 1.0)
-                    assert best.configuration is not None  # noqa: S101 (it is no "own")
-                    near = neighbours(root, best.configuration, dispatch.unit)
-                    waiting = [each for each in near if each.text not in tried]
+            if self._is_beaten(number, self._contenders(number, batch), until_s):
+                assert self.best is not None  # noqa: S101 (the compiler's own does not beat itself)
+                waiting = [
+                    near for near in neighbours(self._root, self.best, self._unit) if near.text not in self.tried
+                ]
             number += 1
-        if best_name in tried:
-            tried[best_name] = replace(tried[best_name], standing="best")
-        return best.configuration, math.exp(best_log), list(tried.values())
+        if self.best is not None:
+            self.tried[self.best.text] = replace(self.tried[self.best.text], standing="best")
 
-    def _compiled(
-        self,
-        dispatch: Dispatch,
-        root: Root,
-        number: int,
-        batch: Sequence[Configuration],
-        codes: dict[str, str],
-        tried: dict[str, Tried],
-    ) -> dict[str, _Contender]:
-        """Compile configurations of a round, and sort out those that are refused or have known code."""
-        folder = self._folder / dispatch.key / f"round{number}"
+    def _is_beaten(self, number: int, contenders: Mapping[str, _Contender], until_s: float) -> bool:
+        """Whether one of a round is better than the best so far, which it then is."""
+        if not contenders:
+            return False
+        before = self._best_contender.loadable.name
+        raced = self._underway.race(
+            f"{self._dispatch.operation}, round {number + 1}",
+            {before: self._best_contender, **contenders},
+            before,
+            stage="dispatches",
+            seconds=max(0.0, until_s - self._underway.spent_s),
+            key=f"{self._dispatch.key}/{number}",
+        )
+        for name in contenders:
+            self.tried[name] = of_race(self.tried[name], raced, name, math.log(self.ratio))
+        if raced.leader == before:
+            return False
+        self._best_contender = contenders[raced.leader]
+        self.best = self._best_contender.configuration
+        self.ratio = self.tried[raced.leader].ratio or self.ratio
+        return True
 
-        def compile_all() -> list[dict[str, str]]:
+    # --- compiling ---
+
+    def _contenders(self, number: int, batch: Sequence[Configuration]) -> dict[str, _Contender]:
+        """The configurations of a round that have code of their own, compiled."""
+
+        def compile_all() -> list[dict[str, Any]]:
             with ThreadPoolExecutor(self._compilers) as pool:
-                return list(pool.map(compile_one, range(len(batch))))
+                made = pool.map(self._compile, batch, [f"{number}-{place}" for place in range(len(batch))])
+                return [_kept(each) for each in made]
 
-        def compile_one(place: int) -> dict[str, str]:
-            spec = spec_of([(root, batch[place])])
-            made = compile_candidate(dispatch, spec, self._module, folder / str(place), self._underway.limits)
-            if isinstance(made, Refused):
-                return {"refused": made.reason}
-            return {"module": str(made.module), "sha256": made.sha256}
-
-        made = self._underway.remember("dispatches", f"compiled/{dispatch.key}/{number}", compile_all)
-        self.candidates += len(batch)
+        key = f"compiled/{self._dispatch.key}/{number}"
+        answers = [_made(each) for each in self._underway.remember("dispatches", key, compile_all)]
         contenders: dict[str, _Contender] = {}
-        for configuration, answer in zip(batch, made, strict=True):
+        for place, (configuration, made) in enumerate(zip(batch, answers, strict=True)):
             name = configuration.text
-            tried[name] = Tried(name=name, parts=(name,), standing="failed", reason=answer.get("refused", ""))
-            if "refused" in answer:
+            tried = Tried(name=name, parts=(name,), standing="lost")
+            if isinstance(made, Refused):
+                self.tried[name] = replace(tried, standing="failed", reason=made.reason)
                 continue
-            twin = codes.setdefault(answer["sha256"], name)
+            twin = self._names_by_code.setdefault(made.sha256, name)
             if twin != name:
-                same = "the compiler's own configuration" if twin == "own" else twin
-                tried[name] = replace(tried[name], standing="inert", reason=f"gives the bytes of {same}")
+                why = why_inert(made, self._own) or f"gives the code of {twin}"
+                self.tried[name] = replace(tried, standing="inert" if made.matched else "failed", reason=why)
                 continue
-            if not Path(answer["module"]).is_file():  # somebody deleted it
-                compile_one(batch.index(configuration))
-            tried[name] = replace(tried[name], standing="lost")
-            compiled = Alone(module=Path(answer["module"]), sha256=answer["sha256"])
-            contenders[name] = _Contender(
-                configuration=configuration, loadable=program_call(dispatch, compiled, name, self._module)
-            )
+            if not made.module.is_file():  # an earlier stretch compiled it, and somebody deleted it
+                self._compile(configuration, f"{number}-{place}")
+            self.tried[name] = tried
+            timed, _ = loadable(self._dispatch, made, self._module, name, self._underway.limits, batch=self._batch)
+            contenders[name] = _Contender(configuration=configuration, loadable=timed)
         return contenders
+
+    def _compile(self, configuration: Configuration | None, name: str) -> Compiled | Refused:
+        return compile_candidate(
+            self._dispatch,
+            None if configuration is None else spec_of([(self._root, configuration)]),
+            self._module.loadable.toolchain,
+            own_flags(self._module.build.command),
+            self._folder / name,
+            self._underway.limits,
+            files=self._module.files,
+        )
+
+
+def _kept(made: Compiled | Refused) -> dict[str, Any]:
+    if isinstance(made, Refused):
+        return {"refused": made.reason}
+    return {"module": str(made.module), "sha256": made.sha256, "matched": made.matched}
+
+
+def _made(kept: Mapping[str, Any]) -> Compiled | Refused:
+    if "refused" in kept:
+        return Refused(reason=kept["refused"])
+    return Compiled(module=Path(kept["module"]), sha256=kept["sha256"], matched=kept["matched"])
+
+
+def _vector_unit(dispatch: Dispatch) -> VectorUnit:
+    """That of the processor that the program is compiled for, as its text says."""
+    text = dispatch.program.read_text(errors="replace") if dispatch.program is not None else ""
+    found = _VECTOR_BYTES.search(text)
+    many = "+avx512f" in text or "aarch64" in text
+    return VectorUnit(vector_bytes=int(found[1]) if found else 16, registers=32 if many else 16)
 
 
 def _configuration_of(kept: Mapping[str, Any]) -> Configuration | None:

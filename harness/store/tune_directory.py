@@ -62,7 +62,7 @@ class BegunTuning:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Done:
+class Done:
     """A piece of work, as it is kept.
 
     Attributes:
@@ -80,14 +80,12 @@ class TuneDirectory:
 
     Attributes:
         begun: What it was begun with, by the harness that began it.
-        spent_s: What all that is remembered took.
     """
 
     def __init__(self, path: Path, begun: BegunTuning) -> None:
         self.path = path
         self.begun = begun
-        self.spent_s = 0.0
-        self._values: dict[str, Any] = {}
+        self._done: dict[str, Done] = {}
         self._lock = FileLock(path / _LOCK_FILE)
 
     @classmethod
@@ -121,8 +119,7 @@ class TuneDirectory:
             except Timeout:
                 raise RunError(f"{self.path}: another harness is writing this search; wait for it or stop it") from None
         done = _read_record(self.path / RECORD_FILE)
-        self._values = {piece.key: piece.value for piece in done}
-        self.spent_s = sum(piece.seconds for piece in done)
+        self._done = {piece.key: piece for piece in done}
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -130,12 +127,12 @@ class TuneDirectory:
             (self.path / _LOCK_FILE).unlink()
         self._lock.release()
 
-    def remembered(self, key: str) -> Any | None:
-        """What a piece of work gave, as JSON has it: tuples are lists; None: it was not done yet."""
-        return self._values.get(key)
+    def remembered(self, key: str) -> Done | None:
+        """A piece of work, its value as JSON has it: tuples are lists; None: it was not done yet."""
+        return self._done.get(key)
 
-    def remember(self, key: str, value: Any, seconds: float) -> None:
-        """Keep what a piece of work gave, once it is done.
+    def remember(self, key: str, value: Any, seconds: float) -> Done:
+        """Keep what a piece of work gave, once it is done; it is given back as the next harness reads it.
 
         Args:
             value: What JSON can hold, but None.
@@ -147,8 +144,8 @@ class TuneDirectory:
         line = json.dumps({"key": key, "value": value, "seconds": seconds}, allow_nan=False)
         with _writing(self.path):
             append_line(self.path / RECORD_FILE, f"{line}\n".encode())
-        self._values[key] = json.loads(line)["value"]  # as the next harness reads it
-        self.spent_s += seconds
+        self._done[key] = Done(key=key, value=json.loads(line)["value"], seconds=seconds)
+        return self._done[key]
 
     def write_suite(self, name: str, text: str) -> Path:
         """Write a suite of variants that are to be measured; its file.
@@ -225,6 +222,15 @@ def load_tuning(folder: Path) -> Tuning:
     return found
 
 
+def remembered_in(folder: Path) -> dict[str, Any]:
+    """What a search has remembered so far, by key.
+
+    Raises:
+        RunError: It is damaged.
+    """
+    return {piece.key: piece.value for piece in _read_record(folder / RECORD_FILE)}
+
+
 def tunings_in(place: Path) -> list[Path]:
     """The searches that have come to their end in a folder, or in a folder of that: of a results or an out folder."""
     return sorted({file.parent for pattern in _PLACES for file in place.glob(f"{pattern}/{TUNING_FILE}")})
@@ -256,7 +262,7 @@ def _read_begun(file: Path) -> BegunTuning:
     return begun
 
 
-def _read_record(file: Path) -> list[_Done]:
+def _read_record(file: Path) -> list[Done]:
     """What was done; a last line that was cut short is taken away."""
     if not file.is_file():
         return []
@@ -264,10 +270,10 @@ def _read_record(file: Path) -> list[_Done]:
     if not ends_in_newline(file):
         with _writing(file.parent):
             write_atomically(file, b"".join(line + b"\n" for line in lines))
-    done: list[_Done] = []
+    done: list[Done] = []
     for number, line in enumerate(lines, start=1):
         try:
-            done.append(adapter(_Done).validate_json(line))
+            done.append(adapter(Done).validate_json(line))
         except ValidationError:
             raise RunError(f"{file}: line {number} is damaged; remove it, and what it says is done again") from None
     return done
