@@ -15,8 +15,8 @@ from harness.ir.operations import element_bits, loop_ranges, nested
 
 _FUNCTION = "func.func"
 _LOWERING, _PIPELINE = "lowering_config", "translation_info"
-# What the compiler, or a plugin before it, says of how an operation is lowered; the rest says what it computes.
-_OF_LOWERING = (_LOWERING, "compilation_info")
+# What somebody before the compiler says of how an operation is lowered: it becomes the lowering configuration.
+_ASKED = "compilation_info"
 _HOLDER = "harness.holder"
 _UNKNOWN = -1
 
@@ -24,8 +24,9 @@ _UNKNOWN = -1
 def answer(modules: Iterable[Any], _: str) -> list[dict[str, Any]]:
     """Of each function of executables: its name, its pipeline and its operations on tensors with loops, as JSON.
 
-    An operation that has a lowering configuration is there too where it has no loops that are known: it has a name and
-    that configuration only.
+    Of an operation, `computes` is its text without anything about lowering, and `matcher` as it stands there before
+    that; both are "" where its body takes values from outside, which a matcher cannot say. Another operation that has a
+    lowering configuration is there with its name and that alone.
     """
     return [_function(op) for module in modules for op in nested(module.operation) if op.name == _FUNCTION]
 
@@ -40,7 +41,7 @@ def _function(function: Any) -> dict[str, Any]:
 
 def _operation(op: Any) -> Iterator[dict[str, Any]]:
     configuration = _text(op, _LOWERING)
-    known = {"op": op.name, "configuration": configuration, "annotated": "compilation_info" in op.attributes}
+    known = {"op": op.name, "configuration": configuration}
     maps = [attribute.value for attribute in get_indexing_maps(op) or ()] if op.name.startswith("linalg.") else []
     if not maps or not op.results or not all(isinstance(value.type, ir.ShapedType) for value in op.results):
         if configuration:
@@ -54,7 +55,8 @@ def _operation(op: Any) -> Iterator[dict[str, Any]]:
         "operands": [str(operand.type) for operand in op.operands],
         "element_bits": element_bits(op.results[0].type.element_type),
         "innermost": _innermost(written),
-        "matcher": _matcher(op),
+        "matcher": _said(op, without=(_LOWERING,)),
+        "computes": _said(op, without=(_LOWERING, _ASKED)),
     }
 
 
@@ -84,32 +86,25 @@ def _innermost(written: Any) -> int:
     return int(written.n_dims) - 1
 
 
-def _matcher(op: Any) -> str:
-    """The operation on %arg0, %arg1, ..., behind the constants that its body takes from outside."""
+def _said(op: Any, *, without: tuple[str, ...]) -> str:
+    """The text of an operation on %arg0, %arg1, ..., without attributes of these names."""
+    if any(_is_outside(value, op) for inner in nested(op) for value in inner.operands):
+        return ""
     holder = ir.Operation.create(_HOLDER, regions=1)
     block = holder.regions[0].blocks.append(*(operand.type for operand in op.operands))
-    constants: dict[Any, Any] = {}
     with ir.InsertionPoint(block):
-        for inner in nested(op):
-            for value in inner.operands:
-                if value not in constants and _is_constant_outside(value, op):
-                    constants[value] = value.owner.clone().results[0]
         copy = op.clone()
     for position, argument in enumerate(block.arguments):
         copy.operands[position] = argument
-    for inner in nested(copy):
-        for position, value in enumerate(inner.operands):
-            if value in constants:
-                inner.operands[position] = constants[value]
-    for name in _OF_LOWERING:
+    for name in without:
         if name in copy.attributes:
             del copy.attributes[name]
-    text = holder.get_asm(assume_verified=True, use_local_scope=True)
-    lines = text.splitlines()
-    first = next(place for place, line in enumerate(lines) if line.lstrip().startswith("^bb0("))
-    return "\n".join(line.removeprefix("  ") for line in lines[first + 1 : -1])
+    return str(copy.get_asm(assume_verified=True, use_local_scope=True))
 
 
-def _is_constant_outside(value: Any, op: Any) -> bool:
-    owner = value.owner
-    return not isinstance(owner, ir.Block) and owner.name == "arith.constant" and owner.parent != op
+def _is_outside(value: Any, op: Any) -> bool:
+    """Whether a value comes from outside of the regions of an operation."""
+    owner = value.owner.owner if isinstance(value.owner, ir.Block) else value.owner
+    while owner is not None and owner != op:
+        owner = owner.operation.parent
+    return owner is None

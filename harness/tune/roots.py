@@ -64,15 +64,20 @@ def root_of(source: Mapping[str, Any], configured: Mapping[str, Any]) -> tuple[R
     """
     found = [(tiles_of(operation["configuration"]), operation) for operation in configured["operations"]]
     tiles, operation = max(found, key=lambda each: _weight(each[0]), default=({}, {}))
+    name = operation.get("op", "")
     if not tiles:
         return None, "the compiler tiles nothing in it"
-    if "matcher" not in operation:
-        return None, f"what the compiler tiles in it is {operation['op']}, which a spec does not recognise"
-    if all(operation["matcher"] != other.get("matcher") for other in source["operations"]):
-        return None, f"the compiler makes its {operation['op']} of another operation, just before it tiles it"
+    if "loops" not in operation:
+        return None, f"what the compiler tiles in it is a {name} that no spec recognises"
     loops = tuple(Loop(size=size, kind=kind) for size, kind in operation["loops"])
     if any(loop.size == _UNKNOWN for loop in loops):
         return None, "its sizes are not known before it runs"
+    if not operation["computes"]:
+        return None, f"the body of its {name} takes values from outside, which no spec recognises"
+    matchers = [each["matcher"] for each in source["operations"] if each.get("computes") == operation["computes"]]
+    if not matchers:
+        ranges = "x".join(str(loop.size) for loop in loops)
+        return None, f"the compiler tiles a {name} of {ranges} in it, which it makes just before"
     pipeline = _PIPELINE.search(configured["pipeline"])
     root = Root(
         op=operation["op"],
@@ -80,7 +85,7 @@ def root_of(source: Mapping[str, Any], configured: Mapping[str, Any]) -> tuple[R
         operands=tuple(operation["operands"]),
         element_bits=operation["element_bits"],
         innermost=operation["innermost"],
-        matcher=operation["matcher"],
+        matcher=matchers[0],
         pipeline=pipeline[1] if pipeline else "",
         tiles=tiles,
     )
