@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +43,12 @@ _EXECUTABLE = re.compile(
     r'^(?P<indent> *)hal\.executable (?:public|private) (?P<name>@(?:"[^"]+"|[\w$.-]+)) \{\n.*?^(?P=indent)\}\n',
     re.MULTILINE | re.DOTALL,
 )
-_RESOURCE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[\w$.-]+)>')
+# What differs between places that run the same code: values of weights, and where in a buffer something lies.
+_VALUES = re.compile(r'dense_resource<(?:"(?:[^"\\]|\\.)*"|[\w$.-]+)>|dense<(?:"0x[^"]*"|\[[^>]*\])>(?= : tensor<)')
+_OFFSET = re.compile(r"\boffset\(%\w+\)")
+_INDEX = re.compile(r"^ *(%\w+) = arith\.constant \d+ : index\n", re.MULTILINE)
+# With it, iree-benchmark-module since 3.12 gives a function no inputs.
+_OF_BENCHMARK = ', iree.reflection = {iree.benchmark = "dispatch"}'
 # Where a spec says what an operation is given, and the op before it that prints the operation.
 _GIVES = re.compile(r'^( *)transform\.annotate (%[\w$.-]+) "compilation_info"', re.MULTILINE)
 _MARK = "configured by a tuning spec"
@@ -56,7 +62,8 @@ class Dispatch:
     Attributes:
         name: Of its function, at the first place.
         operation: What the name says that it does, with shape: `conv_2d_nhwc_hwcf_1x90x62x32x3x3x64_f32`.
-        key: A hash of its source, target included, without names: the same in other programs that have it.
+        key: A hash of its source, target included, without names, values of weights and offsets in buffers: the same in
+            other programs that have it.
         places: Names of all functions with this code, as a profile has them.
         root: What a spec can configure; None where there is nothing, and `why` says why, as a phrase.
         program: A program that runs the first of them alone; None where there is no root.
@@ -121,7 +128,7 @@ def take_out(module: Module, folder: Path, limits: Limits) -> tuple[Dispatch, ..
             root, why = None, "iree-compile makes no program of it alone"
         program = None
         if root is not None:
-            text = _EXECUTABLE.sub(lambda _, name=name: _private(sources[name]), benchmarks[name], count=1)
+            text = _with_source(benchmarks[name], sources[name])
             if constants_of(text):
                 model = model or as_text(module.mlir, module.loadable.toolchain, folder, limits)
                 text = with_constants(text, model)
@@ -229,12 +236,16 @@ def _functions(
     return dict(zip(names, answers["read"], strict=True))
 
 
-def _private(executable: str) -> str:
-    return executable.replace("hal.executable public", "hal.executable private", 1)
+def _with_source(benchmark: str, source: str) -> str:
+    """A program that runs a configured dispatch, with the dispatch's source in place of that, as plain functions."""
+    private = source.replace("hal.executable public", "hal.executable private", 1)
+    return _EXECUTABLE.sub(lambda _: private, benchmark, count=1).replace(_OF_BENCHMARK, "")
 
 
 def _key(source: str, *names: str) -> str:
-    """A hash of an executable's text without names, its own and those of its constants."""
+    """A hash of an executable's text without names, values of weights and offsets in buffers."""
     for name in sorted(names, key=len, reverse=True):
         source = source.replace(name.strip('@"'), "it")
-    return hashlib.sha256(_RESOURCE.sub("dense_resource<it>", source).encode()).hexdigest()
+    source = _OFFSET.sub("offset(it)", _VALUES.sub("dense<it>", source))
+    used = Counter(re.findall(r"%\w+", source))
+    return hashlib.sha256(_INDEX.sub(lambda line: line[0] if used[line[1]] > 1 else "", source).encode()).hexdigest()

@@ -68,7 +68,7 @@ def root_of(source: Mapping[str, Any], configured: Mapping[str, Any]) -> tuple[R
     if not tiles:
         return None, "the compiler tiles nothing in it"
     if "loops" not in operation:
-        return None, f"what the compiler tiles in it is a {name} that no spec recognises"
+        return None, f"what the compiler tiles in it, a {name}, is no operation on tensors with loops"
     loops = tuple(Loop(size=size, kind=kind) for size, kind in operation["loops"])
     if any(loop.size == _UNKNOWN for loop in loops):
         return None, "its sizes are not known before it runs"
