@@ -47,7 +47,7 @@ _EXECUTABLE = re.compile(
 _VALUES = re.compile(r'dense_resource<(?:"(?:[^"\\]|\\.)*"|[\w$.-]+)>|dense<(?:"0x[^"]*"|\[[^>]*\])>(?= : tensor<)')
 _OFFSET = re.compile(r"\boffset\(%\w+\)")
 _INDEX = re.compile(r"^ *(%\w+) = arith\.constant \d+ : index\n", re.MULTILINE)
-# With it, iree-benchmark-module since 3.12 gives a function no inputs.
+# With it, iree-benchmark-module gives a function no inputs.
 _OF_BENCHMARK = ', iree.reflection = {iree.benchmark = "dispatch"}'
 # Where a spec says what an operation is given, and the op before it that prints the operation.
 _GIVES = re.compile(r'^( *)transform\.annotate (%[\w$.-]+) "compilation_info"', re.MULTILINE)

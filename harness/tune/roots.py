@@ -66,6 +66,8 @@ def root_of(source: Mapping[str, Any], configured: Mapping[str, Any]) -> tuple[R
     tiles, operation = max(found, key=lambda each: _weight(each[0]), default=({}, {}))
     name = operation.get("op", "")
     if not tiles:
+        if any(each["configuration"] for each in configured["operations"]):
+            return None, "its target names no levels of tiles, as GPUs do not"
         return None, "the compiler tiles nothing in it"
     if "loops" not in operation:
         return None, f"what the compiler tiles in it, a {name}, is no operation on tensors with loops"

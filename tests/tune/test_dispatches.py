@@ -1,0 +1,225 @@
+"""Dispatches taken out of a program with the real compiler: what is tiled in them, and what specs make of them."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.compare.samplers import Module
+from harness.explain.alone import own_flags
+from harness.process import Limits
+from harness.toolchain import Toolchain
+from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, loadable, take_out, why_inert
+from harness.tune.roots import Loop, Root, root_of, tiles_of
+from tests.explain.modules import a_module
+from tests.ir.conftest import HASWELL_FLAGS, LIMITS
+
+# Two layers of the same code with other weights, and a pooling, of which the compiler makes another operation.
+LAYER = """
+  %w{n} = arith.constant dense_resource<w{n}> : tensor<32x32xf32>
+  %b{n} = arith.constant dense_resource<b{n}> : tensor<32xf32>
+  %m{n} = linalg.matmul ins(%x{n}, %w{n} : tensor<16x32xf32>, tensor<32x32xf32>) outs(%zero : tensor<16x32xf32>)
+    -> tensor<16x32xf32>
+  %x{next} = linalg.generic {{
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]
+  }} ins(%m{n}, %b{n} : tensor<16x32xf32>, tensor<32xf32>) outs(%empty : tensor<16x32xf32>) {{
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  }} -> tensor<16x32xf32>
+"""
+POOLING = """
+  %window = tensor.empty() : tensor<2xf32>
+  %pooled = tensor.empty() : tensor<1x8x32xf32>
+  %low = linalg.fill ins(%c0 : f32) outs(%pooled : tensor<1x8x32xf32>) -> tensor<1x8x32xf32>
+  %image = tensor.expand_shape %x2 [[0, 1], [2]] output_shape [1, 16, 32] : tensor<16x32xf32> into tensor<1x16x32xf32>
+  %y = linalg.pooling_nwc_max {strides = dense<2> : vector<1xi64>}
+    ins(%image, %window : tensor<1x16x32xf32>, tensor<2xf32>) outs(%low : tensor<1x8x32xf32>) -> tensor<1x8x32xf32>
+"""
+
+
+def floats(first: float, count: int) -> str:
+    return f'"0x04000000{struct.pack(f"<{count}f", *(first + number for number in range(count))).hex()}"'
+
+
+BLOB = ", ".join(f"w{n}: {floats(n, 1024)}, b{n}: {floats(n, 32)}" for n in (0, 1))
+MODEL = f"""func.func @main(%x0: tensor<16x32xf32>) -> tensor<1x8x32xf32> {{
+  %c0 = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<16x32xf32>
+  %zero = linalg.fill ins(%c0 : f32) outs(%empty : tensor<16x32xf32>) -> tensor<16x32xf32>
+{LAYER.format(n=0, next=1)}{LAYER.format(n=1, next=2)}{POOLING}
+  return %y : tensor<1x8x32xf32>
+}}
+{{-# dialect_resources: {{ builtin: {{ {BLOB} }} }} #-}}
+"""
+SPEC = """module attributes {transform.with_named_sequence, iree_codegen.tuning_spec_with_default_entrypoint} {
+  transform.named_sequence @apply_op_config(
+      %op: !transform.any_op {transform.readonly}, %config: !transform.any_param {transform.readonly}) {
+    transform.annotate %op "compilation_info" = %config : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence @match(%op: !transform.any_op {transform.readonly})
+      -> (!transform.any_op, !transform.any_param) {
+    %ins, %outs = transform.iree.match.cast_compatible_dag_from_root %op {
+    ^bb0(ARGUMENTS):
+      MATCHER
+    } : (!transform.any_op) -> (!transform.any_value, !transform.any_value)
+    %config = transform.param.constant #iree_codegen.compilation_info<
+      lowering_config = #iree_cpu.lowering_config<TILES>,
+      translation_info = <pipeline = #iree_cpu.pipeline<PIPELINE>>> -> !transform.any_param
+    transform.yield %op, %config : !transform.any_op, !transform.any_param
+  }
+  transform.named_sequence @__kernel_config(%variant: !transform.any_op {transform.consumed}) -> !transform.any_op
+      attributes {iree_codegen.tuning_spec_entrypoint} {
+    %res = transform.foreach_match in %variant @match -> @apply_op_config : (!transform.any_op) -> !transform.any_op
+    transform.yield %res : !transform.any_op
+  }
+}
+"""
+
+
+def spec_of(root: Root, **tiles: tuple[int, ...]) -> str:
+    levels = ", ".join(f"{level} = {list(sizes)}" for level, sizes in {**root.tiles, **tiles}.items())
+    arguments = ", ".join(f"%arg{place}: {kind}" for place, kind in enumerate(root.operands))
+    parts = {"ARGUMENTS": arguments, "MATCHER": root.matcher, "TILES": levels, "PIPELINE": root.pipeline}
+    text = SPEC
+    for name, part in parts.items():
+        text = text.replace(name, part)
+    return text
+
+
+@pytest.fixture(scope="module")
+def module(real_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Module:
+    module = a_module(real_toolchain, tmp_path_factory.mktemp("module"), compile_flags=HASWELL_FLAGS)
+    module.mlir.write_text(MODEL)
+    return module
+
+
+@pytest.fixture(scope="module")
+def dispatches(module: Module, tmp_path_factory: pytest.TempPathFactory) -> tuple[Dispatch, ...]:
+    return take_out(module, tmp_path_factory.mktemp("dispatches"), LIMITS)
+
+
+def try_out(
+    dispatch: Dispatch, spec: str | None, module: Module, folder: Path, limits: Limits = LIMITS
+) -> Compiled | Refused:
+    flags = own_flags(module.build.command)
+    return compile_candidate(dispatch, spec, module.loadable.toolchain, flags, folder, limits)
+
+
+def test_a_dispatch_is_one_wherever_it_runs_and_has_a_root_where_a_spec_recognises_it(
+    dispatches: tuple[Dispatch, ...],
+) -> None:
+    layer, pooling = dispatches
+    assert [place.partition("_matmul")[0] for place in layer.places] == ["main_dispatch_0", "main_dispatch_1"]
+    assert (layer.name, layer.operation) == (layer.places[0], "matmul_16x32x32_f32")
+    root = layer.root
+    assert root is not None
+    assert root.matcher == (
+        "%0 = linalg.matmul ins(%arg0, %arg1 : tensor<16x32xf32>, tensor<32x32xf32>) "
+        "outs(%arg2 : tensor<16x32xf32>) -> tensor<16x32xf32>"
+    )
+    sizes = zip((16, 32, 32), ("parallel", "parallel", "reduction"), strict=True)
+    assert root.loops == tuple(Loop(size=size, kind=kind) for size, kind in sizes)
+    assert (root.op, root.pipeline) == ("linalg.matmul", "DoubleTilingExpert")
+    assert root.operands == ("tensor<16x32xf32>", "tensor<32x32xf32>", "tensor<16x32xf32>")
+    assert (root.element_bits, root.innermost, len(root.tiles["vector_reduction"])) == (32, 1, 3)
+    assert (pooling.root, pooling.program) == (None, None)
+    assert pooling.why == "the compiler tiles a linalg.generic of 1x8x32x2 in it, which it makes just before"
+
+
+def test_a_spec_changes_the_code_or_it_is_told_why_not(
+    dispatches: tuple[Dispatch, ...], module: Module, tmp_path: Path
+) -> None:
+    layer = dispatches[0]
+    assert layer.root is not None
+    tiles = {"vector_common_parallel": (2, 8, 0), "vector_reduction": (0, 0, 2)}
+    specs = {
+        "own": None,
+        "other": spec_of(layer.root, **tiles),
+        "stranger": spec_of(layer.root).replace("16x32xf32", "64x32xf32"),
+    }
+    found = {name: try_out(layer, spec, module, tmp_path / name) for name, spec in specs.items()}
+    own, other, stranger = (each for each in found.values() if isinstance(each, Compiled))
+    assert (own.matched, other.matched, stranger.matched) == (0, 1, 0)
+    assert why_inert(other, own) == ""
+    assert why_inert(stranger, own) == "its spec recognises no operation of the dispatch"
+    assert why_inert(replace(own, matched=1), own) == "it comes to the compiler's own code"
+    called, batch = loadable(layer, other, module, "other", LIMITS)
+    assert (called.name, called.function, called.module) == ("other", layer.function, other.module)
+    assert batch > 1
+    assert loadable(layer, other, module, "other", LIMITS, batch=7)[1] == 7
+
+
+def test_what_does_not_compile_is_refused(dispatches: tuple[Dispatch, ...], module: Module, tmp_path: Path) -> None:
+    layer = dispatches[0]
+    assert layer.root is not None
+    wrong = try_out(layer, spec_of(layer.root).replace("linalg.matmul", "linalg.nothing"), module, tmp_path / "wrong")
+    assert isinstance(wrong, Refused)
+    assert "nothing" in wrong.reason
+    late = try_out(layer, None, module, tmp_path / "late", Limits(seconds=0.001))
+    assert late == Refused(reason="iree-compile ran past its limit of 0.001 s")
+
+
+# --- what has no root ---
+
+
+def an_operation(**changes: Any) -> dict[str, Any]:
+    matmul = {
+        "op": "linalg.matmul",
+        "configuration": "#iree_cpu.lowering_config<distribution = [8, 8, 0], vector_reduction = [0, 0, 4]>",
+        "loops": [[8, "parallel"], [8, "parallel"], [8, "reduction"]],
+        "operands": ["tensor<8x8xf32>"] * 3,
+        "element_bits": 32,
+        "innermost": 1,
+        "matcher": "matmul",
+        "computes": "matmul",
+    }
+    return {**matmul, **changes}
+
+
+ELEMENTWISE = an_operation(
+    op="linalg.generic", configuration="#iree_cpu.lowering_config<vector_common_parallel = [1, 4]>", computes="add"
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"configuration": ""}, "the compiler tiles nothing in it"),
+        (
+            {"configuration": "#iree_codegen.lowering_config<tile_sizes = [[8, 8], [0, 0, 4]]>"},
+            "its target names no levels of tiles, as GPUs do not",
+        ),
+        ({"loops": [[-1, "parallel"], [8, "reduction"]]}, "its sizes are not known before it runs"),
+        ({"computes": ""}, "the body of its linalg.matmul takes values from outside, which no spec recognises"),
+        ({"computes": "x"}, "the compiler tiles a linalg.matmul of 8x8x8 in it, which it makes just before"),
+    ],
+)
+def test_why_a_dispatch_has_no_root(changes: dict[str, Any], why: str) -> None:
+    source = {"operations": [an_operation(configuration="")]}
+    assert root_of(source, {"pipeline": "", "operations": [an_operation(**changes)]}) == (None, why)
+
+
+def test_the_operation_that_reduces_decides_and_a_plugin_s_wish_is_matched_too() -> None:
+    source = {"operations": [an_operation(matcher="matmul {compilation_info}"), ELEMENTWISE]}
+    root, _ = root_of(
+        source, {"pipeline": "pipeline = #iree_cpu.pipeline<X>", "operations": [an_operation(), ELEMENTWISE]}
+    )
+    assert root is not None
+    assert (root.op, root.matcher, root.pipeline) == ("linalg.matmul", "matmul {compilation_info}", "X")
+    assert root.tiles == {"distribution": (8, 8, 0), "vector_reduction": (0, 0, 4)}
+
+
+def test_tile_sizes_of_an_attribute() -> None:
+    assert tiles_of("#iree_cpu.lowering_config<distribution = [1, 0], vector_common_parallel = [4, 8]>") == {
+        "distribution": (1, 0),
+        "vector_common_parallel": (4, 8),
+    }
+    assert tiles_of("#iree_codegen.lowering_config<tile_sizes = [[1, 0]]>") == {}
+    assert tiles_of("") == {}
