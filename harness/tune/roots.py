@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -62,13 +62,14 @@ def root_of(source: Mapping[str, Any], configured: Mapping[str, Any]) -> tuple[R
         source: Its function before the compiler configures it, as harness.ir.structured answers.
         configured: The same behind that.
     """
-    found = [(tiles_of(operation["configuration"]), operation) for operation in configured["operations"]]
-    tiles, operation = max(found, key=lambda each: _weight(each[0]), default=({}, {}))
-    name = operation.get("op", "")
-    if not tiles:
-        if any(each["configuration"] for each in configured["operations"]):
+    operations: Sequence[Mapping[str, Any]] = configured["operations"]
+    operation = max(operations, key=lambda each: _weight(tiles_of(each["configuration"])), default=None)
+    tiles = tiles_of(operation["configuration"]) if operation is not None else {}
+    if operation is None or not tiles:
+        if any(each["configuration"] for each in operations):
             return None, "its target names no levels of tiles, as GPUs do not"
         return None, "the compiler tiles nothing in it"
+    name = operation["op"]
     if "loops" not in operation:
         return None, f"what the compiler tiles in it, a {name}, is no operation on tensors with loops"
     loops = tuple(Loop(size=size, kind=kind) for size, kind in operation["loops"])

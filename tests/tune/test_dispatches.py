@@ -124,8 +124,7 @@ def test_a_dispatch_is_one_wherever_it_runs_and_has_a_root_where_a_spec_recognis
         "%0 = linalg.matmul ins(%arg0, %arg1 : tensor<16x32xf32>, tensor<32x32xf32>) "
         "outs(%arg2 : tensor<16x32xf32>) -> tensor<16x32xf32>"
     )
-    sizes = zip((16, 32, 32), ("parallel", "parallel", "reduction"), strict=True)
-    assert root.loops == tuple(Loop(size=size, kind=kind) for size, kind in sizes)
+    assert root.loops == (*(Loop(size=size, kind="parallel") for size in (16, 32)), Loop(size=32, kind="reduction"))
     assert (root.op, root.pipeline) == ("linalg.matmul", "DoubleTilingExpert")
     assert root.operands == ("tensor<16x32xf32>", "tensor<32x32xf32>", "tensor<16x32xf32>")
     assert (root.element_bits, root.innermost, len(root.tiles["vector_reduction"])) == (32, 1, 3)
