@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -104,47 +105,53 @@ def take_out(module: Module, folder: Path, limits: Limits) -> tuple[Dispatch, ..
     """The dispatches of a module's program, in its order; those of equal code are one.
 
     Args:
-        folder: An empty one, for the programs; it has to stay as long as they are compiled.
+        folder: It is there, and gets the programs; it has to stay as long as they are compiled.
         limits: Of each tool.
 
     Raises:
         CaseError: The program does not compile any more (stage `measure`), or its dispatches cannot be read back
             (stage `ir`).
     """
-    dump(module, _DUMP_FLAGS, folder, limits)
-    sources, configured, benchmarks = (_executables(folder / each) for each in _FOLDERS.values())
+    with tempfile.TemporaryDirectory(dir=folder, prefix="dumps-") as scratch:
+        return _take_out(module, Path(scratch), folder, limits)
+
+
+def _take_out(module: Module, scratch: Path, folder: Path, limits: Limits) -> tuple[Dispatch, ...]:
+    dump(module, _DUMP_FLAGS, scratch, limits)
+    sources, configured, benchmarks = (_executables(scratch / each) for each in _FOLDERS.values())
     names = [name for name in sources if name in configured]
-    before, after = (_functions(texts, names, module, folder, limits) for texts in (sources, configured))
+    before, after = (_functions(texts, names, module, scratch, limits) for texts in (sources, configured))
     by_key: dict[str, list[str]] = {}
     for name in names:
         by_key.setdefault(_key(sources[name], name, before[name]["name"]), []).append(name)
     model: Path | None = None
     found = []
-    for key, (name, *others) in by_key.items():
-        function = before[name]["name"]
-        root, why = root_of(before[name], after[name])
-        runs = read_benchmark(benchmarks.get(name, "")).get(function, ())
+    for key, same in by_key.items():
+        first, places = same[0], tuple(before[name]["name"] for name in same)
+        root, why = root_of(before[first], after[first])
+        runs = read_benchmark(benchmarks.get(first, "")).get(places[0], ())
         if root is not None and not runs:
             root, why = None, "iree-compile makes no program of it alone"
-        program = None
+        program, function = None, ""
         if root is not None:
-            text = _with_source(benchmarks[name], sources[name])
+            text = _with_source(benchmarks[first], sources[first])
             if constants_of(text):
-                model = model or as_text(module.mlir, module.loadable.toolchain, folder, limits)
+                model = model or as_text(module.mlir, module.loadable.toolchain, scratch, limits)
                 text = with_constants(text, model)
-            program = folder / f"{key[:16]}.mlir"
+            program, function = folder / f"{key[:16]}.mlir", runs[0]
             program.write_text(text)
-        dispatch = Dispatch(
-            name=function,
-            operation=Executable(name=function, phases={}).operation,
-            key=key,
-            places=(function, *(before[other]["name"] for other in others)),
-            root=root,
-            why=why,
-            program=program,
-            function=runs[0] if root is not None else "",
+        found.append(
+            Dispatch(
+                name=places[0],
+                operation=Executable(name=places[0], phases={}).operation,
+                key=key,
+                places=places,
+                root=root,
+                why=why,
+                program=program,
+                function=function,
+            )
         )
-        found.append(dispatch)
     return tuple(found)
 
 

@@ -179,7 +179,7 @@ def an_operation(**changes: Any) -> dict[str, Any]:
         "matcher": "matmul",
         "computes": "matmul",
     }
-    return {**matmul, **changes}
+    return {key: value for key, value in {**matmul, **changes}.items() if value is not None}
 
 
 ELEMENTWISE = an_operation(
@@ -195,6 +195,11 @@ ELEMENTWISE = an_operation(
             {"configuration": "#iree_codegen.lowering_config<tile_sizes = [[8, 8], [0, 0, 4]]>"},
             "its target names no levels of tiles, as GPUs do not",
         ),
+        (
+            {"op": "iree_linalg_ext.scan", "loops": None},
+            "what the compiler tiles in it is iree_linalg_ext.scan, for which no spec is written",
+        ),
+        ({"op": "linalg.generic", "loops": None}, "it only moves data between buffers"),
         ({"loops": [[-1, "parallel"], [8, "reduction"]]}, "its sizes are not known before it runs"),
         ({"computes": ""}, "the body of its linalg.matmul takes values from outside, which no spec recognises"),
         ({"computes": "x"}, "the compiler tiles a linalg.matmul of 8x8x8 in it, which it makes just before"),
