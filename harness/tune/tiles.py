@@ -1,9 +1,44 @@
-"""The lowering configurations that are worth a try for an operation."""
+"""The lowering configurations that are worth a try for an operation.
+
+They come from what every structured operation has, its loops, and from the machine's vector unit:
+
+- A register tile (`vector_common_parallel`) is the part of the output that stays in vector registers while a reduction
+  runs over it. Along the loop in which the output is contiguous it has columns, which are whole vectors, along others
+  rows. What is loaded for it is used once for each row, or for each vector of a row, so a large tile needs few loads for
+  a multiplication; but its accumulators and the vectors of an input must fit the registers.
+- A reduction tile (`vector_reduction`) is how much of the reduction is unrolled within a register tile. Where the inputs
+  are contiguous along the reduction, and not along the output, it has the vectors, and the register tile rows alone.
+- A distribution tile is what one call of the dispatch's function computes; on one core it decides what stays in caches.
+- A pipeline is the compiler's way to use them.
+
+Tiles divide their loops, and columns are a power of two: for others the compiler gives code that is 2 to 30 times slower.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import heapq
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from harness.rewrites.host import VectorUnit
+from harness.rewrites.tuned_configuration import LEVELS
+from harness.tune.roots import Loop, Root
+
+Sizes = tuple[int, ...]
+
+MOST_FIRST = 36
+_REGISTER_TILES = 10
+# IREE refuses an operation whose tile of all loops together is this many vectors or more.
+_VECTORS_IN_AN_OPERATION = 512
+# A fused multiplication and addition takes 4 cycles and up to 2 begin in one, so with fewer accumulators they wait.
+_ACCUMULATORS = 8
+_MOST_VECTORS_A_ROW = 8
+_UNROLLED = (1, 4, 8, 16)
+# Elements of the output in a strip of whole rows: its part of the output and of one input is in the first-level cache.
+_STRIP = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,10 +51,206 @@ class Configuration:
     """
 
     pipeline: str
-    tiles: Mapping[str, tuple[int, ...]]
+    tiles: Mapping[str, Sizes]
 
     @property
     def text(self) -> str:
         """As reports show it, and as what it is known by: `ConvTileAndDecomposeExpert, vector_reduction = [...]`."""
         levels = (f"{level} = {list(sizes)}" for level, sizes in self.tiles.items())
         return ", ".join((self.pipeline, *levels))
+
+
+def first_configurations(root: Root, unit: VectorUnit) -> tuple[Configuration, ...]:
+    """What to try first, at most MOST_FIRST configurations, the best guess first.
+
+    Register tiles, the reduction tiles of each, and distributions are each ordered by promise; where a configuration
+    stands is the sum of its places in these orders. The compiler's own is not among them.
+
+    Returns:
+        None of a root with a loop whose range is not known.
+    """
+    if any(loop.size < 0 for loop in root.loops):
+        return ()
+    ranked = []
+    for first, register in enumerate(_register_tiles(root, unit)):
+        orders = (_distributions(root, register), _reduction_tiles(root, register, unit))
+        for (second, distribution), (third, reduction) in itertools.product(*map(enumerate, orders)):
+            configuration = _configuration(root, distribution, register, reduction)
+            if _is_legal(root, configuration, unit) and configuration.tiles != root.tiles:
+                ranked.append((first + 2 * second + third, configuration))
+    best = heapq.nsmallest(MOST_FIRST, ranked, key=lambda entry: entry[0])
+    return tuple({configuration.text: configuration for _, configuration in best}.values())
+
+
+def neighbours(root: Root, configuration: Configuration, unit: VectorUnit) -> tuple[Configuration, ...]:
+    """The configurations that differ in one tile size of one level: the next one up or down that fits the others."""
+    found = []
+    for level, sizes in configuration.tiles.items():
+        for loop in range(len(root.loops)):
+            for size in _steps(root, configuration, level, loop, unit):
+                changed = (*sizes[:loop], size, *sizes[loop + 1 :])
+                tiles = {**configuration.tiles, level: changed}
+                found.append(Configuration(pipeline=configuration.pipeline, tiles=tiles))
+    return tuple(candidate for candidate in found if _is_legal(root, candidate, unit))
+
+
+def _steps(root: Root, configuration: Configuration, level: str, loop: int, unit: VectorUnit) -> Iterator[int]:
+    extent = root.loops[loop].size
+    if root.loops[loop].kind != LEVELS[level]:
+        return
+    size = configuration.tiles[level][loop] or extent
+    if level == "distribution":
+        register = configuration.tiles.get("vector_common_parallel", (1,) * len(root.loops))[loop]
+        sizes = [divisor for divisor in _divisors(extent) if divisor % (register or extent) == 0]
+    elif level == "vector_common_parallel":
+        within = configuration.tiles.get("distribution", (0,) * len(root.loops))[loop] or extent
+        sizes = _columns(root, unit) if loop == root.innermost else _divisors(within)
+        sizes = [step for step in sizes if within % step == 0]
+    else:
+        sizes = _divisors(extent)
+    yield from [step for step in sizes if step < size][-1:]
+    yield from [step if step < extent or level != "distribution" else 0 for step in sizes if step > size][:1]
+
+
+def _configuration(root: Root, distribution: Sizes, register: Sizes, reduction: Sizes) -> Configuration:
+    tiles = {"distribution": distribution, "vector_common_parallel": register, "vector_reduction": reduction}
+    return Configuration(
+        pipeline=_pipeline(root),
+        tiles={level: sizes for level, sizes in tiles.items() if any(sizes) or level != "vector_reduction"},
+    )
+
+
+def _pipeline(root: Root) -> str:
+    """The one that vectorises an operation; others accept many, too, and take 10 to 40 times as long."""
+    if root.op == "linalg.mmt4d":
+        return "Mmt4dTilingExpert"
+    return "ConvTileAndDecomposeExpert" if _windows(root) else "DoubleTilingExpert"
+
+
+def _windows(root: Root) -> tuple[tuple[int, int], ...]:
+    """The pairs of loops of a two-dimensional window: (row of the output, row of the kernel), and of columns likewise."""
+    found = re.fullmatch(
+        r"linalg\.(?:depthwise_)?(?:conv_2d|pooling)_(\w*?)(?:_(?:max|min|sum)\w*|_([a-z]*)(?:_q)?)?", root.op
+    )
+    if not found or "h" not in found[1] or "w" not in found[1]:
+        return ()
+    outputs = found[1].index("h")
+    kernel = [loop for loop, each in enumerate(root.loops) if each.kind == "reduction"]
+    # The channels that a convolution sums over are its outermost or its innermost reduction.
+    if len(kernel) == 3:
+        kernel = kernel[1:] if found[1].index("c") < outputs else kernel[:2]
+    return tuple(zip((outputs, outputs + 1), kernel, strict=True)) if len(kernel) == 2 else ()
+
+
+def _is_legal(root: Root, configuration: Configuration, unit: VectorUnit) -> bool:
+    """Whether the compiler takes it, and the registers hold it."""
+    register = configuration.tiles.get("vector_common_parallel", (0,) * len(root.loops))
+    reduction = configuration.tiles.get("vector_reduction", (0,) * len(root.loops))
+    if _registers(root, register, unit) > unit.registers:
+        return False
+    tile = [a or b or 1 for a, b in zip(register, reduction, strict=True)]
+    if math.prod(tile) * root.element_bits >= _VECTORS_IN_AN_OPERATION * unit.vector_bytes * 8:
+        return False
+    # A two-dimensional window is made one-dimensional, which one of the two must be already.
+    windows = _windows(root)
+    return not windows or any(tile[output] == tile[kernel] == 1 for output, kernel in windows)
+
+
+def _lanes(root: Root, unit: VectorUnit) -> int:
+    return max(1, unit.vector_bytes * 8 // root.element_bits)
+
+
+def _registers(root: Root, register: Sizes, unit: VectorUnit) -> int:
+    """Vector registers that a register tile needs: its accumulators, and the vectors of an input for one of its rows."""
+    vectors = -(-(register[root.innermost] or 1) // _lanes(root, unit))
+    rows = math.prod(size or 1 for loop, size in enumerate(register) if loop != root.innermost)
+    return rows * vectors + min(rows, vectors)
+
+
+def _columns(root: Root, unit: VectorUnit) -> list[int]:
+    """Widths of a register tile: whole vectors, as far as the loop divides into these."""
+    size, lanes = root.loops[root.innermost].size, _lanes(root, unit)
+    powers = [2**exponent for exponent in range((lanes * _MOST_VECTORS_A_ROW).bit_length()) if size % 2**exponent == 0]
+    if powers[-1] >= min(lanes // 4, size):
+        return powers
+    return [divisor for divisor in _divisors(size) if divisor <= 4 * lanes]
+
+
+def _register_tiles(root: Root, unit: VectorUnit) -> list[Sizes]:
+    """Register tiles along the output's contiguous loop and up to two others, the best first."""
+    others = [loop for loop, each in enumerate(root.loops) if each.kind == "parallel" and loop != root.innermost]
+    groups = [group for count in range(3) for group in itertools.combinations(others, count)]
+    tiles = {
+        _tile(root, {root.innermost: columns, **dict(zip(group, rows, strict=True))})
+        for columns in _columns(root, unit)
+        for group in groups
+        for rows in itertools.product(*(_row_counts(root, loop, unit) for loop in group))
+    }
+    legal = [tile for tile in tiles if _registers(root, tile, unit) <= unit.registers]
+    best = heapq.nsmallest(_REGISTER_TILES, legal, key=lambda tile: (_cost(root, tile, unit), tile))
+    own = root.tiles.get("vector_common_parallel")
+    return list(dict.fromkeys([*best[:3], *([own] if own else []), *best[3:]]))
+
+
+def _row_counts(root: Root, loop: int, unit: VectorUnit) -> list[int]:
+    return [divisor for divisor in _divisors(root.loops[loop].size) if 1 < divisor <= unit.registers]
+
+
+def _tile(root: Root, sizes: Mapping[int, int]) -> Sizes:
+    return tuple(sizes.get(loop, 1) if each.kind == "parallel" else 0 for loop, each in enumerate(root.loops))
+
+
+def _cost(root: Root, tile: Sizes, unit: VectorUnit) -> float:
+    """What a multiplication costs with a register tile, in cycles of a machine that loads once a multiplication."""
+    lanes = _lanes(root, unit)
+    vectors = -(-tile[root.innermost] // lanes)
+    rows = [size for loop, size in enumerate(tile) if loop != root.innermost and size > 1]
+    accumulators = vectors * math.prod(rows)
+    loads = (math.prod(rows) + vectors) / accumulators
+    filled = tile[root.innermost] / (vectors * lanes)
+    waits = max(1.0, _ACCUMULATORS / accumulators)
+    # Rows along one loop alone have the simpler addresses.
+    return max(1.0, loads) * waits / filled + 0.1 * loads + 0.05 * len(rows)
+
+
+def _reduction_tiles(root: Root, register: Sizes, unit: VectorUnit) -> list[Sizes]:
+    """How much of which reduction loop is unrolled: the longest one, or the innermost, by a few; the others by 1."""
+    loops = [loop for loop, each in enumerate(root.loops) if each.kind == "reduction"]
+    if not loops:
+        return [(0,) * len(root.loops)]
+    longest = max(loops, key=lambda loop: (root.loops[loop].size, loop))
+    found = []
+    for loop, unrolled in [*itertools.product([longest], _UNROLLED), (loops[-1], root.loops[loops[-1]].size)]:
+        if unrolled <= _UNROLLED[-1] and root.loops[loop].size % unrolled == 0:
+            found.append(tuple(unrolled if each == loop else int(each in loops) for each in range(len(root.loops))))
+    if own := root.tiles.get("vector_reduction"):
+        found.append(own)
+    return list(dict.fromkeys(found))
+
+
+def _distributions(root: Root, register: Sizes) -> list[Sizes]:
+    """The compiler's own as far as the register tile divides it; all in one; and strips of whole rows."""
+    parallel = [loop for loop, each in enumerate(root.loops) if each.kind == "parallel"]
+    strip, area = [0] * len(root.loops), math.prod(root.loops[loop].size for loop in parallel)
+    for loop in parallel:
+        area //= root.loops[loop].size
+        strip[loop] = max(1, _STRIP // area)
+        if area <= _STRIP:
+            break
+    wanted = [root.tiles.get("distribution", (0,) * len(root.loops)), (0,) * len(root.loops), tuple(strip)]
+    fitted = [tuple(_fitted(*each) for each in zip(root.loops, sizes, register, strict=True)) for sizes in wanted]
+    return list(dict.fromkeys(fitted))
+
+
+def _fitted(loop: Loop, wanted: int, register: int) -> int:
+    """The size nearest to a wanted one that divides a loop and is a multiple of the register tile; 0 for all of it."""
+    if not wanted or wanted >= loop.size:
+        return 0
+    sizes = [divisor for divisor in _divisors(loop.size) if divisor % (register or loop.size) == 0]
+    nearest = min(sizes, key=lambda size: abs(math.log(size / wanted)), default=0)
+    return 0 if nearest == loop.size else nearest
+
+
+def _divisors(number: int) -> list[int]:
+    small = [divisor for divisor in range(1, math.isqrt(number) + 1) if number % divisor == 0]
+    return sorted({*small, *(number // divisor for divisor in small)})
