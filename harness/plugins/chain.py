@@ -180,7 +180,7 @@ def _joined(pipelines: Sequence[str], where: str) -> str:
     return f"{_ANCHOR}{','.join(text for text in inner if text)})"
 
 
-def _place(step: Step) -> tuple[float, str] | None:
+def place_of(step: Step) -> tuple[float, str] | None:
     """Where a step stands on the compiler's way, and how to say that; None: it stands nowhere in particular.
 
     Passes, transform spec and PDL spec run in this order, which is iree-compile's own.
@@ -204,7 +204,7 @@ def _check_order(chain: Sequence[Applied], where: str) -> None:
     before: tuple[float, str, str] | None = None
     for applied in chain:
         for step in applied.steps:
-            place = _place(step)
+            place = place_of(step)
             if place is None:
                 continue
             if before is not None and place[0] < before[0] and before[2] == applied.name:

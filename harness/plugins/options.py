@@ -96,6 +96,12 @@ def options_of(kind: type[Any], owner: str) -> tuple[Option, ...]:
     return tuple(found)
 
 
+def switches_of(kind: type[Any]) -> tuple[str, ...]:
+    """The options of a dataclass that are true or false, in order."""
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    return tuple(field.name for field in fields if field.type in (bool, "bool") or isinstance(field.default, bool))
+
+
 _BOUNDS = {
     "minimum": "at least",
     "exclusiveMinimum": "more than",

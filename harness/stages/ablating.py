@@ -16,6 +16,7 @@ import tomli_w
 
 from harness.errors import UsageError
 from harness.plugins import PLUGINS
+from harness.plugins.options import switches_of
 from harness.plugins.plugin import Plugin
 from harness.stages.options import AblateOptions
 from harness.stages.prepare import require_name
@@ -92,7 +93,7 @@ def switches(plugin: Plugin[Any], options: Collection[str] = ()) -> tuple[str, .
         UsageError: There are none, or the plugin needs another option that nobody gives.
     """
     fields = dataclasses.fields(plugin.options) if dataclasses.is_dataclass(plugin.options) else ()
-    names = tuple(field.name for field in fields if field.type in (bool, "bool") or isinstance(field.default, bool))
+    names = switches_of(plugin.options)
     if not names:
         raise UsageError(
             f"plugin {plugin.name!r} has no options that are true or false, so there is nothing to ablate; "

@@ -110,10 +110,11 @@ def _own_flags(variant: Variant, device: Device) -> tuple[str, ...]:
 def suits(variant: Variant, toolchain: str) -> bool:
     """Whether a variant, with its flag sets, is for this release of IREE."""
     specifiers = [variant.toolchains, *(flag_set.toolchains for flag_set in variant.flag_sets)]
-    return all(_covers(specifier, toolchain) for specifier in specifiers)
+    return all(covers(specifier, toolchain) for specifier in specifiers)
 
 
-def _covers(toolchains: str, toolchain: str) -> bool:
+def covers(toolchains: str, toolchain: str) -> bool:
+    """Whether a PEP 440 specifier, "" for all releases, holds a release of IREE."""
     return not toolchains or SpecifierSet(toolchains).contains(toolchain, prereleases=True)
 
 
@@ -124,7 +125,7 @@ def _not_applicable(variant: Variant, device: Device, toolchain: str, plugins: S
     for what, backends, toolchains in limits:
         if backends and device.backend not in backends:
             return f"{what} is for {', '.join(backends)}, and device {device.name} is {device.backend}"
-        if not _covers(toolchains, toolchain):
+        if not covers(toolchains, toolchain):
             return f"{what} is for IREE {toolchains}, and this is {toolchain}"
     return None
 

@@ -202,7 +202,7 @@ def load_suite(path: Path) -> LoadedSuite:
         raise SuiteError(f"{path}: is a list of suites; name one of its suites instead{example}")
     table = validated(path, content, SuiteFile)
     digest = hashlib.sha256(raw)
-    flag_sets = _load_flag_sets(_files(path, "flagset_files", table.flagset_files), digest.update)
+    flag_sets = load_flag_sets(_files(path, "flagset_files", table.flagset_files), digest.update)
     table, origins = with_variant_files(path, table, digest.update)
     for name, file in origins.items():
         with errors_name(file):
@@ -247,7 +247,15 @@ def _files(path: Path, key: str, names: Sequence[str]) -> list[Path]:
         return [file_beside(path, key, name) for name in names]
 
 
-def _load_flag_sets(files: Iterable[Path], add_to_hash: Callable[[bytes], None]) -> dict[str, FlagSet]:
+def load_flag_sets(files: Iterable[Path], add_to_hash: Callable[[bytes], None] = lambda _: None) -> dict[str, FlagSet]:
+    """The flag sets of some files, by name.
+
+    Args:
+        add_to_hash: Is given the bytes of each file.
+
+    Raises:
+        SuiteError: A file is wrong, or two of them define the same; the message names file, table and key.
+    """
     flag_sets: dict[str, FlagSet] = {}
     origin: dict[str, Path] = {}
     for path in files:

@@ -1,0 +1,269 @@
+"""The changes of a variant that a search tries: flag sets, plugins with their switches, and several together."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from itertools import combinations
+
+from harness.bisect.variants import Use, Way, parts_between, uses_of
+from harness.errors import SuiteError
+from harness.files import shipped
+from harness.plugins import PLUGINS, Applied, Plugin, apply_plugin
+from harness.plugins.chain import arrange, place_of
+from harness.plugins.options import check_options, options_of, switches_of
+from harness.suite.cells import covers
+from harness.suite.flags import find_trap, normalised
+from harness.suite.load import Device, FlagSet, Suite, load_flag_sets
+from harness.toolchain.tools import flag_name, merge_flags
+
+# The most promising first: what a flag's name has of these decides. Plugins are as promising as layouts, and with a
+# switch the other way as what is fused.
+_PROMISE = (
+    re.compile(r"preprocessing|transpose|im2col"),
+    re.compile(r"opt-level"),
+    re.compile(r"data-tiling|encoding|ukernel|mmt4d|inner-tiled|tile-bytes"),
+    re.compile(r"dispatch-creation|flow|fus"),
+    re.compile(r"vector|distribution|number-of-threads|softmax|reassociate"),
+)
+_PLUGINS, _SWITCHED = 0, 3
+# Plugins that rewrite after the phase `input`, where the phases do not tell their order: what later ones look for, the
+# earlier ones make. Those of other packages come between.
+_FIRST = ("ingress-canonicalize", "channels-last", "share-concat")
+_LAST = ("isolate", "tuned")
+_NO_PART_OF_A_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """Something that a search adds to a variant, or changes in it.
+
+    Attributes:
+        name: Unique among the changes of a search, and fit for a variant: `o3`, `channels-last`, `isolate.depthwise`.
+        parts: What it is made of, for people: `--iree-opt-level=O3`, `plugin channels-last`.
+        purpose: What it is for, in a phrase; "": nobody said.
+        way: The flags and plugins that it brings. A plugin that the variant has already gets these options.
+        excludes: Names of the changes that it cannot go together with.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    purpose: str
+    way: Way
+    excludes: frozenset[str] = frozenset()
+
+
+def changes_for(
+    suite: Suite, start: Way, device: Device, toolchain: str, *, without: Collection[str] = ()
+) -> tuple[Change, ...]:
+    """All changes of a way to compile and run that are worth a try on a device, the most promising first.
+
+    They are the flag sets of the suite's variants, those that come with the harness, and the registered plugins that
+    need no option, each as it is and with each of its switches the other way.
+
+    Args:
+        toolchain: Release of IREE.
+        without: Shell patterns on names of changes and of plugins; what they match is left out.
+
+    Returns:
+        Those that fit backend and release, that the start does not have, and that can go together with it.
+
+    Raises:
+        SuiteError: A file of flag sets that comes with the harness is wrong.
+    """
+    rules = _Rules(start, device)
+    known, found = {rules.identity(start)}, dict[str, Change]()
+    offered = [*_of_plugins(start, device, toolchain), *_of_flag_sets(suite, device, toolchain)]
+    for _, change in sorted(offered, key=lambda pair: pair[0]):
+        way = rules.together(change)
+        if _is_unwanted(change, without) or way is None or rules.identity(way) in known:
+            continue
+        known.add(rules.identity(way))
+        parts = tuple(part.words for part in parts_between(start, way))
+        found[change.name] = replace(change, parts=parts)
+    excluded: dict[str, set[str]] = {name: set() for name in found}
+    for one, other in combinations(found.values(), 2):
+        if rules.together(one, other) is None:
+            excluded[one.name].add(other.name)
+            excluded[other.name].add(one.name)
+    return tuple(replace(change, excludes=frozenset(excluded[name])) for name, change in found.items())
+
+
+def groups(changes: Sequence[Change]) -> tuple[tuple[Change, ...], ...]:
+    """The changes as alternatives: those of one group exclude each other, so at most one of them can be chosen.
+
+    Each change is in the first group that it can be in. Changes of different groups may exclude each other too;
+    `combine` tells.
+    """
+    found: list[list[Change]] = []
+    for change in changes:
+        fitting = (group for group in found if all(other.name in change.excludes for other in group))
+        group = next(fitting, None)
+        if group is None:
+            found.append(group := [])
+        group.append(change)
+    return tuple(map(tuple, found))
+
+
+def combine(start: Way, changes: Sequence[Change]) -> Way | None:
+    """The start with some changes, whatever their order; None where two of them exclude each other."""
+    if any(one.name in other.excludes for one, other in combinations(changes, 2)):
+        return None
+    return _joined(start, changes)
+
+
+# --------------------------------------------------------------------------------------------------- what there is
+
+
+def _of_flag_sets(suite: Suite, device: Device, toolchain: str) -> Iterator[tuple[float, Change]]:
+    """The flag sets of the suite and of the harness that fit, each with its promise; the suite's win."""
+    sets = load_flag_sets(sorted(shipped("flagsets").glob("*.toml")))
+    sets |= {flag_set.name: flag_set for variant in suite.variants for flag_set in variant.flag_sets}
+    for name, flag_set in sets.items():
+        if _fits(flag_set, device, toolchain):
+            label = f"{name}-flags" if name in PLUGINS.names else name
+            way = Way(flags=flag_set.compile, run_flags=flag_set.run)
+            yield _promise(flag_set.compile), Change(name=label, parts=(), purpose=flag_set.description, way=way)
+
+
+def _promise(flags: Sequence[str]) -> int:
+    names = [flag_name(flag) for flag in flags]
+    hits = (place for place, pattern in enumerate(_PROMISE) if any(map(pattern.search, names)))
+    return next(hits, len(_PROMISE))
+
+
+def _of_plugins(start: Way, device: Device, toolchain: str) -> Iterator[tuple[float, Change]]:
+    """The plugins that fit, and their switches, each with its promise."""
+    for name in sorted(PLUGINS.names, key=_order_of):
+        try:
+            plugin = PLUGINS.find(name)
+            options = options_of(plugin.options, name)
+        except SuiteError:  # a package that is broken is no one's choice here
+            continue
+        uses = [use for use in start.plugins if use.name == name]
+        if any(option.required for option in options) or len(uses) > 1 or not _fits(plugin, device, toolchain):
+            continue
+        given = dict(uses[0].options) if uses else {}
+        usual = {option.name: option.default for option in options}
+        label = _NO_PART_OF_A_NAME.sub("-", name)
+        yield _PLUGINS, _of_plugin(label, plugin, given)
+        for switch in switches_of(plugin.options):
+            is_on = bool(given.get(switch, usual[switch]))
+            change = _of_plugin(f"{label}.{'no-' if is_on else ''}{switch}", plugin, {**given, switch: not is_on})
+            yield _SWITCHED, replace(change, purpose=f"{change.purpose}; {switch} = {str(not is_on).lower()}")
+
+
+def _of_plugin(name: str, plugin: Plugin[object], options: dict[str, object]) -> Change:
+    way = Way(plugins=uses_of([(plugin.name, options)]))
+    return Change(name=name, parts=(), purpose=plugin.description, way=way)
+
+
+def _fits(limited: FlagSet | Plugin[object], device: Device, toolchain: str) -> bool:
+    return (not limited.backends or device.backend in limited.backends) and covers(limited.toolchains, toolchain)
+
+
+def _is_unwanted(change: Change, without: Collection[str]) -> bool:
+    names = {change.name, *(use.name for use in change.way.plugins)}
+    return any(fnmatchcase(name, pattern) for name in names for pattern in without)
+
+
+# ------------------------------------------------------------------------------------------------ what goes together
+
+
+class _Rules:
+    """What can go together on a device, with a start."""
+
+    def __init__(self, start: Way, device: Device) -> None:
+        self._start = start
+        self._device = device
+        self._applied: dict[str, Applied] = {}
+
+    def together(self, *changes: Change) -> Way | None:
+        """The start with some changes; None where that cannot be, or would do nothing."""
+        try:
+            way = _joined(self._start, changes)
+            if way is None:
+                return None
+            flags = merge_flags(self._device.compile_flags, way.flags)
+            arrange([self._plugin(use) for use in way.plugins], flags, "plugins")
+        except SuiteError:
+            return None
+        does_nothing = any(not self._plugin(use).steps for change in changes for use in change.way.plugins)
+        return None if does_nothing or find_trap(flags) else way
+
+    def identity(self, way: Way) -> str:
+        """Equal for two ways that mean the same."""
+        return json.dumps(
+            [
+                normalised(merge_flags(self._device.compile_flags, way.flags)),
+                normalised(way.run_flags),
+                [[use.name, self._plugin(use).options] for use in way.plugins],
+            ],
+            sort_keys=True,
+        )
+
+    def _plugin(self, use: Use) -> Applied:
+        """A plugin with options, which costs a look at all of its sources.
+
+        Raises:
+            SuiteError: It refuses them.
+        """
+        key = json.dumps([use.name, dict(use.options)], sort_keys=True)
+        if key not in self._applied:
+            self._applied[key] = apply_plugin(use.name, use.options)
+        return self._applied[key]
+
+
+def _joined(start: Way, changes: Sequence[Change]) -> Way | None:
+    """The start with some changes; None where two of them give a flag other values, or a plugin other options."""
+    ways = [change.way for change in sorted(changes, key=lambda change: change.name)]
+    for one, other in combinations(ways, 2):
+        if _differ(one.flags, other.flags) or _differ(one.run_flags, other.run_flags):
+            return None
+        if {use.name for use in one.plugins} & {use.name for use in other.plugins}:
+            return None
+    return Way(
+        flags=merge_flags(start.flags, *(way.flags for way in ways)),
+        run_flags=merge_flags(start.run_flags, *(way.run_flags for way in ways)),
+        plugins=_with_plugins(start.plugins, [use for way in ways for use in way.plugins]),
+    )
+
+
+def _differ(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two groups of flags give a flag of the same name other values."""
+    values = [
+        {name: normalised(flag for flag in flags if flag_name(flag) == name) for name in map(flag_name, flags)}
+        for flags in (one, other)
+    ]
+    return any(values[1].get(name, value) != value for name, value in values[0].items())
+
+
+def _with_plugins(start: Sequence[Use], added: Sequence[Use]) -> tuple[Use, ...]:
+    """A start's plugins in their own order, with others at their places; one that is there gets other options."""
+    chain = list(start)
+    for use in sorted(added, key=_place_of):
+        at = next((number for number, other in enumerate(chain) if other.name == use.name), None)
+        if at is not None:
+            chain[at] = use
+            continue
+        after = (number for number, other in enumerate(chain) if _place_of(other) > _place_of(use))
+        chain.insert(next(after, len(chain)), use)
+    return tuple(chain)
+
+
+def _place_of(use: Use) -> tuple[float, int]:
+    """Where a plugin stands in a chain: by its first step's place in the compiler, then by what it makes for others."""
+    plugin = PLUGINS.find(use.name)
+    options = check_options(plugin.options, use.options, where="plugins", owner=use.name, noun="option")
+    places = (place for step in plugin.steps(options) if (place := place_of(step)) is not None)
+    first = next(places, None)
+    return math.inf if first is None else first[0], _order_of(use.name)
+
+
+def _order_of(name: str) -> int:
+    order = (*_FIRST, "", *_LAST)
+    return order.index(name) if name in order else len(_FIRST)

@@ -1,0 +1,193 @@
+"""What a search may change: which changes are offered for a device and a start, and what goes together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.bisect.variants import Way, uses_of
+from harness.plugins import PLUGINS, Flags, NoOptions, Plugin, Rewrite, Step, TuningSpec, written_file
+from harness.suite.load import FlagSet
+from harness.tune import changes as room
+from harness.tune.changes import Change, changes_for, combine, groups
+from tests.builders import a_device, a_suite, a_variant, register
+
+STOCK = Way()
+O2, O3 = "--iree-opt-level=O2", "--iree-opt-level=O3"
+TILING, EARLY = "--iree-dispatch-creation-data-tiling", "--iree-global-opt-data-tiling"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switches:
+    """One on, one off, and a number."""
+
+    wide: bool = True
+    deep: bool = False
+    size: int = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Required:
+    """A text that has no default."""
+
+    text: str
+
+
+def plugin(name: str, *steps: Step, options: type[Any] = NoOptions, **limits: Any) -> Plugin[Any]:
+    return Plugin(name=name, version="1", description=f"does {name}", options=options, steps=lambda _: steps, **limits)
+
+
+def flags(name: str, *compile_flags: str, **limits: Any) -> FlagSet:
+    return FlagSet(name=name, description=f"gives {name}", compile=compile_flags, **limits)
+
+
+Offer = Callable[..., tuple[Change, ...]]
+
+
+@pytest.fixture
+def offer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Offer:
+    """The changes where only these plugins and flag sets are there."""
+    monkeypatch.setattr(room, "shipped", lambda _: tmp_path)
+
+    def offered(*given: Plugin[Any] | FlagSet, start: Way = STOCK, without: tuple[str, ...] = ()) -> tuple[Change, ...]:
+        register(monkeypatch, PLUGINS.group, *((one.name, one) for one in given if isinstance(one, Plugin)))
+        flag_sets = tuple(one for one in given if isinstance(one, FlagSet))
+        suite = a_suite(a_variant("stock", flag_sets=flag_sets))
+        return changes_for(suite, start, a_device(compile_flags=(O2,)), "3.13.0", without=without)
+
+    return offered
+
+
+def names(changes: tuple[Change, ...]) -> list[str]:
+    return [change.name for change in changes]
+
+
+def test_a_plugin_comes_as_it_is_and_with_each_switch_the_other_way(offer: Offer) -> None:
+    first, wide, deep = offer(plugin("tile", Flags(compile=("--tile",)), options=Switches))
+    assert (first.name, first.parts, first.purpose) == ("tile", ("plugin tile",), "does tile")
+    assert (wide.name, wide.parts) == ("tile.no-wide", ("plugin tile", "tile: wide = false"))
+    assert (deep.name, deep.purpose) == ("tile.deep", "does tile; deep = true")
+    assert groups((first, wide, deep)) == ((first, wide, deep),)
+
+
+def test_switches_of_a_plugin_that_the_start_has_keep_its_other_options(offer: Offer) -> None:
+    start = Way(plugins=uses_of([("tile", {"size": 8, "wide": False})]))
+    changes = offer(plugin("tile", Flags(compile=("--tile",)), options=Switches), start=start)
+    assert [(change.name, change.parts) for change in changes] == [
+        ("tile.wide", ("tile: wide = true",)),
+        ("tile.deep", ("tile: deep = true",)),
+    ]
+    assert combine(start, changes[:1]) == Way(plugins=uses_of([("tile", {"size": 8, "wide": True})]))
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        plugin("spec", options=Required),
+        plugin("gpu", Flags(compile=("--gpu",)), backends=("cuda",)),
+        plugin("old", Flags(compile=("--old",)), toolchains="<3"),
+        plugin("idle"),
+        flags("gpu", "--gpu", backends=("cuda",)),
+        flags("old", "--old", toolchains="<3"),
+        flags("as-the-device", O2),
+        flags("cancelled", TILING, EARLY),
+    ],
+)
+def test_what_does_not_fit_or_does_nothing_is_not_offered(one: Plugin[Any] | FlagSet, offer: Offer) -> None:
+    assert offer(one) == ()
+
+
+def test_what_the_start_has_or_cannot_go_with_is_not_offered(offer: Offer) -> None:
+    spec = TuningSpec(file=written_file("a.mlir", "module {}"))
+    start = Way(flags=(TILING,), plugins=uses_of([("one", {})]))
+    given = plugin("one", spec), plugin("two", spec), flags("tiling", f"{TILING}=true"), flags("early", EARLY)
+    assert offer(*given, start=start) == ()
+
+
+def test_names_of_changes_and_of_plugins_are_left_out_by_pattern(offer: Offer) -> None:
+    given = plugin("tile", Flags(compile=("--tile",)), options=Switches), flags("o1", "--iree-opt-level=O1")
+    assert names(offer(*given, flags("o3", O3), without=("tile", "*3"))) == ["o1"]
+
+
+def test_equal_changes_are_offered_once_and_a_flag_set_called_like_a_plugin_has_another_name(offer: Offer) -> None:
+    given = plugin("same", Flags(compile=("--a",))), flags("same", "--b"), flags("again", "-b=true")
+    assert names(offer(*given)) == ["same", "same-flags"]
+
+
+def test_the_most_promising_come_first(offer: Offer) -> None:
+    given = [
+        flags("loops", "--iree-llvmcpu-loop-unrolling"),
+        flags("peel", "--iree-llvmcpu-vector-pproc-strategy=peel"),
+        flags("fuse", "--iree-dispatch-creation-fuse-multi-use"),
+        flags("tiling", TILING),
+        flags("o3", O3),
+        flags("im2col", "--iree-global-opt-use-im2col-for-convs"),
+        plugin("tile", Flags(compile=("--tile",)), options=Switches),
+    ]
+    assert names(offer(*given)) == [
+        *("tile", "im2col", "o3", "tiling", "tile.no-wide", "tile.deep", "fuse", "peel", "loops")
+    ]
+
+
+def test_alternatives_exclude_each_other(offer: Offer) -> None:
+    spec = TuningSpec(file=written_file("a.mlir", "module {}"))
+    changes = offer(
+        plugin("one", spec),
+        plugin("two", spec),
+        flags("o3", O3),
+        flags("o1", "--iree-opt-level=O1"),
+        flags("o3-and-more", O3, "--more"),
+        flags("tiling", TILING),
+        flags("early", EARLY),
+    )
+    found = [sorted(change.name for change in group) for group in groups(changes)]
+    assert found == [["one", "two"], ["o1", "o3"], ["o3-and-more"], ["early", "tiling"]]
+    by_name = {change.name: change for change in changes}
+    assert combine(STOCK, [by_name["o1"], by_name["o3-and-more"]]) is None
+    together = combine(STOCK, [by_name["o3"], by_name["o3-and-more"], by_name["early"]])
+    assert together == Way(flags=(EARLY, O3, "--more"))
+
+
+def rewriting(name: str, phase: str = "input") -> Plugin[Any]:
+    return plugin(name, Rewrite(function="harness.rewrites.isolated:isolate_convolutions", phase=phase))
+
+
+ORDER = ("ingress-canonicalize", "channels-last", "share-concat", "another", "isolate", "tuned", "late", "spec")
+
+
+@given(st.permutations(ORDER), st.integers(0, len(ORDER)))
+def test_plugins_come_in_the_order_of_their_phases_and_of_what_they_make(given: list[str], split: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        plugins = [rewriting(name) for name in ORDER[:-2]]
+        plugins += [rewriting("late", "flow"), plugin("spec", TuningSpec(file=written_file("a.mlir", "module {}")))]
+        register(patch, PLUGINS.group, *((one.name, one) for one in plugins))
+        changes = [
+            Change(name=name, parts=(), purpose="", way=Way(plugins=uses_of([(name, {})]))) for name in given[split:]
+        ]
+        start = Way(plugins=uses_of((name, {}) for name in ORDER if name in given[:split]))
+        way = combine(start, changes)
+        assert way is not None
+        assert [use.name for use in way.plugins] == list(ORDER)
+
+
+def test_the_starts_plugins_keep_their_own_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, PLUGINS.group, *((name, rewriting(name)) for name in ORDER))
+    start = Way(plugins=uses_of([("tuned", {}), ("channels-last", {})]))
+    added = Change(name="isolate", parts=(), purpose="", way=Way(plugins=uses_of([("isolate", {})])))
+    way = combine(start, [added])
+    assert way is not None
+    assert [use.name for use in way.plugins] == ["isolate", "tuned", "channels-last"]
+
+
+def test_what_comes_with_the_harness() -> None:
+    changes = changes_for(a_suite(a_variant()), STOCK, a_device(), "3.13.0", without=("tuned",))
+    assert {"channels-last", "isolate", "isolate.depthwise", "share-concat.no-padding"} <= set(names(changes))
+    assert not {"tuning-spec", "tuned"} & set(names(changes))
+    assert all(change.purpose and change.parts for change in changes)
+    assert all(combine(STOCK, [change]) not in (None, STOCK) for change in changes)
