@@ -66,7 +66,7 @@ COMMANDS = {
     ),
     "list": ("run:list_cases", "Show a suite's cases, and which of them would be skipped here and why."),
     "new": ("new:new_app", "Begin a plugin or a suite of your own, or write out the suites of the harness."),
-    "plot": ("plot:plot", "Draw a run, a comparison, an explanation, or a series of a results folder."),
+    "plot": ("plot:plot", "Draw a run, a comparison, an explanation, a tuning, or a series of a results folder."),
     "plugins": (
         "inspect:plugins",
         "Show the plugins, builders and peers that installed packages register, with their options.",

@@ -1,4 +1,4 @@
-"""`harness plot`: pictures of a run, a comparison, an explanation, or of a series of a results folder."""
+"""`harness plot`: pictures of a run, a comparison, an explanation, a tuning, or of a series of a results folder."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from harness.history.open import History, open_history
 from harness.history.series import choose_series, reference_of, series_rows, usable_runs
 from harness.options import Count, Patterns
 from harness.plots.canvas import THEMES, Format
-from harness.plots.pictures import draw, kinds_of, pictures_of
+from harness.plots.pictures import Source, draw, kinds_of, pictures_of
 from harness.plots.timeline import draw_timeline
 from harness.progress import Terminal
 from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
+from harness.records.tuning import Tuning
 from harness.report.run_report import Report, build_report
 from harness.stages.reporting import load_any
 from harness.store.comparison_directory import is_comparison
@@ -45,10 +46,12 @@ class PlotOptions:
     """What a user can choose about a picture.
 
     Attributes:
-        path: The directory of a run, a comparison or an explanation; for a timeline a folder of runs, or its URL.
+        path: The directory of a run, a comparison, an explanation or a tuning; for a timeline a folder of runs, or its
+            URL.
         out: The picture's file; its name ends in .svg or .png. With --kind all, a folder for all of them.
         kind: What to draw; all: every picture that there is of it, in both themes and formats. By default forest of a
-            comparison, waterfall of an explanation, roofline of a run, and timeline of a folder of runs.
+            comparison, waterfall of an explanation, race of a tuning, roofline of a run, and timeline of a folder of
+            runs.
         theme: For a light page or a dark one.
         patterns: Only these cases.
         series: Of a timeline: the series' id, or its case's name (its latency), or `case metric`; shell patterns.
@@ -59,7 +62,9 @@ class PlotOptions:
     path: str
     _: KW_ONLY
     out: Path
-    kind: Literal["forest", "variants", "memory", "releases", "roofline", "timeline", "waterfall", "all"] | None = None
+    kind: (
+        Literal["forest", "variants", "memory", "releases", "roofline", "timeline", "waterfall", "race", "all"] | None
+    ) = None
     theme: Literal["light", "dark"] = "light"
     patterns: Patterns = ()
     series: str | None = None
@@ -69,13 +74,13 @@ class PlotOptions:
 
 @app.command
 def plot(options: PlotOptions) -> int:
-    """Draw a run, a comparison, an explanation, or a series of a results folder.
+    """Draw a run, a comparison, an explanation, a tuning, or a series of a results folder.
 
     forest: ratios with their intervals; of a comparison, or of a run's variants against its baseline. variants: bars
     of what each variant of a model takes. memory: latency against memory, with the Pareto front. roofline: what each
     case computes a second, below what the machine's cores and memory allow. timeline: one series over all runs, with
     its change points. releases: each case of a run over its releases of IREE, beside the first one. waterfall: from the
-    latency of base to that of head, a bar for each part that changed.
+    latency of base to that of head, a bar for each part that changed. race: the candidates of a tuning over its budget.
     """
     if options.kind == "all":
         with _folder(options.out):
@@ -96,7 +101,7 @@ def _plot(options: PlotOptions, picture: Format | None) -> int:
         raise UsageError(
             f"{options.path}: is a bisect, of which there is no picture; draw a run of several releases instead"
         )
-    source = found if isinstance(found, Comparison | Explanation) else build_report(found)
+    source = found if isinstance(found, Comparison | Explanation | Tuning) else build_report(found)
     _refuse_timeline(options, source)
     keep = _keep(options, _cases(source))
     if picture is None or options.kind == "all":
@@ -104,6 +109,7 @@ def _plot(options: PlotOptions, picture: Format | None) -> int:
             source if isinstance(source, Comparison) else None,
             source if isinstance(source, Report) else None,
             explanation=source if isinstance(source, Explanation) else None,
+            tuning=source if isinstance(source, Tuning) else None,
             formats=_FORMATS.values(),
             keep=keep,
             top=options.top,
@@ -116,14 +122,16 @@ def _plot(options: PlotOptions, picture: Format | None) -> int:
     return ExitCode.OK
 
 
-def _cases(source: Comparison | Report | Explanation) -> list[str]:
+def _cases(source: Source) -> list[str]:
     """What may be chosen of it."""
     if isinstance(source, Explanation):
         return [source.case]
+    if isinstance(source, Tuning):
+        return [f"{source.model}/{source.start}@{source.device}"]
     return [row.case for row in (source.rows if isinstance(source, Comparison) else source.rows())]
 
 
-def _refuse_timeline(options: PlotOptions, source: Comparison | Report | Explanation) -> None:
+def _refuse_timeline(options: PlotOptions, source: Source) -> None:
     """Refuse what is for folders of runs only."""
     what, kinds = kinds_of(source)
     if options.kind == "timeline" or options.series is not None:

@@ -1,4 +1,4 @@
-"""Every picture of a comparison, a run or an explanation: which kinds there are of it, one by its kind, or all."""
+"""Every picture of a comparison, a run, an explanation or a tuning: which kinds there are, one by its kind, or all."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ from harness.errors import RunError, UsageError
 from harness.plots.canvas import THEMES, Format, Theme, ThemeName
 from harness.plots.forest import draw_forest
 from harness.plots.memory import draw_memory
+from harness.plots.race import draw_race
 from harness.plots.releases import draw_releases
 from harness.plots.roofline import draw_roofline
 from harness.plots.variants import draw_variants
 from harness.plots.waterfall import draw_waterfall
 from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
+from harness.records.tuning import Tuning
 from harness.report.comparison_words import headline
 from harness.report.names import tidy
 from harness.report.page import Picture
 from harness.report.run_report import Report
 from harness.report.run_words import verdict
 
-Kind = Literal["forest", "variants", "memory", "releases", "roofline", "timeline", "waterfall"]
+Kind = Literal["forest", "variants", "memory", "releases", "roofline", "timeline", "waterfall", "race"]
 COMPARISON_KINDS: tuple[Kind, ...] = ("forest",)
 RUN_KINDS: tuple[Kind, ...] = ("roofline", "forest", "variants", "memory", "releases")
 EXPLANATION_KINDS: tuple[Kind, ...] = ("waterfall",)
+TUNING_KINDS: tuple[Kind, ...] = ("race",)
 # What a picture is called where a page lists it, and what it is about for those who do not see it.
 TITLES: dict[Kind, str] = {
     "forest": "Ratios with their intervals",
@@ -35,6 +38,7 @@ TITLES: dict[Kind, str] = {
     "roofline": "Roofline",
     "timeline": "History of a series",
     "waterfall": "From base to head, part by part",
+    "race": "The race of a tuning",
 }
 _ONLY_RUNS: Mapping[Kind, Callable[[Report, Theme, Format, int | None], bytes]] = {
     "variants": draw_variants,
@@ -46,16 +50,21 @@ _ONLY_RUNS: Mapping[Kind, Callable[[Report, Theme, Format, int | None], bytes]] 
 Keep = Callable[[str], bool]
 
 
-def kinds_of(source: Comparison | Report | Explanation) -> tuple[str, tuple[Kind, ...]]:
+Source = Comparison | Report | Explanation | Tuning
+
+
+def kinds_of(source: Source) -> tuple[str, tuple[Kind, ...]]:
     """What is to be drawn, in words, and which pictures there are of it, the usual one first."""
     if isinstance(source, Comparison):
         return "a comparison", COMPARISON_KINDS
+    if isinstance(source, Tuning):
+        return "a tuning", TUNING_KINDS
     return ("an explanation", EXPLANATION_KINDS) if isinstance(source, Explanation) else ("a run", RUN_KINDS)
 
 
 def draw(
     kind: Kind,
-    source: Comparison | Report | Explanation,
+    source: Source,
     theme: Theme,
     picture: Format,
     *,
@@ -81,6 +90,8 @@ def draw(
     try:
         if isinstance(source, Explanation):
             return draw_waterfall(source, theme, picture, top)
+        if isinstance(source, Tuning):
+            return draw_race([source], theme, picture)
         if isinstance(source, Comparison) or kind == "forest":
             return draw_forest(source, theme, picture, top, keep)
         kept = _kept(source, keep)
@@ -105,6 +116,7 @@ def pictures_of(
     report: Report | None = None,
     *,
     explanation: Explanation | None = None,
+    tuning: Tuning | None = None,
     formats: Iterable[Format] = ("png",),
     themes: Iterable[ThemeName] = ("light", "dark"),
     kinds: Iterable[Kind] = (),
@@ -119,16 +131,27 @@ def pictures_of(
         comparison: What is compared.
         report: The run whose variants are drawn, such as the comparison's head.
         explanation: Of one case.
+        tuning: Of one model.
         kinds: Only these (default: all that there are).
     """
     several = report is not None and len(report.facts.toolchains) > 1
     releases: tuple[Kind, ...] = ("releases",) if several else ()
-    wanted: tuple[Kind, ...] = tuple(kinds) or ("forest", "variants", "memory", "roofline", *releases, "waterfall")
+    wanted: tuple[Kind, ...] = tuple(kinds) or (
+        "forest",
+        "variants",
+        "memory",
+        "roofline",
+        *releases,
+        "waterfall",
+        "race",
+    )
     pictures: dict[str, bytes] = {}
     for kind in wanted:
-        source: Comparison | Report | Explanation | None = report
+        source: Source | None = report
         if kind in EXPLANATION_KINDS:
             source = explanation
+        elif kind in TUNING_KINDS:
+            source = tuning
         elif kind in COMPARISON_KINDS and comparison is not None:
             source = comparison
         if source is None:

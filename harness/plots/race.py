@@ -6,7 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
-from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, cut, left_out_text, paint, width_px
+from harness.plots.canvas import (
+    BODY,
+    MARGIN,
+    POINTS_PER_PIXEL,
+    SMALL,
+    WIDTH,
+    Canvas,
+    Format,
+    Theme,
+    cut,
+    left_out_text,
+    paint,
+    width_px,
+)
 from harness.records.tuning import Moment, Tuning
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.tune_page import answer
@@ -45,17 +58,16 @@ def draw_race(tunings: Sequence[Tuning], theme: Theme, picture: Format, top: int
     def draw(canvas: Canvas, y: float) -> None:
         for found in drawn:
             if len(drawn) > 1:
-                head = cut(answer(found), WIDTH - 2 * MARGIN, BODY, bold=True)
+                head = cut(_title(found), WIDTH - 2 * MARGIN, BODY, bold=True)
                 canvas.text(MARGIN, y + _HEAD / 2, head, bold=True)
             _draw_panel(canvas, found, y + panel - _BELOW - plot, plot)
             y += panel
 
     first = drawn[0]
-    one = f"{first.model} on {first.device}: the race from {first.start}"
     lines = [answer(first)] if len(drawn) == 1 else ["Ratios beside the start of each search, over its budget."]
     foot = [
-        "Line: the best so far. Dots: candidates of the whole program, when each was last timed; the race of a "
-        "candidate flatters it, the last ratio is a confirmed one where the report says so.",
+        "Line: the best so far. Dots: candidates of the whole program, when each was last timed; filled ones were the "
+        "best then, a triangle lies above the axis.",
         left_out_text(len(raced) - len(drawn)),
     ]
     return paint(
@@ -63,12 +75,16 @@ def draw_race(tunings: Sequence[Tuning], theme: Theme, picture: Format, top: int
         picture,
         draw,
         kind="Race",
-        title=one if len(drawn) == 1 else f"{plural(len(drawn), 'race')} of {first.suite}",
+        title=_title(first) if len(drawn) == 1 else f"{plural(len(drawn), 'race')} of {first.suite}",
         lines=lines,
         above=16,
         height=panel * len(drawn) + 8,
         foot=[line for line in foot if line],
     )
+
+
+def _title(found: Tuning) -> str:
+    return f"{found.model} on {found.device}, beside {found.start}"
 
 
 def best_so_far(found: Tuning) -> list[tuple[float, float]]:
@@ -77,12 +93,30 @@ def best_so_far(found: Tuning) -> list[tuple[float, float]]:
     return [*best, (max(found.spent_s, best[-1][0]), best[-1][1])]
 
 
+def race_winner(found: Tuning) -> Moment | None:
+    """The last that was the best."""
+    return next((moment for moment in reversed(found.moments) if moment.best), None)
+
+
+def race_axis(found: Tuning) -> RatioAxis:
+    """One on which the winner lies, whatever becomes of those that are far slower."""
+    axis = ratio_axis(((moment.ratio, None, None) for moment in found.moments), _FLOOR)
+    winner = race_winner(found)
+    return axis if winner is None or winner.ratio >= axis.low else ratio_axis([(winner.ratio, None, None)], _FLOOR)
+
+
+def race_clock(found: Tuning) -> tuple[float, str, float]:
+    """How many seconds its axis has, the unit of its ticks, and the seconds of that."""
+    end_s = max(found.budget_s, found.spent_s, *(moment.seconds for moment in found.moments))
+    unit, size = next((name, size) for limit, name, size in _UNITS if end_s <= limit)
+    return end_s, unit, size
+
+
 def _draw_panel(canvas: Canvas, found: Tuning, top: float, height: float) -> None:
     theme = canvas.theme
     axes = canvas.axes(MARGIN + _LEFT, top, WIDTH - 2 * MARGIN - _LEFT - _RIGHT, height)
-    end_s = max(found.budget_s, found.spent_s, *(moment.seconds for moment in found.moments))
-    unit, size = next((name, size) for limit, name, size in _UNITS if end_s <= limit)
-    axis = ratio_axis(((moment.ratio, None, None) for moment in found.moments), _FLOOR)
+    end_s, unit, size = race_clock(found)
+    axis = race_axis(found)
     _scale(axes, theme, axis, end_s / size)
     line = best_so_far(found)
     axes.plot(
@@ -94,23 +128,24 @@ def _draw_panel(canvas: Canvas, found: Tuning, top: float, height: float) -> Non
         zorder=3,
     )
     for best in (False, True):
-        moments = [moment for moment in found.moments if moment.best is best]
-        axes.plot(
-            [moment.seconds / size for moment in moments],
-            [min(max(moment.ratio, axis.low), axis.high) for moment in moments],
-            linestyle="none",
-            marker="o",
-            markersize=_MARK_PX * 0.75,
-            markerfacecolor=theme.tones["better"] if best else theme.ground,
-            markeredgecolor=theme.tones["better" if best else "same"],
-            zorder=5 if best else 4,
-            clip_on=False,
-        )
+        for beyond in (False, True):
+            moments = [m for m in found.moments if m.best is best and (m.ratio > axis.high) is beyond]
+            axes.plot(
+                [moment.seconds / size for moment in moments],
+                [min(moment.ratio, axis.high) for moment in moments],
+                linestyle="none",
+                marker="^" if beyond else "o",
+                markersize=_MARK_PX * POINTS_PER_PIXEL,
+                markerfacecolor=theme.tones["better"] if best else theme.ground,
+                markeredgecolor=theme.tones["better" if best else "same"],
+                zorder=5 if best else 4,
+                clip_on=False,
+            )
     _label(canvas, found, axis, top, height, end_s)
     middle = MARGIN + _LEFT + (WIDTH - 2 * MARGIN - _LEFT - _RIGHT) / 2
     canvas.text(middle, top + height + 32, f"spent of the budget ({unit})", size=SMALL, color=theme.muted,
                 align="center")  # fmt: skip
-    canvas.upright(MARGIN + 6, top + height / 2, f"time, divided by {cut('that of the start', height, SMALL)}")
+    canvas.upright(MARGIN + 6, top + height / 2, "ratio to the start")
 
 
 def _scale(axes: Axes, theme: Theme, axis: RatioAxis, end: float) -> None:
@@ -130,7 +165,7 @@ def _scale(axes: Axes, theme: Theme, axis: RatioAxis, end: float) -> None:
 
 def _label(canvas: Canvas, found: Tuning, axis: RatioAxis, top: float, height: float, end_s: float) -> None:
     """The name and the ratio of the last that was the best, beside its dot, on the side that has more room."""
-    winner: Moment | None = next((moment for moment in reversed(found.moments) if moment.best), None)
+    winner = race_winner(found)
     if winner is None:
         return
     left, length = MARGIN + _LEFT, WIDTH - 2 * MARGIN - _LEFT - _RIGHT
