@@ -12,7 +12,21 @@ from pathlib import Path
 from harness.records.tuning import Confirmation, Standing, Tried, TunedDispatch, Tuning
 from harness.remaining import duration
 from harness.report.data import Field, json_bytes, tabulate, to_csv
-from harness.report.page import Bullets, Code, Heading, Name, Page, Paragraph, Part, Sentence, Step, Steps, Table, Tone
+from harness.report.page import (
+    Bullets,
+    Code,
+    Heading,
+    Inline,
+    Name,
+    Page,
+    Paragraph,
+    Part,
+    Sentence,
+    Step,
+    Steps,
+    Table,
+    Tone,
+)
 from harness.report.units import interval_text, p_text, share, with_unit
 from harness.report.verdicts import MEASURED, TONES, marked
 from harness.store.tune_directory import SPEC_FILE, TUNING_VERSION, VARIANT_FILE
@@ -99,12 +113,13 @@ def _answer(found: Tuning) -> str:
             "give a longer --budget, and the search goes on from here."
         )
     timed = plural(len(_ranked(found)), "candidate")
-    tuned = sum(len(dispatch.tried) for dispatch in found.dispatches)
-    more = f" and {plural(tuned, 'configuration')} of its dispatches" if tuned else ""
+    if tuned := sum(len(dispatch.tried) for dispatch in found.dispatches):
+        timed += f" and {plural(tuned, 'configuration')} of its dispatches"
     best = ""
     if beside is not None and beside.ratio is not None:
-        best = f"; the best, {beside.head}, takes {interval_text(beside.ratio, beside.ci_low, beside.ci_high)} times it"
-    return f"{case}: nothing is confirmed faster than {found.start}, of {timed} that were timed{more}{best}."
+        ratio = interval_text(beside.ratio, beside.ci_low, beside.ci_high)
+        best = f", and the best, {beside.head}, takes {ratio} times as long"
+    return f"{case}: nothing is confirmed faster than {found.start}; {timed} were timed{best}."
 
 
 def beside_start(found: Tuning) -> Confirmation | None:
@@ -133,13 +148,15 @@ def _variant(found: Tuning, folder: Path) -> list[Part]:
         what = f"{plural(len(kept), 'dispatch', 'dispatches')} at {plural(places, 'place')} of the program"
         lines.append(("tuning spec ", Name((folder / SPEC_FILE).as_posix()), f": configurations of {what}"))
     file = os.path.relpath(folder / VARIANT_FILE, Path(found.suite).parent)  # as a suite's files are named
-    exported = ", once the suite has it (`harness export` also says where iree-compile begins)" if rewriting else ""
+    exported: tuple[Inline, ...] = ()
+    if rewriting:
+        exported = (", once the suite has it (", Name("harness export"), " also says where iree-compile begins)")
     return [
         Heading(f"The variant {found.variant}"),
         Bullets(lines),
         Paragraph("In the suite, above its first table:"),
         Code(f'variant_files = ["{file}"]', "sh"),
-        Paragraph(f"With plain iree-compile{exported}:"),
+        Paragraph(("With plain ", Name("iree-compile"), *exported, ":")),
         Code("\n".join(_by_hand(found, folder, exports=bool(rewriting))), "sh"),
     ]
 
@@ -180,7 +197,13 @@ def _confirmations(found: Tuning) -> list[Part]:
         Field(title="why", kind="sentence", value=_undecided),
     )
     tones = [TONES[one.verdict] for one in last]
-    return [Table(title="Measured by the rule of harness compare", columns=tabulate(fields, last), tones=tones)]
+    return [
+        Table(
+            title="Measured in fresh processes, by the rule of harness compare",
+            columns=tabulate(fields, last),
+            tones=tones,
+        )
+    ]
 
 
 def _undecided(one: Confirmation) -> str:
@@ -271,7 +294,7 @@ def _dispatches(found: Tuning) -> list[Part]:
         Field(title="places", value=lambda one: one.places, rank=2),
         Field(title="tried", value=lambda one: len(one.tried) or None, rank=2),
         Field(title="alone", kind="text", value=lambda one: interval_text(one.alone, None, None)),
-        Field(title="there", kind="text", value=lambda one: interval_text(one.whole, None, None)),
+        Field(title="in the program", kind="text", value=lambda one: interval_text(one.whole, None, None)),
         Field(title="kept", kind="text", value=lambda one: "yes" if one.kept else "no"),
         Field(title="the compiler's own configuration", kind="sentence", value=lambda one: one.own),
         Field(title="the winner's configuration", kind="sentence", value=lambda one: one.chosen),
@@ -287,7 +310,9 @@ def _dispatches(found: Tuning) -> list[Part]:
     ]
 
 
-_RATIOS = "Ratios of the winner to the compiler's own configuration: alone, and there, as a part of the whole program."
+_RATIOS = (
+    "Ratios: the winner's time divided by that of the compiler's own configuration, alone and in the whole program."
+)
 
 
 def _remark(dispatch: TunedDispatch) -> tuple[str, ...]:

@@ -1,0 +1,106 @@
+"""What is printed of a tuning: the answer, the variant and how to use it, and why to believe it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from io import StringIO
+from typing import Literal
+
+import pytest
+from hypothesis import given, settings
+from syrupy.assertion import SnapshotAssertion
+
+from harness.records.tuning import Tried, Tuning
+from harness.report import render
+from harness.report.tune_page import answer
+from tests.report.rendered import HOSTILE, require_ours
+from tests.report.tunings import CONFIRMATIONS, DISPATCHES, SINGLES, make_nothing, make_tuning
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown"])
+def test_the_report_of_a_variant(form: Literal["terminal", "markdown"], snapshot: SnapshotAssertion) -> None:
+    assert render(make_tuning(), form, width=110) == snapshot
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (
+            make_tuning(),
+            "rdb on cpu: tuned-rdb takes 0.338 [0.334, 0.342] times what stock takes (8.60 ms a call instead of 25.4 "
+            "ms), and its outputs agree.",
+        ),
+        (make_tuning(sentence="Said by the search."), "Said by the search."),
+        (
+            make_nothing(),
+            "rdb on cpu: nothing is confirmed faster than stock; 5 candidates were timed, and the best, "
+            "channels-last, takes 0.997 [0.991, 1.003] times as long.",
+        ),
+        (
+            make_nothing(confirmations=(), dispatches=DISPATCHES[:1]),
+            "rdb on cpu: nothing is confirmed faster than stock; 5 candidates and 3 configurations of its dispatches "
+            "were timed.",
+        ),
+        (
+            make_nothing(answer="budget too small", budget_s=60.0, confirmations=()),
+            "rdb on cpu: 60 s is too little to know whether anything is faster than stock; give a longer --budget, "
+            "and the search goes on from here.",
+        ),
+    ],
+)
+def test_the_answer(found: Tuning, sentence: str) -> None:
+    assert answer(found) == sentence
+
+
+def test_the_last_confirmation_of_a_pair_counts() -> None:
+    earlier = replace(CONFIRMATIONS[0], ratio=0.9, ci_low=0.89, ci_high=0.91)
+    text = render(make_tuning(confirmations=(earlier, *CONFIRMATIONS)), "terminal", width=200)
+    assert "0.900 [" not in text
+    assert text.count("0.338 [0.334, 0.342]") == 2  # in the answer and in the table
+
+
+def test_a_terminal_counts_what_was_not_timed() -> None:
+    many = tuple(
+        Tried(name=f"--f{number}", parts=(f"--f{number}",), standing="inert", reason="equal") for number in range(30)
+    )
+    text = " ".join(render(make_tuning(singles=(*SINGLES[:1], *many)), "terminal", width=200).split())
+    assert "equal code (30): --f0, --f1, --f2, --f3, --f4, --f5 (equal); and 24 more" in text
+    assert "--f29" not in text
+    assert "--f29" in render(make_tuning(singles=many), "markdown")
+
+
+def test_a_program_that_no_plugin_rewrites_is_exported_as_it_is() -> None:
+    found = make_tuning(plugins=(), spec="", flags=("--a=b c",))
+    text = render(found, "terminal", width=200)
+    assert "harness export suites/esrgan.toml rdb --out rdb\n" in text
+    assert "'--a=b c' -o tuned-rdb.vmfb" in text
+    assert "spec" not in text.partition("Measured")[0]
+
+
+def test_each_candidate_has_a_line_in_csv_and_the_document_has_all_of_it() -> None:
+    rows = list(csv.DictReader(StringIO(render(make_tuning(), "csv"))))
+    assert [row["of"] for row in rows].count("main_dispatch_2") == 3
+    assert rows[0]["name"] == "channels-last" and float(rows[0]["ratio"]) == 0.52
+    document = json.loads(render(make_tuning(), "json"))
+    assert document["schema_version"] == 1
+    assert document["plugins"][0] == ["channels-last", {"pad": True}]
+
+
+@settings(max_examples=30)
+@given(HOSTILE)
+def test_texts_from_anywhere_are_texts(text: str) -> None:
+    dispatch = replace(DISPATCHES[1], name=text, operation=text, own=text, chosen=text, reason=text)
+    tried = Tried(name=text, parts=(text,), standing="failed", reason=text, purpose=text)
+    found = make_tuning(
+        model=text,
+        variant=text,
+        flags=(text,),
+        notes=(text,),
+        singles=(tried,),
+        dispatches=(dispatch,),
+        command=(text,),
+    )
+    require_ours(render(found, "markdown"))
+    assert "\x1b" not in render(found, "terminal")

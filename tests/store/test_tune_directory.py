@@ -1,0 +1,118 @@
+"""What is kept of a search, and that one that was killed goes on where it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.errors import HarnessError, RunError
+from harness.report import render
+from harness.stages.reporting import load_any
+from harness.store.tune_directory import (
+    RECORD_FILE,
+    TUNING_FILE,
+    BegunTuning,
+    TuneDirectory,
+    load_tuning,
+    tunings_in,
+)
+from tests.report.tunings import make_tuning
+
+BEGUN = BegunTuning(
+    created="2026-11-22T03:50:12+00:00",
+    machine="a machine",
+    options={"model": "rdb", "budget_s": 900.0},
+    command=("harness", "tune"),
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A search in which two pieces of work are done."""
+    path = tmp_path / "tuned" / "rdb@cpu"
+    with TuneDirectory.create(path, BEGUN) as directory:
+        directory.remember("a", {"ratios": (0.5, None)}, 2.0)
+        directory.remember("b", "failed", 3.5)
+    return path
+
+
+def test_one_that_goes_on_remembers_what_was_done(place: Path) -> None:
+    later = replace(BEGUN, created="2026-11-23T03:50:12+00:00", options={**BEGUN.options, "budget_s": 1800.0})
+    with TuneDirectory.create(place, later, may_differ=("budget_s",)) as directory:
+        assert directory.remembered("a") == {"ratios": [0.5, None]}
+        assert directory.remembered("c") is None
+        assert directory.spent_s == 5.5
+        assert (directory.begun.created, directory.begun.options["budget_s"]) == (BEGUN.created, 1800.0)
+
+
+def test_a_line_that_was_cut_short_is_done_again_and_nothing_else(place: Path) -> None:
+    record = place / RECORD_FILE
+    record.write_bytes(record.read_bytes()[:-4])
+    with TuneDirectory.create(place, BEGUN) as directory:
+        assert (directory.remembered("a"), directory.remembered("b")) == ({"ratios": [0.5, None]}, None)
+        directory.remember("b", "right", 1.0)
+    with TuneDirectory.create(place, BEGUN) as directory:
+        assert (directory.remembered("b"), directory.spent_s) == ("right", 3.0)
+
+
+def test_a_damaged_line_is_told_in_a_sentence(place: Path) -> None:
+    record = place / RECORD_FILE
+    record.write_text(f"{{}}\n{record.read_text()}")
+    with (
+        pytest.raises(RunError, match=r"record\.jsonl: line 1 is damaged; remove it"),
+        TuneDirectory.create(place, BEGUN),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("begun", "words"),
+    [
+        (replace(BEGUN, machine="another"), "is a search of another machine"),
+        (replace(BEGUN, options={**BEGUN.options, "model": "mlp"}), "is a search with another model; give"),
+    ],
+)
+def test_another_search_is_not_mixed_with_it(place: Path, begun: BegunTuning, words: str) -> None:
+    with pytest.raises(HarnessError, match=words):
+        TuneDirectory.create(place, begun)
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(HarnessError, match="holds something else"):
+        TuneDirectory.create(tmp_path, BEGUN)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_two_harnesses_do_not_write_one_search(place: Path) -> None:
+    again = TuneDirectory.create(place, BEGUN)
+    with (
+        TuneDirectory.create(place, BEGUN),
+        pytest.raises(RunError, match="another harness is writing this search"),
+        again,
+    ):
+        pass
+
+
+def test_what_is_written_at_the_end_is_read_again(place: Path) -> None:
+    with pytest.raises(RunError, match="has not come to its end"):
+        load_any(place)
+    found = make_tuning(spec="#" * 200_000)
+    with TuneDirectory.create(place, BEGUN) as directory:
+        assert directory.write_suite("singles", "name = 'x'").read_text() == "name = 'x'"
+        variant = directory.write_variant("[variants.x]")
+        directory.write_variant("")
+        assert not variant.exists()
+        directory.finish(render(found, "json"), "# The report", {"race.svg": b"<svg/>"})
+    assert load_any(place) == found == load_tuning(place)
+    assert tunings_in(place.parent.parent) == tunings_in(place) == [place]
+
+
+def test_a_damaged_document_is_told_in_a_sentence(place: Path) -> None:
+    (place / TUNING_FILE).write_text('{"schema_version": 1}')
+    with pytest.raises(
+        RunError, match=r"tuning\.json: is damaged at id; call `harness tune` with the same --out again"
+    ):
+        load_tuning(place)
