@@ -12,6 +12,7 @@ from harness.cli.app import app
 from harness.cli.output import tell
 from harness.dashboard import make_dashboard
 from harness.dashboard.folder import require_replaceable
+from harness.dashboard.tunings import load_tunings
 from harness.errors import ExitCode
 from harness.history.changes import history_changes
 from harness.history.open import open_history
@@ -25,6 +26,7 @@ def dashboard(
     results: str = "results",
     *,
     out: Path,
+    tuned: tuple[Path, ...] = (),
     title: str = "IREE benchmarks",
     everything: Annotated[bool, Parameter(name="--all", negative="")] = False,
 ) -> int:
@@ -35,6 +37,7 @@ def dashboard(
     Args:
         results: The results folder, or its URL.
         out: The folder to make; one that holds an older dashboard is replaced, once the new one is whole.
+        tuned: Folders of `harness tune`, to be shown beside those in the results folder.
         title: What stands at the head of every page.
         everything: Runs with the tag experiment too, among them those of compare, selfcheck, ablate and bench.
     """
@@ -44,7 +47,8 @@ def dashboard(
     choice = None if everything else WITHOUT_EXPERIMENTS
     with Terminal() as progress, open_history(results, progress=progress, choice=choice) as history:
         changes = history_changes(history, progress=progress)
+        tunings = load_tunings([*tuned, *([] if is_url(results) else [Path(results)])], progress)
         made = datetime.now(timezone.utc)
-        make_dashboard(history, changes, out, progress, place=place, title=title, made=made)
+        make_dashboard(history, changes, out, progress, place=place, tunings=tunings, title=title, made=made)
     tell(str(out / "index.html"))
     return ExitCode.OK

@@ -22,12 +22,15 @@ from harness.dashboard.machines import controls, machine_changes, machines
 from harness.dashboard.means import mean_panels
 from harness.dashboard.overview import LATELY_DAYS, SPARK_HEIGHT, SPARK_WIDTH, is_small, known_changes, lately, suites
 from harness.dashboard.tables import Commands, change_list, run_files, run_list, series_files, series_list
+from harness.dashboard.tunings import TuningFacts, kind_of_part, pieces, tuning_facts
 from harness.history.changes import Change
 from harness.metrics import FLOORS
 from harness.progress import Progress
 from harness.records.comparison import VERDICTS
+from harness.records.tuning import Tuning
 from harness.report.units import share, unit_rules
 from harness.report.verdicts import MARKS
+from harness.text import printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,7 +52,7 @@ class Page:
     """One page.
 
     Attributes:
-        file: Its file's name; its template is called the same.
+        file: Its file's name; its template is called the same, but that of a tuning is one for all.
         nav: Which entry of the menu it belongs to.
         data: Scripts with data that it loads at once.
         scripts: Of static/, after those that all pages have.
@@ -64,6 +67,7 @@ class Page:
 
 _UPLOT = "vendor/uplot/uPlot.iife.min.js"
 _CHART = (_UPLOT, "bands.js", "releases.js", "chart.js", "chart_keys.js")
+_TUNING = ("tunings.js",)
 PAGES = (
     Page(file="index.html", title="Overview", nav="index.html", data=("means",), scripts=(*_CHART, "means.js")),
     Page(file="changes.html", title="Changes", nav="changes.html", data=("runs", "changes"), scripts=("changes.js",)),
@@ -78,10 +82,11 @@ PAGES = (
     Page(file="comparison.html", title="Comparison", nav="comparisons.html", scripts=("forest.js", "comparison.js")),
     Page(file="variants.html", title="Variants", nav="variants.html", data=("runs", "series"),
          scripts=("variants.js",)),
+    Page(file="tunings.html", title="Tunings", nav="tunings.html", scripts=_TUNING),
     Page(file="machines.html", title="Machines", nav="machines.html", data=("runs",), scripts=(*_CHART, "machines.js")),
 )  # fmt: skip
 _NAV = ("index.html", "changes.html", "all-series.html", "runs.html", "comparisons.html", "variants.html",
-        "machines.html")  # fmt: skip
+        "tunings.html", "machines.html")  # fmt: skip
 
 
 def make_dashboard(
@@ -91,6 +96,7 @@ def make_dashboard(
     progress: Progress,
     *,
     place: str = "results",
+    tunings: Sequence[Tuning] = (),
     title: str = "IREE benchmarks",
     made: datetime,
 ) -> None:
@@ -99,6 +105,7 @@ def make_dashboard(
     Args:
         changes: All that the history's series show.
         place: The results folder, as commands on the pages name it.
+        tunings: The newest first.
         made: Shown at the foot of every page.
 
     Raises:
@@ -110,10 +117,12 @@ def make_dashboard(
         progress.step(f"{len(gathered.points):,} points")
         total = len(gathered.runs) + len(gathered.series) + gathered.comparisons["comparison"].nunique() + 1
         progress.stage("Writing pages", total)
-        _write_site(gathered, folder, progress, title, made)
+        _write_site(gathered, folder, progress, title, made, tuning_facts(tunings))
 
 
-def _write_site(gathered: Gathered, folder: Path, progress: Progress, title: str, made: datetime) -> None:
+def _write_site(
+    gathered: Gathered, folder: Path, progress: Progress, title: str, made: datetime, tunings: Sequence[TuningFacts]
+) -> None:
     shutil.copytree(STATIC, folder / "static")
     (folder / "data").mkdir()
     commands = Commands()
@@ -153,6 +162,7 @@ def _write_site(gathered: Gathered, folder: Path, progress: Progress, title: str
         "spark": (SPARK_WIDTH, SPARK_HEIGHT),
         "comparisons": compared[:_LISTED_COMPARISONS],
         "compared": len(compared),
+        "tunings": tunings,
         "machines": machines(gathered),
         "controls": controls(compared),
         "machine_changes": machine_changes(gathered),
@@ -180,11 +190,13 @@ def _render_pages(facts: Mapping[str, Any]) -> dict[str, str]:
     """File name -> HTML of every page; facts are what templates show, by name."""
     environment = _environment()
     titles = {page.file: page.title for page in PAGES}
-    nav = [(file, titles[file]) for file in _NAV]
-    return {
-        page.file: environment.get_template(page.file).render(page=page, nav=nav, policy=POLICY, **facts)
-        for page in PAGES
-    }
+    shared = {**facts, "nav": [(file, titles[file]) for file in _NAV], "policy": POLICY}
+    pages = {page.file: environment.get_template(page.file).render(page=page, **shared) for page in PAGES}
+    one_tuning = environment.get_template("tuning.html")
+    for tuning in facts["tunings"]:
+        page = Page(file=tuning.file, title="Tuning", nav="tunings.html", scripts=_TUNING)
+        pages[page.file] = one_tuning.render(page=page, tuning=tuning, **shared)
+    return pages
 
 
 def _environment() -> Environment:
@@ -198,8 +210,16 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        cut=cut, day=day, count=count, figure=figure, level=level, key=key_of, metric_title=metric_title, moved=moved
+        cut=cut,
+        day=day,
+        count=count,
+        figure=figure,
+        level=level,
+        key=key_of,
+        metric_title=metric_title,
+        moved=moved,
+        printable=printable,
     )
     environment.tests["revision"] = lambda text: re.fullmatch(r"[0-9a-f]{7,40}", text) is not None
-    environment.globals.update(marks=MARKS, verdicts=VERDICTS)
+    environment.globals.update(marks=MARKS, verdicts=VERDICTS, pieces=pieces, kind_of_part=kind_of_part)
     return environment

@@ -15,6 +15,7 @@ import pytest
 
 from benchmarks.history.dashboard_browser import chromium, find_chromium
 from tests.dashboard.made import EVIL, a_history, acknowledged, make_site
+from tests.report.tunings import make_nothing, make_tuning
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole site with every kind of page; read only."""
     made = acknowledged(a_history(), "conv/stock@cpu", "acknowledged", f"a kernel {EVIL}")
-    return make_site(tmp_path_factory.mktemp("dashboard") / "site", made)
+    tunings = (make_tuning(), make_nothing(model=EVIL, id=EVIL, notes=(EVIL,), command=(EVIL,)))
+    return make_site(tmp_path_factory.mktemp("dashboard") / "site", made, tunings=tunings)
 
 
 @pytest.fixture(scope="session")

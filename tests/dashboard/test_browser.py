@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.dashboard.figures import figure, level
+from harness.dashboard.tunings import tuning_facts
 from tests.dashboard.made import (
     EVIL,
     HOSTILE,
@@ -21,6 +22,7 @@ from tests.dashboard.made import (
     make_site,
     run_id,
 )
+from tests.report.tunings import make_nothing, make_tuning
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -31,7 +33,8 @@ COMPARISON = f"comparison.html?id={make_comparison_key()}"
 RUN = f"run.html?id={digest(run_id(STEP_AT))}"
 SERIES = f"series.html?id={key_of_series('rdb/stock@cpu')}"
 LISTS = ("index.html", "changes.html", "all-series.html", "runs.html", "comparisons.html", "variants.html")
-ADDRESSES = (*LISTS, "machines.html", SERIES, RUN, COMPARISON)
+TUNINGS = tuple(facts.file for facts in tuning_facts((make_tuning(), make_nothing(model=EVIL, id=EVIL))))
+ADDRESSES = (*LISTS, "tunings.html", "machines.html", SERIES, RUN, COMPARISON, *TUNINGS)
 HOSTILE_ADDRESSES = (
     *(f"series.html?id={digest(f'{case} hostile')}" for case in HOSTILE),
     f"run.html?id={digest(run_id(3, EVIL))}",
@@ -152,11 +155,17 @@ def test_what_is_put_into_a_page_does_not_run(browser: Browser, site: Path) -> N
 def test_the_pages_of_an_empty_history_work(open_page: Open, tmp_path: Path) -> None:
     empty = make_site(tmp_path / "empty", Made()).as_uri()
     page = open_page("index.html", base=empty)
-    for address in [address for address in ADDRESSES if "?" not in address]:
+    for address in (*LISTS, "tunings.html", "machines.html"):
         page.goto(f"{empty}/{address}")
         page.wait_for_load_state()
         assert page.locator("h1").inner_text().strip()
         assert page.locator(".problem:visible").count() == 0
+
+
+def test_the_commands_of_a_tuning_can_be_copied(open_page: Open) -> None:
+    page = open_page(TUNINGS[0])
+    assert page.get_by_role("button", name="Copy").count() == 3
+    assert page.locator(".race circle").count() == 7
 
 
 # --- The first page: models x variants, and means over time ---
