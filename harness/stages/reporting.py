@@ -21,8 +21,8 @@ from harness.store.bisect_directory import BEGUN_FILE, is_bisect, load_bisect
 from harness.store.comparison_directory import COMPARISON_FILE, is_comparison, load_comparison
 from harness.store.explanation_directory import is_explanation, load_explanation
 from harness.store.files import read_document
-from harness.store.run_directory import load_run
-from harness.store.tune_directory import TUNING_BEGUN_FILE, is_tuning, load_tuning
+from harness.store.run_directory import HEADER_FILE, load_run
+from harness.store.tune_directory import TUNING_BEGUN_FILE, is_tuning, load_tuning, tunings_in
 
 
 def load_any(path: Path) -> Run | Comparison | Explanation | Bisection | Tuning:
@@ -42,7 +42,11 @@ def load_any(path: Path) -> Run | Comparison | Explanation | Bisection | Tuning:
         raise RunError(f"{path}: this search has not come to its end; call `harness tune` as before, and it goes on")
     if is_explanation(path):
         return load_explanation(path)
-    return load_comparison(path) if is_comparison(path) else load_run(path)
+    if is_comparison(path):
+        return load_comparison(path)
+    if not (path / HEADER_FILE).exists() and (tunings := tunings_in(path)):
+        raise RunError(f"{path}: is a folder of tunings; give one of them: {', '.join(map(str, tunings))}")
+    return load_run(path)
 
 
 def load_against(path: Path, base: Path, progress: Progress, *, across_hosts: bool) -> Comparison:

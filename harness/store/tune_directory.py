@@ -102,6 +102,7 @@ class TuneDirectory:
             RunError: It cannot be written, or is damaged.
         """
         file = path / TUNING_BEGUN_FILE
+        begun = adapter(BegunTuning).validate_json(adapter(BegunTuning).dump_json(begun))  # as it is read again
         if file.is_file():
             begun = replace(begun, created=_same_search(path, _read_begun(file), begun, may_differ))
         elif path.exists() and (not path.is_dir() or any(path.iterdir())):

@@ -23,7 +23,7 @@ from tests.report.tunings import make_tuning
 BEGUN = BegunTuning(
     created="2026-11-22T03:50:12+00:00",
     machine="a machine",
-    options={"model": "rdb", "budget_s": 900.0},
+    options={"model": "rdb", "budget_s": 900.0, "without": ("tuned*",)},
     command=("harness", "tune"),
 )
 
@@ -108,6 +108,14 @@ def test_what_is_written_at_the_end_is_read_again(place: Path) -> None:
         directory.finish(render(found, "json"), "# The report", {"race.svg": b"<svg/>"})
     assert load_any(place) == found == load_tuning(place)
     assert tunings_in(place.parent.parent) == tunings_in(place) == [place]
+
+
+def test_a_folder_of_several_is_told_from_a_run(place: Path) -> None:
+    for folder in (place, place.parent / "mlp@cpu"):
+        folder.mkdir(exist_ok=True)
+        (folder / TUNING_FILE).write_text("{}")
+    with pytest.raises(RunError, match=r"tuned: is a folder of tunings; give one of them: .*mlp@cpu, .*rdb@cpu$"):
+        load_any(place.parent)
 
 
 def test_a_damaged_document_is_told_in_a_sentence(place: Path) -> None:
