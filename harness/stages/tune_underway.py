@@ -7,6 +7,7 @@ seconds. So a search that was killed plays back what it knows, and goes on where
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -217,16 +218,18 @@ class TuneUnderway:
             batch: Unique in the search.
             ways: By name; what the search started from comes along, since outputs are held against its.
         """
-        run = Path(self.remember("compile", f"compiled/{batch}", lambda: str(self._compiled_now(batch, ways))))
+        text = tomli_w.dumps(self._suite(batch, {START: self.sought.way, **ways}))
+        asked = f"{batch}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"  # another release has other flag sets
+        run = Path(self.remember("compile", f"compiled/{asked}", lambda: str(self._compiled_now(batch, asked, text))))
         if not (run / HEADER_FILE).is_file():  # somebody deleted it
-            run = self._compiled_now(batch, ways)
+            run = self._compiled_now(batch, asked, text)
         side = side_of(load_run(run, rounds=False), batch, run)
         wanted = {START: self.sought.way, **ways}
         return {name: self._candidate(side, name, way) for name, way in wanted.items()}
 
-    def _compiled_now(self, batch: str, ways: Mapping[str, Way]) -> Path:
-        suite = self.directory.write_suite(batch, tomli_w.dumps(self._suite(batch, {START: self.sought.way, **ways})))
-        begun = self.directory.remembered(f"begun/{batch}")
+    def _compiled_now(self, batch: str, asked: str, text: str) -> Path:
+        suite = self.directory.write_suite(batch, text)
+        begun = self.directory.remembered(f"begun/{asked}")
         resume = Path(begun.value) if begun is not None and (Path(begun.value) / HEADER_FILE).is_file() else None
         options = RunOptions(
             suite,
@@ -241,7 +244,7 @@ class TuneUnderway:
         )
 
         def keep(run: RunDirectory) -> None:
-            self.directory.remember(f"begun/{batch}", str(run.path), 0.0)
+            self.directory.remember(f"begun/{asked}", str(run.path), 0.0)
 
         return run_suite(
             options,

@@ -15,7 +15,7 @@ from typing import Any
 
 import tomli_w
 
-from harness.bisect.variants import Way
+from harness.bisect.variants import Way, uses_of
 from harness.cache import environments_root
 from harness.compare.sides import describe_machine
 from harness.errors import CaseError, Interrupted
@@ -38,7 +38,7 @@ from harness.store.tune_directory import BegunTuning, TuneDirectory, remembered_
 from harness.suite.load import Suite, load_suite
 from harness.text import plural
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains
-from harness.tune.changes import ISOLATE, combine
+from harness.tune.changes import Change, combine
 
 # By the end of this share of the budget all dispatches are tuned; the rest is for confirmations.
 _LOWERED = 0.82
@@ -46,6 +46,12 @@ _LOWERED = 0.82
 _OF_STRETCH = ("budget", "wait", "quiet", "verbose", "report", "models", "out")
 
 
+_ISOLATE = Change(
+    name="isolate",
+    parts=("plugin isolate",),
+    purpose="convolutions in dispatches of their own, where tuning specs reach them",
+    way=Way(plugins=uses_of([("isolate", {})])),
+)
 # Pictures of what a search found, by file name.
 Draw = Callable[[Tuning], dict[str, bytes]]
 
@@ -102,7 +108,8 @@ def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progres
             name: value
             for name, value in adapter(TuneOptions).dump_python(options, mode="json").items()
             if name not in _OF_STRETCH
-        },
+        }
+        | {"toolchain": sought.toolchain.version},
         command=tuple(command),
     )
     directory = TuneDirectory.create(path, begun)
@@ -144,13 +151,13 @@ def tune_model(underway: TuneUnderway) -> Tuning:
 
 def _isolated(underway: TuneUnderway, best: Form) -> Form:
     """The best form with convolutions in dispatches of their own, where tuning specs reach them; itself otherwise."""
-    way = combine(best.compiled.way, [ISOLATE])
+    way = combine(best.compiled.way, [_ISOLATE])
     if way is None:
         return best
     found = underway.compile("isolated", {"isolated": way})["isolated"]
     if isinstance(found, Untimed) or found.code == best.compiled.code:
         return best
-    return Form(changes=(*best.changes, ISOLATE), compiled=found, log_ratio=best.log_ratio)
+    return Form(changes=(*best.changes, _ISOLATE), compiled=found, log_ratio=best.log_ratio)
 
 
 def known_winners(out: Path, underway: TuneUnderway) -> dict[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from harness.measure import LoadableModule
 from harness.records.tuning import Moment, Standing, Tried
 from harness.stages.tune_underway import START, Compiled, Raced, TuneUnderway, Untimed
-from harness.tune.changes import Change, changes_for, combine, groups_of
+from harness.tune.changes import Change, changes_for, combine, groups
 from harness.tune.sampler import Sampler
 
 # Shares of the budget by whose end a step has to be over; the rest is for dispatches and confirmations.
@@ -153,7 +153,7 @@ class ChangeSearch:
     def _combined(self, changes: Sequence[Change], alone: dict[str, float]) -> list[Tried]:
         worth = [change for change in changes if alone[change.name] < math.log(_WORTH_COMBINING)]
         by_name = {change.name: change for change in worth}
-        sampler = Sampler(groups_of(worth))
+        sampler = Sampler([[change.name for change in group] for group in groups(worth)])
         for name in by_name:
             sampler.tell([name], alone[name])
         until = _COMBINED if self._underway.options.lowering else _COMBINED_WITHOUT_LOWERING
