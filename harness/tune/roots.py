@@ -51,6 +51,7 @@ class Root:
 
 
 _UNKNOWN = -1
+_OF_CPUS = "#iree_cpu.lowering_config<"
 _SIZES = re.compile(r"\[[-\d, ]*\]")
 _PIPELINE = re.compile(r"pipeline = (?:#iree_\w+\.pipeline<)?([\w.]+)")
 
@@ -67,7 +68,7 @@ def root_of(source: Mapping[str, Any], configured: Mapping[str, Any]) -> tuple[R
     tiles = tiles_of(operation["configuration"]) if operation is not None else {}
     if operation is None or not tiles:
         if any(each["configuration"] for each in operations):
-            return None, "its target names no levels of tiles, as GPUs do not"
+            return None, "its configuration is no iree_cpu.lowering_config, which is what specs are written for"
         return None, "the compiler tiles nothing in it"
     name = operation["op"]
     if "loops" not in operation:
@@ -98,9 +99,10 @@ def root_of(source: Mapping[str, Any], configured: Mapping[str, Any]) -> tuple[R
 
 
 def tiles_of(configuration: str) -> dict[str, tuple[int, ...]]:
-    """The tile sizes by level of a lowering_config attribute as MLIR writes it; {} of ""."""
-    body = inside(configuration, configuration.find("<")) if "<" in configuration else ""
-    fields = (item.partition(" = ") for item in split(inside(body, 0) if body.startswith("{") else body))
+    """The tile sizes by level of a CPU's lowering_config as MLIR writes it; {} of another attribute, or of ""."""
+    if not configuration.startswith(_OF_CPUS):
+        return {}
+    fields = (item.partition(" = ") for item in split(inside(configuration, len(_OF_CPUS) - 1)))
     return {level: tuple(map(int, split(inside(sizes, 0)))) for level, _, sizes in fields if _SIZES.fullmatch(sizes)}
 
 

@@ -192,8 +192,8 @@ ELEMENTWISE = an_operation(
     [
         ({"configuration": ""}, "the compiler tiles nothing in it"),
         (
-            {"configuration": "#iree_codegen.lowering_config<tile_sizes = [[8, 8], [0, 0, 4]]>"},
-            "its target names no levels of tiles, as GPUs do not",
+            {"configuration": "#iree_gpu.lowering_config<{reduction = [0, 0, 4], workgroup = [8, 8, 1]}>"},
+            "its configuration is no iree_cpu.lowering_config, which is what specs are written for",
         ),
         (
             {"op": "iree_linalg_ext.scan", "loops": None},
