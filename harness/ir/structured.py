@@ -21,14 +21,14 @@ _HOLDER = "harness.holder"
 _UNKNOWN = -1
 
 
-def answer(modules: Iterable[Any], _: str) -> list[dict[str, Any]]:
-    """Of each function of executables: its name, its pipeline and its operations on tensors with loops, as JSON.
+def answer(modules: Iterable[Any], _: str) -> list[list[dict[str, Any]]]:
+    """Of each module the functions: name, pipeline, and the operations on tensors with loops, as JSON.
 
-    Of an operation, `computes` is its text without anything about lowering, and `matcher` as it stands there before
-    that; both are "" where its body takes values from outside, which a matcher cannot say. Another operation that has a
+    Of an operation, `computes` is its text without anything about lowering, and `matcher` has what a plugin asks for;
+    both are "" where its body takes values from outside, which a matcher cannot say. Another operation that has a
     lowering configuration is there with its name and that alone.
     """
-    return [_function(op) for module in modules for op in nested(module.operation) if op.name == _FUNCTION]
+    return [[_function(op) for op in nested(module.operation) if op.name == _FUNCTION] for module in modules]
 
 
 def _function(function: Any) -> dict[str, Any]:

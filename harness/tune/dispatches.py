@@ -40,6 +40,7 @@ _DUMP_FLAGS = (
 _FROM_SOURCES = "--compile-from=executable-sources"
 _SPEC_FILE = "candidate-spec.mlir"
 
+_UNCONFIGURED: Mapping[str, Any] = {"pipeline": "", "operations": ()}
 _EXECUTABLE = re.compile(
     r'^(?P<indent> *)hal\.executable (?:public|private) (?P<name>@(?:"[^"]+"|[\w$.-]+)) \{\n.*?^(?P=indent)\}\n',
     re.MULTILINE | re.DOTALL,
@@ -119,16 +120,17 @@ def take_out(module: Module, folder: Path, limits: Limits) -> tuple[Dispatch, ..
 def _take_out(module: Module, scratch: Path, folder: Path, limits: Limits) -> tuple[Dispatch, ...]:
     dump(module, _DUMP_FLAGS, scratch, limits)
     sources, configured, benchmarks = (_executables(scratch / each) for each in _FOLDERS.values())
-    names = [name for name in sources if name in configured]
-    before, after = (_functions(texts, names, module, scratch, limits) for texts in (sources, configured))
+    if not sources:
+        return ()
+    before, after = (_functions(texts, module, scratch, limits) for texts in (sources, configured))
     by_key: dict[str, list[str]] = {}
-    for name in names:
+    for name in before:
         by_key.setdefault(_key(sources[name], name, before[name]["name"]), []).append(name)
     model: Path | None = None
     found = []
     for key, same in by_key.items():
         first, places = same[0], tuple(before[name]["name"] for name in same)
-        root, why = root_of(before[first], after[first])
+        root, why = root_of(before[first], after.get(first, _UNCONFIGURED))
         runs = read_benchmark(benchmarks.get(first, "")).get(places[0], ())
         if root is not None and not runs:
             root, why = None, "iree-compile makes no program of it alone"
@@ -225,12 +227,10 @@ def _executables(folder: Path) -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda item: [int(number) for number in re.findall(r"\d+", item[0])]))
 
 
-def _functions(
-    texts: Mapping[str, str], names: Sequence[str], module: Module, folder: Path, limits: Limits
-) -> dict[str, Mapping[str, Any]]:
-    """The function of each of these executables, as harness.ir.structured answers."""
+def _functions(texts: Mapping[str, str], module: Module, folder: Path, limits: Limits) -> dict[str, Mapping[str, Any]]:
+    """The function of each of these executables, as harness.ir.structured answers; of several the first."""
     file = folder / "read.mlir"
-    file.write_bytes(SEPARATOR.join(texts[name].encode() for name in names))
+    file.write_bytes(SEPARATOR.join(text.encode() for text in texts.values()))
     answers = ask(
         "structured",
         {"read": file},
@@ -240,7 +240,8 @@ def _functions(
         where=" on what iree-compile wrote of them",
         remedy="tune it without its dispatches",
     )
-    return dict(zip(names, answers["read"], strict=True))
+    found = zip(texts, answers["read"], strict=True)
+    return {name: functions[0] for name, functions in found if functions}
 
 
 def _with_source(benchmark: str, source: str) -> str:
