@@ -172,7 +172,7 @@ def compile_candidate(
     Args:
         spec: A tuning spec's text; None: the compiler's own configuration, or that of a spec among the flags.
         flags: Of the program, see harness.explain.alone.own_flags.
-        folder: An empty one for the module; it is made if it is not there.
+        folder: Of this candidate alone; it is made if it is not there.
         limits: A compile that goes past them is refused.
         files: What flags name without a folder.
 
@@ -183,7 +183,8 @@ def compile_candidate(
         raise ValueError(f"{dispatch.name} has no program: {dispatch.why}")
     folder.mkdir(parents=True, exist_ok=True)
     for file in files:
-        (folder / file.name).symlink_to(file.resolve())
+        if not (folder / file.name).is_symlink():
+            (folder / file.name).symlink_to(file.resolve())
     more = [_FROM_SOURCES]
     if spec is not None:
         (folder / _SPEC_FILE).write_text(_GIVES.sub(_PRINTS, spec))

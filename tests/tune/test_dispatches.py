@@ -109,7 +109,8 @@ def try_out(
     dispatch: Dispatch, spec: str | None, module: Module, folder: Path, limits: Limits = LIMITS
 ) -> Compiled | Refused:
     flags = own_flags(module.build.command)
-    return compile_candidate(dispatch, spec, module.loadable.toolchain, flags, folder, limits)
+    files = (module.mlir,)  # as a plugin's
+    return compile_candidate(dispatch, spec, module.loadable.toolchain, flags, folder, limits, files=files)
 
 
 def test_a_dispatch_is_one_wherever_it_runs_and_has_a_root_where_a_spec_recognises_it(
@@ -161,7 +162,7 @@ def test_what_does_not_compile_is_refused(dispatches: tuple[Dispatch, ...], modu
     wrong = try_out(layer, spec_of(layer.root).replace("linalg.matmul", "linalg.nothing"), module, tmp_path / "wrong")
     assert isinstance(wrong, Refused)
     assert "nothing" in wrong.reason
-    late = try_out(layer, None, module, tmp_path / "late", Limits(seconds=0.001))
+    late = try_out(layer, None, module, tmp_path / "wrong", Limits(seconds=0.001))
     assert late == Refused(reason="iree-compile ran past its limit of 0.001 s")
 
 
