@@ -58,7 +58,7 @@ def spec_of(entries: Sequence[tuple[Root, Configuration]]) -> str:
         first.setdefault((root.matcher, root.operands), (root, configuration))
     named = {f"operation_{number}": entry for number, entry in enumerate(first.values())}
     heading = (
-        "// Lowering configurations for llvm-cpu, by operation: iree-compile --iree-codegen-tuning-spec-path=<this file>\n"
+        "// Lowering configurations for llvm-cpu: iree-compile --iree-codegen-tuning-spec-path=<this file>\n"
         "// An operation of other shapes, types or attributes keeps the compiler's own configuration."
     )
     return _MODULE.format(

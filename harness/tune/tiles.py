@@ -3,15 +3,14 @@
 They come from what every structured operation has, its loops, and from the machine's vector unit:
 
 - A register tile (`vector_common_parallel`) is the part of the output that stays in vector registers while a reduction
-  runs over it. Along the loop in which the output is contiguous it has columns, which are whole vectors, along others
-  rows. What is loaded for it is used once for each row, or for each vector of a row, so a large tile needs few loads for
-  a multiplication; but its accumulators and the vectors of an input must fit the registers.
-- A reduction tile (`vector_reduction`) is how much of the reduction is unrolled within a register tile. Where the inputs
-  are contiguous along the reduction, and not along the output, it has the vectors, and the register tile rows alone.
+  runs over it. Along the loop in which the output is contiguous it has columns, which are whole vectors; along other
+  loops it has rows. A vector that is loaded serves all rows, and an element of a row all its vectors, so a large tile
+  needs few loads for a multiplication; but its accumulators and one row's vectors must fit the registers.
+- A reduction tile (`vector_reduction`) is how much of the reduction is unrolled in a register tile. Where inputs are
+  contiguous along the reduction, and none along the output, the vectors lie there, and an accumulator is an element.
 - A distribution tile is what one call of the dispatch's function computes; on one core it decides what stays in caches.
-- A pipeline is the compiler's way to use them.
 
-Tiles divide their loops, and columns are a power of two: for others the compiler gives code that is 2 to 30 times slower.
+Tiles divide their loops, and columns are a power of two: other sizes gave code that is 2 to 30 times slower.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import heapq
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.rewrites.host import VectorUnit
@@ -64,20 +63,20 @@ def first_configurations(root: Root, unit: VectorUnit) -> tuple[Configuration, .
     """What to try first, at most MOST_FIRST configurations, the best guess first.
 
     Register tiles, the reduction tiles of each, and distributions are each ordered by promise; where a configuration
-    stands is the sum of its places in these orders. The compiler's own is not among them.
+    stands is a weighted sum of its places in these orders. The compiler's own is not among them.
 
     Returns:
-        None of a root with a loop whose range is not known.
+        None of a root with a loop whose range is not known, or without a parallel loop.
     """
-    if any(loop.size < 0 for loop in root.loops):
+    if any(loop.size < 0 for loop in root.loops) or root.loops[root.innermost].kind == "reduction":
         return ()
     ranked = []
     for first, register in enumerate(_register_tiles(root, unit)):
-        orders = (_distributions(root, register), _reduction_tiles(root, register, unit))
+        orders = (_distributions(root, register), _reduction_tiles(root, unit))
         for (second, distribution), (third, reduction) in itertools.product(*map(enumerate, orders)):
             configuration = _configuration(root, distribution, register, reduction)
             if _is_legal(root, configuration, unit) and configuration.tiles != root.tiles:
-                ranked.append((first + 2 * second + third, configuration))
+                ranked.append((first + 4 * second + 2 * third, configuration))
     best = heapq.nsmallest(MOST_FIRST, ranked, key=lambda entry: entry[0])
     return tuple({configuration.text: configuration for _, configuration in best}.values())
 
@@ -121,25 +120,22 @@ def _configuration(root: Root, distribution: Sizes, register: Sizes, reduction: 
 
 
 def _pipeline(root: Root) -> str:
-    """The one that vectorises an operation; others accept many, too, and take 10 to 40 times as long."""
+    """The one that vectorises an operation; where another accepts it, too, its code takes 10 to 40 times as long."""
     if root.op == "linalg.mmt4d":
         return "Mmt4dTilingExpert"
     return "ConvTileAndDecomposeExpert" if _windows(root) else "DoubleTilingExpert"
 
 
 def _windows(root: Root) -> tuple[tuple[int, int], ...]:
-    """The pairs of loops of a two-dimensional window: (row of the output, row of the kernel), and of columns likewise."""
-    found = re.fullmatch(
-        r"linalg\.(?:depthwise_)?(?:conv_2d|pooling)_(\w*?)(?:_(?:max|min|sum)\w*|_([a-z]*)(?:_q)?)?", root.op
-    )
-    if not found or "h" not in found[1] or "w" not in found[1]:
+    """Of an operation with a two-dimensional window the loops of its rows, in output and kernel, and of its columns."""
+    found = re.match(r"linalg\.(?:depthwise_conv_2d|conv_2d|pooling)_(n[ghwc]+)", root.op)
+    if not found or "hw" not in found[1]:
         return ()
-    outputs = found[1].index("h")
-    kernel = [loop for loop, each in enumerate(root.loops) if each.kind == "reduction"]
-    # The channels that a convolution sums over are its outermost or its innermost reduction.
+    rows, kernel = found[1].index("h"), _reductions(root)
+    # Channels are summed over before the kernel's loops or after them, as the layout has them.
     if len(kernel) == 3:
-        kernel = kernel[1:] if found[1].index("c") < outputs else kernel[:2]
-    return tuple(zip((outputs, outputs + 1), kernel, strict=True)) if len(kernel) == 2 else ()
+        kernel = kernel[1:] if found[1].endswith("hw") else kernel[:2]
+    return ((rows, kernel[0]), (rows + 1, kernel[1]))
 
 
 def _is_legal(root: Root, configuration: Configuration, unit: VectorUnit) -> bool:
@@ -160,72 +156,110 @@ def _lanes(root: Root, unit: VectorUnit) -> int:
     return max(1, unit.vector_bytes * 8 // root.element_bits)
 
 
+def _column_lanes(root: Root, unit: VectorUnit) -> int:
+    """Elements of an accumulator along the output's contiguous loop."""
+    return 1 if _along_reduction(root) else _lanes(root, unit)
+
+
 def _registers(root: Root, register: Sizes, unit: VectorUnit) -> int:
-    """Vector registers that a register tile needs: its accumulators, and the vectors of an input for one of its rows."""
-    vectors = -(-(register[root.innermost] or 1) // _lanes(root, unit))
+    """Vector registers that a register tile needs: its accumulators, and an input's vectors for a row or a column."""
+    vectors = -(-(register[root.innermost] or 1) // _column_lanes(root, unit))
     rows = math.prod(size or 1 for loop, size in enumerate(register) if loop != root.innermost)
     return rows * vectors + min(rows, vectors)
 
 
 def _columns(root: Root, unit: VectorUnit) -> list[int]:
-    """Widths of a register tile: whole vectors, as far as the loop divides into these."""
-    size, lanes = root.loops[root.innermost].size, _lanes(root, unit)
-    powers = [2**exponent for exponent in range((lanes * _MOST_VECTORS_A_ROW).bit_length()) if size % 2**exponent == 0]
-    if powers[-1] >= min(lanes // 4, size):
-        return powers
-    return [divisor for divisor in _divisors(size) if divisor <= 4 * lanes]
+    """Widths of a register tile: some vectors, or a half or a quarter of one; other divisors where none of these is."""
+    size, lanes = root.loops[root.innermost].size, _column_lanes(root, unit)
+    most = max(lanes * _MOST_VECTORS_A_ROW, _lanes(root, unit))
+    least = min(max(1, lanes // 4), size)
+    divisors = [divisor for divisor in _divisors(size) if least <= divisor <= most]
+    return [divisor for divisor in divisors if divisor.bit_count() == 1] or divisors or [1]
 
 
 def _register_tiles(root: Root, unit: VectorUnit) -> list[Sizes]:
-    """Register tiles along the output's contiguous loop and up to two others, the best first."""
+    """Those with columns, and rows along up to two loops, the best first; the compiler's own is the third of them."""
     others = [loop for loop, each in enumerate(root.loops) if each.kind == "parallel" and loop != root.innermost]
     groups = [group for count in range(3) for group in itertools.combinations(others, count)]
     tiles = {
         _tile(root, {root.innermost: columns, **dict(zip(group, rows, strict=True))})
         for columns in _columns(root, unit)
         for group in groups
-        for rows in itertools.product(*(_row_counts(root, loop, unit) for loop in group))
+        for rows in itertools.product(*(_rows(root, loop, unit) for loop in group))
     }
-    legal = [tile for tile in tiles if _registers(root, tile, unit) <= unit.registers]
+    shortest = tuple(int(loop.kind == "reduction") for loop in root.loops)
+    legal = [tile for tile in tiles if _is_legal(root, _configuration(root, (), tile, shortest), unit)]
     best = heapq.nsmallest(_REGISTER_TILES, legal, key=lambda tile: (_cost(root, tile, unit), tile))
-    own = root.tiles.get("vector_common_parallel")
-    return list(dict.fromkeys([*best[:3], *([own] if own else []), *best[3:]]))
+    return list(dict.fromkeys([*best[:2], *_own(root, "vector_common_parallel"), *best[2:]]))
 
 
-def _row_counts(root: Root, loop: int, unit: VectorUnit) -> list[int]:
-    return [divisor for divisor in _divisors(root.loops[loop].size) if 1 < divisor <= unit.registers]
+def _own(root: Root, level: str) -> list[Sizes]:
+    """The compiler's own tile, unless there is none or it does not divide."""
+    sizes = root.tiles.get(level)
+    divides = sizes and all(not size or loop.size % size == 0 for loop, size in zip(root.loops, sizes, strict=True))
+    return [sizes] if sizes and divides else []
+
+
+def _rows(root: Root, loop: int, unit: VectorUnit) -> list[int]:
+    """How many rows a register tile can have along a loop."""
+    sizes = [divisor for divisor in _divisors(root.loops[loop].size) if 1 < divisor <= unit.registers]
+    return sizes if _reductions(root) else [size for size in sizes if size.bit_count() == 1]
 
 
 def _tile(root: Root, sizes: Mapping[int, int]) -> Sizes:
     return tuple(sizes.get(loop, 1) if each.kind == "parallel" else 0 for loop, each in enumerate(root.loops))
 
 
+def _reductions(root: Root) -> list[int]:
+    return [loop for loop, each in enumerate(root.loops) if each.kind == "reduction"]
+
+
 def _cost(root: Root, tile: Sizes, unit: VectorUnit) -> float:
-    """What a multiplication costs with a register tile, in cycles of a machine that loads once a multiplication."""
-    lanes = _lanes(root, unit)
+    """What an element of the output costs for one step of the reduction, with a register tile; in no unit.
+
+    A step's cost is that of the slower of loading and multiplying, which go on at the same time, one of each a cycle.
+    """
+    lanes = _column_lanes(root, unit)
     vectors = -(-tile[root.innermost] // lanes)
-    rows = [size for loop, size in enumerate(tile) if loop != root.innermost and size > 1]
-    accumulators = vectors * math.prod(rows)
-    loads = (math.prod(rows) + vectors) / accumulators
+    rows = {loop: size for loop, size in enumerate(tile) if loop != root.innermost and size > 1}
+    accumulators = vectors * math.prod(rows.values())
     filled = tile[root.innermost] / (vectors * lanes)
+    if not _reductions(root):
+        return abs(math.log2(accumulators / _ACCUMULATORS)) + 1 / filled
+    loads = (math.prod(rows.values()) + vectors) / accumulators
     waits = max(1.0, _ACCUMULATORS / accumulators)
-    # Rows along one loop alone have the simpler addresses.
-    return max(1.0, loads) * waits / filled + 0.1 * loads + 0.05 * len(rows)
+    # Rows along a loop far out seldom share what is loaded (a batch), and two loops of rows need more addresses.
+    outside = sum(1 for loop in rows for other in range(loop + 1, root.innermost) if root.loops[other].size > 1)
+    return max(1.0, loads) * waits / filled + 0.1 * loads + 0.05 * len(rows) + 0.1 * outside
 
 
-def _reduction_tiles(root: Root, register: Sizes, unit: VectorUnit) -> list[Sizes]:
+def _along_reduction(root: Root) -> bool:
+    """Whether the inputs are contiguous along a reduction, and none along the output's contiguous loop.
+
+    Told by sizes, so an operation with equal ones can be taken for the other kind.
+    """
+    if _windows(root):
+        return False
+    extents = {int(found[1]) for type_ in root.operands[:-1] if (found := re.search(r"(\d+)x[a-z]\w*>", type_))}
+    sizes = {root.loops[loop].size for loop in _reductions(root)} - {1}
+    return bool(extents & sizes) and root.loops[root.innermost].size not in extents
+
+
+def _reduction_tiles(root: Root, unit: VectorUnit) -> list[Sizes]:
     """How much of which reduction loop is unrolled: the longest one, or the innermost, by a few; the others by 1."""
-    loops = [loop for loop, each in enumerate(root.loops) if each.kind == "reduction"]
+    loops = _reductions(root)
     if not loops:
         return [(0,) * len(root.loops)]
     longest = max(loops, key=lambda loop: (root.loops[loop].size, loop))
-    found = []
-    for loop, unrolled in [*itertools.product([longest], _UNROLLED), (loops[-1], root.loops[loops[-1]].size)]:
-        if unrolled <= _UNROLLED[-1] and root.loops[loop].size % unrolled == 0:
-            found.append(tuple(unrolled if each == loop else int(each in loops) for each in range(len(root.loops))))
-    if own := root.tiles.get("vector_reduction"):
-        found.append(own)
-    return list(dict.fromkeys(found))
+    lanes = _lanes(root, unit)
+    unrolled = (lanes, 2 * lanes, 4 * lanes, 1) if _along_reduction(root) else _UNROLLED
+    wanted = [*itertools.product([longest], unrolled), (loops[-1], root.loops[loops[-1]].size)]
+    found = [
+        tuple(size if each == loop else int(each in loops) for each in range(len(root.loops)))
+        for loop, size in wanted
+        if root.loops[loop].size % size == 0 and size <= max(unrolled)
+    ]
+    return list(dict.fromkeys([*found[:2], *_own(root, "vector_reduction"), *found[2:]]))
 
 
 def _distributions(root: Root, register: Sizes) -> list[Sizes]:
