@@ -141,8 +141,8 @@ class Tuning:
         variant: The name of the variant that was written; "": none.
         parts: What it is made of, for people.
         flags: Of the variant, run_flags and plugins (name and options) likewise.
-        device_flags: What the device adds for the compiler, with any variant.
         spec: Its tuning spec; "": it has none.
+        by_hand: Command lines that compile it with plain tools, as harness.report.repro has them.
         race_error: The chance that a race dropped its best candidate, at most, over all races.
         candidates_a_minute: Configurations of dispatches that were compiled and raced, a minute of what both took;
             None: there were none.
@@ -173,10 +173,10 @@ class Tuning:
     variant: str = ""
     parts: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
-    device_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
     plugins: tuple[tuple[str, dict[str, Any]], ...] = ()
     spec: str = ""
+    by_hand: tuple[str, ...] = ()
     race_error: float = 0.0
     candidates_a_minute: float | None = None
     moments: tuple[Moment, ...] = ()

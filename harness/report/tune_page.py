@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from harness.records.tuning import Confirmation, Standing, Tried, TunedDispatch, Tuning
 from harness.remaining import duration
@@ -16,7 +18,6 @@ from harness.report.page import (
     Bullets,
     Code,
     Heading,
-    Inline,
     Name,
     Page,
     Paragraph,
@@ -50,7 +51,6 @@ _STAGES = {
 _MOST_RANKED, _MOST_NAMES = 8, 6
 # What the plugin is called that gives the compiler a spec, which has a file of its own here.
 _SPEC_PLUGIN = "tuning-spec"
-_SPEC_FLAG = "--iree-codegen-tuning-spec-path"
 
 
 def tune_json(found: Tuning) -> str:
@@ -88,7 +88,7 @@ def _page(found: Tuning, out: str, *, whole: bool) -> Page:
     parts += _changes_table(found) if whole else _changes_counted(found)
     parts += [*_dispatches(found), *_candidates(found, whole=whole), *_budget(found)]
     if found.notes:
-        parts.append(Bullets(found.notes))
+        parts += [Heading("Notes"), Bullets(found.notes)]
     if found.command:
         parts.append(Steps([Step("do it again, or go on from what is kept", shlex.join(found.command))]))
     title = f"{found.suite}: {found.model} on {found.device} from {found.start}, IREE {found.toolchain}"
@@ -138,44 +138,30 @@ def _instead(beside: Confirmation) -> str:
 
 def _variant(found: Tuning, folder: Path) -> list[Part]:
     kept = [dispatch for dispatch in found.dispatches if dispatch.kept]
-    rewriting = [(name, options) for name, options in found.plugins if name != _SPEC_PLUGIN]
+    plugins = [(name, options) for name, options in found.plugins if name != _SPEC_PLUGIN]
     lines: list[Sentence] = []
     lines += [("flag ", Name(flag)) for flag in found.flags]
     lines += [("flag of the runtime ", Name(flag)) for flag in found.run_flags]
-    lines += [("plugin ", Name(name), _options(options)) for name, options in rewriting]
+    lines += [("plugin ", Name(name), _options(options)) for name, options in plugins]
     if found.spec:
         places = sum(dispatch.places for dispatch in kept)
         what = f"{plural(len(kept), 'dispatch', 'dispatches')} at {plural(places, 'place')} of the program"
         lines.append(("tuning spec ", Name((folder / SPEC_FILE).as_posix()), f": configurations of {what}"))
     file = os.path.relpath(folder / VARIANT_FILE, Path(found.suite).parent)  # as a suite's files are named
-    exported: tuple[Inline, ...] = ()
-    if rewriting:
-        exported = (", once the suite has it (", Name("harness export"), " also says where iree-compile begins)")
-    return [
+    parts: list[Part] = [
         Heading(f"The variant {found.variant}"),
         Bullets(lines),
         Paragraph("In the suite, above its first table:"),
         Code(f'variant_files = ["{file}"]', "sh"),
-        Paragraph(("With plain ", Name("iree-compile"), *exported, ":")),
-        Code("\n".join(_by_hand(found, folder, exports=bool(rewriting))), "sh"),
     ]
+    if found.by_hand:
+        parts += [Paragraph("With plain tools:"), Code("\n".join(found.by_hand), "sh")]
+    return parts
 
 
-def _options(options: dict[str, object]) -> str:
-    words = ", ".join(f"{name} = {value}" for name, value in options.items())
+def _options(options: Mapping[str, Any]) -> str:
+    words = ", ".join(f"{name} = {json.dumps(value)}" for name, value in options.items())  # as TOML has most values
     return f" with {words}" if words else ""
-
-
-def _by_hand(found: Tuning, folder: Path, *, exports: bool) -> list[str]:
-    """The commands that compile it without the harness; where plugins rewrite the program, it is exported first."""
-    chosen = ["--variant", found.variant, "--device", found.device] if exports else []
-    export = ["harness", "export", found.suite, found.model, *chosen, "--out", found.model]
-    spec = [f"{_SPEC_FLAG}={(folder / SPEC_FILE).as_posix()}"] if found.spec else []
-    program = f"{found.model}/model.mlir"
-    return [
-        shlex.join(export),
-        shlex.join(["iree-compile", program, *found.device_flags, *found.flags, *spec, "-o", f"{found.variant}.vmfb"]),
-    ]
 
 
 # --- why to believe it ---
@@ -277,8 +263,12 @@ def _names_by_reason(group: Sequence[Tried]) -> str:
 
 
 def _changes_table(found: Tuning) -> list[Part]:
-    tones = [_TONES.get(tried.standing, "") for tried in found.singles]
-    return [Table(title="Each change alone", columns=tabulate(_EACH, found.singles), tones=tones, folded=True)]
+    rows = [*found.singles, *(tried for tried in found.combinations if tried.ratio is None)]
+    if not rows:
+        return []
+    tones = [_TONES.get(tried.standing, "") for tried in rows]
+    title = "Each change alone, and combinations that were not timed"
+    return [Table(title=title, columns=tabulate(_EACH, rows), tones=tones, folded=True)]
 
 
 # --- dispatches ---

@@ -71,14 +71,6 @@ def test_a_terminal_counts_what_was_not_timed() -> None:
     assert "--f29" in render(make_tuning(singles=many), "markdown")
 
 
-def test_a_program_that_no_plugin_rewrites_is_exported_as_it_is() -> None:
-    found = make_tuning(plugins=(), spec="", flags=("--a=b c",))
-    text = render(found, "terminal", width=200)
-    assert "harness export suites/esrgan.toml rdb --out rdb\n" in text
-    assert "'--a=b c' -o tuned-rdb.vmfb" in text
-    assert "spec" not in text.partition("Measured")[0]
-
-
 def test_each_candidate_has_a_line_in_csv_and_the_document_has_all_of_it() -> None:
     rows = list(csv.DictReader(StringIO(render(make_tuning(), "csv"))))
     assert [row["of"] for row in rows].count("main_dispatch_2") == 3

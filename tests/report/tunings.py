@@ -137,9 +137,13 @@ def make_tuning(**changes: Any) -> Tuning:
         variant="tuned-rdb",
         parts=(NHWC, "isolate", O3, "1 tuned dispatch"),
         flags=(O3,),
-        device_flags=("--iree-hal-target-device=local", "--iree-llvmcpu-target-cpu=znver4"),
         plugins=((NHWC, {"pad": True}), ("isolate", {}), ("tuning-spec", {"spec": SPEC})),
         spec=SPEC,
+        by_hand=(
+            "harness export tuned/rdb@cpu/suites/x.toml rdb --variant tuned-rdb --device cpu --out rdb.tuned-rdb.cpu",
+            "iree-compile rdb.tuned-rdb.cpu/model.mlir --iree-hal-target-device=local --iree-opt-level=O3 "
+            "--iree-codegen-tuning-spec-path=rdb.tuned-rdb.cpu/spec.mlir -o rdb.tuned-rdb.cpu/tuned-rdb.cpu.vmfb",
+        ),
         race_error=0.05,
         candidates_a_minute=41.0,
         moments=MOMENTS,
@@ -165,5 +169,6 @@ def make_nothing(**changes: Any) -> Tuning:
         flags=(),
         plugins=(),
         spec="",
+        by_hand=(),
     )
     return replace(nothing, **changes)
