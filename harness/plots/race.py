@@ -66,8 +66,8 @@ def draw_race(tunings: Sequence[Tuning], theme: Theme, picture: Format, top: int
     first = drawn[0]
     lines = [answer(first)] if len(drawn) == 1 else ["Ratios beside the start of each search, over its budget."]
     foot = [
-        "Line: the best so far. Dots: candidates of the whole program, when each was last timed; filled ones were the "
-        "best then, a triangle lies above the axis.",
+        "Line: the best so far. Dots: candidates of the whole program where each was last timed; filled: the best then; "
+        "triangle: above the axis.",
         left_out_text(len(raced) - len(drawn)),
     ]
     return paint(

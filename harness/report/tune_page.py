@@ -113,18 +113,19 @@ def _answer(found: Tuning) -> str:
             "give a longer --budget, and the search goes on from here."
         )
     timed = plural(len(_ranked(found)), "candidate")
-    if tuned := sum(len(dispatch.tried) for dispatch in found.dispatches):
+    if tuned := sum(one.ratio is not None for dispatch in found.dispatches for one in dispatch.tried):
         timed += f" and {plural(tuned, 'configuration')} of its dispatches"
     best = ""
     if beside is not None and beside.ratio is not None:
         ratio = interval_text(beside.ratio, beside.ci_low, beside.ci_high)
-        best = f", and the best, {beside.head}, takes {ratio} times as long"
-    return f"{case}: nothing is confirmed faster than {found.start}; {timed} were timed{best}."
+        best = f"; {beside.head} takes {ratio} times as long"
+    return f"{case}: nothing is confirmed faster than {found.start} (timed: {timed}{best})."
 
 
 def beside_start(found: Tuning) -> Confirmation | None:
-    """The last confirmation beside the start; None: there is none."""
-    return next((one for one in reversed(found.confirmations) if one.base == found.start), None)
+    """The last confirmation beside the start, of the variant where there is one; None: there is none."""
+    heads = {found.variant} if found.variant else {one.head for one in found.confirmations}
+    return next((one for one in reversed(found.confirmations) if one.base == found.start and one.head in heads), None)
 
 
 def _instead(beside: Confirmation) -> str:

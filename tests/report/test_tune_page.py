@@ -35,13 +35,13 @@ def test_the_report_of_a_variant(form: Literal["terminal", "markdown"], snapshot
         (make_tuning(sentence="Said by the search."), "Said by the search."),
         (
             make_nothing(),
-            "rdb on cpu: nothing is confirmed faster than stock; 5 candidates were timed, and the best, "
-            "channels-last, takes 0.997 [0.991, 1.003] times as long.",
+            "rdb on cpu: nothing is confirmed faster than stock (timed: 5 candidates; channels-last takes 0.997 "
+            "[0.991, 1.003] times as long).",
         ),
         (
             make_nothing(confirmations=(), dispatches=DISPATCHES[:1]),
-            "rdb on cpu: nothing is confirmed faster than stock; 5 candidates and 3 configurations of its dispatches "
-            "were timed.",
+            "rdb on cpu: nothing is confirmed faster than stock (timed: 5 candidates and 2 configurations of its "
+            "dispatches).",
         ),
         (
             make_nothing(answer="budget too small", budget_s=60.0, confirmations=()),
