@@ -66,7 +66,7 @@ def draw_race(tunings: Sequence[Tuning], theme: Theme, picture: Format, top: int
     first = drawn[0]
     lines = [answer(first)] if len(drawn) == 1 else ["Ratios beside the start of each search, over its budget."]
     foot = [
-        "Line: the best so far. Dots: candidates of the whole program where each was last timed; filled: the best then; "
+        "Line: the best so far. Dots: candidates of the whole program where it was last timed; filled: the best then, "
         "triangle: above the axis.",
         left_out_text(len(raced) - len(drawn)),
     ]

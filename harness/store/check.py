@@ -52,6 +52,7 @@ from harness.store.parquet_files import (
 )
 from harness.store.place import Place
 from harness.store.run_directory import HEADER_FILE, load_run
+from harness.store.tune_directory import TUNING_BEGUN_FILE
 from harness.text import one_line, plural, shown
 
 State = Literal["ok", "unfinished", "damaged", "changed", "future schema", "not a run"]
@@ -179,6 +180,8 @@ def why_not_mergeable(contents: Contents, name: str) -> str | None:
 def _why_without_kind(contents: Contents, *, begun: bool) -> str:
     if BEGUN_FILE in contents.unknown:
         return "a bisect, which stays where it was made"
+    if TUNING_BEGUN_FILE in contents.unknown:
+        return "a tuning, which stays where it was made"
     return "a comparison that was stopped" if begun else f"it has neither {HEADER_FILE} nor {COMPARISON_FILE}"
 
 
