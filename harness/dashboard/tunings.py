@@ -13,7 +13,7 @@ from harness.progress import Progress
 from harness.records.tuning import Tuning
 from harness.report.page import Name, Part, Sentence, plain
 from harness.report.ratio_axis import RatioAxis
-from harness.report.tune_page import answer, beside_start, markdown_page
+from harness.report.tune_page import beside_start, markdown_page
 from harness.report.units import interval_text, ratio_text
 from harness.store.tune_directory import load_tuning, tunings_in
 from harness.text import terminal_line
@@ -76,7 +76,6 @@ class TuningFacts:
 
     file: str
     found: Tuning
-    answer: str
     ratio: str
     title: str
     parts: tuple[Part, ...]
@@ -108,7 +107,6 @@ def _facts(found: Tuning) -> TuningFacts:
     return TuningFacts(
         file=f"tuning-{key_of(f'{found.id} {found.created}')}.html",
         found=found,
-        answer=answer(found),
         ratio=interval_text(beside.ratio, beside.ci_low, beside.ci_high) if beside is not None else "",
         title=plain(page.title),
         parts=tuple(page.parts[1:]),  # the first one is the answer

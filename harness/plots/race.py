@@ -22,7 +22,6 @@ from harness.plots.canvas import (
 )
 from harness.records.tuning import Moment, Tuning
 from harness.report.ratio_axis import RatioAxis, ratio_axis
-from harness.report.tune_page import answer
 from harness.report.units import ratio_text
 from harness.text import plural
 
@@ -64,7 +63,7 @@ def draw_race(tunings: Sequence[Tuning], theme: Theme, picture: Format, top: int
             y += panel
 
     first = drawn[0]
-    lines = [answer(first)] if len(drawn) == 1 else ["Ratios beside the start of each search, over its budget."]
+    lines = [first.sentence] if len(drawn) == 1 else ["Ratios beside the start of each search, over its budget."]
     foot = [
         "Line: the best so far. Dots: candidates of the whole program where it was last timed; filled: the best then, "
         "triangle: above the axis.",

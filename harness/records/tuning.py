@@ -184,3 +184,8 @@ class Tuning:
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     command: tuple[str, ...] = ()
+
+    @property
+    def start_name(self) -> str:
+        """What the start is called where something is measured beside it."""
+        return f"the start ({self.start})"

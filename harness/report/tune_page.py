@@ -28,7 +28,7 @@ from harness.report.page import (
     Table,
     Tone,
 )
-from harness.report.units import interval_text, p_text, share, with_unit
+from harness.report.units import interval_text, p_text, share
 from harness.report.verdicts import MEASURED, TONES, marked
 from harness.store.tune_directory import SPEC_FILE, TUNING_VERSION, VARIANT_FILE
 from harness.text import plural, shown
@@ -81,7 +81,7 @@ def markdown_page(found: Tuning, out: str = "") -> Page:
 
 def _page(found: Tuning, out: str, *, whole: bool) -> Page:
     folder = Path(out or found.settings.get("out", "")) / found.id
-    parts: list[Part] = [Paragraph(answer(found), "strong")]
+    parts: list[Part] = [Paragraph(found.sentence, "strong")]
     if found.variant:
         parts += _variant(found, folder)
     parts += [*_confirmations(found), *_leaderboard(found, whole=whole)]
@@ -95,43 +95,9 @@ def _page(found: Tuning, out: str, *, whole: bool) -> Page:
     return Page(title=title, parts=parts, notes=_trust(found))
 
 
-def answer(found: Tuning) -> str:
-    """The answer in one sentence, fit to be pasted."""
-    return found.sentence or _answer(found)
-
-
-def _answer(found: Tuning) -> str:
-    case = f"{found.model} on {found.device}"
-    beside = beside_start(found)
-    if found.answer == "faster" and beside is not None:
-        times = _instead(beside)
-        ratio = interval_text(beside.ratio, beside.ci_low, beside.ci_high)
-        return f"{case}: {beside.head} takes {ratio} times what {found.start} takes{times}, and its outputs agree."
-    if found.answer == "budget too small":
-        return (
-            f"{case}: {duration(found.budget_s)} is too little to know whether anything is faster than {found.start}; "
-            "give a longer --budget, and the search goes on from here."
-        )
-    timed = plural(len(_ranked(found)), "candidate")
-    if tuned := sum(one.ratio is not None for dispatch in found.dispatches for one in dispatch.tried):
-        timed += f" and {plural(tuned, 'configuration')} of its dispatches"
-    best = ""
-    if beside is not None and beside.ratio is not None:
-        ratio = interval_text(beside.ratio, beside.ci_low, beside.ci_high)
-        best = f"; {beside.head} takes {ratio} times as long"
-    return f"{case}: nothing is confirmed faster than {found.start} (timed: {timed}{best})."
-
-
 def beside_start(found: Tuning) -> Confirmation | None:
-    """The last confirmation beside the start, of the variant where there is one; None: there is none."""
-    heads = {found.variant} if found.variant else {one.head for one in found.confirmations}
-    return next((one for one in reversed(found.confirmations) if one.base == found.start and one.head in heads), None)
-
-
-def _instead(beside: Confirmation) -> str:
-    if beside.head_ns is None or beside.base_ns is None:
-        return ""
-    return f" ({with_unit(beside.head_ns)} a call instead of {with_unit(beside.base_ns)})"
+    """The last confirmation beside the start, which is the variant's where there is one; None: there is none."""
+    return next((one for one in reversed(found.confirmations) if one.base == found.start_name), None)
 
 
 # --- the variant, and how to use it ---

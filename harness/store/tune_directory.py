@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -89,13 +89,13 @@ class TuneDirectory:
         self._lock = FileLock(path / _LOCK_FILE)
 
     @classmethod
-    def create(cls, path: Path, begun: BegunTuning, *, may_differ: Collection[str] = ()) -> TuneDirectory:
+    def create(cls, path: Path, begun: BegunTuning) -> TuneDirectory:
         """Make the folder of a search, or go on with the one that is there.
 
         Args:
             path: The folder of one model on one device.
-            begun: Of a search that goes on, `created` stays as it was.
-            may_differ: Names of options that change nothing of what is remembered, such as the budget.
+            begun: Of a search that goes on, `created` stays as it was. Its options are those that decide what is
+                remembered, so not the budget.
 
         Raises:
             UsageError: It holds something else, or a search with other options or of another machine.
@@ -104,7 +104,7 @@ class TuneDirectory:
         file = path / TUNING_BEGUN_FILE
         begun = adapter(BegunTuning).validate_json(adapter(BegunTuning).dump_json(begun))  # as it is read again
         if file.is_file():
-            begun = replace(begun, created=_same_search(path, _read_begun(file), begun, may_differ))
+            begun = replace(begun, created=_same_search(path, _read_begun(file), begun))
         elif path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise UsageError(f"--out: {path} holds something else than a search of `harness tune`; name another folder")
         directory = cls(path, begun)
@@ -237,16 +237,14 @@ def tunings_in(place: Path) -> list[Path]:
     return sorted({file.parent for pattern in _PLACES for file in place.glob(f"{pattern}/{TUNING_FILE}")})
 
 
-def _same_search(path: Path, before: BegunTuning, now: BegunTuning, may_differ: Collection[str]) -> str:
+def _same_search(path: Path, before: BegunTuning, now: BegunTuning) -> str:
     """When the search in a folder was begun, which has to be the one that is asked for."""
     if before.machine != now.machine:
         raise UsageError(
             f"--out: {path} is a search of another machine, whose times say nothing about this one; name another folder"
         )
     options = {**before.options, **now.options}
-    other = sorted(
-        name for name in options if name not in may_differ and before.options.get(name) != now.options.get(name)
-    )
+    other = sorted(name for name in options if before.options.get(name) != now.options.get(name))
     if other:
         raise UsageError(
             f"--out: {path} is a search with another {' and another '.join(other)}; give the same again, or name "

@@ -12,46 +12,15 @@ import pytest
 from hypothesis import given, settings
 from syrupy.assertion import SnapshotAssertion
 
-from harness.records.tuning import Tried, Tuning
+from harness.records.tuning import Tried
 from harness.report import render
-from harness.report.tune_page import answer
 from tests.report.rendered import HOSTILE, require_ours
-from tests.report.tunings import CONFIRMATIONS, DISPATCHES, SINGLES, make_nothing, make_tuning
+from tests.report.tunings import CONFIRMATIONS, DISPATCHES, SINGLES, make_tuning
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown"])
 def test_the_report_of_a_variant(form: Literal["terminal", "markdown"], snapshot: SnapshotAssertion) -> None:
     assert render(make_tuning(), form, width=110) == snapshot
-
-
-@pytest.mark.parametrize(
-    ("found", "sentence"),
-    [
-        (
-            make_tuning(),
-            "rdb on cpu: tuned-rdb takes 0.338 [0.334, 0.342] times what stock takes (8.60 ms a call instead of 25.4 "
-            "ms), and its outputs agree.",
-        ),
-        (make_tuning(sentence="Said by the search."), "Said by the search."),
-        (
-            make_nothing(),
-            "rdb on cpu: nothing is confirmed faster than stock (timed: 5 candidates; channels-last takes 0.997 "
-            "[0.991, 1.003] times as long).",
-        ),
-        (
-            make_nothing(confirmations=(), dispatches=DISPATCHES[:1]),
-            "rdb on cpu: nothing is confirmed faster than stock (timed: 5 candidates and 2 configurations of its "
-            "dispatches).",
-        ),
-        (
-            make_nothing(answer="budget too small", budget_s=60.0, confirmations=()),
-            "rdb on cpu: 60 s is too little to know whether anything is faster than stock; give a longer --budget, "
-            "and the search goes on from here.",
-        ),
-    ],
-)
-def test_the_answer(found: Tuning, sentence: str) -> None:
-    assert answer(found) == sentence
 
 
 def test_the_last_confirmation_of_a_pair_counts() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from harness.store.tune_directory import (
     BegunTuning,
     TuneDirectory,
     load_tuning,
+    remembered_in,
     tunings_in,
 )
 from tests.report.tunings import make_tuning
@@ -23,7 +25,7 @@ from tests.report.tunings import make_tuning
 BEGUN = BegunTuning(
     created="2026-11-22T03:50:12+00:00",
     machine="a machine",
-    options={"model": "rdb", "budget_s": 900.0, "without": ("tuned*",)},
+    options={"model": "rdb", "without": ("tuned*",)},
     command=("harness", "tune"),
 )
 
@@ -38,23 +40,29 @@ def place(tmp_path: Path) -> Path:
     return path
 
 
+def kept(directory: TuneDirectory, key: str) -> tuple[Any, float] | None:
+    """What is remembered under a key, with its seconds."""
+    done = directory.remembered(key)
+    return None if done is None else (done.value, done.seconds)
+
+
 def test_one_that_goes_on_remembers_what_was_done(place: Path) -> None:
-    later = replace(BEGUN, created="2026-11-23T03:50:12+00:00", options={**BEGUN.options, "budget_s": 1800.0})
-    with TuneDirectory.create(place, later, may_differ=("budget_s",)) as directory:
-        assert directory.remembered("a") == {"ratios": [0.5, None]}
-        assert directory.remembered("c") is None
-        assert directory.spent_s == 5.5
-        assert (directory.begun.created, directory.begun.options["budget_s"]) == (BEGUN.created, 1800.0)
+    later = replace(BEGUN, created="2026-11-23T03:50:12+00:00")
+    with TuneDirectory.create(place, later) as directory:
+        assert kept(directory, "a") == ({"ratios": [0.5, None]}, 2.0)
+        assert kept(directory, "c") is None
+        assert directory.begun.created == BEGUN.created
+    assert remembered_in(place)["b"] == "failed"
 
 
 def test_a_line_that_was_cut_short_is_done_again_and_nothing_else(place: Path) -> None:
     record = place / RECORD_FILE
     record.write_bytes(record.read_bytes()[:-4])
     with TuneDirectory.create(place, BEGUN) as directory:
-        assert (directory.remembered("a"), directory.remembered("b")) == ({"ratios": [0.5, None]}, None)
+        assert (kept(directory, "a"), kept(directory, "b")) == (({"ratios": [0.5, None]}, 2.0), None)
         directory.remember("b", "right", 1.0)
     with TuneDirectory.create(place, BEGUN) as directory:
-        assert (directory.remembered("b"), directory.spent_s) == ("right", 3.0)
+        assert kept(directory, "b") == ("right", 1.0)
 
 
 def test_a_damaged_line_is_told_in_a_sentence(place: Path) -> None:
