@@ -24,6 +24,7 @@ from harness.metrics import LATENCY
 from harness.progress import Progress
 from harness.records.tuning import Answer, Tuning
 from harness.report.markdown import to_markdown
+from harness.report.repro import repro_lines
 from harness.report.tune_page import markdown_page, tune_json
 from harness.stages.bisecting_parts import way_of
 from harness.stages.prepare import require_name
@@ -216,6 +217,7 @@ def _concluded(
         run_flags=way.run_flags,
         plugins=tuple((use.name, dict(use.options)) for use in way.plugins),
         spec=answered.spec,
+        by_hand=() if form is None else _by_hand(form),
         race_error=RULE.error,
         candidates_a_minute=60.0 * candidates / seconds if candidates and seconds else None,
         moments=tuple(underway.moments),
@@ -224,6 +226,12 @@ def _concluded(
         settings=begun.options,
         command=begun.command,
     )
+
+
+def _by_hand(form: Form) -> tuple[str, ...]:
+    """The command lines that compile a form with plain tools."""
+    place = form.compiled.place
+    return repro_lines(place.case, place.side.run.header.suite, form.compiled.module.build, None, None)
 
 
 def _sentence(underway: TuneUnderway, answer: Answer, answered: Answered) -> str:
