@@ -1,0 +1,79 @@
+"""What a sampler asks for: sets of changes that exclude nothing of each other, promising ones first, none twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.tune.sampler import Sampler
+
+GROUPS = (("O2", "O3"), ("tiling",), ("layout",), ("padding",))
+ALONE = {"O2": -0.02, "O3": -0.10, "tiling": -0.20, "layout": 0.30, "padding": 0.0}
+
+
+def told(alone: Mapping[str, float | None]) -> Sampler:
+    sampler = Sampler(GROUPS)
+    for name, log_ratio in alone.items():
+        sampler.tell({name}, log_ratio)
+    return sampler
+
+
+def test_what_helped_alone_is_asked_for_together_first() -> None:
+    assert told(ALONE).ask() == frozenset({"O3", "tiling"})
+
+
+def test_what_does_nothing_is_not_added() -> None:
+    sampler = told(ALONE)
+    first = sampler.ask()
+    assert first is not None and "padding" not in first
+    sampler.tell(first, -0.30)
+    assert sampler.ask() != first
+
+
+def test_two_that_hurt_each_other_are_taken_apart() -> None:
+    sampler = told({**ALONE, "padding": -0.15})
+    sampler.tell({"O3", "tiling", "padding"}, 0.5)
+    sampler.tell({"tiling", "padding"}, 0.5)
+    asked = sampler.ask()
+    assert asked is not None and not {"tiling", "padding"} <= asked
+
+
+def test_nothing_is_added_to_what_failed() -> None:
+    sampler = told({**ALONE, "O3": None})
+    sampler.tell({"O2", "tiling"}, None)
+    asked = list(iter(sampler.ask, None))
+    assert asked
+    assert not any("O3" in one or {"O2", "tiling"} <= one for one in asked)
+
+
+def test_it_ends() -> None:
+    assert Sampler(()).ask() is None
+    assert Sampler((("a", "b"),)).ask() is None
+    two = Sampler((("a",), ("b",)))
+    assert two.ask() == frozenset({"a", "b"})
+    assert two.ask() is None
+
+
+log_ratios = st.none() | st.floats(-1, 1)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.fixed_dictionaries(dict.fromkeys(ALONE, log_ratios)), st.lists(log_ratios, min_size=12, max_size=12))
+def test_sets_are_possible_new_and_the_same_again(alone: dict[str, float | None], answers: list[float | None]) -> None:
+    def search() -> list[frozenset[str]]:
+        sampler, asked = told(alone), []
+        for answer in answers:
+            chosen = sampler.ask()
+            if chosen is None:
+                break
+            asked.append(chosen)
+            sampler.tell(chosen, answer)
+        return asked
+
+    asked = search()
+    assert asked == search()
+    assert len(set(asked)) == len(asked)
+    assert all(len(one) > 1 for one in asked)
+    assert all(len(one.intersection(group)) <= 1 for one in asked for group in GROUPS)
