@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,15 +90,15 @@ def run(times: FloatArray, stream: FloatArray, rng: np.random.Generator, rule: R
     )
 
 
-def rows(streams: Mapping[str, FloatArray], races: int) -> str:
-    """The table, as Markdown; a race on each stream in turn, and a line for each field of candidates and noise."""
+def rows(noises: Mapping[str, Sequence[FloatArray]], races: int) -> str:
+    """The table, as Markdown; a line for each field of candidates and noise, whose streams take turns."""
     heads = ["noise", "candidates", "races", "best left", "at most", "ended >1 % slower", "chosen is slower by (mean)"]
     heads += ["of 100, the worst but one", "all to the end (mean)", "generations", "samples, of all to the end"]
     lines = []
-    for number, (field, times) in enumerate(FIELDS.items()):
-        for name, stream in streams.items():
-            rng = np.random.default_rng([number, *name.encode()])
-            seen = [run(times(rng), stream, rng) for _ in range(races)]
+    for place, (field, times) in enumerate(FIELDS.items()):
+        for name, streams in noises.items():
+            rng = np.random.default_rng([place, *name.encode()])
+            seen = [run(times(rng), streams[number % len(streams)], rng) for number in range(races)]
             left = sum(not one.kept for one in seen)
             edge = math.log1p(RULE.margin)
             regrets = np.array([one.regret for one in seen])
@@ -127,8 +127,8 @@ def main() -> None:
     parser.add_argument("--recording", type=Path, help="by `make verdicts`; its noise is played back")
     parser.add_argument("--races", type=int, default=200, help="of each field of candidates and noise")
     arguments = parser.parse_args()
-    streams = recorded(arguments.recording) if arguments.recording else drawn()
-    sys.stdout.write(rows(streams, arguments.races) + "\n")
+    noises = recorded(arguments.recording) if arguments.recording else drawn()
+    sys.stdout.write(rows(noises, arguments.races) + "\n")
 
 
 if __name__ == "__main__":
