@@ -16,7 +16,7 @@ from harness.measure import LoadableModule
 from harness.records.tuning import Moment, Standing, Tried
 from harness.stages.tune_underway import START, Compiled, Raced, TuneUnderway, Untimed
 from harness.tune.changes import Change, changes_for, combine, groups
-from harness.tune.sampler import Sampler
+from harness.tune.sampler import PRICE, Sampler
 
 # Shares of the budget by whose end a step has to be over; the rest is for dispatches and confirmations.
 _COMPILED_ALONE, _RACED_ALONE, _COMBINED = 0.3, 0.38, 0.5
@@ -42,6 +42,11 @@ class Form:
     changes: tuple[Change, ...]
     compiled: Compiled
     log_ratio: float = 0.0
+
+    @property
+    def price(self) -> float:
+        """By which forms are ranked: of two that are as fast, the simpler one is better."""
+        return self.log_ratio + PRICE * len(self.changes)
 
     @property
     def name(self) -> str:
@@ -97,11 +102,8 @@ class ChangeSearch:
         raced = self._raced("changes alone", forms.values(), self.start, until=_RACED_ALONE)
         tried |= {name: of_race(tried[name], raced, name, 0.0) for name in forms}
         alone = {name: math.log(ratio) for name in forms if (ratio := tried[name].ratio)}
-        single = min(alone, key=lambda name: alone[name], default=None)
-        best_single = None
-        if single is not None and alone[single] < 0:
-            best_single = replace(forms[single], log_ratio=alone[single])
-            self.best = best_single
+        singles = [replace(forms[name], log_ratio=log) for name, log in alone.items() if log < 0]
+        best_single = min(singles, key=lambda form: form.log_ratio, default=None)
         combinations = self._combined([forms[name].changes[0] for name in forms if name in alone], alone)
         return FoundForms(
             best=self.best,
@@ -220,7 +222,7 @@ class ChangeSearch:
             log = reference.log_ratio + math.log(standing.ratio)
             known = replace(form, log_ratio=log) if form is not reference else reference
             self._by_code[form.compiled.code] = known
-            is_best = each == raced.leader and log < self.best.log_ratio
+            is_best = known.price < self.best.price
             if is_best:
                 self.best = known
             if form is not reference:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,7 @@ from harness.stages.tuning_changes import Form, of_race
 from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, loadable, take_out, why_inert
 from harness.tune.roots import Root
 from harness.tune.spec import spec_of
-from harness.tune.tiles import Configuration, first_configurations, neighbours
+from harness.tune.tiles import Configuration, first_configurations, fitting, neighbours
 
 # Dispatches are tuned until those that are left make up so little of the time.
 _COVERED = 0.9
@@ -40,6 +41,8 @@ _FIRST, _NEXT = 24, 12
 _WORTH = 0.98
 _PROFILE_S = 0.5
 _LEAST_SECONDS = 4.0
+# A configuration that compiles so many times as long as the compiler's own unrolls without end, and is refused.
+_COMPILES, _LEAST_COMPILE_S = 10.0, 10.0
 _FOLDER, OWN = "dispatches", "own"
 _NOTHING_BETTER = "nothing was better than the compiler's own"
 _VECTOR_BYTES = re.compile(r"native_vector_size = (\d+)")
@@ -95,6 +98,7 @@ class LoweringSearch:
         self._underway, self._form, self._known, self._until_s = underway, form, known, until_s
         self._folder = underway.directory.path / _FOLDER
         self._module = form.compiled.module
+        self._won: list[Configuration] = []
         self.candidates = 0
 
     def search(self) -> Lowered:
@@ -179,7 +183,7 @@ class LoweringSearch:
             return replace(found, reason="the time for dispatches was over"), None
         race = _Rounds(self._underway, self._module, dispatch, root, self._folder / dispatch.key)
         try:
-            race.run(self._underway.spent_s + seconds)
+            race.run(self._underway.spent_s + seconds, self._won)
         except CaseError as error:
             return replace(found, reason=f"it cannot be timed alone: {error}"), None
         self.candidates += len(race.tried)
@@ -193,6 +197,7 @@ class LoweringSearch:
         }
         self._underway.remember("dispatches", f"{WINNER}{dispatch.key}", lambda: value)
         found = replace(found, tried=tuple(race.tried.values()))
+        self._won += [best] if best is not None else []
         if best is None:
             return replace(found, reason=_NOTHING_BETTER), None
         return replace(found, chosen=best.text, alone=race.ratio), Winner(
@@ -222,26 +227,34 @@ class _Rounds:
         self.best: Configuration | None = None
         self.ratio = 1.0
         self.tried: dict[str, Tried] = {}
-        own = self._compile(None, "own")
+        self._limits = underway.limits
+        started = time.monotonic()
+        own = self._compile(None, OWN)
         if isinstance(own, Refused):
             raise CaseError("measure", own.reason)
+        own_s = time.monotonic() - started
+        self._limits = replace(self._limits, seconds=max(_LEAST_COMPILE_S, _COMPILES * own_s))
         self._own = own
         self._names_by_code = {own.sha256: OWN}
         timed, self._batch = loadable(dispatch, own, module, OWN, underway.limits)
         self._best_contender = _Contender(loadable=timed)
 
-    def run(self, until_s: float) -> None:
-        """Race rounds until no neighbour of the best is better, or the search's clock says so."""
-        waiting = list(first_configurations(self._root, self._unit))
+    def run(self, until_s: float, won: Sequence[Configuration]) -> None:
+        """Race rounds until no neighbour of the best is better, or the search's clock says so.
+
+        Args:
+            won: What won for other dispatches, which is tried first where it fits.
+        """
+        first = (*fitting(self._root, won, self._unit), *first_configurations(self._root, self._unit))
+        waiting = list({each.text: each for each in first}.values())
         number = 0
         while waiting and (not number or self._underway.spent_s < until_s):
             size = _NEXT if number else _FIRST
             batch, waiting = waiting[:size], waiting[size:]
             if self._is_beaten(number, self._contenders(number, batch), until_s):
                 assert self.best is not None  # noqa: S101 (the compiler's own does not beat itself)
-                waiting = [
-                    near for near in neighbours(self._root, self.best, self._unit) if near.text not in self.tried
-                ]
+                near = {each.text: each for each in (*neighbours(self._root, self.best, self._unit), *waiting)}
+                waiting = [each for text, each in near.items() if text not in self.tried]
             number += 1
         if self.best is not None:
             self.tried[self.best.text] = replace(self.tried[self.best.text], standing="best")
@@ -306,7 +319,7 @@ class _Rounds:
             self._module.loadable.toolchain,
             own_flags(self._module.build.command),
             self._folder / name,
-            self._underway.limits,
+            self._limits,
             files=self._module.files,
         )
 

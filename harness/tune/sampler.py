@@ -40,7 +40,7 @@ _EFFECT = 0.2
 _INTERACTION = 0.015
 _OVERLAP = 0.5
 # What a change has to gain to be worth having.
-_PRICE = 0.002
+PRICE = 0.01
 # Chance that two changes fail together, where neither this nor the opposite was seen.
 _BROKEN = 0.02
 # How many of the best known sets the next one may lie close to.
@@ -153,7 +153,7 @@ class Sampler:
         gain = (rows * prior).T @ np.linalg.inv((rows * prior) @ rows.T + _NOISE**2 * np.eye(len(rows)))
         covariance: FloatArray = np.diag(prior) - gain @ (rows * prior)
         mean: FloatArray = gain @ values
-        mean[:size] += _PRICE
+        mean[:size] += PRICE
         return mean, covariance
 
 

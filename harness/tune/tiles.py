@@ -19,7 +19,7 @@ import heapq
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.rewrites.host import VectorUnit
@@ -79,6 +79,18 @@ def first_configurations(root: Root, unit: VectorUnit) -> tuple[Configuration, .
                 ranked.append((first + 4 * second + 2 * third, configuration))
     best = heapq.nsmallest(MOST_FIRST, ranked, key=lambda entry: entry[0])
     return tuple({configuration.text: configuration for _, configuration in best}.values())
+
+
+def fitting(root: Root, configurations: Iterable[Configuration], unit: VectorUnit) -> tuple[Configuration, ...]:
+    """Those that won for other operations and fit this one too, so that like operations are not searched from anew."""
+    return tuple(
+        configuration
+        for configuration in configurations
+        if all(len(sizes) == len(root.loops) for sizes in configuration.tiles.values())
+        and configuration.pipeline == _pipeline(root)
+        and _is_legal(root, configuration, unit)
+        and configuration.tiles != root.tiles
+    )
 
 
 def neighbours(root: Root, configuration: Configuration, unit: VectorUnit) -> tuple[Configuration, ...]:
