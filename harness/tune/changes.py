@@ -27,8 +27,8 @@ _PROMISE = (
     re.compile(r"preprocessing|transpose|im2col"),
     re.compile(r"opt-level"),
     re.compile(r"data-tiling|encoding|ukernel|mmt4d|inner-tiled|tile-bytes"),
-    re.compile(r"dispatch-creation|flow|fus"),
-    re.compile(r"vector|distribution|number-of-threads|softmax|reassociate"),
+    re.compile(r"dispatch-creation|flow|fus|generalize"),
+    re.compile(r"llvmcpu-(vector|target-vector|reassociate|disable-distribution|distribution|number-of-threads)"),
 )
 _PLUGINS, _SWITCHED = 0, 3
 # Plugins that rewrite after the phase `input`, where the phases do not tell their order: what later ones look for, the
