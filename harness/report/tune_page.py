@@ -187,7 +187,8 @@ def _leaderboard(found: Tuning, *, whole: bool) -> list[Part]:
 
 
 def _made_of(tried: Tried) -> str:
-    return " + ".join(tried.parts) or tried.name
+    """Its parts, where they say more than its name."""
+    return "" if tried.parts == (tried.name,) else ", ".join(tried.parts)
 
 
 def _interval(tried: Tried) -> str | None:
@@ -195,15 +196,17 @@ def _interval(tried: Tried) -> str | None:
 
 
 _RANKED: tuple[Field[Tried], ...] = (
-    Field(title="changes", kind="name", value=_made_of),
+    Field(title="changes", kind="name", value=lambda tried: tried.name),
     Field(title="ratio", kind="text", value=_interval),
     Field(title="generations", value=lambda tried: tried.generations or None, rank=1),
     Field(title="in its race", kind="text", value=lambda tried: tried.standing, rank=1),
+    Field(title="made of", kind="sentence", value=_made_of),
 )
 _EACH: tuple[Field[Tried], ...] = (
-    Field(title="change", kind="name", value=_made_of),
+    Field(title="change", kind="name", value=lambda tried: tried.name),
     Field(title="came to", kind="text", value=lambda tried: tried.standing),
     Field(title="ratio", kind="text", value=_interval),
+    Field(title="made of", kind="sentence", value=_made_of),
     Field(title="what it is for", kind="sentence", value=lambda tried: tried.purpose),
     Field(title="why", kind="sentence", value=lambda tried: tried.reason),
 )
@@ -223,7 +226,7 @@ def _names_by_reason(group: Sequence[Tried]) -> str:
     """The first of their names, each reason once: `a, b (its module has the bytes of stock's)`."""
     shown_ones = group[:_MOST_NAMES]
     reasons = dict.fromkeys(one.reason for one in shown_ones)
-    named = [(reason, ", ".join(_made_of(one) for one in shown_ones if one.reason == reason)) for reason in reasons]
+    named = [(reason, ", ".join(one.name for one in shown_ones if one.reason == reason)) for reason in reasons]
     words = "; ".join(f"{names} ({shown(reason)})" if reason else names for reason, names in named)
     left = len(group) - len(shown_ones)
     return f"{words}; and {left} more" if left else words

@@ -31,9 +31,22 @@ SINGLES = (
     single("pad-producers", "untried", "the budget ended before its turn came"),
 )
 COMBINATIONS = (
-    Tried(name="1", parts=(NHWC, O3), standing="lost", ratio=0.5, low=0.49, high=0.51, generations=8),
-    Tried(name="2", parts=(NHWC, "isolate", O3), standing="best", ratio=0.47, low=0.465, high=0.475, generations=14),
-    Tried(name="3", parts=(NHWC, INNER_TILING), standing="failed", reason="they contradict each other"),
+    Tried(name="channels-last+O3", parts=(NHWC, O3), standing="lost", ratio=0.5, low=0.49, high=0.51, generations=8),
+    Tried(
+        name="channels-last+isolate+O3",
+        parts=(NHWC, "isolate", O3),
+        standing="best",
+        ratio=0.47,
+        low=0.465,
+        high=0.475,
+        generations=14,
+    ),
+    Tried(
+        name="channels-last+data-tiling",
+        parts=(NHWC, INNER_TILING),
+        standing="failed",
+        reason="they contradict each other",
+    ),
 )
 CONVOLUTION = TunedDispatch(
     name="main_dispatch_2",
@@ -106,9 +119,9 @@ MOMENTS = (
     Moment(seconds=61.0, name=O3, ratio=0.93, best=True),
     Moment(seconds=95.0, name=INNER_TILING, ratio=1.31, best=False),
     Moment(seconds=140.0, name=NHWC, ratio=0.52, best=True),
-    Moment(seconds=215.0, name="1", ratio=0.5, best=True),
-    Moment(seconds=330.0, name="2", ratio=0.47, best=True),
-    Moment(seconds=350.0, name="1 and isolate", ratio=0.495, best=False),
+    Moment(seconds=215.0, name="channels-last+O3", ratio=0.5, best=True),
+    Moment(seconds=330.0, name="channels-last+isolate+O3", ratio=0.47, best=True),
+    Moment(seconds=350.0, name="isolate", ratio=0.495, best=False),
     Moment(seconds=790.0, name="tuned-rdb", ratio=0.338, best=True),
 )
 
