@@ -114,12 +114,14 @@ def _variant(found: Tuning, folder: Path) -> list[Part]:
         places = sum(dispatch.places for dispatch in kept)
         what = f"{plural(len(kept), 'dispatch', 'dispatches')} at {plural(places, 'place')} of the program"
         lines.append(("tuning spec ", Name((folder / SPEC_FILE).as_posix()), f": configurations of {what}"))
-    file = os.path.relpath(folder / VARIANT_FILE, Path(found.suite).parent)  # as a suite's files are named
+    file = folder / VARIANT_FILE
+    if not file.is_absolute():  # as a suite's files are named
+        file = Path(os.path.relpath(file, Path(found.suite).parent))
     parts: list[Part] = [
         Heading(f"The variant {found.variant}"),
         Bullets(lines),
         Paragraph("In the suite, above its first table:"),
-        Code(f'variant_files = ["{file}"]', "sh"),
+        Code(f'variant_files = ["{file.as_posix()}"]', "sh"),
     ]
     if found.by_hand:
         parts += [Paragraph("With plain tools:"), Code("\n".join(found.by_hand), "sh")]
@@ -179,7 +181,7 @@ def _leaderboard(found: Tuning, *, whole: bool) -> list[Part]:
         return []
     table = Table(
         title=f"Flags and plugins, beside {found.start}",
-        columns=tabulate(_RANKED, ranked),
+        columns=tabulate((*_RANKED, _PARTS) if whole else _RANKED, ranked),
         tones=[_TONES.get(tried.standing, "") for tried in ranked],
         most=None if whole else _MOST_RANKED,
     )
@@ -200,13 +202,13 @@ _RANKED: tuple[Field[Tried], ...] = (
     Field(title="ratio", kind="text", value=_interval),
     Field(title="generations", value=lambda tried: tried.generations or None, rank=1),
     Field(title="in its race", kind="text", value=lambda tried: tried.standing, rank=1),
-    Field(title="made of", kind="sentence", value=_made_of),
 )
+_PARTS: Field[Tried] = Field(title="made of", kind="sentence", value=_made_of)
 _EACH: tuple[Field[Tried], ...] = (
     Field(title="change", kind="name", value=lambda tried: tried.name),
     Field(title="came to", kind="text", value=lambda tried: tried.standing),
     Field(title="ratio", kind="text", value=_interval),
-    Field(title="made of", kind="sentence", value=_made_of),
+    _PARTS,
     Field(title="what it is for", kind="sentence", value=lambda tried: tried.purpose),
     Field(title="why", kind="sentence", value=lambda tried: tried.reason),
 )
@@ -248,8 +250,8 @@ def _dispatches(found: Tuning) -> list[Part]:
     if not found.dispatches:
         return []
     fields: tuple[Field[TunedDispatch], ...] = (
-        Field(title="dispatch", kind="name", value=lambda one: one.name),
-        Field(title="what it does", kind="text", value=lambda one: one.operation, rank=1),
+        Field(title="dispatch", kind="name", value=_number),
+        Field(title="what it does", kind="text", value=lambda one: one.operation),
         Field(title="share", value=lambda one: one.share, unit="share"),
         Field(title="places", value=lambda one: one.places, rank=2),
         Field(title="tried", value=lambda one: len(one.tried) or None, rank=2),
@@ -275,6 +277,11 @@ _RATIOS = (
 )
 
 
+def _number(dispatch: TunedDispatch) -> str:
+    """Its name without what it does: `main_dispatch_2`."""
+    return dispatch.name.removesuffix(f"_{dispatch.operation}")
+
+
 def _remark(dispatch: TunedDispatch) -> tuple[str, ...]:
     known = (f"tuned by the search for {dispatch.known_from}",) if dispatch.known_from else ()
     return (*known, *((dispatch.reason,) if dispatch.reason else ()))
@@ -286,7 +293,7 @@ def _candidates(found: Tuning, *, whole: bool) -> list[Part]:
         return []
     return [
         Table(
-            title=f"Configurations of {dispatch.name}",
+            title=f"Configurations of {_number(dispatch)}",
             columns=tabulate(_CONFIGURATIONS, ranked),
             tones=[_TONES.get(tried.standing, "") for tried in ranked],
             folded=True,

@@ -49,7 +49,7 @@ COMBINATIONS = (
     ),
 )
 CONVOLUTION = TunedDispatch(
-    name="main_dispatch_2",
+    name="main_dispatch_2_conv_2d_nhwc_hwcf_1x90x62x32x3x3x64_f32",
     operation="conv_2d_nhwc_hwcf_1x90x62x32x3x3x64_f32",
     places=5,
     share=0.61,
