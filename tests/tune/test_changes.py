@@ -12,8 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.bisect.variants import Way, uses_of
+from harness.files import shipped
 from harness.plugins import PLUGINS, Flags, NoOptions, Plugin, Rewrite, Step, TuningSpec, written_file
-from harness.suite.load import FlagSet
+from harness.suite.flags import normalised
+from harness.suite.load import FlagSet, load_flag_sets
+from harness.toolchain import find_toolchain
+from harness.toolchain.tools import compiler_flags, flag_name
 from harness.tune import changes as room
 from harness.tune.changes import Change, changes_for, combine, groups
 from tests.builders import a_device, a_suite, a_variant, register
@@ -191,3 +195,11 @@ def test_what_comes_with_the_harness() -> None:
     assert not {"tuning-spec", "tuned"} & set(names(changes))
     assert all(change.purpose and change.parts for change in changes)
     assert all(combine(STOCK, [change]) not in (None, STOCK) for change in changes)
+
+
+def test_the_flag_sets_that_come_with_the_harness_are_all_different_and_known_to_the_compiler() -> None:
+    sets = load_flag_sets(sorted(shipped("flagsets").glob("*.toml"))).values()
+    assert all(flag_set.description for flag_set in sets)
+    flags = [normalised(flag_set.compile) for flag_set in sets]
+    assert len(set(flags)) == len(flags)
+    assert {flag_name(flag) for group in flags for flag in group} <= compiler_flags(find_toolchain())
