@@ -4,6 +4,10 @@ iree-compile writes each dispatch three times: as it is formed (its source), wit
 and as a small program that runs it on buffers of its own, where it is configured already. A spec is asked before that,
 so the source is put into the program in place of what is configured.
 
+What the program allocates it never writes, and all pages that nobody wrote are one page of zeros, which is always in
+the first-level cache: a matmul of 128x384x1536 whose weights have 2.4 MB took 1.3 or 3.0 ms so, by its tiles, and 1.5
+ms in the whole model with either. So here the buffers are filled first.
+
 That the spec recognises the dispatch is told by the compiler: where it configures an operation it prints it.
 """
 
@@ -41,6 +45,15 @@ _FROM_SOURCES = "--compile-from=executable-sources"
 _SPEC_FILE = "candidate-spec.mlir"
 
 _UNCONFIGURED: Mapping[str, Any] = {"pipeline": "", "operations": ()}
+# Where a dumped program allocates the buffer of all its bindings.
+_ALLOCATES = re.compile(
+    r"^( *)(%[\w$.-]+) = hal\.allocator\.allocate<.* affinity\((%[\w$.-]+)\) .*: !hal\.buffer\{(%[\w$.-]+)\}\n",
+    re.MULTILINE,
+)
+# Floats of every width are usual numbers with it. Integers may be places to read from, and 0 is one everywhere.
+_HALVES, _ZEROS = 0x3F003F00, 0
+_INTEGERS = re.compile(r"tensor<[^<>]*(?:x|:tensor<)i\d+>")
+
 _EXECUTABLE = re.compile(
     r'^(?P<indent> *)hal\.executable (?:public|private) (?P<name>@(?:"[^"]+"|[\w$.-]+)) \{\n.*?^(?P=indent)\}\n',
     re.MULTILINE | re.DOTALL,
@@ -137,6 +150,7 @@ def _take_out(module: Module, scratch: Path, folder: Path, limits: Limits) -> tu
         program, function = None, ""
         if root is not None:
             text = _with_source(benchmarks[first], sources[first])
+            text = _filled(text)
             if constants_of(text):
                 model = model or as_text(module.mlir, module.loadable.toolchain, scratch, limits)
                 text = with_constants(text, model)
