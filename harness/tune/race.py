@@ -59,7 +59,8 @@ class RaceRule:
         error: Chance at most that the best candidate leaves, or that a race which ends before `most` generations is led
             by one that is slower than the best by more than the margin.
         margin: Relative difference that is not worth time: a race ends where only smaller ones are left; 0.01 is 1 %.
-        prior: Deviation of a candidate's log ratio between generations, as long as only one generation was seen.
+        prior: Deviation of a candidate's log ratio, as long as one generation was seen. Far more than most generations
+            stray, so that what one odd generation says is not believed below a factor of about 1.6.
         most: Generations after which a race ends.
     """
 
