@@ -65,8 +65,8 @@ def draw_race(tunings: Sequence[Tuning], theme: Theme, picture: Format, top: int
     first = drawn[0]
     lines = [first.sentence] if len(drawn) == 1 else ["Ratios beside the start of each search, over its budget."]
     foot = [
-        "Line: the best so far. Dots: candidates of the whole program where it was last timed; filled: the best then, "
-        "triangle: above the axis.",
+        "Line: the best so far. Dots: each candidate of the whole program when it was last timed; filled: "
+        "the best then; triangle: above the axis.",
         left_out_text(len(raced) - len(drawn)),
     ]
     return paint(
@@ -163,23 +163,29 @@ def _scale(axes: Axes, theme: Theme, axis: RatioAxis, end: float) -> None:
 
 
 def _label(canvas: Canvas, found: Tuning, axis: RatioAxis, top: float, height: float, end_s: float) -> None:
-    """The name and the ratio of the last that was the best, beside its dot, on the side that has more room."""
+    """The name and the ratio of the last that was the best, beside its dot where it covers the fewest others."""
     winner = race_winner(found)
     if winner is None:
         return
     left, length = MARGIN + _LEFT, WIDTH - 2 * MARGIN - _LEFT - _RIGHT
-    x = left + length * winner.seconds / end_s
-    y = top + height * (1 - axis.share(winner.ratio))
-    before = x - left > length / 2
-    room = (x - left if before else left + length - x) - 12
-    ratio = ratio_text(winner.ratio)
-    name = cut(winner.name, room - width_px(f" {ratio}", SMALL, bold=True), SMALL, bold=True)
-    canvas.text(
-        x - 10 if before else x + 10,
-        y + 14 if y + 22 < top + height else y - 14,
-        f"{name} {ratio}",
-        size=SMALL,
-        color=canvas.theme.tones["better"],
-        align="right" if before else "left",
-        bold=True,
+
+    def place(moment: Moment) -> tuple[float, float]:
+        return left + length * moment.seconds / end_s, top + height * (1 - axis.share(min(moment.ratio, axis.high)))
+
+    x, y = place(winner)
+    dots = [place(moment) for moment in found.moments]
+    ratio = f" {ratio_text(winner.ratio)}"
+    room = max(x - left, left + length - x) - 12
+    text = cut(winner.name, room - width_px(ratio, SMALL, bold=True), SMALL, bold=True) + ratio
+    width = width_px(text, SMALL, bold=True)
+    spots = [(x + across, y + down) for down in (14, -14, 32, -32) for across in (10, -10 - width)]
+    fitting = [
+        (at, middle) for at, middle in spots if left <= at <= left + length - width and middle + 8 < top + height
+    ]
+    at, middle = min(
+        fitting or spots,
+        key=lambda spot: sum(
+            spot[0] - 5 < dot_x < spot[0] + width + 5 and abs(dot_y - spot[1]) < 12 for dot_x, dot_y in dots
+        ),
     )
+    canvas.text(at, middle, text, size=SMALL, color=canvas.theme.tones["better"], bold=True)
