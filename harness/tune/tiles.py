@@ -75,10 +75,12 @@ def first_configurations(root: Root, unit: VectorUnit) -> tuple[Configuration, .
         orders = (_distributions(root, register), _reduction_tiles(root, unit))
         for (second, distribution), (third, reduction) in itertools.product(*map(enumerate, orders)):
             configuration = _configuration(root, distribution, register, reduction)
-            if _is_legal(root, configuration, unit) and configuration.tiles != root.tiles:
+            is_own = (configuration.pipeline, configuration.tiles) == (root.pipeline, root.tiles)
+            if not is_own and _is_legal(root, configuration, unit):
+                # Another register tile changes the time the most, and another distribution the least.
                 ranked.append((first + 4 * second + 2 * third, configuration))
     best = heapq.nsmallest(MOST_FIRST, ranked, key=lambda entry: entry[0])
-    return tuple({configuration.text: configuration for _, configuration in best}.values())
+    return tuple(configuration for _, configuration in best)
 
 
 def fitting(root: Root, configurations: Iterable[Configuration], unit: VectorUnit) -> tuple[Configuration, ...]:
@@ -202,7 +204,9 @@ def _register_tiles(root: Root, unit: VectorUnit) -> list[Sizes]:
     shortest = tuple(int(loop.kind == "reduction") for loop in root.loops)
     legal = [tile for tile in tiles if _is_legal(root, _configuration(root, (), tile, shortest), unit)]
     best = heapq.nsmallest(_REGISTER_TILES, legal, key=lambda tile: (_cost(root, tile, unit), tile))
-    return list(dict.fromkeys([*best[:2], *_own(root, "vector_common_parallel"), *best[2:]]))
+    own = _own(root, "vector_common_parallel")
+    # A microkernel has a register tile of its own, whatever this says.
+    return own or best[:1] if root.op == "linalg.mmt4d" else list(dict.fromkeys([*best[:2], *own, *best[2:]]))
 
 
 def _own(root: Root, level: str) -> list[Sizes]:
