@@ -272,3 +272,25 @@ def _key(source: str, *names: str) -> str:
     source = _OFFSET.sub("offset(it)", _VALUES.sub("dense<it>", source))
     used = Counter(re.findall(r"%\w+", source))
     return hashlib.sha256(_INDEX.sub(lambda line: line[0] if used[line[1]] > 1 else "", source).encode()).hexdigest()
+
+
+def _filled(program: str) -> str:
+    """A dumped program that writes its buffers once, when it is loaded."""
+    pattern = _ZEROS if _INTEGERS.search(program) else _HALVES
+
+    def fill(match: re.Match[str]) -> str:
+        indent, buffer, affinity, length = match.groups()
+        lines = (
+            "%fill_begin = arith.constant 0 : index",
+            f"%fill_with = arith.constant {pattern} : i32",
+            "%fill_after = util.null : !hal.fence",
+            '%fill_done = hal.fence.create device(%device : !hal.device) flags("None") : !hal.fence',
+            f"hal.device.queue.fill<%device : !hal.device> affinity({affinity}) wait(%fill_after) signal(%fill_done) "
+            f'target({buffer} : !hal.buffer)[%fill_begin] length({length}) pattern(%fill_with : i32) flags("None")',
+            "%fill_always = arith.constant -1 : i32",
+            '%fill_status = hal.fence.await until([%fill_done]) timeout_millis(%fill_always) flags("None") : i32',
+            'util.status.check_ok %fill_status, "the buffers cannot be filled"',
+        )
+        return match[0] + "".join(f"{indent}{line}\n" for line in lines)
+
+    return _ALLOCATES.sub(fill, program)
