@@ -134,7 +134,10 @@ def tune_model(underway: TuneUnderway) -> Tuning:
     options, sought = underway.options, underway.sought
     start = underway.compile("start", {})[START]
     if isinstance(start, Untimed):
-        raise NoStart("tune", f"{sought.model}/{sought.start}@{sought.device} cannot be measured: {start.reason}")
+        raise NoStart(
+            "tune",
+            f"{sought.model}/{sought.start}@{sought.device} cannot be measured ({start.reason}); begin with another variant by --variant",
+        )
     underway.begin_with(start)
     search = ChangeSearch(underway, start)
     found = search.search()
@@ -189,7 +192,8 @@ def _concluded(
     sought, form = underway.sought, answered.form
     way = Way() if form is None else form.compiled.way
     seconds = underway.stages.get("dispatches", 0.0)
-    raced = [each for each in (*found.singles, *found.combinations) if each.ratio is not None]
+    tried = (*found.singles, *found.combinations, *(each for one in answered.dispatches for each in one.tried))
+    raced = any(each.ratio is not None for each in tried)
     answer: Answer = answered.answer if raced or form is not None else "budget too small"
     begun = underway.directory.begun
     return Tuning(

@@ -195,4 +195,7 @@ class AnswerSearch:
         found = underway.confirm(head.compiled, base.compiled, self._rule, budget_s)
         named = base.name if base.name != START else underway.sought.start
         self._confirmations.append(replace(found, base=f"{role} ({named})"))
+        if base.name == START and found.ratio is not None:
+            moment = Moment(seconds=round(underway.spent_s, 1), name=head.name, ratio=found.ratio, best=True)
+            underway.moments.append(moment)
         return found.verdict == "improved"

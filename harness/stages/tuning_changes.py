@@ -156,8 +156,10 @@ class ChangeSearch:
         worth = [change for change in changes if alone[change.name] < math.log(_WORTH_COMBINING)]
         by_name = {change.name: change for change in worth}
         sampler = Sampler([[change.name for change in group] for group in groups(worth)])
-        for name in by_name:
-            sampler.tell([name], alone[name])
+        for change in worth:
+            sampler.tell([change.name], alone[change.name])
+            for other in change.excludes & by_name.keys():
+                sampler.tell([change.name, other], None)
         until = _COMBINED if self._underway.options.lowering else _COMBINED_WITHOUT_LOWERING
         tried: list[Tried] = []
         in_vain = number = 0
