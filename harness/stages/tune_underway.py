@@ -35,6 +35,7 @@ from harness.records.bisection import Trial
 from harness.records.case import Case
 from harness.records.run import Lost, Round
 from harness.records.tuning import Confirmation, Moment
+from harness.remaining import duration
 from harness.stages.ablating import joined_name, moved_model
 from harness.stages.options import RunOptions, compile_limits
 from harness.stages.run import run_suite
@@ -202,6 +203,7 @@ class TuneUnderway:
             started = time.monotonic()
             kept = self.directory.remember(key, make(), time.monotonic() - started)
         self.stages[stage] = self.stages.get(stage, 0.0) + kept.seconds
+        self.progress.left(f"{duration(self.left_s)} of the budget" if self.left_s > 0 else "")
         return kept.value
 
     # --- whole programs ---

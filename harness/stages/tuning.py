@@ -49,9 +49,9 @@ _OF_STRETCH = ("budget", "wait", "quiet", "verbose", "report", "models", "out")
 
 _ISOLATE = Change(
     name="isolate",
-    parts=("plugin isolate",),
+    parts=("plugin isolate", "isolate: depthwise = true"),
     purpose="convolutions in dispatches of their own, where tuning specs reach them",
-    way=Way(plugins=uses_of([("isolate", {})])),
+    way=Way(plugins=uses_of([("isolate", {"depthwise": True})])),
 )
 # Pictures of what a search found, by file name.
 Draw = Callable[[Tuning], dict[str, bytes]]

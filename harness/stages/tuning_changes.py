@@ -101,6 +101,7 @@ class ChangeSearch:
         forms, tried = self._compiled_alone(changes)
         raced = self._raced("changes alone", forms.values(), self.start, until=_RACED_ALONE)
         tried |= {name: of_race(tried[name], raced, name, 0.0) for name in forms}
+        self._tell(tried.values())
         alone = {name: math.log(ratio) for name in forms if (ratio := tried[name].ratio)}
         singles = [replace(forms[name], log_ratio=log) for name, log in alone.items() if log < 0]
         best_single = min(singles, key=lambda form: form.log_ratio, default=None)
@@ -174,6 +175,7 @@ class ChangeSearch:
             ):
                 sampler.tell(names, log)
                 tried.append(each)
+                self._tell([each])
             in_vain = 0 if self.best is not before else in_vain + 1
         return tried
 
@@ -207,6 +209,12 @@ class ChangeSearch:
             for changes in sets
         ]
 
+    def _tell(self, tried: Iterable[Tried]) -> None:
+        if self._underway.options.verbose:
+            for each in tried:
+                known = each.reason if each.ratio is None else f"{each.ratio:.3f} of the time of {START}"
+                self._underway.progress.note(f"  {each.name}: {each.standing}, {known}")
+
     # --- races ---
 
     def _raced(self, name: str, forms: Iterable[Form], reference: Form, *, until: float) -> Raced:
@@ -214,6 +222,7 @@ class ChangeSearch:
         underway = self._underway
         contenders = {reference.name: reference, **{form.name: form for form in forms}}
         seconds = until * underway.options.budget - underway.spent_s
+        underway.progress.stage(f"{underway.sought.model}: {name}", len(contenders))
         raced = underway.race(name, contenders, reference.name, stage="race", seconds=max(seconds, 0.0))
         if not underway.start_ns:
             underway.start_ns = raced.ns.get(START, 0.0)
@@ -227,6 +236,9 @@ class ChangeSearch:
             is_best = known.price < self.best.price
             if is_best:
                 self.best = known
+                underway.progress.note(
+                    f"{underway.sought.model}: {math.exp(log):.3f} of {START} with {', '.join(known.parts)}"
+                )
             if form is not reference:
                 underway.moments.append(
                     Moment(seconds=round(underway.spent_s, 1), name=each, ratio=math.exp(log), best=is_best)
