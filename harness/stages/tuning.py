@@ -134,10 +134,8 @@ def tune_model(underway: TuneUnderway) -> Tuning:
     options, sought = underway.options, underway.sought
     start = underway.compile("start", {})[START]
     if isinstance(start, Untimed):
-        raise NoStart(
-            "tune",
-            f"{sought.model}/{sought.start}@{sought.device} cannot be measured ({start.reason}); begin with another variant by --variant",
-        )
+        case = f"{sought.model}/{sought.start}@{sought.device}"
+        raise NoStart("tune", f"{case} cannot be measured ({start.reason}); begin with another variant by --variant")
     underway.begin_with(start)
     search = ChangeSearch(underway, start)
     found = search.search()
