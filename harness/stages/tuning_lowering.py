@@ -88,7 +88,7 @@ class LoweringSearch:
     """The search for lowering configurations of one form.
 
     Args:
-        known: What searches of other models have found, by the key of a dispatch: see `remembered_winners`.
+        known: What searches of other models have found, by the key of a dispatch: see harness.stages.tuning.known_winners.
         until_s: On the search's clock, when it has to be over.
     """
 
@@ -181,8 +181,8 @@ class LoweringSearch:
             return replace(known, chosen=configuration.text), winner
         if seconds < _LEAST_SECONDS:
             return replace(found, reason="the time for dispatches was over"), None
-        race = _Rounds(self._underway, self._module, dispatch, root, self._folder / dispatch.key)
         try:
+            race = _Rounds(self._underway, self._module, dispatch, root, self._folder / dispatch.key)
             race.run(self._underway.spent_s + seconds, self._won)
         except CaseError as error:
             return replace(found, reason=f"it cannot be timed alone: {error}"), None
@@ -215,29 +215,32 @@ class _Rounds:
     """
 
     def __init__(self, underway: TuneUnderway, module: Module, dispatch: Dispatch, root: Root, folder: Path) -> None:
-        self._underway, self._module, self._dispatch, self._root, self._folder = (
-            underway,
-            module,
-            dispatch,
-            root,
-            folder,
-        )
-        self._unit = _vector_unit(dispatch)
-        self._compilers = RunOptions().compilers
+        self._underway, self._module, self._folder = underway, module, folder
+        self._dispatch, self._root, self._unit = dispatch, root, _vector_unit(dispatch)
+        self._compilers, self._limits = RunOptions().compilers, underway.limits
         self.best: Configuration | None = None
         self.ratio = 1.0
         self.tried: dict[str, Tried] = {}
-        self._limits = underway.limits
+        own = underway.remember("dispatches", f"own/{dispatch.key}", self._prepare)
+        if not Path(own["module"]).is_file():  # an earlier stretch compiled it, and somebody deleted it
+            self._compile(None, OWN)
+        self._limits = replace(self._limits, seconds=max(_LEAST_COMPILE_S, _COMPILES * own["seconds"]))
+        self._own, self._batch = Compiled(module=Path(own["module"]), sha256=own["sha256"]), own["batch"]
+        self._names_by_code = {self._own.sha256: OWN}
+        self._best_contender = _Contender(loadable=self._call(self._own, OWN))
+
+    def _prepare(self) -> dict[str, Any]:
+        """The compiler's own code; what it takes to compile, and how often a call runs it."""
         started = time.monotonic()
         own = self._compile(None, OWN)
+        seconds = time.monotonic() - started
         if isinstance(own, Refused):
             raise CaseError("measure", own.reason)
-        own_s = time.monotonic() - started
-        self._limits = replace(self._limits, seconds=max(_LEAST_COMPILE_S, _COMPILES * own_s))
-        self._own = own
-        self._names_by_code = {own.sha256: OWN}
-        timed, self._batch = loadable(dispatch, own, module, OWN, underway.limits)
-        self._best_contender = _Contender(loadable=timed)
+        _, batch = loadable(self._dispatch, own, self._module, OWN, self._underway.limits)
+        return {**_kept(own), "seconds": seconds, "batch": batch}
+
+    def _call(self, compiled: Compiled, name: str) -> LoadableModule:
+        return loadable(self._dispatch, compiled, self._module, name, self._underway.limits, batch=self._batch)[0]
 
     def run(self, until_s: float, won: Sequence[Configuration]) -> None:
         """Race rounds until no neighbour of the best is better, or the search's clock says so.
@@ -308,8 +311,7 @@ class _Rounds:
             if not made.module.is_file():  # an earlier stretch compiled it, and somebody deleted it
                 self._compile(configuration, f"{number}-{place}")
             self.tried[name] = tried
-            timed, _ = loadable(self._dispatch, made, self._module, name, self._underway.limits, batch=self._batch)
-            contenders[name] = _Contender(configuration=configuration, loadable=timed)
+            contenders[name] = _Contender(configuration=configuration, loadable=self._call(made, name))
         return contenders
 
     def _compile(self, configuration: Configuration | None, name: str) -> Compiled | Refused:
