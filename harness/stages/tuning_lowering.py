@@ -88,7 +88,7 @@ class LoweringSearch:
     """The search for lowering configurations of one form.
 
     Args:
-        known: What searches of other models have found, by the key of a dispatch: see harness.stages.tuning.known_winners.
+        known: What searches of other models have found, by the key of a dispatch.
         until_s: On the search's clock, when it has to be over.
     """
 
