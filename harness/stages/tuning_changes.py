@@ -19,7 +19,7 @@ from harness.tune.changes import Change, changes_for, combine, groups
 from harness.tune.sampler import PRICE, Sampler
 
 # Shares of the budget by whose end a step has to be over; the rest is for dispatches and confirmations.
-_COMPILED_ALONE, _RACED_ALONE, _COMBINED = 0.3, 0.38, 0.5
+_COMPILED_ALONE, _RACED_ALONE, _COMBINED = 0.25, 0.31, 0.4
 _COMBINED_WITHOUT_LOWERING = 0.75
 # Compiled together, so that both a single core and many are kept busy between races.
 _BATCH = 8
