@@ -1,0 +1,163 @@
+"""The search for the best form of a program whose times are known: nothing is compiled or timed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.stages import tuning_changes
+from harness.stages.tune_underway import Untimed
+from harness.stages.tuning_changes import ChangeSearch, FoundForms
+from harness.tune.changes import Change, combine
+from tests.stages.tuned import Scripted, a_change, found_in
+
+Begin = Callable[..., Scripted]
+
+
+@pytest.fixture
+def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
+    """A search that has these changes to choose from."""
+    with ExitStack() as stack:
+
+        def begun(*changes: str | Change, **options: Any) -> Scripted:
+            offered = tuple(each if isinstance(each, Change) else a_change(each) for each in changes)
+            monkeypatch.setattr(tuning_changes, "changes_for", lambda *_, **__: offered)
+            return stack.enter_context(Scripted(tmp_path, monkeypatch, **options))
+
+        yield begun
+
+
+def search(underway: Scripted) -> FoundForms:
+    found = ChangeSearch(underway, underway.form("start").compiled).search()
+    assert found.best_single is None or len(found.best_single.changes) == 1
+    return found
+
+
+def test_what_becomes_of_each_change_alone(begin: Begin) -> None:
+    underway = begin("--fast", "--slow", "--idle", "--twin", "--broken", "--wrong", "--crash", lowering=False)
+    codes = {"--idle": "", "--twin": "--fast"}
+    underway.code_of = lambda way: " ".join(sorted(codes.get(flag, flag) for flag in way.flags)).strip()
+    underway.ms = {"--fast": 0.5, "--slow": 1.5, "--fast --slow": 0.75}
+    underway.broken = {
+        "--broken": Untimed(reason="iree-compile stopped after 300 s", wrong=False),
+        "--wrong": Untimed(reason="output 0 differs", wrong=True),
+    }
+    underway.lost = {"--crash": "the worker died"}
+    found = search(underway)
+    assert {each.name: (each.standing, each.reason) for each in found.singles} == {
+        "fast": ("best", ""),
+        "slow": ("lost", ""),
+        "idle": ("inert", "its module has the bytes of start's"),
+        "twin": ("inert", "its module has the bytes of fast's"),
+        "broken": ("failed", "iree-compile stopped after 300 s"),
+        "wrong": ("wrong", "output 0 differs"),
+        "crash": ("failed", "the worker died"),
+    }
+    assert found_in(found.singles, "fast").ratio == pytest.approx(0.5)
+    assert found_in(found.singles, "slow").ratio == pytest.approx(1.5)
+    assert found.best.name == "fast" and found.best is not found.best_single
+    assert found.best_single is not None and found.best_single.log_ratio == pytest.approx(math.log(0.5))
+    assert found.combinations == (), "what is slow alone is not combined"
+    assert underway.start_ns == pytest.approx(1e6)
+
+
+def test_the_time_for_changes_alone_is_limited(begin: Begin) -> None:
+    underway = begin(*(f"--x{number}" for number in range(20)), budget=10.0)
+    underway.compile_s = 0.2
+    found = search(underway)
+    assert list(underway.batches)[:2] == ["alone-1", "alone-2"]
+    untried = [each for each in found.singles if each.standing == "untried"]
+    assert [each.name for each in untried] == ["x16", "x17", "x18", "x19"]
+    assert {each.reason for each in untried} == {"the time for single changes was over"}
+
+
+def test_effects_that_add_up_are_found_together_and_told_beside_the_start(begin: Begin) -> None:
+    underway = begin("--a", "--b", "--c")
+    underway.ms = {"--a": 0.5, "--b": 0.8, "--c": 0.998, "--a --b": 0.4, "--a --b --c": 0.3998, "--a --c": 0.5}
+    found = search(underway)
+    assert found.best.name == "a+b", "a change that gains less than its price is left out"
+    assert found.best.parts == ("--a", "--b")
+    assert math.exp(found.best.log_ratio) == pytest.approx(0.4, rel=0.01)
+    assert found_in(found.combinations, "a+b").ratio == pytest.approx(0.4, rel=0.01)
+    (best,) = (moment for moment in underway.moments if moment.name == "a+b")
+    assert best.best and best.ratio == pytest.approx(0.4, rel=0.01)
+    assert found.best_single is not None and found.best_single.name == "a"
+
+
+def test_of_forms_that_are_equally_fast_the_simplest_is_the_best(begin: Begin) -> None:
+    underway = begin("--a", "--b")
+    underway.ms = {"--a": 0.5, "--b": 0.6, "--a --b": 0.498}
+    found = search(underway)
+    assert found.best.name == "a"
+    assert found_in(found.combinations, "a+b").ratio == pytest.approx(0.498)
+
+
+def test_changes_that_contradict_each_other_are_not_compiled_together(begin: Begin) -> None:
+    underway = begin(a_change("--a", ("b",)), a_change("--b", ("a",)), a_change("--c"))
+    underway.ms = {"--a": 0.5, "--b": 0.51, "--c": 0.9}
+    search(underway)
+    together = {name for batch, names in underway.batches.items() if "together" in batch for name in names}
+    assert "a+c" in together
+    assert not any({"a", "b"} <= set(name.split("+")) for name in together)
+
+
+def asking(*sets: frozenset[str]) -> type:
+    """A sampler that asks for these."""
+
+    class Asking:
+        def __init__(self, _: object) -> None:
+            self._sets = iter(sets)
+
+        def ask(self) -> frozenset[str] | None:
+            return next(self._sets, None)
+
+        def tell(self, *_: object) -> None:
+            pass
+
+    return Asking
+
+
+def test_what_turns_out_to_contradict_itself_is_told_as_failed(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning_changes, "Sampler", asking(frozenset("ab")))
+    monkeypatch.setattr(
+        tuning_changes, "combine", lambda start, changes: combine(start, changes) if len(changes) == 1 else None
+    )
+    (each,) = search(begin("--a", "--b")).combinations
+    assert (each.name, each.standing, each.reason) == ("a+b", "failed", "its changes contradict each other")
+
+
+def test_a_combination_that_is_wrong_is_told_and_one_of_known_bytes_is_not_raced(begin: Begin) -> None:
+    underway = begin("--a", "--b", "--c")
+    underway.ms = {"--a": 0.5, "--b": 0.8, "--c": 0.8, "--a --c": 0.4}
+    underway.broken = {"--a --b": Untimed(reason="output 0 differs", wrong=True)}
+    underway.code_of = lambda way: {"--b --c": "--b"}.get(code := " ".join(sorted(way.flags)), code)
+    found = search(underway)
+    assert found.best.name == "a+c"
+    standings = {each.name: each.standing for each in found.combinations}
+    assert standings["a+b"] == "wrong"
+    assert standings["b+c"] == "inert"
+
+
+@pytest.mark.parametrize(("helps", "batches"), [(False, 3), (True, 6)])
+def test_batches_in_vain_end_the_search_and_a_better_one_begins_their_count_anew(
+    helps: bool, batches: int, begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = [frozenset({f"x{number}", f"x{number + 1}"}) for number in range(30)]
+    monkeypatch.setattr(tuning_changes, "Sampler", asking(*pairs))
+    underway = begin(*(f"--x{number}" for number in range(31)), budget=1000.0)
+    underway.ms = {"--x10 --x9": 0.9} if helps else {}  # asked for in the third batch
+    found = search(underway)
+    assert len([batch for batch in underway.batches if "together" in batch]) == batches
+    assert found.best.name == ("x10+x9" if helps else "start")
+
+
+def test_nothing_better_leaves_the_start(begin: Begin) -> None:
+    underway = begin("--a", "--b")
+    underway.ms = {"--a": 1.2, "--b": 1.02, "--a --b": 1.3}
+    found = search(underway)
+    assert (found.best.name, found.best.changes, found.best_single) == ("start", (), None)

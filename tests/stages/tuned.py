@@ -1,0 +1,137 @@
+"""A search whose compiler and clock are rules of the test's: programs take what the test says, and no time passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from harness.bisect.trials import Place
+from harness.bisect.variants import Way
+from harness.compare.pairs import side_of
+from harness.compare.samplers import Module
+from harness.measure import Group, LoadableModule
+from harness.progress import Silent
+from harness.records.comparison import Verdict
+from harness.records.run import Build, Failure, Lost, Round, Run, Turn
+from harness.records.tuning import Confirmation
+from harness.stages import tune_underway
+from harness.stages.tune_options import TuneOptions
+from harness.stages.tune_underway import START, Compiled, Sought, TuneUnderway, Untimed
+from harness.stages.tuning_changes import Form
+from harness.store.tune_directory import BegunTuning, TuneDirectory
+from harness.tune.changes import Change
+from tests.builders import a_suite, make_case, make_header, make_round
+from tests.fakes.fake_toolchain import make_fake_toolchain
+
+
+class Scripted(TuneUnderway):
+    """A search under way; its races are real but for the worker.
+
+    Attributes:
+        ms: What programs take, by their code: the flags joined, "" of the start, or what a test made its code.
+        broken: Of programs that cannot be timed, by code.
+        lost: Why some cannot be called in a race, by code.
+        batches: What was compiled, in order.
+        raced: The names in each generation, in order.
+        verdicts: Of confirmations, by the names of head and base; `improved` of others.
+        confirmed: The names of what was confirmed, in order.
+        race_s: What a generation takes on the search's clock, compile_s a program.
+    """
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
+        tools = make_fake_toolchain(folder / "tools")
+        suite = a_suite()
+        sought = Sought(suite=suite, model="net", device="cpu", start="stock", way=Way(), toolchain=tools)
+        begun = BegunTuning(created="", machine="", options={}, command=())
+        directory = TuneDirectory.create(folder / "net@cpu", begun)
+        super().__init__(TuneOptions(Path("small.toml"), **options), sought, directory, Silent())
+        self.ms: dict[str, float] = {}
+        self.code_of: Callable[[Way], str] = lambda way: " ".join(sorted(way.flags))
+        self.broken: dict[str, Untimed] = {}
+        self.lost: dict[str, str] = {}
+        self.batches: dict[str, list[str]] = {}
+        self.raced: list[list[str]] = []
+        self.verdicts: dict[tuple[str, str], Verdict] = {}
+        self.confirmed: list[tuple[str, str]] = []
+        self.race_s, self.compile_s = 0.1, 0.1
+        self.now = 0.0
+        clock: Any = type("Clock", (), {"monotonic": lambda _: self.now})()
+        monkeypatch.setattr(tune_underway, "time", clock)
+        monkeypatch.setattr(tune_underway, "measure_generation", self._measure)
+        self.begin_with(self.program(START, Way()))
+
+    def loadable_of(self, name: str, code: str) -> LoadableModule:
+        """A module whose path is its code."""
+        return LoadableModule(
+            name=name,
+            module=Path(code),
+            function="main",
+            arguments=(),
+            parameters={},
+            run_flags=(),
+            toolchain=self.sought.toolchain,
+        )
+
+    def program(self, name: str, way: Way) -> Compiled:
+        """A program, as compiled."""
+        case, code = make_case(name, compile_flags=way.flags), self.code_of(way)
+        build = Build(case=case.name, command=("iree-compile", "net.mlir"), cache_key="")
+        loadable = self.loadable_of(case.name, code)
+        module = Module(case=case, loadable=loadable, mlir=Path("net.mlir"), files=(), build=build)
+        place = Place(
+            name=name, side=side_of(Run(header=make_header()), name), case=case, toolchain=self.sought.toolchain
+        )
+        return Compiled(name=name, way=way, place=place, module=module, code=code)
+
+    def form(self, name: str, *flags: str) -> Form:
+        """A form with these flags, each a change of its own."""
+        changes = tuple(map(a_change, flags))
+        return Form(changes=changes, compiled=self.program(name, Way(flags=flags)))
+
+    def compile(self, batch: str, ways: Mapping[str, Way]) -> dict[str, Compiled | Untimed]:
+        """What the test's tables say."""
+        assert batch not in self.batches, "a batch is compiled once"
+        self.batches[batch] = list(ways)
+
+        def made() -> str:
+            self.now += self.compile_s * len(ways)
+            return batch
+
+        self.remember("compile", f"compiled/{batch}", made)
+        return {
+            name: self.broken.get(self.code_of(way)) or self.program(name, way)
+            for name, way in {START: self.sought.way, **ways}.items()
+        }
+
+    def confirm(self, head: Compiled, base: Compiled, *_: object) -> Confirmation:
+        """The verdict that the test gave."""
+        pair = (head.name, base.name)
+        self.confirmed.append(pair)
+        return Confirmation(head=head.name, base=base.name, verdict=self.verdicts.get(pair, "improved"), ratio=0.5)
+
+    def _measure(self, group: Group, number: int, *_: object, **__: object) -> Iterator[Round | Lost]:
+        self.raced.append(sorted(case.name for case in group.cases))
+        self.now += self.race_s
+        turns = []
+        for case in group.cases:
+            code = str(case.module).removeprefix(".")
+            if code in self.lost:
+                yield Lost(case=case.name, generation=number, failure=Failure(stage="measure", message=self.lost[code]))
+                continue
+            ns = round(1e6 * self.ms.get(code, 1.0))
+            turns.append(Turn(case=case.name, calls=1, wall_ns=ns, cpu_ns=ns))
+        yield replace(make_round(0), group=group.name, generation=number, turns=tuple(turns))
+
+
+def a_change(flag: str, excludes: tuple[str, ...] = ()) -> Change:
+    """A flag that a search may give."""
+    return Change(name=flag.strip("-"), parts=(flag,), purpose="", way=Way(flags=(flag,)), excludes=frozenset(excludes))
+
+
+def found_in(values: Any, name: str) -> Any:
+    """Of several values the one with a name."""
+    return next(each for each in cast("list[Any]", values) if each.name == name)
