@@ -259,8 +259,6 @@ class _Rounds:
                 near = {each.text: each for each in (*neighbours(self._root, self.best, self._unit), *waiting)}
                 waiting = [each for text, each in near.items() if text not in self.tried]
             number += 1
-        if self.best is not None:
-            self.tried[self.best.text] = replace(self.tried[self.best.text], standing="best")
 
     def _is_beaten(self, number: int, contenders: Mapping[str, _Contender], until_s: float) -> bool:
         """Whether one of a round is better than the best so far, which it then is."""
@@ -279,6 +277,8 @@ class _Rounds:
             self.tried[name] = of_race(self.tried[name], raced, name, math.log(self.ratio))
         if raced.leader == before:
             return False
+        if self.best is not None:
+            self.tried[self.best.text] = replace(self.tried[self.best.text], standing="lost")
         self._best_contender = contenders[raced.leader]
         self.best = self._best_contender.configuration
         self.ratio = self.tried[raced.leader].ratio or self.ratio
