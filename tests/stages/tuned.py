@@ -13,17 +13,23 @@ from harness.bisect.trials import Place
 from harness.bisect.variants import Way
 from harness.compare.pairs import side_of
 from harness.compare.samplers import Module
+from harness.errors import CaseError
+from harness.explain.profile import Profile
 from harness.measure import Group, LoadableModule
 from harness.progress import Silent
 from harness.records.comparison import Verdict
 from harness.records.run import Build, Failure, Lost, Round, Run, Turn
 from harness.records.tuning import Confirmation
-from harness.stages import tune_underway
+from harness.stages import tune_underway, tuning_lowering
 from harness.stages.tune_options import TuneOptions
-from harness.stages.tune_underway import START, Compiled, Sought, TuneUnderway, Untimed
+from harness.stages.tune_underway import START, Compiled, Raced, Sought, TuneUnderway, Untimed
 from harness.stages.tuning_changes import Form
 from harness.store.tune_directory import BegunTuning, TuneDirectory
 from harness.tune.changes import Change
+from harness.tune.dispatches import Compiled as CompiledDispatch
+from harness.tune.dispatches import Dispatch, Refused
+from harness.tune.roots import Root
+from harness.tune.tiles import Configuration
 from tests.builders import a_suite, make_case, make_header, make_round
 from tests.fakes.fake_toolchain import make_fake_toolchain
 
@@ -37,6 +43,7 @@ class Scripted(TuneUnderway):
         lost: Why some cannot be called in a race, by code.
         batches: What was compiled, in order.
         raced: The names in each generation, in order.
+        seconds: That races were given, by name of the race.
         verdicts: Of confirmations, by the names of head and base; `improved` of others.
         confirmed: The names of what was confirmed, in order.
         race_s: What a generation takes on the search's clock, compile_s a program.
@@ -55,6 +62,7 @@ class Scripted(TuneUnderway):
         self.lost: dict[str, str] = {}
         self.batches: dict[str, list[str]] = {}
         self.raced: list[list[str]] = []
+        self.seconds: dict[str, float] = {}
         self.verdicts: dict[tuple[str, str], Verdict] = {}
         self.confirmed: list[tuple[str, str]] = []
         self.race_s, self.compile_s = 0.1, 0.1
@@ -79,7 +87,7 @@ class Scripted(TuneUnderway):
     def program(self, name: str, way: Way) -> Compiled:
         """A program, as compiled."""
         case, code = make_case(name, compile_flags=way.flags), self.code_of(way)
-        build = Build(case=case.name, command=("iree-compile", "net.mlir"), cache_key="")
+        build = Build(case=case.name, command=("iree-compile", "net.mlir", "-o", "module.vmfb"), cache_key="")
         loadable = self.loadable_of(case.name, code)
         module = Module(case=case, loadable=loadable, mlir=Path("net.mlir"), files=(), build=build)
         place = Place(
@@ -106,6 +114,11 @@ class Scripted(TuneUnderway):
             name: self.broken.get(self.code_of(way)) or self.program(name, way)
             for name, way in {START: self.sought.way, **ways}.items()
         }
+
+    def race(self, name: str, *args: Any, seconds: float, **kwargs: Any) -> Raced:
+        """A real race, whose seconds are kept."""
+        self.seconds[name] = seconds
+        return super().race(name, *args, seconds=seconds, **kwargs)
 
     def confirm(self, head: Compiled, base: Compiled, *_: object) -> Confirmation:
         """The verdict that the test gave."""
@@ -135,3 +148,78 @@ def a_change(flag: str, excludes: tuple[str, ...] = ()) -> Change:
 def found_in(values: Any, name: str) -> Any:
     """Of several values the one with a name."""
     return next(each for each in cast("list[Any]", values) if each.name == name)
+
+
+ROOT = Root(
+    op="linalg.matmul",
+    loops=(),
+    operands=(),
+    element_bits=32,
+    innermost=1,
+    matcher="",
+    pipeline="Own",
+    tiles={"tile": (0,)},
+)
+
+
+def a_dispatch(name: str, *, places: tuple[str, ...] = (), why: str = "") -> Dispatch:
+    """A dispatch, whose key and operation are its name; with a reason it has no root."""
+    return Dispatch(name=name, operation=name, key=name, places=places or (name,), root=None if why else ROOT, why=why)
+
+
+def tile(size: int) -> Configuration:
+    """A configuration whose text is `Tile, tile = [8]`."""
+    return Configuration(pipeline="Tile", tiles={"tile": (size,)})
+
+
+class Dispatches:
+    """The dispatches of a form and what compiling them gives; a candidate's code is `NAME 8` with a tile size of 8.
+
+    Attributes:
+        ns: What dispatches take in the profile of the form, by name.
+        taken: The dispatches; a CaseError: it cannot be told.
+        sizes: Tile sizes that come first; near those beside one.
+        refused: Why candidates do not compile, by code.
+        same: What the code of candidates is instead, by code.
+        unmatched: Candidates whose spec matches nothing, by code.
+        compiled: All candidates, in order.
+    """
+
+    def __init__(self, underway: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.underway = underway
+        self.ns: dict[str, float] = {}
+        self.taken: list[Dispatch] | CaseError = []
+        self.sizes: tuple[int, ...] = (4, 8)
+        self.near: dict[int, tuple[int, ...]] = {}
+        self.refused: dict[str, str] = {}
+        self.same: dict[str, str] = {}
+        self.unmatched: set[str] = set()
+        self.compiled: list[str] = []
+        stand_ins: dict[str, Any] = {
+            "can_profile": lambda _: True,
+            "time_module": lambda *_: 1e6,
+            "profile_module": lambda *_, **__: Profile(calls=1, call_ns=1e6, dispatch_ns=self.ns),
+            "take_out": self._take_out,
+            "fitting": lambda _, won, __: tuple(won),
+            "first_configurations": lambda *_: tuple(map(tile, self.sizes)),
+            "neighbours": lambda _, best, __: tuple(map(tile, self.near.get(best.tiles["tile"][0], ()))),
+            "spec_of": lambda entries: " ".join(str(best.tiles["tile"][0]) for _, best in entries),
+            "compile_candidate": self._compile,
+            "loadable": lambda _, made, __, name, *___, **____: (underway.loadable_of(name, made.sha256), 1),
+        }
+        for name, stand_in in stand_ins.items():
+            monkeypatch.setattr(tuning_lowering, name, stand_in)
+
+    def _take_out(self, *_: object) -> list[Dispatch]:
+        if isinstance(self.taken, CaseError):
+            raise self.taken
+        return self.taken
+
+    def _compile(self, dispatch: Dispatch, spec: str | None, *_: object, **__: object) -> CompiledDispatch | Refused:
+        code = f"{dispatch.name} {spec or 'own'}"
+        self.compiled.append(code)
+        if code in self.refused:
+            return Refused(reason=self.refused[code])
+        return CompiledDispatch(
+            module=Path(__file__), sha256=self.same.get(code, code), matched=int(code not in self.unmatched)
+        )
