@@ -93,8 +93,11 @@ def best_so_far(found: Tuning) -> list[tuple[float, float]]:
 
 
 def race_winner(found: Tuning) -> Moment | None:
-    """The last that was the best."""
-    return next((moment for moment in reversed(found.moments) if moment.best), None)
+    """What was confirmed, or else the last that was the best."""
+    beside = beside_start(found)
+    confirmed = beside.head if beside is not None and found.variant else ""
+    of_variant = (moment for moment in reversed(found.moments) if moment.name == confirmed)
+    return next(of_variant, None) or next((moment for moment in reversed(found.moments) if moment.best), None)
 
 
 def race_axis(found: Tuning) -> RatioAxis:

@@ -296,6 +296,7 @@ class TuneUnderway:
         stage: str,
         seconds: float,
         key: str = "",
+        least: int = 1,
     ) -> Raced:
         """Race contenders until the rest are as good as each other, or the seconds are over.
 
@@ -303,9 +304,10 @@ class TuneUnderway:
             name: Of the race, for people.
             reference: The contender that all are held against; it races too.
             seconds: That the race may take; one generation there is in any case.
+            least: Generations before which nobody leaves.
             key: Of the race in what is remembered, unique in the search; "": its name.
         """
-        race = Race([*contenders], RULE)
+        race = Race([*contenders], replace(RULE, least=least))
         self.races += len(contenders) > 1
         raced = Raced(standings={}, leader=reference)
         known: dict[str, Known] = {}

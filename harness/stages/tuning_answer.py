@@ -196,6 +196,7 @@ class AnswerSearch:
         named = base.name if base.name != START else underway.sought.start
         self._confirmations.append(replace(found, base=f"{role} ({named})"))
         if base.name == START and found.ratio is not None:
-            moment = Moment(seconds=round(underway.spent_s, 1), name=head.name, ratio=found.ratio, best=True)
+            is_best = all(found.ratio < moment.ratio for moment in underway.moments)
+            moment = Moment(seconds=round(underway.spent_s, 1), name=head.name, ratio=found.ratio, best=is_best)
             underway.moments.append(moment)
         return found.verdict == "improved"

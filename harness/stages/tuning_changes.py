@@ -24,6 +24,8 @@ _COMBINED_WITHOUT_LOWERING = 0.75
 # Compiled together, so that both a single core and many are kept busy between races.
 _BATCH = 8
 _ASKED_TOGETHER = 4
+# What a change does alone is told to the sampler, so it has to be known, also where another one does far more.
+_LEAST_GENERATIONS = 3
 # What is so much slower alone than the start is not combined with others.
 _WORTH_COMBINING = 1.3
 # Batches of combinations without a better one, after which there is no more to gain.
@@ -223,7 +225,9 @@ class ChangeSearch:
         contenders = {reference.name: reference, **{form.name: form for form in forms}}
         seconds = until * underway.options.budget - underway.spent_s
         underway.progress.stage(f"{underway.sought.model}: {name}", len(contenders))
-        raced = underway.race(name, contenders, reference.name, stage="race", seconds=max(seconds, 0.0))
+        raced = underway.race(
+            name, contenders, reference.name, stage="race", seconds=max(seconds, 0.0), least=_LEAST_GENERATIONS
+        )
         if not underway.start_ns:
             underway.start_ns = raced.ns.get(START, 0.0)
         for each, form in contenders.items():

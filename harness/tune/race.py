@@ -62,12 +62,14 @@ class RaceRule:
         prior: Deviation of a candidate's log ratio, as long as one generation was seen. Far more than most generations
             stray, so that what one odd generation says is not believed below a factor of about 1.6.
         most: Generations after which a race ends.
+        least: Generations before which nobody leaves, where it matters how fast the slower ones are.
     """
 
     error: float = 0.05
     margin: float = 0.01
     prior: float = 0.1
     most: int = 30
+    least: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +135,8 @@ class Race:
         """Whether one is left, or no other can be faster than the leader by more than the margin, or time is up."""
         if len(self.alive) <= 1 or self.generations >= self.rule.most:
             return True
+        if self.generations < self.rule.least:
+            return False
         behind = self._least_behind()
         return bool(behind) and min(behind.values()) >= -math.log1p(self.rule.margin)
 

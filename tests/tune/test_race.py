@@ -33,6 +33,11 @@ def test_what_is_close_gets_the_time() -> None:
     assert standings["slower"].generations < standings["close"].generations == race.generations < race.rule.most
 
 
+def test_nobody_leaves_before_the_least_generations() -> None:
+    race = raced(TIMES, rule=RaceRule(least=4))
+    assert race.standings()["slow"].generations == 4
+
+
 def test_a_standing_is_the_ratio_to_the_reference() -> None:
     standing = raced(TIMES).standings()["best"]
     assert standing.ratio == pytest.approx(math.exp(-0.2), rel=0.01)
