@@ -22,6 +22,7 @@ from harness.plots.canvas import (
 )
 from harness.records.tuning import Moment, Tuning
 from harness.report.ratio_axis import RatioAxis, ratio_axis
+from harness.report.tune_page import beside_start
 from harness.report.units import ratio_text
 from harness.text import plural
 

@@ -143,7 +143,7 @@ class Tuning:
         flags: Of the variant, run_flags and plugins (name and options) likewise.
         spec: Its tuning spec; "": it has none.
         by_hand: Command lines that compile it with plain tools, as harness.report.repro has them.
-        race_error: The chance that a race dropped its best candidate, at most, over all races.
+        race_error: The chance that a race dropped its best candidate, at most, in each race.
         candidates_a_minute: Configurations of dispatches that were compiled and raced, a minute of what both took;
             None: there were none.
         moments: What was timed when.

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -162,6 +163,7 @@ class TuneUnderway:
         self.noise = noise_of(capture_environment())
         self.start_ns = 0.0
         self._case: Case | None = None
+        self._waited_s = 0.0
 
     def __enter__(self) -> TuneUnderway:
         self.directory.__enter__()
@@ -200,8 +202,10 @@ class TuneUnderway:
         """
         kept = self.directory.remembered(key)
         if kept is None:
-            started = time.monotonic()
-            kept = self.directory.remember(key, make(), time.monotonic() - started)
+            started, waited_s = time.monotonic(), self._waited_s
+            value = make()
+            seconds = time.monotonic() - started - (self._waited_s - waited_s)
+            kept = self.directory.remember(key, value, seconds)
         self.stages[stage] = self.stages.get(stage, 0.0) + kept.seconds
         self.progress.left(f"{duration(self.left_s)} of the budget" if self.left_s > 0 else "")
         return kept.value
@@ -312,7 +316,7 @@ class TuneUnderway:
         raced = Raced(standings={}, leader=reference)
         known: dict[str, Known] = {}
         begun_s = self.spent_s
-        while not race.is_over and (not race.generations or self.spent_s - begun_s < seconds):
+        while not race.generations or (not race.is_over and self.spent_s - begun_s < seconds):
             alive = [
                 name for name in contenders if name == reference or (name in race.alive and name not in raced.lost)
             ]
@@ -357,7 +361,7 @@ class TuneUnderway:
         )
         rounds: list[Round] = []
         lost: dict[str, str] = {}
-        with only_one_measures(self.progress.note, wait=self.options.wait):
+        with self._alone():
             shuffled = replace(group, cases=tuple(cases[name] for name in order))
             for item in measure_generation(shuffled, number, settings, known=known):
                 if isinstance(item, Lost):
@@ -370,6 +374,14 @@ class TuneUnderway:
         medians = {name: times.medians(name) for name in names}
         calls = {name: (turns[name], float(ns[0])) for name, ns in medians.items() if ns.size and name in turns}
         return {"logs": logs, "calls": calls, "lost": lost}
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While nobody else measures on this machine; waiting for that is no part of the budget."""
+        started = time.monotonic()
+        with only_one_measures(self.progress.note, wait=self.options.wait):
+            self._waited_s += time.monotonic() - started
+            yield
 
     def _call_limit_s(self, reference: Known | None) -> float:
         """Of one turn."""
