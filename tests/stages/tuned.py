@@ -38,14 +38,13 @@ class Scripted(TuneUnderway):
     """A search under way; its races are real but for the worker.
 
     Attributes:
-        ms: What programs take, by their code: the flags joined, "" of the start, or what a test made its code.
+        ms: What programs take, by their code: flags and then specs, joined; "" of the start.
         broken: Of programs that cannot be timed, by code.
         lost: Why some cannot be called in a race, by code.
         batches: What was compiled, in order.
         raced: The names in each generation, in order.
         seconds: That races were given, by name of the race.
         verdicts: Of confirmations, by the names of head and base; `improved` of others.
-        confirmed: The names of what was confirmed, in order.
         race_s: What a generation takes on the search's clock, compile_s a program.
     """
 
@@ -57,14 +56,15 @@ class Scripted(TuneUnderway):
         directory = TuneDirectory.create(folder / "net@cpu", begun)
         super().__init__(TuneOptions(Path("small.toml"), **options), sought, directory, Silent())
         self.ms: dict[str, float] = {}
-        self.code_of: Callable[[Way], str] = lambda way: " ".join(sorted(way.flags))
+        self.code_of: Callable[[Way], str] = lambda way: " ".join(
+            [*sorted(way.flags), *(use.options["spec"] for use in way.plugins)]
+        )
         self.broken: dict[str, Untimed] = {}
         self.lost: dict[str, str] = {}
         self.batches: dict[str, list[str]] = {}
         self.raced: list[list[str]] = []
         self.seconds: dict[str, float] = {}
         self.verdicts: dict[tuple[str, str], Verdict] = {}
-        self.confirmed: list[tuple[str, str]] = []
         self.race_s, self.compile_s = 0.1, 0.1
         self.now = 0.0
         clock: Any = type("Clock", (), {"monotonic": lambda _: self.now})()
@@ -122,9 +122,8 @@ class Scripted(TuneUnderway):
 
     def confirm(self, head: Compiled, base: Compiled, *_: object) -> Confirmation:
         """The verdict that the test gave."""
-        pair = (head.name, base.name)
-        self.confirmed.append(pair)
-        return Confirmation(head=head.name, base=base.name, verdict=self.verdicts.get(pair, "improved"), ratio=0.5)
+        verdict = self.verdicts.get((head.name, base.name), "improved")
+        return Confirmation(head=head.name, base=base.name, verdict=verdict, ratio=0.5)
 
     def _measure(self, group: Group, number: int, *_: object, **__: object) -> Iterator[Round | Lost]:
         self.raced.append(sorted(case.name for case in group.cases))
