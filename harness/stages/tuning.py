@@ -32,7 +32,7 @@ from harness.stages.tune_options import TuneOptions
 from harness.stages.tune_underway import RULE, START, Sought, TuneUnderway, Untimed
 from harness.stages.tuning_answer import Answered, AnswerSearch
 from harness.stages.tuning_changes import ChangeSearch, Form, FoundForms
-from harness.stages.tuning_lowering import WINNER, Lowered, LoweringSearch
+from harness.stages.tuning_lowering import OUT_OF_TIME, WINNER, Lowered, LoweringSearch
 from harness.stats.rule import Rule
 from harness.store.files import adapter
 from harness.store.tune_directory import BegunTuning, TuneDirectory, remembered_in
@@ -192,7 +192,10 @@ def _concluded(
     seconds = underway.stages.get("dispatches", 0.0)
     tried = (*found.singles, *found.combinations, *(each for one in answered.dispatches for each in one.tried))
     raced = any(each.ratio is not None for each in tried)
-    answer: Answer = answered.answer if raced or form is not None else "budget too small"
+    waiting = any(each.standing == "untried" for each in tried) or any(
+        each.reason == OUT_OF_TIME for each in answered.dispatches
+    )
+    answer: Answer = "budget too small" if waiting and not raced and form is None else answered.answer
     begun = underway.directory.begun
     return Tuning(
         id=underway.directory.path.name,

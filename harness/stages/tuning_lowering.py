@@ -44,6 +44,7 @@ _LEAST_SECONDS = 4.0
 # A configuration that compiles so many times as long as the compiler's own unrolls without end, and is refused.
 _COMPILES, _LEAST_COMPILE_S = 10.0, 10.0
 _FOLDER, OWN = "dispatches", "own"
+OUT_OF_TIME = "the time for dispatches was over"
 _NOTHING_BETTER = "nothing was better than the compiler's own"
 _VECTOR_BYTES = re.compile(r"native_vector_size = (\d+)")
 # What is remembered of a dispatch's winner has this key and the dispatch's own.
@@ -180,7 +181,7 @@ class LoweringSearch:
             winner = Winner(dispatch=dispatch, root=root, configuration=configuration)
             return replace(known, chosen=configuration.text), winner
         if seconds < _LEAST_SECONDS:
-            return replace(found, reason="the time for dispatches was over"), None
+            return replace(found, reason=OUT_OF_TIME), None
         try:
             race = _Rounds(self._underway, self._module, dispatch, root, self._folder / dispatch.key)
             race.run(self._underway.spent_s + seconds, self._won)
