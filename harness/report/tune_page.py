@@ -316,7 +316,7 @@ _CONFIGURATIONS: tuple[Field[Tried], ...] = (
 
 
 def _budget(found: Tuning) -> list[Part]:
-    lines = [f"{duration(found.spent_s)} were spent of a budget of {duration(found.budget_s)}{_by_stage(found)}."]
+    lines = [f"{_took(found.spent_s)} were spent of a budget of {_took(found.budget_s)}{_by_stage(found)}."]
     if found.candidates_a_minute:
         lines.append(f"{found.candidates_a_minute:.0f} configurations of dispatches a minute were compiled and raced.")
     return [Heading("Where the budget went"), Bullets(lines)]
@@ -324,8 +324,13 @@ def _budget(found: Tuning) -> list[Part]:
 
 def _by_stage(found: Tuning) -> str:
     stages = sorted(found.stages.items(), key=lambda stage: -stage[1])
-    words = [f"{duration(seconds)} {_STAGES.get(name, name)}" for name, seconds in stages if seconds]
+    words = [f"{_took(seconds)} {_STAGES.get(name, name)}" for name, seconds in stages if seconds]
     return f": {', '.join(words)}" if words else ""
+
+
+def _took(seconds: float) -> str:
+    """A time that is known: `duration` alone would say of half a second that it is ten."""
+    return f"{seconds:.2g} s" if seconds < 9.5 else f"{seconds:.0f} s" if seconds < 95 else duration(seconds)
 
 
 def _trust(found: Tuning) -> list[str]:
