@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .PHONY: run test smoke install lint types unit untimed timed vulkan browser schema overhead verdicts explain bisect \
-        history plugins picture releases wheel clean
+        tune history plugins picture releases wheel clean
 
 FIRST := $(foreach variant,stock im2col channels-last share-concat nhwc-share-tuned,--filter 'rdb/$(variant)@cpu')
 
@@ -90,6 +90,12 @@ explain: install
 # tables of docs/bisect.md.
 bisect: install
 	$(BIN)/python -m benchmarks.bisect $(ARGS)
+
+# What `harness tune` finds, beside hand-made variants and other engines: searches and measures for an evening, then
+# rewrites the tables of docs/tuning.md. Where an engine has no package for this machine, its columns are without it.
+tune: install
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
+	$(BIN)/python -m benchmarks.tune $(ARGS)
 
 # How often changes in a history are found, and how fast that is at ten million points: computes for some minutes, then
 # rewrites the tables of docs/history.md.

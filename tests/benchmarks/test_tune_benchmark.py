@@ -1,0 +1,123 @@
+"""The benchmark of searches: what a run beside a result says, what is counted, and that the tables say no more."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.tune import __main__ as command
+from benchmarks.tune.measuring import ROOT
+from benchmarks.tune.outcomes import Contender, Outcome, count, geometric_mean, measured
+from benchmarks.tune.searches import SEARCHES, Search
+from benchmarks.tune.tables import render
+from harness.records.run import Failure, Run
+from harness.records.tuning import Tuning
+from harness.suite.load import load_suite
+from tests.report.builders import make_build, make_case, make_check, make_header, make_rounds
+from tests.report.tunings import make_tuning
+
+ALL = [search for searches in SEARCHES.values() for search in searches]
+NETWORK = SEARCHES["networks"][0]
+TUNED = "tuned-rdb"
+
+
+def run_beside(ms: dict[str, float], **facts: str) -> Run:
+    """A run of variants of one model; `onnxruntime` is another engine, and equal codes are equal modules."""
+    cases = tuple(
+        make_case("rdb", name, peer="onnxruntime" if name == "onnxruntime" else None) for name in (*ms, *facts)
+    )
+    times = {case.name: ms[case.variant] * 1e6 for case in cases if case.variant in ms}
+    codes = {variant: f"{number:02x}" for number, variant in enumerate(ms)}
+    codes |= {variant: codes[twin] for variant, twin in facts.items()}
+    return Run(
+        header=make_header(cases),
+        builds=tuple(make_build(case, code=codes[case.variant]) for case in cases if case.peer is None),
+        rounds=tuple(make_rounds(cases[0].group, times, instructions=False)),
+        finished=True,
+    )
+
+
+def outcome(search: Search, tuning: Tuning | None, ms: dict[str, float], **facts: str) -> Outcome:
+    """What the tables get of a search and of such a run."""
+    head = tuning.variant or tuning.start if tuning else ""
+    contenders, failure = measured(run_beside(ms, **facts), head)
+    return Outcome(search=search, tuning=tuning, head=head, baseline="stock", contenders=contenders, failure=failure)
+
+
+def by_name(contenders: tuple[Contender, ...]) -> dict[str, Contender]:
+    return {each.name: each for each in contenders}
+
+
+def test_the_result_is_held_against_all_that_was_measured_with_it() -> None:
+    run = run_beside({"stock": 8.0, "by-hand": 3.0, TUNED: 2.0, "onnxruntime": 2.5}, also="by-hand")
+    contenders, failure = measured(run, TUNED)
+    ratios = {name: each.ratio and round(each.ratio.ratio, 2) for name, each in by_name(contenders).items()}
+    # What has the bytes of another is measured with it.
+    assert ratios == {"stock": 0.25, "by-hand": 0.67, "also": 0.67, TUNED: None, "onnxruntime": 0.8} and not failure
+    found = Outcome(search=NETWORK, tuning=make_tuning(), head=TUNED, baseline="stock", contenders=contenders)
+    assert found.best_by_hand is not None and found.best_by_hand.name in ("by-hand", "also")
+    assert found.best_peer is not None and found.best_peer.name == "onnxruntime"
+    assert found.of_stock == pytest.approx(0.25, rel=0.01)
+
+
+def test_a_result_with_the_bytes_of_a_variant_takes_as_long() -> None:
+    contenders, _ = measured(run_beside({"stock": 8.0, "by-hand": 3.0}, **{TUNED: "by-hand"}), TUNED)
+    ratio = by_name(contenders)["by-hand"].ratio
+    assert ratio is not None and ratio.ratio == 1.0
+
+
+def test_a_result_with_wrong_outputs_has_no_time() -> None:
+    run = run_beside({"stock": 8.0, TUNED: 2.0})
+    case = next(case for case in run.header.cases if case.variant == TUNED)
+    wrong = make_check(case, "stock", failure=Failure(stage="verify", message="output 0 is wrong", mismatch=True))
+    contenders, failure = measured(replace(run, checks=(wrong,)), TUNED)
+    assert (contenders, failure) == ((), "output 0 is wrong")
+
+
+def test_what_became_of_candidates_is_counted() -> None:
+    faster = outcome(NETWORK, make_tuning(), {"stock": 8.0, TUNED: 2.0})
+    slower = outcome(NETWORK, make_tuning(), {"stock": 2.0, TUNED: 2.2})
+    nothing = outcome(NETWORK, make_tuning(variant="", answer="nothing beats the start"), {"stock": 2.0})
+    counts = count([faster, slower, nothing, Outcome(search=NETWORK, tuning=None, why="it does not compile")])
+    assert (counts.searches, counts.changes, counts.inert, counts.failed, counts.wrong) == (3, 36, 9, 6, 3)
+    assert (counts.winners, counts.refuted) == (6, 3)
+    assert (counts.written, counts.wrong_written, counts.slower_written) == (2, 0, 1)
+    assert nothing.of_stock == 1.0
+
+
+def test_the_tables_have_the_goals_and_a_line_for_each_model() -> None:
+    one, other = (replace(search, model=name) for search, name in zip(SEARCHES["networks"], "ab", strict=False))
+    failed = Outcome(search=replace(NETWORK, model="c"), tuning=None, why="c/stock@cpu cannot be measured")
+    times = {"stock": 8.0, "by-hand": 3.0, TUNED: 2.0, "onnxruntime": 1.5}
+    text = render([outcome(one, make_tuning(), times), outcome(other, make_tuning(), times | {TUNED: 0.5}), failed], [])
+    assert "| networks: geometric mean of their ratios to stock | at most 0.36 | 0.125 (2) |" in text
+    assert "| networks within 1.1 of the best other engine's time | 9 of 10 | 1 of 2 |" in text
+    assert "| `a` |" in text and "not measured: c/stock@cpu cannot be measured" in text.replace("&#8203;", "")
+    assert "ESRGAN" not in text  # nothing of it was measured
+
+
+def test_a_geometric_mean_undoes_a_ratio_and_its_inverse() -> None:
+    assert geometric_mean([0.25, 4.0, 1.0]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("search", ALL, ids=lambda search: search.name)
+def test_searches_name_what_their_suites_have(search: Search) -> None:
+    suite = load_suite(ROOT / search.suite).suite
+    variants = {variant.name for variant in suite.variants}
+    assert search.model in {model.name for model in suite.models}
+    assert {search.start or suite.baseline, *search.judged} <= variants
+
+
+def test_the_document_has_a_place_and_without_results_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs" / "tuning.md").read_text()
+    assert text.count(command.BEGIN) == text.count(command.END) == 1
+    document = tmp_path / "tuning.md"
+    document.write_text(text)
+    monkeypatch.setattr(sys, "argv", ["tune", "--replay", "--out", str(tmp_path), "--document", str(document)])
+    assert command.main() == 0
+    assert document.read_text() == text
