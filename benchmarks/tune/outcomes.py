@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from benchmarks.tune.searches import Search
 from harness.compare.pairs import side_of
 from harness.compare.recorded import Timings
@@ -116,8 +118,7 @@ def _contender(case: Case, head: Case, timings: Timings) -> Contender | None:
         times, names = timings.groups[head.group], [timings.timed(each).name for each in (head, case)]
         # Two variants of the same module were measured once.
         ratio = estimate_ratio(times.log_ratios(*names))
-    ns = sorted(medians)[medians.size // 2]
-    return Contender(name=case.variant, ns=float(ns), is_peer=case.peer is not None, ratio=ratio)
+    return Contender(name=case.variant, ns=float(np.median(medians)), is_peer=case.peer is not None, ratio=ratio)
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:

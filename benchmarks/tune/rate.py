@@ -27,6 +27,9 @@ _COMPILE_FLAGS = (
     "--iree-hal-local-target-device-backends=llvm-cpu",
     "--iree-llvmcpu-target-cpu=host",
 )
+# Sums of some hundred products in another order: the largest are some tens.
+_TOLERANCE = {"absolute": 1e-3}
+_UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _SPECS = "dispatches/**/candidate-spec.mlir"
 
 
@@ -47,14 +50,14 @@ class Rate:
     """What was found for one program.
 
     Attributes:
-        dispatch_ns: What its dispatch takes with the compiler's own configuration, in a call of the program.
+        call_ns: What iree-benchmark-module says that a call takes with the compiler's own configuration.
         raced: Configurations that a search compiled and raced; raced_a_minute: of what both took.
         each: Configurations that were compiled and run each by itself; each_a_minute: likewise.
         failed: Of these, those that did not compile or run, whose time counts too.
     """
 
     program: str
-    dispatch_ns: float
+    call_ns: float | None
     raced: int
     raced_a_minute: float
     each: int
@@ -106,16 +109,16 @@ def measure_rate(name: str, measuring: Measuring, *, quick: bool) -> Rate:
             raise RuntimeError(f"{search.name}: the search compiled no configuration of its dispatch")
         chosen = specs[:: max(1, len(specs) // _EACH)][:_EACH]
         started = time.monotonic()
-        worked = [_by_itself(name, spec, file.parent / "by-itself") for spec in chosen]
+        took = [_by_itself(name, spec, file.parent / "by-itself") for spec in chosen]
         seconds = time.monotonic() - started
         rate = Rate(
             program=name,
-            dispatch_ns=tuning.start_ns or 0.0,
+            call_ns=_by_itself(name, None, file.parent / "by-itself"),
             raced=len(candidates),
             raced_a_minute=tuning.candidates_a_minute,
             each=len(chosen),
             each_a_minute=60.0 * len(chosen) / seconds,
-            failed=worked.count(False),
+            failed=took.count(None),
         )
         file.write_text(json.dumps(asdict(rate)))
     return TypeAdapter(Rate).validate_json(file.read_text())
@@ -133,7 +136,7 @@ def _suite(out: Path) -> Path:
     for name, program in PROGRAMS.items():
         (folder / f"{name}.mlir").write_text(program.mlir)
         inputs = [{"shape": list(shape)} for shape in program.inputs]
-        models[name] = {"mlir": f"{name}.mlir", "function": "main", "inputs": inputs}
+        models[name] = {"mlir": f"{name}.mlir", "function": "main", "inputs": inputs, "tolerance": _TOLERANCE}
     table = {
         "name": "rate",
         "baseline": "stock",
@@ -148,20 +151,20 @@ def _suite(out: Path) -> Path:
     return file
 
 
-def _by_itself(name: str, spec: Path, folder: Path) -> bool:
-    """Compile the program with a spec and run it, each in a process of its own; whether both worked."""
+def _by_itself(name: str, spec: Path | None, folder: Path) -> float | None:
+    """Nanoseconds of a call, by compiling and running the program, each in a process of its own; None: one failed."""
     folder.mkdir(parents=True, exist_ok=True)
     tools, program = find_toolchain(), PROGRAMS[name]
     source, module = folder / "program.mlir", folder / "program.vmfb"
     source.write_text(program.mlir)
-    with_spec = f"--iree-codegen-tuning-spec-path={spec}"
-    compile_ = [str(tools.iree_compile), str(source), *_COMPILE_FLAGS, with_spec, "-o", str(module)]
+    with_spec = [] if spec is None else [f"--iree-codegen-tuning-spec-path={spec}"]
+    words = [str(tools.iree_compile), str(source), *_COMPILE_FLAGS, *with_spec, "-o", str(module)]
+    if subprocess.run(words, capture_output=True).returncode:
+        return None
     inputs = [f"--input={'x'.join(map(str, shape))}xf32=0.5" for shape in program.inputs]
-    bench = [
-        str(tools.runtime_tool("iree-benchmark-module")),
-        f"--module={module}",
-        "--device=local-sync",
-        "--function=main",
-        *inputs,
-    ]
-    return all(subprocess.run(words, capture_output=True).returncode == 0 for words in (compile_, bench))
+    words = [str(tools.runtime_tool("iree-benchmark-module")), f"--module={module}", "--device=local-sync"]
+    ran = subprocess.run([*words, "--function=main", *inputs, "--benchmark_format=json"], capture_output=True)
+    if ran.returncode:
+        return None
+    (said,) = json.loads(ran.stdout)["benchmarks"]
+    return float(said["real_time"]) * _UNITS_NS[said["time_unit"]]

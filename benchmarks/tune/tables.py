@@ -90,8 +90,10 @@ def _goals(outcomes: Sequence[Outcome], rates: Sequence[Rate]) -> str:
 
 def _by_hand(outcome: Outcome) -> float | None:
     """The best hand-made variant's time divided by stock's, which is one of them."""
-    best, stock = outcome.best_by_hand, next((e for e in outcome.contenders if e.name == outcome.baseline), None)
-    return min(1.0, best.ns / stock.ns) if best is not None and stock is not None else None
+    best, of_stock = outcome.best_by_hand, outcome.of_stock
+    if best is None or best.ratio is None or of_stock is None:
+        return None
+    return min(1.0, of_stock / best.ratio.ratio)
 
 
 def _of(outcome: Outcome, name: str) -> str:
@@ -194,7 +196,7 @@ def _rates(rates: Sequence[Rate]) -> str:
     rows = [
         [
             rate.program,
-            _ms(rate.dispatch_ns),
+            _ms(rate.call_ns),
             f"{rate.raced}",
             f"{rate.raced_a_minute:.0f}",
             f"{rate.each} ({rate.failed} failed)" if rate.failed else f"{rate.each}",
