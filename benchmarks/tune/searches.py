@@ -77,13 +77,13 @@ SEARCHES: Mapping[Part, tuple[Search, ...]] = {
             judged=("stock", "nhwc-share-tuned"),
         ),
     ),
-    # By the rules of the plugin `tuned` the best tiles of this convolution are known already.
+    # By the rules of these plugins the best tiles of this convolution are known already.
     "convolution": tuple(
         Search(
             part="convolution",
             suite="suites/conv-schedule.toml",
             model=form,
-            without=("tuned",),
+            without=("tuned", "halide-schedule"),
             beside=("vectors", "tuned", "halide-*"),
             judged=("tuned",) if form == "generic" else (),
         )

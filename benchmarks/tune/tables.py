@@ -18,7 +18,7 @@ NONE = "-"
 LEVEL = 1.1
 _TITLES: dict[Part, str] = {
     "rdb": "ESRGAN's block, from `nhwc-share`, without the plugin `tuned`",
-    "convolution": "The tutorial's convolution, without the plugin `tuned`",
+    "convolution": "The tutorial's convolution, without the plugins `tuned` and `halide-schedule`",
     "networks": "Networks",
     "mlp": "A multi-layer perceptron",
 }
@@ -138,7 +138,9 @@ def _line(outcome: Outcome) -> list[str]:
 
 
 def _ms(ns: float | None) -> str:
-    return f"{ns / 1e6:.3g}" if ns is not None else NONE
+    if ns is None:
+        return NONE
+    return f"{ns / 1e6:.3g}" if ns < 1e9 else f"{ns / 1e6:.0f}"
 
 
 def _judged(outcomes: Sequence[Outcome]) -> list[str]:
