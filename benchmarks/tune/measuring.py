@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import tomli_w
 
 from benchmarks.tune.searches import DEVICE, Search
 from benchmarks.verdicts.recording import Hogs
+from harness import process
 from harness.machine.environment import capture_environment
 from harness.records.comparison import Row
 from harness.records.run import Run
@@ -180,7 +180,7 @@ class Measuring:
             raise RuntimeError(f"{search.name}: harness {' '.join(words)} says {done.stderr[-2000:]}")
         return run
 
-    def _call(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def _call(self, words: Sequence[str]) -> process.Finished:
         """Call the harness.
 
         Raises:
@@ -188,7 +188,7 @@ class Measuring:
         """
         sys.stderr.write(f"harness {' '.join(words)}\n")
         command = [str(HARNESS), *words, "--quiet", *([] if self.wait else ["--no-wait"])]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        done = process.run(command, cwd=ROOT)  # which is ended with this one
         if done.returncode not in _DONE:
             raise RuntimeError(f"harness {' '.join(words)} ends with {done.returncode}: {done.stderr[-2000:]}")
         return done
