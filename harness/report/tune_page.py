@@ -337,7 +337,7 @@ def _trust(found: Tuning) -> list[str]:
     lines = [f"Tuning {found.id} of {found.created[:10]}, on {found.machine}." if found.machine else ""]
     if found.race_error:
         lines.append(
-            f"The chance that a race dropped its best candidate is at most {share(found.race_error)}, over all races."
+            f"The chance that a race dropped its best candidate is at most {share(found.race_error)} in each race."
         )
     if _ranked(found) or any(dispatch.tried for dispatch in found.dispatches):
         lines.append(
