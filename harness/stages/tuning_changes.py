@@ -1,15 +1,16 @@
 """Changes of flags and plugins, each alone and then together -> the best form of the whole program.
 
 Each change is compiled alone first: what gives bytes that are known already is inert and leaves the search for nothing;
-what does not compile, or computes something else, leaves it with its reason. The rest race beside the start. Then a
-sampler proposes combinations of what is left, a few at a time, which race beside the best so far.
+what does not compile, or computes something else, leaves it with its reason. The rest race beside the start. Then the
+best of them is tried with each of the next best, and a sampler, which knows all of this, proposes combinations of what
+is left, a few at a time, which race beside the best so far.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.measure import LoadableModule
@@ -24,6 +25,8 @@ _COMBINED_WITHOUT_LOWERING = 0.75
 # Compiled together, so that both a single core and many are kept busy between races.
 _BATCH = 8
 _ASKED_TOGETHER = 4
+# Of the best single change and another one: what two changes do together is mostly less than what they do alone.
+_PAIRS = 6
 # What a change does alone is told to the sampler, so it has to be known, also where another one does far more.
 _LEAST_GENERATIONS = 3
 # What is so much slower alone than the start is not combined with others.
@@ -167,7 +170,8 @@ class ChangeSearch:
         tried: list[Tried] = []
         in_vain = number = 0
         while self._until(until) and in_vain < _MOST_IN_VAIN:
-            asked = [names for _ in range(_ASKED_TOGETHER) if (names := sampler.ask()) is not None]
+            asked = [] if number else _pairs_with_best(worth, alone)
+            asked = asked or [names for _ in range(_ASKED_TOGETHER) if (names := sampler.ask()) is not None]
             if not asked:
                 break
             number += 1
@@ -248,6 +252,15 @@ class ChangeSearch:
                     Moment(seconds=round(underway.spent_s, 1), name=each, ratio=math.exp(log), best=is_best)
                 )
         return raced
+
+
+def _pairs_with_best(changes: Sequence[Change], alone: Mapping[str, float]) -> list[frozenset[str]]:
+    """The best of some changes with each of the next best ones; [] where it does not help."""
+    ranked = sorted(changes, key=lambda change: alone[change.name])
+    if not ranked or alone[ranked[0].name] >= 0:
+        return []
+    first, *others = ranked
+    return [frozenset((first.name, other.name)) for other in others if other.name not in first.excludes][:_PAIRS]
 
 
 def _name_of(changes: Sequence[Change]) -> str:

@@ -132,15 +132,15 @@ def test_what_turns_out_to_contradict_itself_is_told_as_failed(begin: Begin, mon
 
 
 def test_a_combination_that_is_wrong_is_told_and_one_of_known_bytes_is_not_raced(begin: Begin) -> None:
-    underway = begin("--a", "--b", "--c")
-    underway.ms = {"--a": 0.5, "--b": 0.8, "--c": 0.8, "--a --c": 0.4}
+    underway = begin("--a", "--b", "--c", "--d")
+    underway.ms = {"--a": 0.5, "--b": 0.8, "--c": 0.8, "--d": 0.8, "--a --c": 0.4}
     underway.broken = {"--a --b": Untimed(reason="output 0 differs", wrong=True)}
-    underway.code_of = lambda way: {"--b --c": "--b"}.get(code := " ".join(sorted(way.flags)), code)
+    underway.code_of = lambda way: {"--a --d": "--a"}.get(code := " ".join(sorted(way.flags)), code)
     found = search(underway)
     assert found.best.name == "a+c"
     standings = {each.name: each.standing for each in found.combinations}
     assert standings["a+b"] == "wrong"
-    assert standings["b+c"] == "inert"
+    assert standings["a+d"] == "inert"
 
 
 @pytest.mark.parametrize(("helps", "batches"), [(False, 3), (True, 6)])
