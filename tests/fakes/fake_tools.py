@@ -160,6 +160,7 @@ _KNOWN_FLAGS = (
     "fake-no-output",
     "fake-signal",
     "fake-sleep",
+    "fake-sleep",
     "fake-stderr",
     "fake-times-ns",
     "fake-values",

@@ -1,0 +1,249 @@
+"""Searches from outside, with the real compiler and worker on one small convolution; one is made and then looked at."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.bisect.variants import Way
+from harness.errors import UsageError
+from harness.progress import Silent
+from harness.records.bisection import Trial
+from harness.records.tuning import Tuning
+from harness.stages import tune_underway, tuning_lowering
+from harness.stages.tune_options import TuneOptions
+from harness.stages.tune_underway import Compiled, Sought, TuneUnderway, Untimed
+from harness.stages.tuning import NoStart, tune
+from harness.store.tune_directory import RECORD_FILE, SPEC_FILE, VARIANT_FILE, BegunTuning, TuneDirectory, load_tuning
+from harness.suite.load import load_suite
+from tests.builders import SUITE as SMALL
+from tests.conftest import MadeOnce
+from tests.fakes.fake_toolchain import make_fake_toolchain
+
+CONVOLUTION = """\
+func.func @main(%image: tensor<1x32x64x32xf32>, %kernel: tensor<3x3x32x64xf32>) -> tensor<1x30x62x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<1x30x62x64xf32>
+  %filled = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x30x62x64xf32>) -> tensor<1x30x62x64xf32>
+  %c = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
+    ins(%image, %kernel : tensor<1x32x64x32xf32>, tensor<3x3x32x64xf32>)
+    outs(%filled : tensor<1x30x62x64xf32>) -> tensor<1x30x62x64xf32>
+  return %c : tensor<1x30x62x64xf32>
+}
+"""
+SUITE = """\
+name = "small"
+baseline = "stock"
+flagset_files = ["flags.toml"]
+
+[models.broken]
+mlir = "broken.mlir"
+function = "main"
+inputs = []
+
+[models.net]
+mlir = "net.mlir"
+function = "main"
+inputs = [{ shape = [1, 32, 64, 32] }, { shape = [3, 3, 32, 64] }]
+
+[variants.stock]
+
+[variants.offered]
+flagsets = ["z-idle", "z-broken"]
+
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+compile_flags = [
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+]
+
+[devices.vmvx]
+uri = "local-sync"
+backend = "vmvx"
+compile_flags = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=vmvx"]
+"""
+FLAGS = """\
+[flagsets.z-idle]
+compile = ["--iree-global-opt-enable-quantized-matmul-reassociation"]
+
+[flagsets.z-broken]
+compile = ["--iree-hal-target-device=nowhere"]
+"""
+ONLY_OURS = ("[!z]*",)
+
+
+def searched(folder: Path, out: Path, **options: Any) -> list[Tuning | NoStart]:
+    given: dict[str, Any] = {"models": ("net",), "budget": 40.0, "without": ONLY_OURS, "out": out, **options}
+    return list(tune(TuneOptions(folder / "small.toml", **given), ("harness", "tune"), Silent(), lambda _: {}))
+
+
+def in_one_round(patch: pytest.MonkeyPatch) -> None:
+    """Try a dozen configurations and no neighbour of the best."""
+    first = tuning_lowering.first_configurations
+    patch.setattr(tuning_lowering, "first_configurations", lambda *given: first(*given)[:12])
+    patch.setattr(tuning_lowering, "neighbours", lambda *_: ())
+
+
+@pytest.fixture(scope="session")
+def made(made_once: MadeOnce) -> Path:
+    """A folder with a suite and, in `tuned`, a search."""
+
+    def make(folder: Path) -> None:
+        (folder / "net.mlir").write_text(CONVOLUTION)
+        (folder / "broken.mlir").write_text("func.func @main() { no_such.operation }")
+        (folder / "small.toml").write_text(SUITE)
+        (folder / "flags.toml").write_text(FLAGS)
+        with pytest.MonkeyPatch.context() as patch:
+            in_one_round(patch)
+            searched(folder, folder / "tuned")
+
+    return made_once("tuned", make)
+
+
+@pytest.fixture
+def again(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Tuning | NoStart]]:
+    """That search once more, in a copy of its folder, with its confirmation as it was."""
+    shutil.copytree(made / "tuned", tmp_path / "tuned")
+    confirmed = next(
+        json.loads(line)["value"]
+        for line in (made / "tuned" / "net@cpu" / RECORD_FILE).read_text().splitlines()
+        if '"confirm/' in line
+    )
+    trial: Trial = tune_underway.adapter(Trial).validate_python(confirmed)
+    in_one_round(monkeypatch)
+    monkeypatch.setattr(tune_underway, "try_pair", lambda *_: trial)
+    return lambda **options: searched(made, tmp_path / "tuned", **options)
+
+
+def record_in(folder: Path) -> Path:
+    return folder / "tuned" / "net@cpu" / RECORD_FILE
+
+
+def test_a_convolution_is_tuned_and_the_variant_goes_into_any_suite(made: Path, tmp_path: Path) -> None:
+    folder = made / "tuned" / "net@cpu"
+    found = load_tuning(folder)
+    assert found.answer == "faster", found.sentence
+    assert {each.name: each.standing for each in found.singles} == {"z-idle": "inert", "z-broken": "failed"}
+    (convolution,) = found.dispatches
+    assert convolution.kept and convolution.whole is not None and convolution.whole < 1
+    assert {each.head for each in found.confirmations if each.verdict == "improved"} == {"tuned"}
+    assert "lowering_config" in found.spec
+    assert (folder / SPEC_FILE).read_text() == found.spec
+    assert found.by_hand and found.spent_s == pytest.approx(sum(found.stages.values()), abs=0.5)
+    shutil.copytree(made, tmp_path / "copy")
+    suite = tmp_path / "copy" / "small.toml"
+    suite.write_text(f'variant_files = ["tuned/net@cpu/{VARIANT_FILE}"]\n{SUITE}')
+    tuned = next(each for each in load_suite(suite).suite.variants if each.name == "tuned-net")
+    assert [use.name for use in tuned.plugins] == ["isolate", "tuning-spec"]
+    assert found.spec in str(tuned.plugins[1].options["spec"])
+
+
+def test_a_second_call_plays_back_and_measures_nothing(
+    again: Callable[..., list[Tuning | NoStart]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> object:
+        raise AssertionError("this is known")
+
+    for name in ("measure_generation", "try_pair", "run_suite"):
+        monkeypatch.setattr(tune_underway, name, refuse)
+    for name in ("profile_module", "time_module"):
+        monkeypatch.setattr(tuning_lowering, name, refuse)
+    before = record_in(tmp_path).read_bytes()
+    document = (tmp_path / "tuned" / "net@cpu" / "tuning.json").read_text()
+    found = again()
+    assert record_in(tmp_path).read_bytes() == before
+    assert found == [load_tuning(tmp_path / "tuned" / "net@cpu")]
+    assert (tmp_path / "tuned" / "net@cpu" / "tuning.json").read_text() == document
+
+
+def test_a_search_that_was_killed_goes_on_from_the_middle_of_a_line(
+    again: Callable[..., list[Tuning | NoStart]], tmp_path: Path
+) -> None:
+    record = record_in(tmp_path)
+    lines = record.read_text().splitlines(keepends=True)
+    races = [number for number, line in enumerate(lines) if '"race/' in line]
+    record.write_text("".join(lines[: races[0] + 1]) + lines[races[0] + 1][:40])
+    (tmp_path / "tuned" / "net@cpu" / VARIANT_FILE).unlink()
+    (found,) = again()
+    assert isinstance(found, Tuning)
+    assert record.read_text().startswith("".join(lines[: races[0] + 1]))
+    assert (found.answer, found.stages["compile"] > 0) == ("faster", True)
+    assert (tmp_path / "tuned" / "net@cpu" / VARIANT_FILE).is_file()
+
+
+def test_a_model_that_cannot_be_measured_leaves_the_others_alone(
+    again: Callable[..., list[Tuning | NoStart]],
+) -> None:
+    broken, found = again(models=())
+    assert isinstance(broken, NoStart) and isinstance(found, Tuning)
+    assert str(broken).startswith("broken/stock@cpu cannot be measured (iree-compile ")
+    assert found.answer == "faster"
+
+
+def test_another_search_in_the_same_folder_is_refused(again: Callable[..., list[Tuning | NoStart]]) -> None:
+    with pytest.raises(UsageError, match=r"--out: .*net@cpu is a search with another floor and another seed; give the"):
+        again(floor=0.5, seed=3)
+
+
+def test_what_is_not_confirmed_is_not_written(
+    again: Callable[..., list[Tuning | NoStart]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = tune_underway.try_pair  # the one that `again` gives
+    monkeypatch.setattr(tune_underway, "try_pair", lambda *given: replace(trial(*given), verdict="inconclusive"))
+    record = record_in(tmp_path)
+    record.write_text("".join(line for line in record.read_text().splitlines(keepends=True) if '"confirm/' not in line))
+    (found,) = again()
+    assert isinstance(found, Tuning)
+    assert (found.answer, found.variant, found.spec) == ("nothing beats the start", "", "")
+    assert found.sentence == "net@cpu: nothing that was tried is confirmed faster than stock"
+    assert not {VARIANT_FILE, SPEC_FILE} & {file.name for file in (tmp_path / "tuned" / "net@cpu").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"budget": 0.01}, "net@cpu: the budget of 0.01 s ended before one candidate was timed; give --budget more"),
+        ({"lowering": False}, "net@cpu: nothing that was tried is confirmed faster than stock"),
+    ],
+)
+def test_a_search_in_which_nothing_is_timed(options: dict[str, Any], sentence: str, made: Path, tmp_path: Path) -> None:
+    (found,) = searched(made, tmp_path, **options)
+    assert isinstance(found, Tuning)
+    assert found.sentence.startswith(sentence)
+    assert not found.variant and not (tmp_path / "net@cpu" / VARIANT_FILE).exists()
+
+
+def test_a_compiler_that_hangs_or_eats_memory_costs_one_candidate(tmp_path: Path) -> None:
+    suite = tmp_path / "small.toml"
+    suite.write_text(
+        SMALL.replace('[variants.tiled]\nflagsets = ["tiling"]\n', "").replace('flagset_files = ["flags.toml"]\n', "")
+    )
+    (tmp_path / "net.mlir").write_text("net")
+    tools = make_fake_toolchain(tmp_path / "tools")
+    loaded = load_suite(suite).suite
+    sought = Sought(suite=loaded, model="net", device="cpu", start="stock", way=Way(), toolchain=tools)
+    options = TuneOptions(suite, compile_timeout=2.0, compile_memory=0.3, call_timeout=10.0)
+    directory = TuneDirectory.create(tmp_path / "net@cpu", BegunTuning(created="", machine="", options={}, command=()))
+    ways = {
+        "hangs": Way(flags=("--fake-sleep=60",)),
+        "eats": Way(flags=("--fake-allocate=900", "--fake-sleep=60")),
+        "wrong": Way(flags=("--fake-code=x", "--fake-values=9,9,9")),
+        "right": Way(flags=("--fake-code=y",)),
+    }
+    with TuneUnderway(options, sought, directory, Silent()) as underway:
+        found = underway.compile("some", ways)
+    reasons = {name: (each.wrong, each.reason) for name, each in found.items() if isinstance(each, Untimed)}
+    assert isinstance(found["start"], Compiled), reasons
+    assert isinstance(found["right"], Compiled), reasons
+    assert set(reasons) == {"hangs", "eats", "wrong"}
+    assert "2 s" in reasons["hangs"][1] and "GiB" in reasons["eats"][1]
+    assert [name for name, (wrong, _) in reasons.items() if wrong] == ["wrong"]
