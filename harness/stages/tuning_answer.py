@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -147,6 +148,7 @@ class AnswerSearch:
         folder = underway.directory.path / "dispatches" / "whole"
 
         def profiled() -> dict[str, list[float]]:
+            shutil.rmtree(folder / tuned.name, ignore_errors=True)  # what a search that was killed has left
             turns = ProfiledTurns(form.compiled.module, tuned.compiled.module, folder / tuned.name, underway.limits)
             try:
                 pairs = [turns(number) for number in range(_PROFILES)]
