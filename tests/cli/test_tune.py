@@ -1,0 +1,110 @@
+"""What `harness tune` takes, prints and ends with, whatever a search finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.cli import run_command_line
+from harness.cli import tune as commands
+from harness.records.tuning import Tuning
+from harness.stages.tune_options import TuneOptions, seconds_of
+from harness.stages.tuning import NoStart
+from tests.builders import FLAGS, SUITE
+from tests.report.tunings import make_tuning
+
+FOUND = make_tuning()
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[TuneOptions]:
+    """The options that searches were called with; each finds something, but for the model `broken`."""
+    (tmp_path / "small.toml").write_text(SUITE)
+    (tmp_path / "flags.toml").write_text(FLAGS)
+    monkeypatch.chdir(tmp_path)
+    options: list[TuneOptions] = []
+
+    def search(given: TuneOptions, *_: object) -> Iterator[Tuning | NoStart]:
+        options.append(given)
+        if "broken" in given.models:
+            yield NoStart("tune", "broken/stock@cpu cannot be measured")
+        yield FOUND
+
+    monkeypatch.setattr(commands, "search", search)
+    return options
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("15m", 900), ("1.5h", 5400), ("2 m", 120), (" 5s ", 5)]
+)
+def test_a_budget_is_a_time(text: str, seconds: float, asked: list[TuneOptions]) -> None:
+    assert seconds_of(text) == seconds
+    assert run_command_line(["tune", "small.toml", "--budget", text, "--quiet"]) == 0
+    assert asked[0].budget == seconds
+
+
+@pytest.mark.parametrize("text", ["0", "0m", "-5s", "5d", "m", "1h30", ""])
+def test_what_is_no_time_is_refused(text: str, asked: list[TuneOptions], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match="is no time; write 90s, 15m or 2h"):
+        seconds_of(text)
+    assert run_command_line(["tune", "small.toml", f"--budget={text}"]) == 2
+    assert "15m" in capsys.readouterr().err
+    assert asked == []
+
+
+def test_a_model_that_cannot_begin_is_told_and_the_next_one_is_printed(
+    asked: list[TuneOptions], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run_command_line(["tune", "small.toml", "--model", "broken", "--model", "net", "--format", "json"])
+    printed = capsys.readouterr()
+    assert status == 3
+    assert "broken/stock@cpu cannot be measured" in printed.err
+    assert json.loads(printed.out)["id"] == FOUND.id, "one document and nothing else"
+    assert f"Kept in tuned/{FOUND.id}\n" in printed.err
+
+
+def test_quiet_prints_the_result_alone(asked: list[TuneOptions], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["tune", "small.toml", "--quiet", "--format", "markdown"]) == 0
+    printed = capsys.readouterr()
+    assert (FOUND.sentence in printed.out, printed.err) == (True, "")
+    assert asked[0].models == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "say what is tuned, as in `harness tune suites/models.toml --model efficientnet`"),
+        (["--report"], "--report: tuned holds no search that has come to its end; name its folder with --out"),
+    ],
+)
+def test_nothing_to_tune_or_to_report(
+    arguments: list[str], words: str, asked: list[TuneOptions], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["tune", *arguments]) == 2
+    assert capsys.readouterr().err == f"harness: {words}\n"
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "meant"), [("--model", "nt", "net"), ("--device", "cpus", "cpu"), ("--variant", "stok", "stock")]
+)
+def test_a_name_that_the_suite_does_not_have(
+    option: str,
+    name: str,
+    meant: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "small.toml").write_text(SUITE)
+    (tmp_path / "flags.toml").write_text(FLAGS)
+    (tmp_path / "net.mlir").touch()
+    monkeypatch.chdir(tmp_path)
+    assert run_command_line(["tune", "small.toml", option, name]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"harness: small.toml: there is no {option.strip('-')} '{name}'")
+    assert meant in error
+    assert not Path("tuned").exists()
