@@ -56,7 +56,7 @@ class Configuration:
     def text(self) -> str:
         """As reports show it, and as what it is known by: `ConvTileAndDecomposeExpert, vector_reduction = [...]`."""
         levels = (f"{level} = {list(sizes)}" for level, sizes in self.tiles.items())
-        return ", ".join((self.pipeline, *levels))
+        return ", ".join(filter(None, (self.pipeline, *levels)))
 
 
 def first_configurations(root: Root, unit: VectorUnit) -> tuple[Configuration, ...]:
