@@ -100,6 +100,10 @@ class Scripted(TuneUnderway):
         changes = tuple(map(a_change, flags))
         return Form(changes=changes, compiled=self.program(name, Way(flags=flags)))
 
+    def __enter__(self) -> Scripted:
+        super().__enter__()
+        return self
+
     def compile(self, batch: str, ways: Mapping[str, Way]) -> dict[str, Compiled | Untimed]:
         """What the test's tables say."""
         assert batch not in self.batches, "a batch is compiled once"
@@ -130,7 +134,7 @@ class Scripted(TuneUnderway):
         self.now += self.race_s
         turns = []
         for case in group.cases:
-            code = str(case.module).removeprefix(".")
+            code = str(cast("LoadableModule", case).module).removeprefix(".")
             if code in self.lost:
                 yield Lost(case=case.name, generation=number, failure=Failure(stage="measure", message=self.lost[code]))
                 continue
