@@ -29,7 +29,7 @@ from harness.report.tune_page import markdown_page, tune_json
 from harness.stages.bisecting_parts import way_of
 from harness.stages.prepare import require_name
 from harness.stages.tune_options import TuneOptions
-from harness.stages.tune_underway import RULE, START, Sought, TuneUnderway, Untimed
+from harness.stages.tune_underway import RULE, START, Compiled, Sought, TuneUnderway, Untimed
 from harness.stages.tuning_answer import Answered, AnswerSearch
 from harness.stages.tuning_changes import ChangeSearch, Form, FoundForms
 from harness.stages.tuning_lowering import OUT_OF_TIME, WINNER, Lowered, LoweringSearch
@@ -139,7 +139,7 @@ def tune_model(underway: TuneUnderway) -> Tuning:
     underway.begin_with(start)
     search = ChangeSearch(underway, start)
     found = search.search()
-    form = _isolated(underway, found.best) if options.lowering else found.best
+    form = _isolated(underway, found) if options.lowering else found.best
     lowered, candidates = Lowered(note="lowering configurations were left out (--no-lowering)"), 0
     if options.lowering:
         known = known_winners(options.out, underway)
@@ -151,15 +151,20 @@ def tune_model(underway: TuneUnderway) -> Tuning:
     return _concluded(underway, found, lowered, answered, candidates)
 
 
-def _isolated(underway: TuneUnderway, best: Form) -> Form:
-    """The best form with convolutions in dispatches of their own, where tuning specs reach them; itself otherwise."""
-    way = combine(best.compiled.way, [_ISOLATE])
-    if way is None:
-        return best
-    found = underway.compile("isolated", {"isolated": way})["isolated"]
-    if isinstance(found, Untimed) or found.code == best.compiled.code:
-        return best
-    return Form(changes=(*best.changes, _ISOLATE), compiled=found, log_ratio=best.log_ratio)
+def _isolated(underway: TuneUnderway, found: FoundForms) -> Form:
+    """The form whose dispatches are tuned: the best one with its convolutions where tuning specs reach them.
+
+    Of a form whose layout comes from flags they are not reached. Then it is one that is nearly as fast, if there is
+    one in which they are; else the best form as it is.
+    """
+    forms = {f"isolated-{number}": form for number, form in enumerate((found.best, *found.near), start=1)}
+    ways = {name: combine(form.compiled.way, [_ISOLATE]) for name, form in forms.items()}
+    compiled = underway.compile("isolated", {name: way for name, way in ways.items() if way is not None})
+    for name, form in forms.items():
+        isolated = compiled.get(name)
+        if isinstance(isolated, Compiled) and isolated.code != form.compiled.code:
+            return Form(changes=(*form.changes, _ISOLATE), compiled=isolated, log_ratio=form.log_ratio)
+    return found.best
 
 
 def known_winners(out: Path, underway: TuneUnderway) -> dict[str, dict[str, Any]]:

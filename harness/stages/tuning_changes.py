@@ -31,6 +31,8 @@ _PAIRS = 6
 _LEAST_GENERATIONS = 3
 # What is so much slower alone than the start is not combined with others.
 _WORTH_COMBINING = 1.3
+# How much slower than the best a form may be that tuning may still make faster, and how many of them are kept.
+_NEAR, _MOST_NEAR = math.log(1.3), 4
 # Batches of combinations without a better one, after which there is no more to gain.
 _MOST_IN_VAIN = 3
 _LONGEST_NAME = 60
@@ -75,6 +77,7 @@ class FoundForms:
 
     Attributes:
         best: Of all; the start where nothing is better.
+        near: Others that are nearly as fast, the fastest first.
         best_single: Of those with one change; None: none is better than the start.
     """
 
@@ -82,6 +85,7 @@ class FoundForms:
     best_single: Form | None
     singles: tuple[Tried, ...]
     combinations: tuple[Tried, ...]
+    near: tuple[Form, ...] = ()
 
 
 class ChangeSearch:
@@ -116,7 +120,13 @@ class ChangeSearch:
             best_single=best_single,
             singles=tuple(tried.values()),
             combinations=tuple(combinations),
+            near=self._near(),
         )
+
+    def _near(self) -> tuple[Form, ...]:
+        known = [form for form in self._by_code.values() if form is not self.best and form is not self.start]
+        close = [form for form in known if form.log_ratio and form.log_ratio - self.best.log_ratio < _NEAR]
+        return tuple(sorted(close, key=lambda form: form.price)[:_MOST_NEAR])
 
     def _until(self, share: float) -> bool:
         return self._underway.spent_s < share * self._underway.options.budget

@@ -43,6 +43,8 @@ _PROFILE_S = 0.5
 _LEAST_SECONDS = 4.0
 # A configuration that compiles so many times as long as the compiler's own unrolls without end, and is refused.
 _COMPILES, _LEAST_COMPILE_S = 10.0, 10.0
+# The one whose configurations a spec gives as tile sizes of loops.
+_BACKEND = "llvm-cpu"
 _FOLDER, OWN = "dispatches", "own"
 OUT_OF_TIME = "the time for dispatches was over"
 _NOTHING_BETTER = "nothing was better than the compiler's own"
@@ -105,6 +107,8 @@ class LoweringSearch:
     def search(self) -> Lowered:
         """Tune dispatches, the longest first."""
         underway = self._underway
+        if underway.sought.on.backend != _BACKEND:
+            return Lowered(note=f"tile sizes are searched for {_BACKEND}, not for {underway.sought.on.backend}")
         if not can_profile(underway.sought.toolchain):
             return Lowered(note=f"IREE {underway.sought.toolchain.version} has no profile of dispatches; 3.12 has one")
         try:
@@ -173,7 +177,8 @@ class LoweringSearch:
         if root is None:
             return replace(found, reason=dispatch.why), None
         found = replace(found, own=Configuration(pipeline=root.pipeline, tiles=root.tiles).text)
-        kept = self._known.get(dispatch.key)
+        is_own = self._underway.directory.remembered(f"{WINNER}{dispatch.key}") is not None
+        kept = None if is_own else self._known.get(dispatch.key)
         if kept is not None:
             configuration = _configuration_of(kept)
             known = replace(found, known_from=kept["model"], alone=kept["alone"])
