@@ -20,6 +20,8 @@ from harness.stats.rule import Rule
 from harness.tune.spec import spec_of
 
 SPEC_PLUGIN = "tuning-spec"
+# Forms with a spec have this name; that of a change would be taken for it, so not `tuned`, which is a plugin's.
+WITH_SPEC = "with-spec"
 # Profiles of both sides, by which a dispatch that does not help the whole is dropped.
 _PROFILES = 3
 _HELPS = 0.99
@@ -90,10 +92,10 @@ class AnswerSearch:
     ) -> Form | None:
         """The form with a spec of the winners that help; `dispatches` learn what each is worth in the whole."""
         self._underway.progress.stage(f"{self._underway.sought.model} with tuned dispatches", 1)
-        tuned = self._compiled("tuned", form, winners)
+        tuned = self._compiled(WITH_SPEC, form, winners)
         if isinstance(tuned, Untimed):
             winners = self._without_culprits(form, winners, dispatches)
-            tuned = self._compiled("tuned-rest", form, winners) if winners else tuned
+            tuned = self._compiled(f"{WITH_SPEC}-rest", form, winners) if winners else tuned
         if isinstance(tuned, Untimed):
             for name in winners:
                 dispatches[name] = replace(dispatches[name], reason=f"together with others: {tuned.reason}")
@@ -113,7 +115,7 @@ class AnswerSearch:
         if not helping:
             return None
         if len(helping) < len(winners):
-            again = self._compiled("tuned-kept", form, helping)
+            again = self._compiled(f"{WITH_SPEC}-kept", form, helping)
             return tuned if isinstance(again, Untimed) else again
         return tuned
 
@@ -135,7 +137,7 @@ class AnswerSearch:
         """The winners that compile and are right in the whole program, each alone."""
         left = {}
         for number, (name, winner) in enumerate(winners.items()):
-            found = self._compiled(f"tuned-alone-{number}", form, {name: winner})
+            found = self._compiled(f"{WITH_SPEC}-of-{number}", form, {name: winner})
             if isinstance(found, Untimed):
                 dispatches[name] = replace(dispatches[name], reason=f"in the whole program: {found.reason}")
             else:

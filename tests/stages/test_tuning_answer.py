@@ -50,9 +50,9 @@ def profiled(monkeypatch: pytest.MonkeyPatch, factors: Mapping[str, float]) -> N
     monkeypatch.setattr(tuning_answer, "ProfiledTurns", turns)
 
 
-def answer(underway: Scripted) -> Answered:
+def answer(underway: Scripted, single_name: str = "single") -> Answered:
     """Of a search that found `both`, of which `single` is the half that matters, and winners for `a` and `b`."""
-    single = replace(underway.form("single", "--x"), log_ratio=math.log(0.7))
+    single = replace(underway.form(single_name, "--x"), log_ratio=math.log(0.7))
     both = replace(underway.form("both", "--x", "--y"), log_ratio=math.log(0.6))
     found = FoundForms(best=both, best_single=single, singles=(), combinations=())
     dispatches = [a_dispatch("a"), a_dispatch("b", places=("b", "b again"))]
@@ -72,14 +72,14 @@ def test_the_whole_with_its_winners_is_confirmed_beside_the_start_and_the_best_s
     underway.ms = {"--x --y ab": 0.5}
     found = answer(underway)
     assert found.form is not None
-    assert (found.answer, found.form.name, found.spec) == ("faster", "tuned", "ab")
+    assert (found.answer, found.form.name, found.spec) == ("faster", "with-spec", "ab")
     assert {each.name: (each.whole, each.kept) for each in found.dispatches} == {
         "a": (0.5, True),
         "b": (0.5, True),
         "c": (None, False),
     }
     assert [each.base for each in found.confirmations] == ["the start (stock)", "the best single change (single)"]
-    assert [moment.name for moment in underway.moments] == ["tuned", "tuned"]
+    assert [moment.name for moment in underway.moments] == ["with-spec", "with-spec"]
 
 
 def test_a_winner_that_does_not_help_the_whole_is_dropped(underway: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_a_winner_that_does_not_help_the_whole_is_dropped(underway: Scripted, mo
     underway.ms = {"--x --y a": 0.5, "--x --y ab": 0.4}
     found = answer(underway)
     assert found.form is not None
-    assert (found.form.name, found.spec) == ("tuned-kept", "a")
+    assert (found.form.name, found.spec) == ("with-spec-kept", "a")
     b = found_in(found.dispatches, "b")
     assert (b.whole, b.kept, b.reason) == (pytest.approx(0.995), False, "it does not help the whole")
 
@@ -119,7 +119,7 @@ def test_a_whole_that_is_wrong_is_taken_apart(underway: Scripted) -> None:
     underway.ms = {"--x --y a": 0.5}
     found = answer(underway)
     assert found.form is not None
-    assert (found.form.name, found.spec) == ("tuned-rest", "a")
+    assert (found.form.name, found.spec) == ("with-spec-rest", "a")
     assert found_in(found.dispatches, "b").reason == "in the whole program: output 0 differs"
 
 
@@ -141,7 +141,7 @@ def test_a_spec_that_changes_nothing_in_the_whole_is_no_variant(underway: Script
 
 def test_what_is_not_better_than_the_best_single_change_leaves_that_as_the_answer(underway: Scripted) -> None:
     underway.ms = {"--x --y ab": 0.5}
-    underway.verdicts = {("tuned", "single"): CHANGED, ("both", "single"): "inconclusive"}
+    underway.verdicts = {("with-spec", "single"): CHANGED, ("both", "single"): "inconclusive"}
     found = answer(underway)
     assert found.form is not None
     assert (found.answer, found.form.name, found.spec) == ("faster", "single", "")
@@ -156,9 +156,23 @@ def test_what_is_not_better_than_the_best_single_change_leaves_that_as_the_answe
     ]
 
 
+def test_a_form_with_a_spec_is_not_taken_for_the_plugin_tuned(underway: Scripted) -> None:
+    underway.ms = {"--x --y ab": 0.5}
+    found = answer(underway, "tuned")
+    assert found.form is not None
+    assert (found.form.name, found.spec) == ("with-spec", "ab")
+    assert [each.base for each in found.confirmations] == ["the start (stock)", "the best single change (tuned)"]
+
+
 def test_no_variant_without_its_confirmations(underway: Scripted) -> None:
     underway.ms = {"--x --y ab": 0.5}
-    asked = [("tuned", "start"), ("tuned", "single"), ("both", "start"), ("both", "single"), ("single", "start")]
+    asked = [
+        ("with-spec", "start"),
+        ("with-spec", "single"),
+        ("both", "start"),
+        ("both", "single"),
+        ("single", "start"),
+    ]
     verdicts: tuple[Verdict, ...] = ("improved", "inconclusive")
     for combination in product(verdicts, repeat=len(asked)):
         underway.verdicts = said = dict(zip(asked, combination, strict=True))
@@ -166,9 +180,9 @@ def test_no_variant_without_its_confirmations(underway: Scripted) -> None:
         found = answer(underway)
         confirmed = [
             name
-            for name in ("tuned", "both", "single")
+            for name in ("with-spec", "both", "single")
             if {said[pair] for pair in asked if pair[0] == name} == {"improved"}
         ]
         assert (None if found.form is None else found.form.name) == (confirmed[0] if confirmed else None)
         assert found.answer == ("faster" if confirmed else "nothing beats the start")
-        assert bool(found.spec) == (confirmed[:1] == ["tuned"])
+        assert bool(found.spec) == (confirmed[:1] == ["with-spec"])
