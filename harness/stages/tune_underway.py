@@ -8,6 +8,7 @@ seconds. So a search that was killed plays back what it knows, and goes on where
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -120,6 +121,11 @@ class Timed(Protocol):
         """As a worker calls it."""
         ...
 
+    @property
+    def code(self) -> str:
+        """Equal where equal code runs."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Untimed:
@@ -225,7 +231,7 @@ class TuneUnderway:
             ways: By name; what the search started from comes along, since outputs are held against its.
         """
         text = tomli_w.dumps(self._suite(batch, {START: self.sought.way, **ways}))
-        asked = f"{batch}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"  # another release has other flag sets
+        asked = f"{batch}/{digest([text])}"  # another release has other flag sets
         run = Path(self.remember("compile", f"compiled/{asked}", lambda: str(self._compiled_now(batch, asked, text))))
         if not (run / HEADER_FILE).is_file():  # somebody deleted it
             run = self._compiled_now(batch, asked, text)
@@ -299,17 +305,16 @@ class TuneUnderway:
         *,
         stage: str,
         seconds: float,
-        key: str = "",
         least: int = 1,
     ) -> Raced:
         """Race contenders until the rest are as good as each other, or the seconds are over.
 
         Args:
-            name: Of the race, for people.
+            name: Of the race, for people. What is remembered of it is known by its contenders too, since with a longer
+                budget others are in a race of the same name.
             reference: The contender that all are held against; it races too.
             seconds: That the race may take; one generation there is in any case.
             least: Generations before which nobody leaves.
-            key: Of the race in what is remembered, unique in the search; "": its name.
         """
         race = Race([*contenders], replace(RULE, least=least))
         self.races += len(contenders) > 1
@@ -321,7 +326,8 @@ class TuneUnderway:
                 name for name in contenders if name == reference or (name in race.alive and name not in raced.lost)
             ]
             self.progress.step(f"{plural(len(alive), 'candidate')} in {name}", advance=0)
-            asked = f"race/{key or name}/{race.generations}"
+            racing = digest([reference, *(f"{each} {contenders[each].code}" for each in alive)])
+            asked = f"race/{name}/{racing}/{race.generations}"
             group = self._group(name, [contenders[each].loadable for each in alive])
             number, before = race.generations, {each: known[each] for each in alive if each in known}
             answer = self.remember(stage, asked, partial(self._generation, group, reference, number, before))
@@ -411,7 +417,8 @@ class TuneUnderway:
             value: dict[str, Any] = adapter(Trial).dump_python(found, mode="json")
             return value
 
-        kept = self.remember("confirm", f"confirm/{base.name}/{head.name}", measured)
+        key = f"confirm/{base.name}/{head.name}/{digest([base.code, head.code])}"
+        kept = self.remember("confirm", key, measured)
         trial: Trial = adapter(Trial).validate_python(kept)
         return Confirmation(
             head=head.name,
@@ -427,6 +434,11 @@ class TuneUnderway:
             generations=trial.generations,
             seconds=trial.seconds,
         )
+
+
+def digest(texts: Sequence[str]) -> str:
+    """What some texts are known by in what is remembered: of other contents another piece of work is made."""
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
 
 
 class Quietly:

@@ -168,9 +168,9 @@ def _isolated(underway: TuneUnderway, found: FoundForms) -> Form:
 
 
 def known_winners(out: Path, underway: TuneUnderway) -> dict[str, dict[str, Any]]:
-    """What searches of other models on this device have found for dispatches, by their code.
+    """What searches of other models on this device have found for dispatches, by their keys.
 
-    The key of a dispatch has its code and its target, so that equal keys run equally fast here.
+    The key of a dispatch has its code, its target and its flags, so that equal keys run equally fast here.
     """
     own = underway.directory.path
     folders = sorted(each for each in out.glob(f"*@{underway.sought.device}") if each != own)

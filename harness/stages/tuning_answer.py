@@ -13,7 +13,7 @@ from harness.bisect.variants import Use
 from harness.errors import CaseError
 from harness.explain.profile import ProfiledTurns
 from harness.records.tuning import Answer, Confirmation, Moment, TunedDispatch
-from harness.stages.tune_underway import START, TuneUnderway, Untimed
+from harness.stages.tune_underway import START, TuneUnderway, Untimed, digest
 from harness.stages.tuning_changes import Form, FoundForms
 from harness.stages.tuning_lowering import Lowered, Winner
 from harness.stats.rule import Rule
@@ -162,7 +162,7 @@ class AnswerSearch:
                 for name in names
             }
 
-        found = underway.remember("confirm", f"parts/{tuned.name}", profiled)
+        found = underway.remember("confirm", f"parts/{tuned.name}/{digest([form.code, tuned.code])}", profiled)
         return {name: (before, after) for name, (before, after) in found.items()}
 
     # --- confirmations ---

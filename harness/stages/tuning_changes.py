@@ -66,6 +66,11 @@ class Form:
         return self.compiled.loadable
 
     @property
+    def code(self) -> str:
+        """Equal where equal code runs."""
+        return self.compiled.code
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """What it is made of, for people."""
         return tuple(part for change in self.changes for part in change.parts)

@@ -18,14 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from harness.compare.samplers import Module
+from harness.compile.request import MODULE_FILE
 from harness.errors import CaseError
 from harness.explain.alone import own_flags
 from harness.explain.profile import can_profile, profile_module, time_module
+from harness.files import file_sha256
 from harness.measure import LoadableModule
 from harness.records.tuning import Tried, TunedDispatch
 from harness.rewrites.host import VectorUnit
 from harness.stages.options import RunOptions
-from harness.stages.tune_underway import TuneUnderway
+from harness.stages.tune_underway import TuneUnderway, digest
 from harness.stages.tuning_changes import Form, of_race
 from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, loadable, take_out, why_inert
 from harness.tune.roots import Root
@@ -84,6 +86,7 @@ class _Contender:
     """A configuration that is compiled; None is the compiler's own."""
 
     loadable: LoadableModule
+    code: str
     configuration: Configuration | None = None
 
 
@@ -91,7 +94,7 @@ class LoweringSearch:
     """The search for lowering configurations of one form.
 
     Args:
-        known: What searches of other models have found, by the key of a dispatch.
+        known: What searches of other models have found, by `key_of` dispatches.
         until_s: On the search's clock, when it has to be over.
     """
 
@@ -112,7 +115,7 @@ class LoweringSearch:
         if not can_profile(underway.sought.toolchain):
             return Lowered(note=f"IREE {underway.sought.toolchain.version} has no profile of dispatches; 3.12 has one")
         try:
-            dispatch_ns = underway.remember("dispatches", f"profile/{self._form.name}", self._profile)
+            dispatch_ns = underway.remember("dispatches", f"profile/{digest([self._form.code])}", self._profile)
             taken = self._taken_out()
         except CaseError as error:
             return Lowered(note=f"its dispatches cannot be taken out: {error}")
@@ -155,7 +158,7 @@ class LoweringSearch:
             taken.append(take_out(self._module, self._programs_folder(), self._underway.limits))
             return len(taken[0])
 
-        self._underway.remember("dispatches", f"taken-out/{self._form.name}", take)
+        self._underway.remember("dispatches", f"taken-out/{digest([self._form.code])}", take)
         if not taken:  # an earlier stretch took them out
             take()
         return taken[0]
@@ -170,6 +173,7 @@ class LoweringSearch:
     # --- one dispatch ---
 
     def _tuned(self, dispatch: Dispatch, share: float, seconds: float) -> tuple[TunedDispatch, Winner | None]:
+        underway = self._underway
         found = TunedDispatch(
             name=dispatch.name, operation=dispatch.operation, places=len(dispatch.places), share=share
         )
@@ -177,9 +181,10 @@ class LoweringSearch:
         if root is None:
             return replace(found, reason=dispatch.why), None
         found = replace(found, own=Configuration(pipeline=root.pipeline, tiles=root.tiles).text)
-        is_own = self._underway.directory.remembered(f"{WINNER}{dispatch.key}") is not None
-        kept = None if is_own else self._known.get(dispatch.key)
-        if kept is not None:
+        key = key_of(dispatch, self._module)
+        # Remembered, since a search that goes on raced it already, whatever others have found in the meantime.
+        kept = underway.remember("dispatches", f"known/{key}", lambda: self._known.get(key, {}))
+        if kept:
             configuration = _configuration_of(kept)
             known = replace(found, known_from=kept["model"], alone=kept["alone"])
             if configuration is None:
@@ -189,20 +194,22 @@ class LoweringSearch:
         if seconds < _LEAST_SECONDS:
             return replace(found, reason=OUT_OF_TIME), None
         try:
-            race = _Rounds(self._underway, self._module, dispatch, root, self._folder / dispatch.key)
-            race.run(self._underway.spent_s + seconds, self._won)
+            race = _Rounds(underway, self._module, dispatch, root, key, self._folder / key)
+            race.run(underway.spent_s + seconds, self._won)
         except CaseError as error:
             return replace(found, reason=f"it cannot be timed alone: {error}"), None
         self.candidates += len(race.tried)
         best = race.best if race.ratio < _WORTH else None
         value = {
-            "model": self._underway.sought.model,
-            "compiler": self._underway.sought.toolchain.compiler_sha256,
+            "model": underway.sought.model,
+            "compiler": underway.sought.toolchain.compiler_sha256,
             "alone": None if best is None else race.ratio,
             "pipeline": "" if best is None else best.pipeline,
-            "tiles": {} if best is None else dict(best.tiles),
+            "tiles": {} if best is None else {level: list(sizes) for level, sizes in best.tiles.items()},
         }
-        self._underway.remember("dispatches", f"{WINNER}{dispatch.key}", lambda: value)
+        before = underway.directory.remembered(f"{WINNER}{key}")
+        if before is None or before.value != value:  # a longer budget finds more
+            underway.directory.remember(f"{WINNER}{key}", value, 0.0)
         found = replace(found, tried=tuple(race.tried.values()))
         self._won += [best] if best is not None else []
         if best is None:
@@ -221,20 +228,22 @@ class _Rounds:
         tried: All so far, by their text.
     """
 
-    def __init__(self, underway: TuneUnderway, module: Module, dispatch: Dispatch, root: Root, folder: Path) -> None:
-        self._underway, self._module, self._folder = underway, module, folder
+    def __init__(
+        self, underway: TuneUnderway, module: Module, dispatch: Dispatch, root: Root, key: str, folder: Path
+    ) -> None:
+        self._underway, self._module, self._key, self._folder = underway, module, key, folder
         self._dispatch, self._root, self._unit = dispatch, root, _vector_unit(dispatch)
         self._compilers, self._limits = RunOptions().compilers, underway.limits
         self.best: Configuration | None = None
         self.ratio = 1.0
         self.tried: dict[str, Tried] = {}
-        own = underway.remember("dispatches", f"own/{dispatch.key}", self._prepare)
-        if not Path(own["module"]).is_file():  # an earlier stretch compiled it, and somebody deleted it
+        own = underway.remember("dispatches", f"own/{key}", self._prepare)
+        if not self._module_of(OWN).is_file():  # an earlier stretch compiled it, and somebody deleted it
             self._compile(None, OWN)
         self._limits = replace(self._limits, seconds=max(_LEAST_COMPILE_S, _COMPILES * own["seconds"]))
-        self._own, self._batch = Compiled(module=Path(own["module"]), sha256=own["sha256"]), own["batch"]
+        self._own, self._batch = Compiled(module=self._module_of(OWN), sha256=own["sha256"]), own["batch"]
         self._names_by_code = {self._own.sha256: OWN}
-        self._best_contender = _Contender(loadable=self._call(self._own, OWN))
+        self._best_contender = _Contender(loadable=self._call(self._own, OWN), code=self._own.sha256)
 
     def _prepare(self) -> dict[str, Any]:
         """The compiler's own code; what it takes to compile, and how often a call runs it."""
@@ -261,7 +270,7 @@ class _Rounds:
         while waiting and (not number or self._underway.spent_s < until_s):
             size = _NEXT if number else _FIRST
             batch, waiting = waiting[:size], waiting[size:]
-            if self._is_beaten(number, self._contenders(number, batch), until_s):
+            if self._is_beaten(number, self._contenders(batch), until_s):
                 assert self.best is not None  # noqa: S101 (the compiler's own does not beat itself)
                 near = {each.text: each for each in (*neighbours(self._root, self.best, self._unit), *waiting)}
                 waiting = [each for text, each in near.items() if text not in self.tried]
@@ -278,7 +287,6 @@ class _Rounds:
             before,
             stage="dispatches",
             seconds=max(0.0, until_s - self._underway.spent_s),
-            key=f"{self._dispatch.key}/{number}",
         )
         for name in contenders:
             self.tried[name] = of_race(self.tried[name], raced, name, math.log(self.ratio))
@@ -293,19 +301,19 @@ class _Rounds:
 
     # --- compiling ---
 
-    def _contenders(self, number: int, batch: Sequence[Configuration]) -> dict[str, _Contender]:
+    def _contenders(self, batch: Sequence[Configuration]) -> dict[str, _Contender]:
         """The configurations of a round that have code of their own, compiled."""
+        asked = digest([each.text for each in batch])
+        names = [f"{asked}-{place}" for place in range(len(batch))]
 
         def compile_all() -> list[dict[str, Any]]:
             with ThreadPoolExecutor(self._compilers) as pool:
-                made = pool.map(self._compile, batch, [f"{number}-{place}" for place in range(len(batch))])
-                return [_kept(each) for each in made]
+                return [_kept(each) for each in pool.map(self._compile, batch, names)]
 
-        key = f"compiled/{self._dispatch.key}/{number}"
-        answers = [_made(each) for each in self._underway.remember("dispatches", key, compile_all)]
+        answers = self._underway.remember("dispatches", f"compiled/{self._key}/{asked}", compile_all)
         contenders: dict[str, _Contender] = {}
-        for place, (configuration, made) in enumerate(zip(batch, answers, strict=True)):
-            name = configuration.text
+        for folder, configuration, kept in zip(names, batch, answers, strict=True):
+            name, made = configuration.text, _made(kept, self._module_of(folder))
             tried = Tried(name=name, parts=(name,), standing="lost")
             if isinstance(made, Refused):
                 self.tried[name] = replace(tried, standing="failed", reason=made.reason)
@@ -316,10 +324,16 @@ class _Rounds:
                 self.tried[name] = replace(tried, standing="inert" if made.matched else "failed", reason=why)
                 continue
             if not made.module.is_file():  # an earlier stretch compiled it, and somebody deleted it
-                self._compile(configuration, f"{number}-{place}")
+                self._compile(configuration, folder)
             self.tried[name] = tried
-            contenders[name] = _Contender(configuration=configuration, loadable=self._call(made, name))
+            contenders[name] = _Contender(
+                loadable=self._call(made, name), code=made.sha256, configuration=configuration
+            )
         return contenders
+
+    def _module_of(self, name: str) -> Path:
+        """Where a candidate is compiled to; what is remembered does not say, since the folder may be moved."""
+        return self._folder / name / MODULE_FILE
 
     def _compile(self, configuration: Configuration | None, name: str) -> Compiled | Refused:
         return compile_candidate(
@@ -336,13 +350,19 @@ class _Rounds:
 def _kept(made: Compiled | Refused) -> dict[str, Any]:
     if isinstance(made, Refused):
         return {"refused": made.reason}
-    return {"module": str(made.module), "sha256": made.sha256, "matched": made.matched}
+    return {"sha256": made.sha256, "matched": made.matched}
 
 
-def _made(kept: Mapping[str, Any]) -> Compiled | Refused:
+def _made(kept: Mapping[str, Any], module: Path) -> Compiled | Refused:
     if "refused" in kept:
         return Refused(reason=kept["refused"])
-    return Compiled(module=Path(kept["module"]), sha256=kept["sha256"], matched=kept["matched"])
+    return Compiled(module=module, sha256=kept["sha256"], matched=kept["matched"])
+
+
+def key_of(dispatch: Dispatch, module: Module) -> str:
+    """What is found for a dispatch is known by this: its code, and the flags and files that it is compiled with."""
+    files = [file_sha256(file) for file in module.files]
+    return digest([dispatch.key, *own_flags(module.build.command), *files])
 
 
 def _vector_unit(dispatch: Dispatch) -> VectorUnit:

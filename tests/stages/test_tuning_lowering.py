@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import CaseError
 from harness.stages import tuning_lowering
-from harness.stages.tuning_lowering import WINNER, Lowered, LoweringSearch
+from harness.stages.tuning_lowering import WINNER, Lowered, LoweringSearch, key_of
 from tests.stages.tuned import Dispatches, Scripted, a_dispatch, found_in, tile
 
 
@@ -31,7 +31,11 @@ def dispatches(underway: Scripted, monkeypatch: pytest.MonkeyPatch) -> Dispatche
 
 
 def search(underway: Scripted, known: Mapping[str, Mapping[str, Any]] | None = None, until_s: float = 100.0) -> Lowered:
-    found = LoweringSearch(underway, underway.form("best"), known or {}, until_s).search()
+    form = underway.form("best")
+    keys = {name: key_of(a_dispatch(name), form.compiled.module) for name in known or {}}
+    found = LoweringSearch(
+        underway, form, {keys[name]: value for name, value in (known or {}).items()}, until_s
+    ).search()
     assert all(found_in(found.dispatches, name).chosen for name in found.winners)
     return found
 
@@ -70,7 +74,7 @@ def test_rounds_of_neighbours_go_on_from_what_is_better(underway: Scripted, disp
     assert (conv.own, conv.chosen) == ("Own, tile = [0]", tile(16).text)
     assert conv.alone == pytest.approx(0.5)
     assert found.winners["conv"].configuration == tile(16)
-    kept = underway.directory.remembered(f"{WINNER}conv")
+    kept = underway.directory.remembered(f"{WINNER}{key_of(a_dispatch('conv'), underway.form('best').compiled.module)}")
     assert kept is not None
     assert {"model": "net", "pipeline": "Tile", "tiles": {"tile": [16]}}.items() <= kept.value.items()
 
@@ -114,6 +118,26 @@ def test_what_another_model_found_is_taken_over(
     assert (conv.known_from, conv.chosen, conv.alone) == ("other", chosen, kept["alone"])
     assert bool(found.winners) == bool(chosen)
     assert (dispatches.compiled, underway.raced) == ([], [])
+
+
+def test_a_search_that_goes_on_has_what_it_compiled_and_timed_itself(
+    underway: Scripted, dispatches: Dispatches
+) -> None:
+    underway.ms = {"conv 8": 0.5}
+    found, compiled, raced = search(underway), [*dispatches.compiled], [*underway.raced]
+    assert search(underway, {"conv": KNOWN}) == found, "what others have found in the meantime changes nothing"
+    assert (dispatches.compiled, underway.raced) == (compiled, raced)
+
+
+def test_other_configurations_of_a_round_are_not_taken_for_those_of_an_earlier_stretch(
+    underway: Scripted, dispatches: Dispatches
+) -> None:
+    underway.ms = {"conv 4": 0.7, "conv 16": 0.5}
+    search(underway)
+    dispatches.sizes = (8, 16)  # as when a longer budget has found other winners before
+    (conv,) = search(underway).dispatches
+    assert (conv.chosen, conv.alone) == (tile(16).text, pytest.approx(0.5))
+    assert [each.name for each in conv.tried] == [tile(8).text, tile(16).text]
 
 
 def test_what_won_is_tried_first_for_the_next_dispatch(underway: Scripted, dispatches: Dispatches) -> None:

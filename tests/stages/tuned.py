@@ -13,6 +13,7 @@ from harness.bisect.trials import Place
 from harness.bisect.variants import Way
 from harness.compare.pairs import side_of
 from harness.compare.samplers import Module
+from harness.compile.request import MODULE_FILE
 from harness.errors import CaseError
 from harness.explain.profile import Profile
 from harness.measure import Group, LoadableModule
@@ -218,11 +219,16 @@ class Dispatches:
             raise self.taken
         return self.taken
 
-    def _compile(self, dispatch: Dispatch, spec: str | None, *_: object, **__: object) -> CompiledDispatch | Refused:
+    def _compile(
+        self, dispatch: Dispatch, spec: str | None, _: object, __: object, folder: Path, *___: object, **____: object
+    ) -> CompiledDispatch | Refused:
         code = f"{dispatch.name} {spec or 'own'}"
         self.compiled.append(code)
         if code in self.refused:
             return Refused(reason=self.refused[code])
+        module = folder / MODULE_FILE
+        folder.mkdir(parents=True)
+        module.touch()
         return CompiledDispatch(
-            module=Path(__file__), sha256=self.same.get(code, code), matched=int(code not in self.unmatched)
+            module=module, sha256=self.same.get(code, code), matched=int(code not in self.unmatched)
         )
