@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import tomli_w
 
@@ -70,6 +70,9 @@ _CAPS = 2.0
 # Generations of a race, at most; what is not told apart then is as good.
 _MOST_GENERATIONS = 8
 RULE = RaceRule(most=_MOST_GENERATIONS)
+
+
+Begun = TypeVar("Begun", bound="TuneUnderway")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +174,7 @@ class TuneUnderway:
         self._case: Case | None = None
         self._waited_s = 0.0
 
-    def __enter__(self) -> TuneUnderway:
+    def __enter__(self: Begun) -> Begun:
         self.directory.__enter__()
         return self
 
