@@ -46,7 +46,7 @@ class TuneOptions:
         start: The variant that the search begins with and that everything is held against (default: the baseline).
         budget: Time for each model, as in 90s, 15m or 2h; confirmations are part of it.
         out: The folder that everything goes to; a search that was stopped goes on there with the same command.
-        without: None of these changes; shell patterns over flag sets, flags and plugins; repeatable.
+        without: None of these changes; shell patterns over flag sets and plugins; repeatable.
         lowering: Tune the lowering configurations of dispatches too; else only flags and plugins.
         toolchain: Under this release (default: the one that is installed).
         report: Print what the searches in --out found, again; nothing is measured.

@@ -39,7 +39,7 @@ from harness.store.tune_directory import BegunTuning, TuneDirectory, remembered_
 from harness.suite.load import Suite, load_suite
 from harness.text import plural
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains
-from harness.tune.changes import Change, combine
+from harness.tune.changes import Change, combine, is_unwanted
 
 # By the end of this share of the budget all dispatches are tuned; the rest is for confirmations.
 _LOWERED = 0.85
@@ -110,7 +110,7 @@ def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progres
             for name, value in adapter(TuneOptions).dump_python(options, mode="json").items()
             if name not in _OF_STRETCH
         }
-        | {"toolchain": sought.toolchain.version},
+        | {"toolchain": sought.toolchain.version, "device": sought.device, "start": sought.start},
         command=tuple(command),
     )
     directory = TuneDirectory.create(path, begun)
@@ -139,7 +139,8 @@ def tune_model(underway: TuneUnderway) -> Tuning:
     underway.begin_with(start)
     search = ChangeSearch(underway, start)
     found = search.search()
-    form = _isolated(underway, found) if options.lowering else found.best
+    isolates = options.lowering and not is_unwanted(_ISOLATE, options.without)
+    form = _isolated(underway, found) if isolates else found.best
     lowered, candidates = Lowered(note="lowering configurations were left out (--no-lowering)"), 0
     if options.lowering:
         known = known_winners(options.out, underway)

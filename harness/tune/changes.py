@@ -80,7 +80,7 @@ def changes_for(
     offered = [*_of_plugins(start, device, toolchain), *_of_flag_sets(suite, device, toolchain)]
     for _, change in sorted(offered, key=lambda pair: pair[0]):
         way = rules.together(change)
-        if _is_unwanted(change, without) or way is None or rules.identity(way) in known:
+        if is_unwanted(change, without) or way is None or rules.identity(way) in known:
             continue
         known.add(rules.identity(way))
         parts = tuple(part.words for part in parts_between(start, way))
@@ -114,6 +114,12 @@ def combine(start: Way, changes: Sequence[Change]) -> Way | None:
     if any(one.name in other.excludes for one, other in combinations(changes, 2)):
         return None
     return _joined(start, changes)
+
+
+def is_unwanted(change: Change, without: Collection[str]) -> bool:
+    """Whether one of some shell patterns matches a change's name or that of its plugin."""
+    names = {change.name, *(use.name for use in change.way.plugins)}
+    return any(fnmatchcase(name, pattern) for name in names for pattern in without)
 
 
 # --------------------------------------------------------------------------------------------------- what there is
@@ -164,11 +170,6 @@ def _of_plugin(name: str, plugin: Plugin[object], options: dict[str, object]) ->
 
 def _fits(limited: FlagSet | Plugin[object], device: Device, toolchain: str) -> bool:
     return (not limited.backends or device.backend in limited.backends) and covers(limited.toolchains, toolchain)
-
-
-def _is_unwanted(change: Change, without: Collection[str]) -> bool:
-    names = {change.name, *(use.name for use in change.way.plugins)}
-    return any(fnmatchcase(name, pattern) for name in names for pattern in without)
 
 
 # ------------------------------------------------------------------------------------------------ what goes together
