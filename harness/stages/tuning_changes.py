@@ -210,21 +210,24 @@ class ChangeSearch:
         )
         forms: dict[str, Form] = {}
         tried: dict[str, Tried] = {}
-        logs: dict[str, float | None] = {}
+        logs = dict[str, float | None].fromkeys(ways)
         for changes in sets:
             name = _name_of(changes)
             compiled = found.get(name, Untimed(reason="its changes contradict each other", wrong=False))
             form, tried[name] = self._sorted(changes, compiled)
-            logs[name] = self._by_code[compiled.code].log_ratio if isinstance(compiled, Compiled) else None
             if form is not None:
                 forms[name] = form
         reference = self.best
         if forms:
             raced = self._raced(f"combinations {number}", forms.values(), reference, until=1.0)
-            for name in forms:
-                tried[name] = of_race(tried[name], raced, name, reference.log_ratio)
-                ratio = tried[name].ratio
-                logs[name] = None if ratio is None else math.log(ratio)
+            tried |= {name: of_race(tried[name], raced, name, reference.log_ratio) for name in forms}
+        for changes in sets:
+            name = _name_of(changes)
+            ratio, same = tried[name].ratio, found.get(name)
+            if ratio is not None:
+                logs[name] = math.log(ratio)
+            elif name not in forms and isinstance(same, Compiled):
+                logs[name] = self._by_code[same.code].log_ratio
         return [
             (frozenset(change.name for change in changes), logs[_name_of(changes)], tried[_name_of(changes)])
             for changes in sets

@@ -143,6 +143,19 @@ def test_a_combination_that_is_wrong_is_told_and_one_of_known_bytes_is_not_raced
     assert standings["a+d"] == "inert"
 
 
+def test_of_two_of_equal_code_in_a_batch_the_sampler_is_told_the_same(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: dict[frozenset[str], float | None] = {}
+    monkeypatch.setattr(asked := asking(), "tell", lambda _, names, log: told.update({frozenset(names): log}))
+    monkeypatch.setattr(tuning_changes, "Sampler", asked)
+    underway = begin("--a", "--b", "--c")
+    underway.ms = {"--a": 0.5, "--a --b": 0.4}
+    underway.code_of = lambda way: {"--a --c": "--a --b"}.get(code := " ".join(sorted(way.flags)), code)
+    search(underway)
+    assert [told[frozenset(names)] for names in ("ab", "ac")] == pytest.approx([math.log(0.4)] * 2)
+
+
 @pytest.mark.parametrize(("helps", "batches"), [(False, 3), (True, 6)])
 def test_batches_in_vain_end_the_search_and_a_better_one_begins_their_count_anew(
     helps: bool, batches: int, begin: Begin, monkeypatch: pytest.MonkeyPatch
