@@ -18,7 +18,7 @@ import tomli_w
 from harness.bisect.variants import Way, uses_of
 from harness.cache import environments_root
 from harness.compare.sides import describe_machine
-from harness.errors import CaseError, Interrupted
+from harness.errors import CaseError, Interrupted, RunError
 from harness.machine.environment import capture_environment
 from harness.metrics import LATENCY
 from harness.progress import Progress
@@ -177,7 +177,12 @@ def known_winners(out: Path, underway: TuneUnderway) -> dict[str, dict[str, Any]
     folders = sorted(each for each in out.glob(f"*@{underway.sought.device}") if each != own)
     found: dict[str, dict[str, Any]] = {}
     for folder in folders:
-        for key, value in remembered_in(folder).items():
+        try:
+            remembered = remembered_in(folder, underway.directory.begun.machine)
+        except RunError as error:
+            underway.progress.note(f"{error}; nothing is taken over from it")
+            continue
+        for key, value in remembered.items():
             if key.startswith(WINNER) and value["compiler"] == underway.sought.toolchain.compiler_sha256:
                 found.setdefault(key.removeprefix(WINNER), value)
     return found

@@ -119,8 +119,12 @@ class TuneDirectory:
                 self._lock.acquire(timeout=0)
             except Timeout:
                 raise RunError(f"{self.path}: another harness is writing this search; wait for it or stop it") from None
-        done = _read_record(self.path / RECORD_FILE)
-        self._done = {piece.key: piece for piece in done}
+        try:
+            _mend_record(self.path / RECORD_FILE)
+            self._done = {piece.key: piece for piece in _read_record(self.path / RECORD_FILE)}
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -223,12 +227,18 @@ def load_tuning(folder: Path) -> Tuning:
     return found
 
 
-def remembered_in(folder: Path) -> dict[str, Any]:
-    """What a search has remembered so far, by key.
+def remembered_in(folder: Path, machine: str) -> dict[str, Any]:
+    """What a search has remembered so far, by key; {} of one of another machine. Another harness may be writing it.
+
+    Args:
+        machine: Id of this one.
 
     Raises:
         RunError: It is damaged.
     """
+    file = folder / TUNING_BEGUN_FILE
+    if not file.is_file() or _read_begun(file).machine != machine:
+        return {}
     return {piece.key: piece.value for piece in _read_record(folder / RECORD_FILE)}
 
 
@@ -261,16 +271,19 @@ def _read_begun(file: Path) -> BegunTuning:
     return begun
 
 
+def _mend_record(file: Path) -> None:
+    """Take away a last line that was cut short."""
+    if file.is_file() and not ends_in_newline(file):
+        with _writing(file.parent):
+            write_atomically(file, b"".join(line + b"\n" for line in read_lines(file)))
+
+
 def _read_record(file: Path) -> list[Done]:
-    """What was done; a last line that was cut short is taken away."""
+    """What was done, but for a last line that is cut short."""
     if not file.is_file():
         return []
-    lines = list(read_lines(file))
-    if not ends_in_newline(file):
-        with _writing(file.parent):
-            write_atomically(file, b"".join(line + b"\n" for line in lines))
     done: list[Done] = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_lines(file), start=1):
         try:
             done.append(adapter(Done).validate_json(line))
         except ValidationError:

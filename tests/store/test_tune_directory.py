@@ -52,12 +52,15 @@ def test_one_that_goes_on_remembers_what_was_done(place: Path) -> None:
         assert kept(directory, "a") == ({"ratios": [0.5, None]}, 2.0)
         assert kept(directory, "c") is None
         assert directory.begun.created == BEGUN.created
-    assert remembered_in(place)["b"] == "failed"
+    assert remembered_in(place, BEGUN.machine)["b"] == "failed"
+    assert remembered_in(place, "another machine") == {}
 
 
 def test_a_line_that_was_cut_short_is_done_again_and_nothing_else(place: Path) -> None:
     record = place / RECORD_FILE
-    record.write_bytes(record.read_bytes()[:-4])
+    record.write_bytes(cut := record.read_bytes()[:-4])
+    assert [*remembered_in(place, BEGUN.machine)] == ["a"]
+    assert record.read_bytes() == cut, "who only looks leaves the line to the harness that may be writing it"
     with TuneDirectory.create(place, BEGUN) as directory:
         assert (kept(directory, "a"), kept(directory, "b")) == (({"ratios": [0.5, None]}, 2.0), None)
         directory.remember("b", "right", 1.0)
@@ -73,6 +76,7 @@ def test_a_damaged_line_is_told_in_a_sentence(place: Path) -> None:
         TuneDirectory.create(place, BEGUN),
     ):
         pass
+    assert not (place / ".lock").exists()
 
 
 @pytest.mark.parametrize(
