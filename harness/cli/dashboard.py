@@ -26,7 +26,7 @@ def dashboard(
     results: str = "results",
     *,
     out: Path,
-    tuned: tuple[Path, ...] = (),
+    tuned: Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)] = (),
     title: str = "IREE benchmarks",
     everything: Annotated[bool, Parameter(name="--all", negative="")] = False,
 ) -> int:
