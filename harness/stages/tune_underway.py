@@ -235,15 +235,16 @@ class TuneUnderway:
         """
         text = tomli_w.dumps(self._suite(batch, {START: self.sought.way, **ways}))
         asked = f"{batch}/{digest([text])}"  # another release has other flag sets
-        run = Path(self.remember("compile", f"compiled/{asked}", lambda: str(self._compiled_now(batch, asked, text))))
+        # Also where it is known already: commands of the report name it, and a longer budget wrote another one there.
+        suite = self.directory.write_suite(batch, text)
+        run = Path(self.remember("compile", f"compiled/{asked}", lambda: str(self._compiled_now(asked, suite))))
         if not (run / HEADER_FILE).is_file():  # somebody deleted it
-            run = self._compiled_now(batch, asked, text)
+            run = self._compiled_now(asked, suite)
         side = side_of(load_run(run, rounds=False), batch, run)
         wanted = {START: self.sought.way, **ways}
         return {name: self._candidate(side, name, way) for name, way in wanted.items()}
 
-    def _compiled_now(self, batch: str, asked: str, text: str) -> Path:
-        suite = self.directory.write_suite(batch, text)
+    def _compiled_now(self, asked: str, suite: Path) -> Path:
         begun = self.directory.remembered(f"begun/{asked}")
         resume = Path(begun.value) if begun is not None and (Path(begun.value) / HEADER_FILE).is_file() else None
         options = RunOptions(
