@@ -64,7 +64,7 @@ _LEAST_SECONDS = 0.25
 _LONG_ROUND_S = 0.5
 # A candidate whose calls take so many times as long as the start's is stopped: it has lost.
 _HOPELESS = 20.0
-_LEAST_CALL_LIMIT_S = 10.0
+_LEAST_CALL_LIMIT_S, _LEAST_COMPILE_LIMIT_S = 10.0, 10.0
 # A confirmation that differs plainly, and whose calls are long, may take so many times its budget.
 _CAPS = 2.0
 # Generations of a race, at most; what is not told apart then is as good.
@@ -224,7 +224,8 @@ class TuneUnderway:
     @property
     def limits(self) -> Limits:
         """Of one compile: a search does not wait for a candidate until its budget is gone."""
-        return compile_limits(min(self.options.compile_timeout, self.options.budget / 4), self.options.compile_memory)
+        seconds = max(_LEAST_COMPILE_LIMIT_S, self.options.budget / 4)
+        return compile_limits(min(self.options.compile_timeout, seconds), self.options.compile_memory)
 
     def compile(self, batch: str, ways: Mapping[str, Way]) -> dict[str, Compiled | Untimed]:
         """Compile and check whole programs, those of a batch together; what is in the cache is not compiled again.
@@ -395,8 +396,8 @@ class TuneUnderway:
 
     def _call_limit_s(self, reference: Known | None) -> float:
         """Of one turn."""
-        usual_s = self.start_ns if reference is None else reference.per_call_ns
-        hopeless_s = max(_LEAST_CALL_LIMIT_S, _HOPELESS * usual_s / 1e9) if usual_s else math.inf
+        usual_ns = self.start_ns if reference is None else reference.per_call_ns
+        hopeless_s = max(_LEAST_CALL_LIMIT_S, _HOPELESS * usual_ns / 1e9) if usual_ns else math.inf
         return min(self.options.call_timeout, hopeless_s)
 
     # --- confirmations ---

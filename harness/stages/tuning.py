@@ -203,8 +203,9 @@ def _concluded(
     seconds = underway.stages.get("dispatches", 0.0)
     tried = (*found.singles, *found.combinations, *(each for one in answered.dispatches for each in one.tried))
     raced = any(each.ratio is not None for each in tried)
-    waiting = any(each.standing == "untried" for each in tried) or any(
-        each.reason == OUT_OF_TIME for each in answered.dispatches
+    waiting = any(each.standing == "untried" for each in tried) or OUT_OF_TIME in (
+        lowered.note,
+        *(each.reason for each in answered.dispatches),
     )
     answer: Answer = "budget too small" if waiting and not raced and form is None else answered.answer
     begun = underway.directory.begun

@@ -114,6 +114,8 @@ class LoweringSearch:
             return Lowered(note=f"tile sizes are searched for {_BACKEND}, not for {underway.sought.on.backend}")
         if not can_profile(underway.sought.toolchain):
             return Lowered(note=f"IREE {underway.sought.toolchain.version} has no profile of dispatches; 3.12 has one")
+        if underway.spent_s >= self._until_s:
+            return Lowered(note=OUT_OF_TIME)
         try:
             dispatch_ns = underway.remember("dispatches", f"profile/{digest([self._form.code])}", self._profile)
             taken = self._taken_out()

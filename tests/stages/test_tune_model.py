@@ -25,3 +25,10 @@ def test_nothing_is_isolated_against_the_users_will(
         "nothing beats the start",
         "net@cpu: nothing that was tried is confirmed faster than stock",
     )
+
+
+def test_a_budget_in_which_nothing_was_tried_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning_changes, "changes_for", lambda *_, **__: ())
+    monkeypatch.setattr(tuning_lowering, "can_profile", lambda _: True)
+    with Scripted(tmp_path, monkeypatch, without=("*",), budget=0.01) as underway:
+        assert tune_model(underway).answer == "budget too small"

@@ -163,6 +163,7 @@ def test_one_that_cannot_be_timed_and_one_without_time_leave_the_rest_alone(
     late = replace(underway.form("late"))
     again = LoweringSearch(underway, late, {}, underway.spent_s + 1.0).search()
     assert {each.reason for each in again.dispatches} == {"the time for dispatches was over"}
+    assert search(underway, until_s=underway.spent_s).note == "the time for dispatches was over"
 
 
 def test_a_search_without_dispatches_says_why(
