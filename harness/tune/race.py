@@ -119,8 +119,9 @@ class Race:
         self._samples = np.vstack([self._samples, np.array(row, dtype=np.float64)])
         self.generations += 1
         self.alive = tuple(name for name in self.alive if not self._is_silent(name))
-        behind = self._least_behind()
-        self.alive = tuple(name for name in self.alive if behind.get(name, 0.0) <= 0)
+        if self.generations >= self.rule.least:
+            behind = self._least_behind()
+            self.alive = tuple(name for name in self.alive if behind.get(name, 0.0) <= 0)
 
     @property
     def leader(self) -> str | None:
