@@ -173,6 +173,7 @@ class TuneUnderway:
         self.start_ns = 0.0
         self._case: Case | None = None
         self._waited_s = 0.0
+        self._is_beside_other = False
 
     def __enter__(self: Begun) -> Begun:
         self.directory.__enter__()
@@ -372,7 +373,7 @@ class TuneUnderway:
         )
         rounds: list[Round] = []
         lost: dict[str, str] = {}
-        with self._alone():
+        with self.alone():
             shuffled = replace(group, cases=tuple(cases[name] for name in order))
             for item in measure_generation(shuffled, number, settings, known=known):
                 if isinstance(item, Lost):
@@ -387,12 +388,18 @@ class TuneUnderway:
         return {"logs": logs, "calls": calls, "lost": lost}
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
         """While nobody else measures on this machine; waiting for that is no part of the budget."""
         started = time.monotonic()
-        with only_one_measures(self.progress.note, wait=self.options.wait):
+        with only_one_measures(self._note_other, wait=self.options.wait):
             self._waited_s += time.monotonic() - started
             yield
+
+    def _note_other(self, text: str) -> None:
+        """That another harness measures: once where this one measures beside it, which each generation would tell."""
+        if self.options.wait or not self._is_beside_other:
+            self.progress.note(text)
+        self._is_beside_other = not self.options.wait
 
     def _call_limit_s(self, reference: Known | None) -> float:
         """Of one turn."""

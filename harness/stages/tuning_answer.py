@@ -153,7 +153,8 @@ class AnswerSearch:
             shutil.rmtree(folder / tuned.name, ignore_errors=True)  # what a search that was killed has left
             turns = ProfiledTurns(form.compiled.module, tuned.compiled.module, folder / tuned.name, underway.limits)
             try:
-                pairs = [turns(number) for number in range(_PROFILES)]
+                with underway.alone():
+                    pairs = [turns(number) for number in range(_PROFILES)]
             except CaseError:
                 return {}
             names = [name for name in pairs[0][0].dispatch_ns if all(name in each[1].dispatch_ns for each in pairs)]

@@ -150,8 +150,9 @@ class LoweringSearch:
         folder = self._folder / "profile"
         shutil.rmtree(folder, ignore_errors=True)  # what a search that was killed has left
         limits = self._underway.limits
-        call_ns = time_module(self._module, folder, _PROFILE_S, limits)
-        return dict(profile_module(self._module, folder, _PROFILE_S, limits, call_ns=call_ns).dispatch_ns)
+        with self._underway.alone():
+            call_ns = time_module(self._module, folder, _PROFILE_S, limits)
+            return dict(profile_module(self._module, folder, _PROFILE_S, limits, call_ns=call_ns).dispatch_ns)
 
     def _taken_out(self) -> Sequence[Dispatch]:
         taken: list[Sequence[Dispatch]] = []
