@@ -103,7 +103,7 @@ def measure_rate(name: str, measuring: Measuring, *, quick: bool) -> Rate:
     file = measuring.folder(search) / "rate.json"
     if not file.is_file():
         tuning = measuring.tune(search)
-        candidates = [tried for dispatch in tuning.dispatches for tried in dispatch.tried] if tuning else []
+        tried = [each for dispatch in tuning.dispatches for each in dispatch.tried] if tuning else []
         specs = sorted(measuring.tuned(search).glob(_SPECS))
         if tuning is None or tuning.candidates_a_minute is None or not specs:
             raise RuntimeError(f"{search.name}: the search compiled no configuration of its dispatch")
@@ -114,7 +114,7 @@ def measure_rate(name: str, measuring: Measuring, *, quick: bool) -> Rate:
         rate = Rate(
             program=name,
             call_ns=_by_itself(name, None, file.parent / "by-itself"),
-            raced=len(candidates),
+            raced=sum(each.generations > 0 for each in tried),
             raced_a_minute=tuning.candidates_a_minute,
             each=len(chosen),
             each_a_minute=60.0 * len(chosen) / seconds,

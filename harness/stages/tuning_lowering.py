@@ -201,7 +201,7 @@ class LoweringSearch:
             race.run(underway.spent_s + seconds, self._won)
         except CaseError as error:
             return replace(found, reason=f"it cannot be timed alone: {error}"), None
-        self.candidates += len(race.tried)
+        self.candidates += sum(each.generations > 0 for each in race.tried.values())
         best = race.best if race.ratio < _WORTH else None
         value = {
             "model": underway.sought.model,
