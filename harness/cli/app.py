@@ -82,8 +82,7 @@ COMMANDS = {
     "run": ("run:run", "Compile, check and measure every case of a suite, and print the report."),
     "schema": (
         "inspect:schema",
-        "Print the JSON Schema of suites, lists of suites or flag-set files, which lets editors complete and check "
-        "them.",
+        "Print the JSON Schema of one kind of TOML file, which lets editors complete and check it.",
     ),
     "selfcheck": (
         "compare:selfcheck",

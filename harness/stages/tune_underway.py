@@ -159,7 +159,6 @@ class TuneUnderway:
     Attributes:
         stages: Seconds by what they were spent on.
         moments: What was timed when.
-        races: How many races there were.
         start_ns: What one of the start's calls takes; 0.0 until that is known.
         noise: The smallest change that this machine was found to see, as a share; 0: not known.
     """
@@ -168,7 +167,6 @@ class TuneUnderway:
         self.options, self.sought, self.directory, self.progress = options, sought, directory, progress
         self.stages: dict[str, float] = {}
         self.moments: list[Moment] = []
-        self.races = 0
         self.noise = noise_of(capture_environment())
         self.start_ns = 0.0
         self._case: Case | None = None
@@ -323,7 +321,6 @@ class TuneUnderway:
             least: Generations before which nobody leaves.
         """
         race = Race([*contenders], replace(RULE, least=least))
-        self.races += len(contenders) > 1
         raced = Raced(standings={}, leader=reference)
         known: dict[str, Known] = {}
         begun_s = self.spent_s

@@ -43,6 +43,7 @@ from harness.tune.changes import Change, combine, is_unwanted
 
 # By the end of this share of the budget all dispatches are tuned; the rest is for confirmations.
 _LOWERED = 0.85
+_BESIDE = "It did not wait for other harnesses on this machine (--no-wait), which may have disturbed it"
 # Options that may change from one stretch of a search to the next.
 _OF_STRETCH = ("budget", "wait", "quiet", "verbose", "report", "models", "out")
 
@@ -239,7 +240,7 @@ def _concluded(
         candidates_a_minute=60.0 * candidates / seconds if candidates and seconds else None,
         moments=tuple(underway.moments),
         machine=describe_machine(capture_environment()),
-        notes=tuple(filter(None, (lowered.note,))),
+        notes=tuple(filter(None, (lowered.note, "" if underway.options.wait else _BESIDE))),
         settings=begun.options,
         command=begun.command,
     )

@@ -302,7 +302,7 @@ def of_race(tried: Tried, raced: Raced, name: str, reference_log: float) -> Trie
         return replace(tried, standing="failed", reason=raced.lost[name])
     found = raced.standings.get(name)
     if found is None or found.ratio is None:
-        return replace(tried, standing="untried", reason="it was not timed before the time for it was over")
+        return replace(tried, standing="untried", reason="its race gave no time of it")
     scale = math.exp(reference_log)
     return replace(
         tried,
