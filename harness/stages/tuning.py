@@ -19,6 +19,7 @@ from harness.bisect.variants import Way, uses_of
 from harness.cache import environments_root
 from harness.compare.sides import describe_machine
 from harness.errors import CaseError, Interrupted, RunError
+from harness.files import file_sha256
 from harness.machine.environment import capture_environment
 from harness.metrics import LATENCY
 from harness.progress import Progress
@@ -111,7 +112,8 @@ def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progres
             for name, value in adapter(TuneOptions).dump_python(options, mode="json").items()
             if name not in _OF_STRETCH
         }
-        | {"toolchain": sought.toolchain.version, "device": sought.device, "start": sought.start},
+        | {"toolchain": sought.toolchain.version, "device": sought.device, "start": sought.start}
+        | {"model file": _sha256_of(sought)},  # what is played back is of this one
         command=tuple(command),
     )
     directory = TuneDirectory.create(path, begun)
@@ -124,6 +126,13 @@ def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progres
         directory.write_spec(found.spec)
         directory.finish(tune_json(found), to_markdown(markdown_page(found, str(options.out))), draw(found))
     return found
+
+
+def _sha256_of(sought: Sought) -> str:
+    """Of the model's file; "" of a builder's, whose parameters are in the suite."""
+    model = next(model for model in sought.suite.models if model.name == sought.model)
+    file = model.mlir or model.onnx
+    return file_sha256(file) if file is not None and file.is_file() else ""
 
 
 def tune_model(underway: TuneUnderway) -> Tuning:

@@ -194,9 +194,14 @@ def test_a_model_that_cannot_be_measured_leaves_the_others_alone(
     assert found.answer == "faster"
 
 
-def test_another_search_in_the_same_folder_is_refused(again: Callable[..., list[Tuning | NoStart]]) -> None:
+def test_another_search_in_the_same_folder_is_refused(
+    again: Callable[..., list[Tuning | NoStart]], tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match=r"--out: .*net@cpu is a search with another floor and another seed; give the"):
         again(floor=0.5, seed=3)
+    (tmp_path / "net.mlir").write_text(f"{CONVOLUTION}// edited\n")
+    with pytest.raises(UsageError, match="is a search with another model file; give the"):
+        again()
 
 
 def test_what_is_not_confirmed_is_not_written(
