@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import pickle
 import subprocess
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,29 +19,17 @@ from harness.records.run import Account as Figures
 from harness.records.run import Turn
 from harness.stats.own_time import own_ns
 
-pytestmark = pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this kernel tells too little")
+# Where other tests take the cores, the clocks of a thread and of its process disagree by more than an account accepts.
+pytestmark = [
+    pytest.mark.timing,
+    pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this kernel tells too little"),
+]
 
 WAIT_S = 0.05
 
 
 def turn_of(work: Callable[[], object]) -> Turn:
-    """One call, as a worker times it, in a process in which no thread of another test's libraries computes."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of a process with threads, from Python 3.12 on
-        child = os.fork()
-    if not child:
-        with contextlib.suppress(BaseException):
-            os.write(writing, pickle.dumps(_timed(work)))
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as answer:
-        turn: Turn = pickle.load(answer)  # noqa: S301 (of our own child)
-    os.waitpid(child, 0)
-    return turn
-
-
-def _timed(work: Callable[[], object]) -> Turn:
+    """One call, as a worker times it."""
     account = Account(on_calling_thread=True)
     account.before()
     account.start()
